@@ -1,6 +1,6 @@
-"""How long the group protocol may take at most, computed from the settings in force.
+"""Upper bounds on the durations of the group protocol, computed from the settings in force.
 
-Every property and checker that speaks of time takes its bound from here, and only from here.
+Every property and checker about time takes its bound from here, and only from here.
 All arguments and results are milliseconds.
 """
 
@@ -14,21 +14,21 @@ from coordinator_sim.trace.events import TraceEvent
 CONNECT_MAX_DELAY_MS: Final = 300_000
 """Default of `scheduled.rebalance.max.delay.ms`."""
 JOIN_GROUP_TIMEOUT_LAPSE_MS: Final = 5_000
-"""What a client waits for JoinGroup beyond the rebalance timeout.
+"""Time that a client waits for JoinGroup beyond the rebalance timeout.
 
 Source: kafka trunk, AbstractCoordinator.JOIN_GROUP_TIMEOUT_LAPSE.
 """
 REBALANCE_ROUNDS: Final = 4
-"""Rebalances in a row that one disturbance may need once it is over.
+"""Consecutive rebalances that one disturbance may need once it is over.
 
-The one that it interrupted; the one with every member back; the follow-up that hands out what a
-cooperative protocol revoked; and one for a member that was dropped from the first because its
-request was lost, and comes again.
+The interrupted one; the one with every member back; the follow-up that assigns what a cooperative
+protocol revoked; and one for a member that was dropped from the first because its request was
+lost, and joins again.
 """
 
 
 class GroupTiming(Struct, frozen=True, kw_only=True):
-    """The settings of a group's members and of its coordinator that decide how long things take.
+    """The settings of a group's members and its coordinator that determine durations.
 
     Where members differ, each field is the largest of them. Defaults are Kafka 4.4's.
 
@@ -36,16 +36,16 @@ class GroupTiming(Struct, frozen=True, kw_only=True):
         rebalance_timeout_ms: `max.poll.interval.ms` of consumers, `rebalance.timeout.ms` of
             Connect workers.
         retry_backoff_max_ms: `retry.backoff.max.ms` or `reconnect.backoff.max.ms`, the larger.
-        scheduled_rebalance_max_delay_ms: Of Connect workers under an incremental protocol; 0
-            for everyone else.
-        callback_ms: The longest that an application's rebalance callback takes.
-        poll_interval_ms: The longest that a healthy application takes between two polls.
-        metadata_max_age_ms: How late a client learns of a change that nobody tells it.
-        connect_timeout_ms: How long an attempt to connect to a dead broker may last: at most
+        scheduled_rebalance_max_delay_ms: Delay of Connect workers under an incremental protocol; 0
+            for all others.
+        callback_ms: Longest duration of an application's rebalance callback.
+        poll_interval_ms: Longest time of a healthy application between two polls.
+        metadata_max_age_ms: Time until a client learns of a change without being told.
+        connect_timeout_ms: Longest duration of an attempt to connect to a dead broker: at most
             `socket.connection.setup.timeout.max.ms`, with its jitter of a fifth.
-        failover_ms: From a broker's death until another one answers for its groups.
-        round_trip_ms: Of any request, in a network that is well.
-        lost_response_count: Responses yet to be lost after the disturbance, each at a bad moment.
+        failover_ms: Time from a broker's death until another one answers for its groups.
+        round_trip_ms: Round trip of any request, in a healthy network.
+        lost_response_count: Responses still to be lost after the disturbance, each at a bad moment.
     """
 
     session_timeout_ms: int = 45_000
@@ -66,7 +66,7 @@ class GroupTiming(Struct, frozen=True, kw_only=True):
 
 
 def observed_timing(events: Iterable[TraceEvent]) -> GroupTiming:
-    """The timing of a group of which only its trace is known.
+    """Return the timing of a group of which only the trace is known.
 
     Session and rebalance timeouts are the largest that its members asked for; the rest is at
     Kafka's defaults, the scheduled delay too if its members are Connect workers.
@@ -86,7 +86,7 @@ def observed_timing(events: Iterable[TraceEvent]) -> GroupTiming:
 
 
 def parked_join_bound_ms(timing: GroupTiming) -> int:
-    """The longest that a JoinGroup may stay unanswered by a coordinator that lives on.
+    """Return the longest time a JoinGroup may stay unanswered by a living coordinator.
 
     The join timer is armed with the largest rebalance timeout of the members; a group that starts
     from Empty waits the initial delay, extended up to the rebalance timeout of its first member.
@@ -101,10 +101,10 @@ def parked_join_bound_ms(timing: GroupTiming) -> int:
 
 
 def parked_sync_bound_ms(timing: GroupTiming) -> int:
-    """The longest that a SyncGroup may stay unanswered by a coordinator that lives on.
+    """Return the longest time a SyncGroup may stay unanswered by a living coordinator.
 
-    The pending-sync timer evicts a leader that brings no assignment after the rebalance timeout,
-    and the rebalance that follows answers whoever is parked.
+    The pending-sync timer evicts a leader without an assignment after the rebalance timeout, and
+    the rebalance that follows answers all parked requests.
 
     Source: kafka trunk, GroupMetadataManager.schedulePendingSync, expirePendingSync.
     """
@@ -112,12 +112,12 @@ def parked_sync_bound_ms(timing: GroupTiming) -> int:
 
 
 def detection_bound_ms(timing: GroupTiming) -> int:
-    """The longest until both sides know of a disturbance that is over.
+    """Return the longest time until both sides know of a disturbance that is over.
 
-    A dead member is noticed by its session; a client whose answer was lost by its request timeout,
-    which for JoinGroup exceeds the rebalance timeout; an application that had stopped polling by
-    its poll timeout, which is the rebalance timeout; a grown topic by the age of metadata. A dead
-    broker is left by a client once its connection attempt ends and another broker answers.
+    The session timeout reveals a dead member; the request timeout a client whose answer was lost,
+    and it exceeds the rebalance timeout for JoinGroup; the poll timeout, which is the rebalance
+    timeout, an application that stopped polling; the age of metadata a grown topic. A client leaves
+    a dead broker once its connection attempt ends and another broker answers.
     """
     join_timeout_ms = timing.rebalance_timeout_ms + JOIN_GROUP_TIMEOUT_LAPSE_MS
     noticed_ms = max(
@@ -130,7 +130,7 @@ def detection_bound_ms(timing: GroupTiming) -> int:
 
 
 def rebalance_bound_ms(timing: GroupTiming) -> int:
-    """The longest of one whole rebalance in a world where every message arrives.
+    """Return the longest duration of one rebalance in a world where every message arrives.
 
     Members learn of it by their next heartbeat, or find the coordinator again with backoff; they
     end what they are processing and their callbacks; then come join phase and sync phase.
@@ -142,13 +142,12 @@ def rebalance_bound_ms(timing: GroupTiming) -> int:
 
 
 def convergence_bound_ms(timing: GroupTiming) -> int:
-    """The longest from the end of the last disturbance until the group is Stable for good.
+    """Return the longest time from the last disturbance until the group stays Stable.
 
     Once faults stop and every member polls: detection, then `REBALANCE_ROUNDS` rebalances. Under
-    Connect's incremental protocols each of them may be put off by the scheduled delay, and by the
+    Connect's incremental protocols each of them may be delayed by the scheduled delay, and by the
     backoff between revocations, which that delay bounds. A response that is lost later costs its
-    detection and one more rebalance. It is a bound that no correct run exceeds, not an
-    expectation: most runs need a tenth of it.
+    detection and one more rebalance. No correct run exceeds this bound; most need a tenth of it.
 
     Source: kafka trunk, IncrementalCooperativeAssignor.handleLostAssignments and
     ConsecutiveRevokingRebalancesBackoff for the delays.

@@ -1,7 +1,7 @@
-"""What a catalogue of required behaviours names and the registry lacks.
+"""Behaviours named in a catalogue of requirements that the registry lacks.
 
 A catalogue is YAML: a list of cases, or a mapping whose `cases` is one; a case has an `id`.
-`deferred.toml` says which behaviours wait, and for what.
+`deferred.toml` lists deferred behaviours with their reasons.
 """
 
 import tomllib
@@ -15,7 +15,7 @@ from coordinator_sim.errors import ConfigError, MissingDependencyError
 
 
 class Coverage(Struct, frozen=True, kw_only=True):
-    """How one catalogue is covered; every tuple keeps the catalogue's order."""
+    """Coverage of one catalogue; every tuple keeps the catalogue's order."""
 
     catalogue: str
     covered: tuple[str, ...]
@@ -24,7 +24,7 @@ class Coverage(Struct, frozen=True, kw_only=True):
 
 
 def read_deferred() -> dict[str, str]:
-    """The requirements that wait, and why.
+    """Return the deferred requirements with their reasons.
 
     Raises:
         ConfigError: an entry lacks its reason.
@@ -39,11 +39,11 @@ def read_deferred() -> dict[str, str]:
 
 
 def read_catalogue(path: Path) -> list[str]:
-    """The ids of a catalogue, in its order.
+    """Return the ids of a catalogue, in its order.
 
     Raises:
         OSError: the file cannot be read.
-        ConfigError: it is not YAML, or holds no cases with ids.
+        ConfigError: the file is not YAML, or holds no cases with ids.
         MissingDependencyError: the `conformance` extra is not installed.
     """
     try:
@@ -69,7 +69,7 @@ def read_catalogue(path: Path) -> list[str]:
 def compare(
     catalogue: str, ids: Iterable[str], known: Iterable[str], deferred: Mapping[str, str]
 ) -> Coverage:
-    """Where each id of a catalogue stands: a requirement, deferred, or missing."""
+    """Classify each id of a catalogue: covered, deferred, or missing."""
     listed, requirements = list(ids), frozenset(known)
     return Coverage(
         catalogue=catalogue,

@@ -1,7 +1,7 @@
-"""Frames by the names of Kafka's fields: for tests and tools that look at a message field by field.
+"""Frames by the names of Kafka's fields, for tests and tools that inspect messages by field.
 
-A message is a dict of Kafka's field names here: integers, booleans, strings, bytes (a uuid is 16
-of them), None, such dicts, and lists of all these. What it does not name is at its default.
+A message is a dict of Kafka's field names: integers, booleans, strings, bytes (a uuid is 16 of
+them), None, such dicts, and lists of all these. Absent fields are at their defaults.
 """
 
 from importlib import import_module
@@ -40,7 +40,7 @@ def _said(each: VersionField, value: Any) -> Any:  # noqa: ANN401 - any field
 
 
 def fields_of(layout: Layout, message: Struct) -> Fields:
-    """The fields of a version, from our struct."""
+    """Return the fields of a version, from our struct."""
     entry: Any = None
     if layout.entries is not None:
         (entry,) = getattr(message, layout.entries.attribute)
@@ -64,7 +64,7 @@ def _understood(each: VersionField, value: Any, structs: Any) -> Any:  # noqa: A
 
 
 def struct_of(layout: Layout, fields: Fields, structs: Any) -> Any:  # noqa: ANN401 - any message
-    """Our struct, from the fields of a version.
+    """Return our struct, from the fields of a version.
 
     Raises:
         UnsupportedVersion: the version lacks a field, and it must not be dropped.
@@ -88,7 +88,7 @@ def struct_of(layout: Layout, fields: Fields, structs: Any) -> Any:  # noqa: ANN
 
 
 def message_from(api: ApiKey, version: int, fields: Fields, *, response: bool) -> Any:  # noqa: ANN401
-    """A request or response from its fields."""
+    """Return a request or response from its fields."""
     layout = layout_of(api, version, response=response)
     return struct_of(layout, fields, import_module(structs_module(name_of(api))))
 
@@ -97,11 +97,11 @@ def message_from(api: ApiKey, version: int, fields: Fields, *, response: bool) -
 
 
 def request_frame(header: RequestHeader, fields: Fields) -> bytes:
-    """A request as a client sends it.
+    """Encode a request as a client sends it.
 
     Raises:
-        DataError: a value that its field's type cannot say.
-        UnsupportedVersion: no such API or version, or one that cannot say a field.
+        DataError: a value does not fit its field's type.
+        UnsupportedVersion: no such API or version, or one that cannot express a field.
     """
     api, version = ApiKey(header.api_key), header.api_version
     message = message_from(api, version, fields, response=False)
@@ -109,18 +109,18 @@ def request_frame(header: RequestHeader, fields: Fields) -> bytes:
 
 
 def response_frame(api: ApiKey, version: int, correlation_id: int, fields: Fields) -> bytes:
-    """A response as a broker sends it.
+    """Encode a response as a broker sends it.
 
     Raises:
-        DataError: a value that its field's type cannot say.
-        UnsupportedVersion: no such API or version, or one that cannot say a field.
+        DataError: a value does not fit its field's type.
+        UnsupportedVersion: no such API or version, or one that cannot express a field.
     """
     message = message_from(api, version, fields, response=True)
     return response_writer(api, version)(correlation_id, message)
 
 
 def read_request_frame(frame: bytes) -> tuple[RequestHeader, Fields]:
-    """A request's header and fields.
+    """Return a request's header and fields.
 
     Raises:
         UnsupportedVersion: no such API or version.
@@ -133,7 +133,7 @@ def read_request_frame(frame: bytes) -> tuple[RequestHeader, Fields]:
 
 
 def read_response_frame(api: ApiKey, version: int, frame: bytes) -> tuple[int, Fields]:
-    """A response's correlation id and fields.
+    """Return a response's correlation id and fields.
 
     Raises:
         UnsupportedVersion: no such API or version.

@@ -1,8 +1,8 @@
-"""I9 over a live coordinator: replaying its log gives its state, as far as the log holds it.
+"""I9 over a live coordinator: replaying its log restores its state, as far as the log holds it.
 
-The log holds, of each group, the last stored generation (with its members, as Stable) or that it
-was Empty, and the committed offsets. It knows nothing of a rebalance under way, of parked
-requests, of pending ids and of timers. Here is no trace; that form is in `checkers.log_replay`.
+For each group the log holds the last stored generation (with its members, as Stable) or that the
+group was Empty, and the committed offsets. It does not hold a rebalance in progress, parked
+requests, pending ids and timers. `checkers.log_replay` has the invariant over a trace.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,7 +33,7 @@ _UNUSED_TOKEN: Final = (1 << 62) + 9
 
 
 class _NoIds:
-    """A replay hands out no member ids."""
+    """Source of member ids for a replay, which issues none."""
 
     def new_uuid(self) -> str:
         """Refuse.
@@ -47,12 +47,12 @@ class _NoIds:
 def replayed(
     batches: Iterable[LogBatch], config: CoordinatorConfig, profile: Profile, now_ms: int
 ) -> GroupCoordinator:
-    """A new coordinator that has loaded every partition from these batches.
+    """Return a new coordinator that has loaded every partition from these batches.
 
     Args:
-        batches: In log order within each partition.
-        config: As the live coordinator's.
-        profile: As the live coordinator's.
+        batches: Batches in log order within each partition.
+        config: Configuration of the live coordinator.
+        profile: Profile of the live coordinator.
         now_ms: Instant of the load; sessions start then.
     """
     coordinator = GroupCoordinator(config, profile, ids=_NoIds())
@@ -69,13 +69,13 @@ def replayed(
 def compacted_log(
     batches: Iterable[LogBatch], profile: Profile, now_ms: int, passes: int = 2
 ) -> list[LogBatch]:
-    """What the log cleaner leaves of these batches, partition by partition, through their bytes.
+    """Return the batches that the log cleaner leaves, by partition, through their bytes.
 
     Args:
-        batches: In log order within each partition.
-        profile: Whose form the bytes have.
+        batches: Batches in log order within each partition.
+        profile: Profile of the bytes' format.
         now_ms: Instant of the first pass.
-        passes: How many, each after the tombstones that the one before it saw have had their time.
+        passes: Number of passes, each after the delete retention of the previous one's tombstones.
     """
     logs: dict[int, list[LogBatch]] = {}
     for batch in batches:
@@ -96,11 +96,11 @@ def compacted_log(
 def differences(
     live: GroupCoordinator, loaded: GroupCoordinator, group_ids: Sequence[str], now_ms: int
 ) -> list[str]:
-    """How a loaded coordinator differs from the live one, in what the log holds; empty is right.
+    """Return differences between a loaded and the live coordinator in logged state; ideally none.
 
     Args:
-        live: Leads every partition that the groups belong to; nothing of its state is changed.
-        loaded: From `replayed`, over the log that the live one wrote.
+        live: Leads every partition of the groups; its state is not changed.
+        loaded: Result of `replayed`, over the live coordinator's log.
         group_ids: The groups to compare.
         now_ms: Not before the last verb of either.
     """
@@ -118,14 +118,14 @@ def differences(
 
 def _group_differences(group_id: str, live: Group | None, loaded: Group | None) -> list[str]:
     if live is None or loaded is None:
-        # A group may live in memory before its first generation is stored.
+        # A group may exist in memory before its first generation is stored.
         is_unstored = live is not None and (
             live.generation_id == 0 or live.state not in (GroupState.STABLE, GroupState.EMPTY)
         )
         same = live is loaded or is_unstored
         return [] if same else [f"{group_id}: {live and live.state} was loaded as {loaded}"]
     if live.state not in (GroupState.STABLE, GroupState.EMPTY):
-        # The log holds the generation before the rebalance under way, or the one being stored.
+        # The log holds the generation before the rebalance in progress, or the one being stored.
         if loaded.generation_id <= live.generation_id:
             return []
         return [f"{group_id}: generation {live.generation_id}, loaded {loaded.generation_id}"]
@@ -134,7 +134,7 @@ def _group_differences(group_id: str, live: Group | None, loaded: Group | None) 
 
 
 def _projected(group: Group) -> tuple[object, ...]:
-    """What the log holds of a group that is at rest."""
+    """Return the part of a group at rest that the log holds."""
     members = [
         (
             member.member_id,
@@ -148,7 +148,7 @@ def _projected(group: Group) -> tuple[object, ...]:
         )
         for member in sorted(group.members.values(), key=lambda member: member.member_id)
     ]
-    # What 0.10.2 stores of the protocol type, its loads do not read.
+    # 0.10.2 stores the protocol type, but its loads do not read it.
     is_forgotten = not members and group.runtime.profile.empty_load_forgets_protocol_type
     return (
         group.state.value,
@@ -163,7 +163,7 @@ def _projected(group: Group) -> tuple[object, ...]:
 def _offsets_of(
     coordinator: GroupCoordinator, group_id: str, now_ms: int, *, require_stable: bool
 ) -> dict[tuple[str, int], tuple[int, int, str | None, ErrorCode]]:
-    """What a fetch of all offsets answers: offset, leader epoch, metadata, error."""
+    """Return the answer to a fetch of all offsets: offset, leader epoch, metadata, error."""
     wanted = OffsetFetchRequestGroup(group_id=group_id, topics=None)
     request = OffsetFetchRequest(groups=(wanted,), require_stable=require_stable)
     context = RequestContext(token=_UNUSED_TOKEN, api_version=_FETCH_VERSION)

@@ -59,25 +59,25 @@ _C = TypeVar("_C", Case, ClientCase, AnyCase)
 
 @cache
 def all_cases() -> tuple[Case, ...]:
-    """Every case of a coordinator, by area."""
+    """Return every case of a coordinator, by area."""
     modules = [import_module(f"conformance.cases.{name}") for name in MODULES]
     return tuple(case for module in modules for case in module.CASES)
 
 
 @cache
 def all_client_cases() -> tuple[ClientCase, ...]:
-    """Every case of a client, by area."""
+    """Return every case of a client, by area."""
     modules = [import_module(f"conformance.client_cases.{name}") for name in CLIENT_MODULES]
     return tuple(case for module in modules for case in module.CASES)
 
 
 def any_cases() -> tuple[AnyCase, ...]:
-    """Every case, those of clients last."""
+    """Return every case, those of clients last."""
     return (*all_cases(), *all_client_cases())
 
 
 def all_requirements() -> tuple[Requirement, ...]:
-    """Every requirement once, by area; what clients must do comes last."""
+    """Return every requirement once, by area; those of clients come last."""
     found: dict[str, Requirement] = {}
     for case in any_cases():
         found.setdefault(case.requirement.requirement_id, case.requirement)
@@ -87,15 +87,15 @@ def all_requirements() -> tuple[Requirement, ...]:
 def chosen(
     cases: Iterable[_C], *, areas: Iterable[str] = (), wanted: Iterable[str] = ()
 ) -> list[_C]:
-    """The cases of these areas whose id contains one of the wanted texts.
+    """Return the cases of these areas whose id contains one of the wanted texts.
 
     Args:
-        cases: What to choose from; their order is kept.
-        areas: In any letter case; none for every area.
-        wanted: Parts of ids; none for every id.
+        cases: Cases to choose from; their order is kept.
+        areas: Areas in any letter case; empty for every area.
+        wanted: Parts of ids; empty for every id.
 
     Raises:
-        ConfigError: no requirement has such an area.
+        ConfigError: the area is unknown.
     """
     everything = list(cases)
     known = dict.fromkeys(case.requirement.area for case in everything)

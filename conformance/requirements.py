@@ -1,6 +1,6 @@
-"""What a coordinator or a member must do: one value a requirement, and which Kafkas it is about.
+"""Requirements on coordinators and members: one value per requirement, with the Kafkas it covers.
 
-No case is here: the cases are in `conformance/cases`, and `conformance/registry.py` joins them.
+The cases are in `conformance/cases`, and `conformance/registry.py` joins them.
 """
 
 from enum import StrEnum, unique
@@ -13,7 +13,7 @@ FAMILIES: Final[dict[str, str]] = {
     "S": "scala-3.x",
     "J": "java-4.x",
 }
-"""The letter of a family in a case's header, and the profile that stands for it."""
+"""Letter of a family in a case's header -> the profile that represents it."""
 
 RELEASES: Final[dict[str, str]] = {
     "0.10.2": "0.10.2.2",
@@ -25,39 +25,39 @@ RELEASES: Final[dict[str, str]] = {
     "4.3": "4.3.1",
     "4.4": "4.4.0",
 }
-"""A profile, and the release of Apache Kafka that it behaves like; oldest first."""
+"""Profile -> the release of Apache Kafka that it behaves like; oldest first."""
 
 _LETTERS: Final = {"0.10.2": "L", "2.8": "S", "3.9": "S"}
 
 
 def family_of(profile: str) -> str:
-    """The letter of a profile's family."""
+    """Return the letter of a profile's family."""
     return _LETTERS.get(profile, "J")
 
 
 @unique
 class Level(StrEnum):
-    """Who can tell that a requirement is broken."""
+    """Means that are needed to see that a requirement is broken."""
 
     MUST = "must"
-    """A client can, by requests, replies and waiting: it runs over the wire."""
+    """Requests, replies and waiting are enough: it runs over the wire."""
     MODEL = "model"
-    """It takes exact time, a fault of the log, a failover or a look inside."""
+    """Exact time, a fault of the log, a failover or internal state is needed."""
 
 
 class Requirement(Struct, frozen=True, kw_only=True):
     """One required behaviour.
 
     Args:
-        requirement_id: For good: never used again nor renumbered.
+        requirement_id: Permanent id: never reused nor renumbered.
         area: The part of the protocol it belongs to.
-        families: Letters out of `FAMILIES`, oldest first; empty for what a client must do.
-        since: First release of Kafka that behaves so; empty for as long as the family exists.
-        until: Last release that does; empty when the newest of the family still does.
-        sources: Where Kafka says so: file, class or test, and method.
-        switches: Of the profile, to be set by hand: the releases it is about have no profile, and
-            it is checked as the last older one with these switches on.
-        verified_on: Releases of real brokers on which the behaviour was seen, oldest first.
+        families: Letters out of `FAMILIES`, oldest first; empty for a requirement on clients.
+        since: First release of Kafka with this behaviour; empty for the whole family.
+        until: Last release with it; empty when the newest of the family still has it.
+        sources: Places in Kafka: file, class or test, and method.
+        switches: Switches of the profile to set by hand: the releases it covers have no profile,
+            and it is checked as the last older one with these switches on.
+        verified_on: Releases of real brokers that showed the behaviour, oldest first.
     """
 
     requirement_id: str
@@ -73,12 +73,12 @@ class Requirement(Struct, frozen=True, kw_only=True):
 
     @property
     def is_of_clients(self) -> bool:
-        """Whether it is about a member of a group, and no profile of a coordinator."""
+        """Whether it is a requirement on members of a group, not on a coordinator's profile."""
         return not self.families
 
     @property
     def profiles(self) -> tuple[str, ...]:
-        """The profiles that must behave so, oldest first; none for what clients must do."""
+        """The profiles that must behave so, oldest first; empty for requirements on clients."""
         if self.switches:
             since = _numbers(self.since)
             older = [name for name, release in RELEASES.items() if _numbers(release) < since]

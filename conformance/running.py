@@ -1,4 +1,4 @@
-"""Plays cases, on a target or on our own ports, and says how each one ended."""
+"""Plays cases, on a target or on our own ports, and reports how each one ended."""
 
 from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum, unique
@@ -14,23 +14,23 @@ from coordinator_sim.errors import CoordinatorSimError, DataError
 
 @unique
 class Verdict(StrEnum):
-    """How a case ended."""
+    """Outcome of a case."""
 
     PASSED = "passed"
     FAILED = "failed"
     SKIPPED = "skipped"
-    """The target lacks what the case wants."""
+    """The target lacks something that the case needs."""
     UNKNOWN = "unknown"
-    """Neither: the case or the target broke off."""
+    """The case or the target broke off."""
 
 
 class Ending(Struct, frozen=True, kw_only=True):
-    """How one case ended for one profile.
+    """Outcome of one case for one profile.
 
     Args:
-        profile: The Kafka that the coordinator was; `clients` for a case of a client.
+        profile: Profile of the coordinator; `clients` for a case of a client.
         reason: Why it did not pass; empty when it did.
-        transcript: What was sent and what came of it, up to the end.
+        transcript: Requests and effects, up to the end.
     """
 
     case_id: str
@@ -42,24 +42,24 @@ class Ending(Struct, frozen=True, kw_only=True):
 
 
 def cases_for(cases: Iterable[Case], profile: str) -> list[Case]:
-    """The cases that this profile has to pass."""
+    """Return the cases that this profile has to pass."""
     return [case for case in cases if profile in case.requirement.profiles]
 
 
 def play_case(
     case: Case, target: Target, profile: str, *, trace: bool = False, at_version: int | None = None
 ) -> Ending:
-    """Play one case; whatever happens is its ending.
+    """Play one case; exceptions become its ending.
 
     Args:
-        case: To play.
-        target: What it plays on.
-        profile: The Kafka whose behaviour is wanted.
-        trace: Whether a target that can be traced is.
-        at_version: Of every request that does not name its own; None as the script has it.
+        case: Case to play.
+        target: Target to play it on.
+        profile: Profile whose behaviour is required.
+        trace: Whether to trace a target that can be traced.
+        at_version: Version of every request that names none; None takes the script's.
 
     Raises:
-        DataError: the target is gone, so that no other case can be played either.
+        DataError: the target has ended, so that no other case can be played either.
     """
     return _ended(
         case, profile, lambda: case.play(target, profile, trace=trace, at_version=at_version)
@@ -67,7 +67,7 @@ def play_case(
 
 
 def play_client_case(case: ClientCase) -> Ending:
-    """Play one case on fresh ports; whatever happens is its ending."""
+    """Play one case on fresh ports; exceptions become its ending."""
     return _ended(case, CLIENTS, case.play)
 
 

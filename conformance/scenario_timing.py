@@ -1,6 +1,6 @@
-"""What a scenario's settings mean for the bounds: how long its groups may take to come to rest.
+"""Applies the bounds to a scenario's settings: how long its groups may take to come to rest.
 
-Not here: the bounds themselves (`bounds`), and running the scenario.
+The bounds themselves are in `bounds`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ from coordinator_sim.scenario.happenings import end_of
 from coordinator_sim.scenario.settings import int_setting
 
 MARGIN_MS: Final = 5_000
-"""Added to the calm, so that the trace reaches beyond the bound."""
+"""Time added after the bound, so that the trace reaches beyond it."""
 _CONSUMER_SESSION_MS: Final = 45_000
 _CONNECT_SESSION_MS: Final = 10_000
 _CONSUMER_REBALANCE_MS: Final = 300_000
@@ -42,16 +42,16 @@ _CONNECT_UNSYNC_MS: Final = 300_000
 _METADATA_MAX_AGE_MS: Final = 300_000
 _GRACEFUL_STOP_MS: Final = 5_000
 _POLL_MS: Final = 500
-"""What the simulated application gives `poll`."""
+"""Timeout that the simulated application passes to `poll`."""
 
 
 def timings_of(scenario: Scenario) -> dict[str, GroupTiming]:
-    """The timing of each group: of every setting, the largest that any of its members has."""
+    """Return the timing of each group: for every setting, the largest of its members."""
     return {group.group_id: _timing_of(scenario, group) for group in scenario.groups}
 
 
 def circumstances_of(scenario: Scenario) -> Circumstances:
-    """What a checker may know of the scenario's trace."""
+    """Return the facts that a checker may know about the scenario's trace."""
     return Circumstances(
         timings=timings_of(scenario),
         calm_from_us=calm_from_ms(scenario) * 1_000,
@@ -60,14 +60,14 @@ def circumstances_of(scenario: Scenario) -> Circumstances:
 
 
 def calm_from_ms(scenario: Scenario) -> int:
-    """An instant from which surely nothing more is done to the world.
+    """Return an instant after which surely no disturbance happens.
 
-    Pauses, slow polls and late responses of one member may queue up, a restart waits for its
-    member to close, and a worker that could not read the config topic sleeps; so all their lengths
-    are added to the end of the last happening.
+    Pauses, slow polls and late responses of one member may queue up, a restart waits for its member
+    to close, and a worker that could not read the config topic sleeps; so all these durations are
+    added to the end of the last happening.
 
-    A world with a variety is never calm: garbage collections go on to its end, so nothing is
-    claimed of when its groups come to rest.
+    A world with a variety is never calm: garbage collections go on to its end, so its groups need
+    not come to rest.
     """
     if scenario.variety is not None:
         return scenario.duration_ms
@@ -89,7 +89,7 @@ def calm_from_ms(scenario: Scenario) -> int:
 
 
 def with_calm(scenario: Scenario) -> Scenario:
-    """The scenario, long enough for every group to converge after its last happening."""
+    """Return the scenario, long enough for every group to converge after its last happening."""
     bounds_ms = [convergence_bound_ms(timing) for timing in timings_of(scenario).values()]
     duration_ms = calm_from_ms(scenario) + max(bounds_ms, default=0) + MARGIN_MS
     return structs.replace(scenario, duration_ms=duration_ms)
@@ -102,7 +102,7 @@ def _timing_of(scenario: Scenario, group: GroupSpec) -> GroupTiming:
         for event in scenario.happenings
         if isinstance(event, StartMember | RestartMember)
     ]
-    # A response may be as late as to be lost for whoever waits for it.
+    # A response may be so late that its client gives up waiting and it counts as lost.
     lost = sum(
         event.count
         for event in scenario.happenings

@@ -1,4 +1,4 @@
-"""Transcripts: a story of commands and what each one caused, as a text file.
+"""Transcripts: a story of commands and their effects, as a text file.
 
 A paragraph is a command, a line of dashes, and the observed lines. `run_transcript` runs the
 commands of such a text and writes the observed lines anew; a test compares, and a flag rewrites.
@@ -68,10 +68,10 @@ _NAMING: Final = {Event.MEMBER_ID_ASSIGNED, Event.MEMBER_ADDED, Event.STATIC_REP
 
 
 def duration_ms(text: str) -> int:
-    """The milliseconds of `250ms`, `3s` or `5m`.
+    """Return the milliseconds of `250ms`, `3s` or `5m`.
 
     Raises:
-        ScenarioError: the text is none of these.
+        ScenarioError: the text has another form.
     """
     match = _DURATION.fullmatch(text)
     if match is None:
@@ -81,7 +81,7 @@ def duration_ms(text: str) -> int:
 
 @dataclass(slots=True)
 class Actor:
-    """A member of the story: its name, and what it knows of its membership."""
+    """A member of the story: its name, and its knowledge of its membership."""
 
     name: str
     group_id: str
@@ -113,12 +113,12 @@ class Command:
         return command
 
     def ms(self, key: str, default_ms: int) -> int:
-        """A duration among the settings."""
+        """Return a duration among the settings."""
         text = self.settings.get(key)
         return default_ms if text is None else duration_ms(text)
 
     def number(self, key: str, default: int) -> int:
-        """A number among the settings."""
+        """Return a number among the settings."""
         return int(self.settings.get(key, default))
 
 
@@ -133,7 +133,7 @@ class Transcript:
         self._names: dict[str, str] = {}
 
     def run(self, line: str) -> list[str]:
-        """Run a command and return what was observed.
+        """Run a command and return the observed lines.
 
         Raises:
             ScenarioError: the command is unknown.
@@ -171,7 +171,7 @@ class Transcript:
                 yield story_line(event, self._names)
 
     def _learn(self, event: TraceEvent) -> None:
-        """Clients are named like their actors, so that the first event of an id names it."""
+        """Map a new member id to its actor, whose name is the client id."""
         member_id = event.member_id
         if event.event in _NAMING and member_id and event.client_id:
             self._names[member_id] = event.client_id
@@ -362,7 +362,7 @@ class Transcript:
 
 
 def _make_harness(command: Command, profile: Profile) -> Harness:
-    """A broker with one offsets partition and the settings of a `broker` command."""
+    """Return a broker with one offsets partition and the settings of a `broker` command."""
     config = CoordinatorConfig(
         group_initial_rebalance_delay_ms=command.ms("delay", 3_000),
         group_min_session_timeout_ms=command.ms("min-session", 6_000),

@@ -3,8 +3,8 @@
     def test_rebalance(kafka_server):
         consumer = Consumer({"bootstrap.servers": kafka_server.bootstrap, ...})
 
-Nothing beyond the standard library and pytest is imported before a fixture is used; the names of
-`ASSERTIONS` and `virtual_loop` are loaded when they are asked for.
+Before a fixture is used, only the standard library and pytest are imported; the names of
+`ASSERTIONS` and `virtual_loop` are loaded on first access.
 """
 
 import importlib
@@ -42,7 +42,7 @@ _HOMES: Final = {
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module's attributes
-    """Load an assertion, or what belongs to virtual time, when it is asked for."""
+    """Load an assertion, or a name of virtual time, on first access."""
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,8 +1,8 @@
-"""What must hold in the trace of a test: the invariants I1 to I10, and that a group comes to rest.
+"""Assertions over the trace of a test: the invariants I1 to I10, and that a group comes to rest.
 
 Each takes a trace (events in order), or a fixture that has one, and raises `AssertionError` with
-the lines of the story that prove it. A trace that has nothing to judge fails too: it would pass
-for the wrong reason.
+the lines of the story that prove the fault. A trace without anything to judge fails too: it would
+pass for the wrong reason.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,11 +19,11 @@ _RESTING: Final = frozenset({Event.GROUP_STABLE, Event.GROUP_EMPTY, Event.GROUP_
 
 
 class Traced(Protocol):
-    """What has a trace: a fixture of this plugin, or a run in virtual time."""
+    """An object with a trace: a fixture of this plugin, or a run in virtual time."""
 
     @property
     def events(self) -> Sequence[TraceEvent]:
-        """Everything that was told, in order."""
+        """Every recorded event, in order."""
         ...
 
 
@@ -35,7 +35,7 @@ def no_double_ownership(trace: Trace, *, judged: int = 1) -> None:
 
     Args:
         trace: Events, or a fixture that has them.
-        judged: How many generations it must have let be judged.
+        judged: Least number of generations that the trace must allow to judge.
     """
     __tracebackhide__ = True
     _holds("I1", trace, judged)
@@ -74,7 +74,7 @@ def no_healthy_eviction(trace: Trace, *, judged: int = 1) -> None:
 def no_commit_lost(trace: Trace, *, judged: int = 1) -> None:
     """Every fetched offset is the last one accepted, also after a failover (I8).
 
-    Only what is fetched can be judged: let a consumer, or an admin client, ask for its offsets.
+    Only fetched offsets can be judged: let a consumer, or an admin client, ask for its offsets.
     """
     __tracebackhide__ = True
     _holds("I8", trace, judged)
@@ -93,7 +93,7 @@ def one_member_per_instance(trace: Trace, *, judged: int = 1) -> None:
 
 
 def invariants_hold(trace: Trace) -> None:
-    """None of I1 to I10 is broken, whatever the trace lets be judged of them."""
+    """Check that none of I1 to I10 is broken, as far as the trace allows to judge them."""
     __tracebackhide__ = True
     events = _events(trace)
     history = History(events)
@@ -102,13 +102,13 @@ def invariants_hold(trace: Trace) -> None:
 
 
 def converged_within(trace: Trace, ms: int, *, group_id: str | None = None) -> None:
-    """Every rebalance came to its end within so many milliseconds, and none is under way.
+    """Every rebalance ended within so many milliseconds, and none is in progress.
 
     Args:
         trace: Events, or a fixture that has them.
-        ms: From the first step out of a state of rest to the next state of rest: Stable, Empty or
-            Dead.
-        group_id: Of one group; None for all.
+        ms: Limit from the first step out of a state of rest to the next state of rest: Stable,
+            Empty or Dead.
+        group_id: Group to check; None for all.
     """
     __tracebackhide__ = True
     began: dict[str, TraceEvent] = {}
@@ -164,7 +164,7 @@ def _judge(checker: Checker, found: Findings, events: list[TraceEvent], judged: 
 
 
 def _events(trace: Trace) -> list[TraceEvent]:
-    """The events with their places in the trace as numbers, where they have none."""
+    """Return the events, numbered by their places in the trace if they have no number."""
     found = trace if isinstance(trace, Iterable) else trace.events
     return [numbered(event, place) for place, event in enumerate(found)]
 

@@ -1,7 +1,7 @@
-"""The command line in a process of a test run's own: `python -m coordinator_sim_pytest.child ...`.
+"""Runs the command line in a child process: `python -m coordinator_sim_pytest.child ...`.
 
-It ends with its standard input, so that no run of pytest, however it ends, leaves it behind. With
-`--bug ID` a bug of Kafka's is in it: one line of one module is another before that is imported,
+The child ends with its standard input, so that no run of pytest, however it ends, leaves it behind.
+`--bug ID` puts a bug of Kafka's in: one line of one module is replaced before that is imported,
 hence the process. The bugs are those of `conformance.museum`, each found by a case of the suite.
 """
 
@@ -19,10 +19,10 @@ _COORDINATOR = "coordinator_sim.coordinator."
 
 
 def bug_named(bug_id: str) -> Exhibit:
-    """The bug of the group coordinator that has this id.
+    """Return the bug of the group coordinator with this id.
 
     Raises:
-        ConfigError: there is none; bugs of clients are the clients' own.
+        ConfigError: the id is unknown; bugs of clients are the clients' own.
     """
     bugs = {each.exhibit_id: each for each in EXHIBITS if each.module.startswith(_COORDINATOR)}
     if bug_id not in bugs:
@@ -33,7 +33,7 @@ def bug_named(bug_id: str) -> Exhibit:
 
 
 def main() -> None:
-    """Put the bug in, if there is one, then be `coordinator-sim` with the rest of the arguments."""
+    """Put the bug in, if there is one, then run `coordinator-sim` with the other arguments."""
     if sys.argv[1] == "--bug":
         install(bug_named(sys.argv[2]))
         del sys.argv[1:3]
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def _end_with_stdin() -> None:
-    # Not through sys.stdin, whose lock a thread that waits would hold at the process's end.
+    # Not through sys.stdin, whose lock a waiting thread would hold at the process's end.
     while os.read(sys.stdin.fileno(), 1024):
         pass
     os.kill(os.getpid(), signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""A client of a served cluster's control surface: JSON over HTTP, by the standard library."""
+"""A client of a served cluster's control surface: JSON over HTTP, with the standard library."""
 
 import json
 from collections.abc import Mapping
@@ -10,15 +10,15 @@ from urllib.request import Request, urlopen
 from coordinator_sim.errors import CoordinatorSimError
 
 PATIENCE_S = 60
-"""Seconds that an answer may take."""
+"""Timeout of an answer in seconds."""
 
 
 class ControlRefused(CoordinatorSimError):
-    """The control surface did not do it; the message is its own.
+    """Refusal of the control surface, with its message.
 
     Args:
-        message: Why.
-        status: Of HTTP.
+        message: Reason of the refusal.
+        status: HTTP status.
     """
 
     def __init__(self, message: str, status: int) -> None:
@@ -26,48 +26,48 @@ class ControlRefused(CoordinatorSimError):
         self.status = status
 
     def __str__(self) -> str:
-        """The reason."""
+        """Return the reason."""
         return str(self.args[0])
 
 
 class ControlClient:
-    """Speaks to one server.
+    """Client of one server.
 
     Args:
-        url: As its ready line has it.
+        url: URL from the server's ready line.
     """
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
 
     def get(self, path: str, **query: Any) -> Any:  # noqa: ANN401 - JSON
-        """What is there.
+        """Send a GET and return its JSON.
 
         Args:
-            path: Such as `/v1/groups`.
+            path: Path such as `/v1/groups`.
             query: Parameters; those that are None are left out.
         """
         wanted = {name: value for name, value in query.items() if value is not None}
         return self._send("GET", f"{path}?{urlencode(wanted)}" if wanted else path)
 
     def post(self, path: str, body: Mapping[str, Any] | bytes | None = None) -> Any:  # noqa: ANN401 - JSON
-        """Do something."""
+        """Send a POST and return its JSON."""
         return self._send("POST", path, body)
 
     def put(self, path: str, body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON
-        """Set something."""
+        """Send a PUT and return its JSON."""
         return self._send("PUT", path, body)
 
     def delete(self, path: str) -> Any:  # noqa: ANN401 - JSON
-        """Take something away."""
+        """Send a DELETE and return its JSON."""
         return self._send("DELETE", path)
 
     def _send(self, method: str, path: str, body: Mapping[str, Any] | bytes | None = None) -> Any:  # noqa: ANN401 - JSON
-        """Ask, and read the answer.
+        """Send a request and return the answer.
 
         Raises:
-            ControlRefused: the server did not do it.
-            OSError: it is gone.
+            ControlRefused: the server refuses the request.
+            OSError: the server has ended.
         """
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         request = Request(self.url + path, data, method=method)  # noqa: S310 - the server's own URL

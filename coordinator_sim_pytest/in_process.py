@@ -1,4 +1,4 @@
-"""A group coordinator in the test's own process, with its trace kept."""
+"""A group coordinator in the test's own process, with a recorded trace."""
 
 from coordinator_sim.harness.group_driver import GroupDriver
 from coordinator_sim.harness.harness import Harness
@@ -11,7 +11,7 @@ class RecordedGroup(GroupDriver):
     """One group, driven by hand.
 
     Args:
-        profile: The Kafka it behaves like.
+        profile: Profile of Kafka that it behaves like.
     """
 
     def __init__(self, profile: Profile) -> None:
@@ -21,7 +21,7 @@ class RecordedGroup(GroupDriver):
 
     @property
     def events(self) -> list[TraceEvent]:
-        """What the coordinator told so far."""
+        """Events of the coordinator so far."""
         return self._recorder.events
 
     def _take(self, events: tuple[TraceEvent, ...]) -> None:

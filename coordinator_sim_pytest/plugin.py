@@ -30,18 +30,18 @@ class _Traced(Protocol):
 
 
 _TRACES: Final = pytest.StashKey[dict[str, _Traced]]()
-"""What a test's fixtures recorded, by the fixture's name."""
+"""Traces of a test's fixtures, by the fixture's name."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the markers known."""
+    """Register the markers."""
     for marker in _MARKERS:
         config.addinivalue_line("markers", marker)
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
-    """Attach to a failed test what its group coordinators told."""
+    """Attach the coordinators' events to a failed test."""
     outcome = yield
     report: pytest.TestReport = outcome.get_result()
     traces = item.stash.get(_TRACES, None)
@@ -54,7 +54,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
 
 
 def _note(request: pytest.FixtureRequest, name: str, traced: _Traced) -> None:
-    """Let the report of this test, if it fails, tell that trace."""
+    """Have the report of this test, if it fails, show that trace."""
     request.node.stash.setdefault(_TRACES, {})[name] = traced
 
 
@@ -66,7 +66,7 @@ def _profile(request: pytest.FixtureRequest) -> "Profile":
 
 
 def _faults(request: pytest.FixtureRequest) -> "list[Fault]":
-    """The rules of every `kafka_faults` marker, the test's own behind those of its class."""
+    """Return the rules of every `kafka_faults` marker, the class's before the test's own."""
     from coordinator_sim_pytest.rules import rule_of
 
     markers = reversed(list(request.node.iter_markers("kafka_faults")))
@@ -74,7 +74,7 @@ def _faults(request: pytest.FixtureRequest) -> "list[Fault]":
 
 
 def _kind(request: pytest.FixtureRequest) -> "ServerKind":
-    """What the markers of a test want of its server."""
+    """Return the kind of server that the markers of a test ask for."""
     from coordinator_sim_pytest.server import QUICK, ServerKind
 
     bug = request.node.get_closest_marker("kafka_bug")
@@ -92,7 +92,7 @@ def _brokers(request: pytest.FixtureRequest) -> int:
 
 
 def _settings(request: pytest.FixtureRequest) -> dict[str, str]:
-    """Those of every `kafka_settings` marker, the test's own over those of its class."""
+    """Return the settings of every `kafka_settings` marker, the test's own over its class's."""
     settings: dict[str, object] = {}
     for marker in reversed(list(request.node.iter_markers("kafka_settings"))):
         settings.update(*marker.args)
@@ -100,10 +100,10 @@ def _settings(request: pytest.FixtureRequest) -> dict[str, str]:
 
 
 def _refuse(request: pytest.FixtureRequest, *markers: str) -> None:
-    """Refuse markers that a fixture knows nothing of, instead of passing over them.
+    """Refuse markers that a fixture does not support, instead of ignoring them.
 
     Raises:
-        UsageError: the test has one.
+        UsageError: the test has such a marker.
     """
     for name in markers:
         if request.node.get_closest_marker(name) is not None:

@@ -1,4 +1,4 @@
-"""Fault rules as a marker has them: the library's own, or plain data."""
+"""Fault rules in the form of a marker: the library's own, or plain data."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,10 +10,10 @@ from coordinator_sim.mini_broker.faults import Fault, check_fault
 
 
 def rule_of(given: Fault | Mapping[str, Any]) -> Fault:
-    """A rule, from itself or from data in the form of the control surface.
+    """Return a rule, from itself or from data in the form of the control surface.
 
     Raises:
-        ConfigError: it could never do what it says; the message names the field.
+        ConfigError: the rule could never take effect; the message names the field.
     """
     try:
         fault = given if isinstance(given, Fault) else msgspec.convert(given, Fault)

@@ -1,4 +1,4 @@
-"""Served clusters in processes of their own, and one of them as a test holds it."""
+"""Served clusters in child processes, and a test's view of one."""
 
 import subprocess
 import sys
@@ -17,30 +17,30 @@ from coordinator_sim_pytest.control import PATIENCE_S, ControlClient, ControlRef
 from coordinator_sim_pytest.rules import rule_of
 
 WAIT_S: Final = 30.0
-"""How long to wait for a group, unless told otherwise."""
+"""Default time to wait for a group."""
 _START_S: Final = 60
 _END_S: Final = 10
 _TIMED_OUT: Final = 408
 _NOTHING: Final = 1 << 53
-"""Behind every event."""
+"""Position behind every event."""
 _FIRST_LINE: Final = "the ready line of `coordinator-sim serve`"
 
 QUICK: Final = {"group.initial.rebalance.delay.ms": "0"}
-"""Settings of the brokers, unless a marker says otherwise: groups do not wait for more members."""
+"""Default broker settings: groups do not wait for more members."""
 
 
 class ServerDied(CoordinatorSimError):
-    """A served cluster did not start, or is gone; the message has its last lines."""
+    """A served cluster did not start, or has ended; the message has its last lines."""
 
 
 class ServerKind(msgspec.Struct, frozen=True, kw_only=True):
-    """What a test wants of a cluster; tests that want the same share a process.
+    """Properties of a cluster; tests that want the same ones share a process.
 
     Args:
-        profile: The Kafka that it behaves like.
-        brokers: How many.
-        settings: Of the brokers, sorted by name.
-        bug: Of the group coordinator; None for none.
+        profile: Profile of Kafka that it behaves like.
+        brokers: Number of brokers.
+        settings: Settings of the brokers, sorted by name.
+        bug: Bug of the group coordinator; None for none.
     """
 
     profile: str
@@ -49,7 +49,7 @@ class ServerKind(msgspec.Struct, frozen=True, kw_only=True):
     bug: str | None = None
 
     def arguments(self) -> Iterator[str]:
-        """Of the child."""
+        """Yield the arguments of the child."""
         if self.bug is not None:
             yield from ("--bug", self.bug)
         yield from ("serve", "--port", "0", "--control-port", "0", "--profile", self.profile)
@@ -63,7 +63,7 @@ class ServerProcess:
 
     Attributes:
         bootstrap: Addresses of its brokers.
-        control: What operates it.
+        control: Client of its control surface.
     """
 
     def __init__(self, kind: ServerKind) -> None:
@@ -91,7 +91,7 @@ class ServerProcess:
         return self._process.poll() is None
 
     def close(self) -> None:
-        """End it at once: nothing of it is to outlive it."""
+        """End it at once, with everything it holds."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
@@ -111,8 +111,8 @@ class ServedKafka:
     """A cluster for one test: fresh, and alone in its process.
 
     Attributes:
-        bootstrap: For a client's `bootstrap.servers`.
-        control: The control surface, for whatever has no method here.
+        bootstrap: Value for a client's `bootstrap.servers`.
+        control: Control surface, for operations without a method here.
     """
 
     def __init__(self, process: ServerProcess) -> None:
@@ -122,18 +122,18 @@ class ServedKafka:
         self.control.post("/v1/reset")
         self._read_to = int(self.control.get("/v1/trace/events", after=_NOTHING)["last_seq"])
 
-    # -- what happened ---------------------------------------------------------------------
+    # -- inspection ------------------------------------------------------------------------
 
     @property
     def events(self) -> list[TraceEvent]:
-        """What the group coordinators told since the test began."""
+        """Events of the group coordinators since the test began."""
         found = self.control.get("/v1/trace/events", after=self._read_to)
         self._read_to = found["last_seq"]
         self._events += msgspec.convert(found["events"], list[TraceEvent])
         return self._events
 
     def group(self, group_id: str) -> dict[str, Any]:
-        """A group with its members and offsets, as it is."""
+        """Return a group with its members and offsets."""
         found: dict[str, Any] = self.control.get(f"/v1/groups/{_part(group_id)}")
         return found
 
@@ -149,7 +149,7 @@ class ServedKafka:
         """Return when a group is in that state, with so many members, in that generation or past.
 
         Raises:
-            ControlRefused: it was not within `timeout_s`; the message says how it is.
+            ControlRefused: it was not within `timeout_s`; the message has its present state.
         """
         found: dict[str, Any] = self.control.get(
             f"/v1/groups/{_part(group_id)}/wait",
@@ -160,30 +160,30 @@ class ServedKafka:
         )
         return found
 
-    # -- what is done to it ----------------------------------------------------------------
+    # -- operations ------------------------------------------------------------------------
 
     def create_topic(
         self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
     ) -> None:
-        """Create a topic that there is not."""
+        """Create a topic that does not exist."""
         body = {"name": name, "partitions": partitions, "configs": dict(configs or {})}
         self.control.post("/v1/topics", body)
 
     def add_fault(self, rule: Fault | Mapping[str, Any]) -> int:
-        """Let a fault rule take part from now on; its id."""
+        """Add a fault rule; return its id."""
         added = self.control.post("/v1/faults", msgspec.json.encode(rule_of(rule)))
         return int(added["fault_id"])
 
     def fault_hits(self, fault_id: int) -> int:
-        """How often a rule acted."""
+        """Return how often a rule acted."""
         return int(self.control.get(f"/v1/faults/{fault_id}")["hits"])
 
     def clear_faults(self) -> None:
-        """Take every rule out."""
+        """Remove every rule."""
         self.control.delete("/v1/faults")
 
     def stop_broker(self, broker_id: int = 1) -> None:
-        """Kill a broker: what it had in memory is gone."""
+        """Kill a broker: its memory is lost."""
         self.control.post(f"/v1/brokers/{broker_id}/stop")
 
     def start_broker(self, broker_id: int = 1) -> None:
@@ -191,22 +191,22 @@ class ServedKafka:
         self.control.post(f"/v1/brokers/{broker_id}/resume")
 
     def restart_broker(self, broker_id: int = 1) -> None:
-        """Stop it, and start it again."""
+        """Stop a broker, and start it again."""
         self.control.post(f"/v1/brokers/{broker_id}/restart")
 
     def set_clock(self, clock: str) -> None:
-        """Let groups have another clock: `virtual`, `virtual auto` or `scaled 10`.
+        """Set the groups' clock: `virtual`, `virtual auto` or `scaled 10`.
 
-        What clients wait for on their sockets stays on the wall's.
+        Clients' own waiting on their sockets stays on the wall clock.
         """
         self.control.put("/v1/clock", {"clock": clock})
 
     def advance(self, ms: int) -> list[str]:
-        """Move a virtual clock on; the names of the events that this caused, in order.
+        """Advance a virtual clock; return the names of the events that this caused, in order.
 
         Raises:
-            ControlRefused: the clock is not virtual, or it is not there within a minute on the
-                wall: it is called off then.
+            ControlRefused: the clock is not virtual, or has not arrived within a minute of wall
+                time: the advance is then cancelled.
         """
         try:
             moved = self.control.post("/v1/clock/advance", {"ms": ms})
@@ -220,7 +220,7 @@ class ServedKafka:
         return [each["event"] for each in moved["fired"]]
 
     def move_coordinator(self, group_id: str, to: int | None = None) -> None:
-        """Let another broker coordinate a group; None for the next one that runs."""
+        """Let another broker coordinate a group; None for the next running one."""
         self.control.post(f"/v1/groups/{_part(group_id)}/move-coordinator", {"to": to})
 
 
@@ -231,10 +231,10 @@ class KafkaServers:
         self._processes: dict[ServerKind, ServerProcess] = {}
 
     def fresh(self, kind: ServerKind, faults: Sequence[Fault] = ()) -> ServedKafka:
-        """A cluster of that kind as new.
+        """Return a fresh cluster of that kind.
 
         Raises:
-            ServerDied: it does not start.
+            ServerDied: the cluster does not start.
         """
         process = self._processes.get(kind)
         if process is None or not process.is_alive():
@@ -245,7 +245,7 @@ class KafkaServers:
         return served
 
     def give_back(self, kind: ServerKind) -> None:
-        """A test is over. A cluster whose clock was changed cannot go back in time: it ends."""
+        """Take a test's cluster back; it ends if its clock was changed, as time cannot go back."""
         process = self._processes[kind]
         if not process.is_alive() or process.control.get("/v1/clock")["clock"] != "wall":
             del self._processes[kind]
@@ -259,5 +259,5 @@ class KafkaServers:
 
 
 def _part(text: str) -> str:
-    """A name as part of a path."""
+    """Quote a name as part of a path."""
     return quote(text, safe="")

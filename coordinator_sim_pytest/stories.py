@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from coordinator_sim_pytest.assertions import Traced
 
 MAX_LINES: Final = 400
-"""The last ones are shown."""
+"""Largest number of lines shown, the last ones."""
 
 
 def story_of(traced: "Traced") -> str:
-    """The events as lines, the last `MAX_LINES` of them; why not, where they cannot be had."""
+    """Return the last `MAX_LINES` events as lines; the reason where there are none."""
     try:
         events = list(traced.events)
     except (OSError, CoordinatorSimError) as error:

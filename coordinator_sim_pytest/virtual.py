@@ -1,4 +1,4 @@
-"""Fixtures in virtual time: a clock that runs asyncio programs, and a Kafka that lives on it."""
+"""Fixtures in virtual time: a clock that runs asyncio programs, and a Kafka on it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -23,29 +23,29 @@ T = TypeVar("T")
 
 
 def virtual_loop() -> asyncio.AbstractEventLoop:
-    """An event loop in virtual time: the loop factory for pytest-asyncio and anyio."""
+    """Return an event loop in virtual time: the loop factory for pytest-asyncio and anyio."""
     return VirtualLoop()
 
 
 def cluster_of(profile: Profile, brokers: int, settings: Mapping[str, str]) -> ClusterSettings:
-    """A cluster of so many brokers with these settings.
+    """Return a cluster of so many brokers with these settings.
 
     Raises:
-        ConfigError: a setting that there is not, or that cannot be.
+        ConfigError: a setting is unknown or invalid.
     """
     base = ClusterSettings(profile=profile, broker_ids=tuple(range(1, brokers + 1)))
     return with_properties(base, dict(settings))
 
 
 class VirtualClock:
-    """Runs asyncio programs in virtual time, one behind the other on one loop."""
+    """Runs asyncio programs in virtual time, one after the other on one loop."""
 
     def __init__(self) -> None:
         self._runner = asyncio.Runner(loop_factory=VirtualLoop)
 
     @property
     def loop(self) -> VirtualLoop:
-        """The loop that it runs them on."""
+        """Loop that runs the programs."""
         loop = self._runner.get_loop()
         assert isinstance(loop, VirtualLoop)  # noqa: S101 - its factory makes no other
         return loop
@@ -56,11 +56,11 @@ class VirtualClock:
         return self.loop.time()
 
     def run(self, main: Coroutine[Any, Any, T]) -> T:
-        """The result of `main`."""
+        """Run `main` and return its result."""
         return self._runner.run(main)
 
     def close(self) -> None:
-        """Cancel what still runs, and close the loop."""
+        """Cancel running tasks, and close the loop."""
         self._runner.close()
 
 
@@ -68,11 +68,11 @@ class KafkaInVirtualTime:
     """Serves a cluster in virtual time, to a program or on a loop that runs already.
 
     Args:
-        settings: Of the cluster.
-        faults: Rules that it begins with.
+        settings: Settings of the cluster.
+        faults: Initial fault rules.
 
     Attributes:
-        events: What its group coordinators told so far.
+        events: Events of its group coordinators so far.
     """
 
     def __init__(self, settings: ClusterSettings, faults: Sequence[Fault] = ()) -> None:
@@ -90,9 +90,9 @@ class KafkaInVirtualTime:
         """Run a program of unmodified asyncio clients with the cluster; the test is not async.
 
         Args:
-            main: The program; it is given the cluster.
-            topics: Created at the start: name -> partitions.
-            loop_factory: Of the loop with its latency and its end; a day at most without.
+            main: The program, called with the cluster.
+            topics: Topics created at the start: name -> partitions.
+            loop_factory: Factory of the loop, which sets latency and end; by default a day at most.
         """
 
         async def noted(kafka: VirtualKafka) -> T:
@@ -111,7 +111,7 @@ class KafkaInVirtualTime:
         """Serve the cluster on the running loop, which must be a `virtual_loop`.
 
         Args:
-            topics: Created at the start: name -> partitions.
+            topics: Topics created at the start: name -> partitions.
         """
         async with kafka_in_virtual_time(self.settings, topics=topics) as kafka:
             self._began(kafka)

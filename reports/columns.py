@@ -1,4 +1,4 @@
-"""Names of the columns that transforms share; a column used by one transform is spelled there."""
+"""Names of the columns that transforms share; a column of only one transform is named there."""
 
 from typing import Final
 

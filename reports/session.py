@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 DEFAULT_MASTER: Final = "local[2]"
 _REQUIRED: Final = ("pyspark", "pandas", "jinja2", "plotly")
-# What ends a job reaches us as an exception: Spark's own account of it would be a second one.
+# An exception ends the job for us: Spark's own report of it would be a second one.
 _LOG4J: Final = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
@@ -43,25 +43,25 @@ _LOCAL: Final[dict[str, bool | float | int | str | None]] = {
     "spark.driver.memory": "2g",
     "spark.shuffle.compress": "false",
 }
-"""For a local master: compressing shuffle files, which never leave it, took a fifth of the CPU."""
+"""Settings of a local master: compressing its shuffle files took a fifth of the CPU."""
 _SMALL: Final[dict[str, bool | float | int | str | None]] = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.codegen.wholeStage": "false",
 }
-"""For small data: a plan costs more than its run, and a job more than its rows."""
+"""Settings for small data: a plan costs more than its run, and a job more than its rows."""
 _BRIEF_HEAP: Final = "1g"
-"""For a brief job: a heap grows to what it may before it is swept, and half of it is enough."""
+"""Heap of a brief job: it grows to its limit before it is collected, and half of it is enough."""
 _BRIEF_JVM: Final = " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""For a brief job: the optimising compiler took a third of its CPU, and never paid for itself."""
+"""JVM flags of a brief job: the optimising compiler took a third of its CPU without any gain."""
 
 
 def check_extra() -> None:
-    """Make sure that the packages of the `spark` extra are there.
+    """Check that the packages of the `spark` extra are installed.
 
     Raises:
-        MissingDependencyError: One is absent; the message says what to install.
+        MissingDependencyError: one is missing; the message says what to install.
     """
     for package in _REQUIRED:
         if importlib.util.find_spec(package) is None:
@@ -79,7 +79,7 @@ def spark_session(
     small: bool = False,
     brief: bool = False,
 ) -> Iterator["SparkSession"]:
-    """A session that is stopped at the end of the block; one that is active is used and left alone.
+    """Yield a session that is stopped at the end; an active session is used and left alone.
 
     A local master is bound to the loopback address and needs no name resolution. Python workers
     are this interpreter.
@@ -88,12 +88,13 @@ def spark_session(
         master: Spark master URL.
         shuffle_partitions: Upper bound; adaptive execution merges small ones.
         adaptive: Whether plans may change while they run.
-        small: The data is small: start and plan fast rather than run fast; one shuffle partition.
-        brief: A local JVM compiles fast rather than well, as it does for small data anyway, and has
-            half the heap.
+        small: Whether the data is small: start and plan fast rather than run fast; one shuffle
+            partition.
+        brief: Whether a local JVM compiles fast rather than well, as for small data, with half the
+            heap.
 
     Raises:
-        MissingDependencyError: The `spark` extra or a Java runtime is absent.
+        MissingDependencyError: the `spark` extra or a Java runtime is missing.
     """
     check_extra()
     from pyspark.sql import SparkSession
@@ -121,10 +122,10 @@ def spark_session(
 
 @contextmanager
 def _interrupt_held() -> Iterator[list[int]]:
-    """Gather Ctrl-C until the end of the block: a JVM that is starting would outlive us.
+    """Hold Ctrl-C back until the end of the block: a JVM that is starting would outlive us.
 
-    PySpark's own handler, which it sets while it starts, is taken away again: it asks the JVM to
-    cancel its jobs in the middle of another question. Stopping the session cancels them too.
+    PySpark's own handler, which it sets while it starts, is removed: it asks the JVM to cancel its
+    jobs in the middle of another request. Stopping the session cancels them too.
     """
     pressed: list[int] = []
     if threading.current_thread() is not threading.main_thread():
@@ -139,7 +140,7 @@ def _interrupt_held() -> Iterator[list[int]]:
 
 @contextmanager
 def _quiet_interrupt() -> Iterator[None]:
-    """Keep py4j from logging Ctrl-C with a traceback, and PySpark from warning of what it cut."""
+    """Keep py4j from logging Ctrl-C with a traceback, and PySpark from warning about it."""
     root, silence = logging.getLogger(), logging.NullHandler()
     if not root.handlers:
         root.addHandler(silence)
@@ -175,7 +176,7 @@ def _builder(
 def _start(
     builder: "SparkSession.Builder", master: str, scratch: Path, *, brief: bool
 ) -> "SparkSession":
-    """Start the JVM with an environment of its own; the caller's stays as it was."""
+    """Start the JVM with an environment of its own; the caller's is restored."""
     log4j = scratch / "log4j2.properties"
     log4j.write_text(_LOG4J)
     java_options = f"-Dlog4j2.configurationFile={log4j.as_uri()}"

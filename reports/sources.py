@@ -34,9 +34,9 @@ class TraceFrames:
     """The tables of one or many traces.
 
     Args:
-        runs: One row per trace: what its `run.json` says.
+        runs: One row per trace with the content of its `run.json`.
         events: One row per event (offset events: per partition); columns of the trace schema.
-        generations: One dense row per generation that handed out assignments.
+        generations: One dense row per generation with assignments.
         resources: One row per resource list.
     """
 
@@ -47,11 +47,11 @@ class TraceFrames:
 
 
 def open_traces(paths: Sequence[Path]) -> list[RunDirectory]:
-    """The traces in these directories; one that is no trace may hold some, a level or two below.
+    """Open the traces in these directories; a directory that is none may hold some below it.
 
     Raises:
-        DataError: A path is neither a trace nor holds one.
-        ConfigError: No path is given, or two directories hold the same run.
+        DataError: a path is neither a trace nor holds one.
+        ConfigError: no path is given, or two directories hold the same run.
     """
     if not paths:
         raise ConfigError("name at least one trace directory")
@@ -74,17 +74,17 @@ def _trace_paths(path: Path) -> list[Path]:
 
 
 def read_traces(spark: "SparkSession", runs: Sequence[RunDirectory]) -> TraceFrames:
-    """The tables of these traces, each read with its declared schema.
+    """Return the tables of these traces, each read with its declared schema.
 
     Raises:
-        DataError: A Parquet file is no such table; names the file.
+        DataError: a Parquet file is no such table; names the file.
     """
     from pyspark.sql import functions
 
     rows = _table(spark, runs, EVENTS_DIR, event_schema())
     known = _runs(spark, runs)
-    # Read without its partition columns: Spark refuses to find those of several directories at
-    # once, and a union a run would make a plan as long as the list of runs.
+    # Read without its partition columns: Spark cannot infer those of several directories at once,
+    # and a union per run would make a plan as long as the list of runs.
     clusters = functions.broadcast(known.select("trace_id", "cluster_id"))
     return TraceFrames(
         runs=known,
@@ -140,7 +140,7 @@ def _table(
 
 
 def ddl_of(schema: pa.Schema) -> str:
-    """An Arrow schema as Spark's column list."""
+    """Return an Arrow schema as Spark's column list."""
     return ", ".join(f"`{column.name}` {_spark_type(column.type)}" for column in schema)
 
 

@@ -27,17 +27,17 @@ _TRIAL_COLUMNS: Final = (
 
 
 class SweepSummary(Struct, frozen=True, kw_only=True):
-    """What a sweep says, for the terminal and for machines.
+    """Summary of a sweep, for the terminal and for machines.
 
     Args:
         page: The HTML file.
-        tables: Directory with one Parquet table a subdirectory.
-        runs: Runs simulated.
-        scenarios: Scenarios in them.
+        tables: Directory with one subdirectory per Parquet table.
+        runs: Number of runs simulated.
+        scenarios: Number of scenarios in them.
         choices: Rows of `transforms.costs.choice_costs`, in reading order.
         by_scenario: Rows of `transforms.costs.scenario_costs`, in reading order.
-        left_out: Why each scenario of the catalogue is not compared that is not, by name; empty
-            where scenarios were asked for by name.
+        left_out: Scenarios of the catalogue that are not compared, with the reason; empty when the
+            scenarios were chosen by name.
     """
 
     page: str
@@ -57,18 +57,18 @@ def run_sweep(
     master: str = DEFAULT_MASTER,
     progress: Callable[[str], None] | None = None,
 ) -> SweepSummary:
-    """Simulate every trial as a Spark task, and compare what the choices cost.
+    """Simulate every trial as a Spark task, and compare the costs of the choices.
 
     Args:
-        grid: What to run (`trials.trials`).
-        out: Gets `sweep.html`, `tables/` and `traces/`; created with its parents.
-        unasked: Why a scenario of the catalogue is not in the grid, by name.
+        grid: Trials to run (`trials.trials`).
+        out: Directory for `sweep.html`, `tables/` and `traces/`; created with its parents.
+        unasked: Scenarios of the catalogue that are not in the grid, with the reason.
         master: Spark master URL; its workers must see `out`.
-        progress: Told what is being done.
+        progress: Called with the present step.
 
     Raises:
         ConfigError: `out` is a file.
-        MissingDependencyError: The `spark` extra or a Java runtime is absent.
+        MissingDependencyError: the `spark` extra or a Java runtime is missing.
     """
     if out.exists() and not out.is_dir():
         raise ConfigError(f"{out} is a file; name a directory for the sweep")
@@ -120,7 +120,7 @@ def _trial_rows(spark: "SparkSession", grid: Sequence[Trial]) -> "DataFrame":
 def _compare(
     trial_rows: "DataFrame", frames: TraceFrames, store: "TableStore"
 ) -> tuple["DataFrame", "DataFrame"]:
-    """The costs by choice, and by scenario and choice; every table is kept."""
+    """Return the costs by choice, and by scenario and choice; every table is kept."""
     from reports.transforms import availability, moves, rebalances, working
     from reports.transforms.costs import choice_costs, run_costs, scenario_costs
     from reports.transforms.work import work
@@ -150,7 +150,7 @@ def _rows(table: "DataFrame") -> list[dict[str, Any]]:
 
 
 def _reading_order(row: dict[str, Any]) -> tuple[int, str, int, int]:
-    """Questions in their order, scenarios by name, and choices from the oldest to the newest."""
+    """Sort key: questions in their order, scenarios by name, choices from oldest to newest."""
     from reports.transforms.costs import QUESTIONS
     from reports.trials import ASSIGNORS, MEMBERSHIPS, PROTOCOLS
 

@@ -1,4 +1,4 @@
-"""Turns the rows of a sweep into one self-contained HTML page."""
+"""Renders the rows of a sweep as one self-contained HTML page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ NAMES: Final = {
     "eager": "eager",
     "sessioned": "incremental",
 }
-"""What a choice is called where its value does not say it; others are called as they are."""
+"""Names of choices whose value is not a good name; others are shown by their value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,9 @@ class Measure:
     """One column of the comparison.
 
     Args:
-        column: In the rows.
-        word: In a sentence.
-        title: With `{unit}` for what a group hands out: tasks or partitions.
+        column: Name of the column in the rows.
+        word: Name of the measure in a sentence.
+        title: Title, with `{unit}` for the group's resources: tasks or partitions.
         is_seconds: Whether it is a time; otherwise a count.
     """
 
@@ -43,9 +43,9 @@ class Measure:
 
 
 _WHOLE_FROM_S: Final = 100
-"""Seconds from which on three digits say enough."""
+"""Seconds from which on three digits are enough."""
 _NEAR: Final = 1.02
-"""Values within two percent of the least are as good as it."""
+"""Values within two percent of the least count as equally good."""
 
 MEASURES: Final = (
     Measure("interrupted", "interrupted", "{unit}s interrupted"),
@@ -66,14 +66,14 @@ def render_sweep(
     seeds: int,
     left_out: Mapping[str, str],
 ) -> str:
-    """The comparison as HTML that needs no network.
+    """Return the comparison as HTML that needs no network.
 
     Args:
         choices: Rows by question and choice, in reading order.
         by_scenario: Rows by question, scenario and choice, in reading order.
-        runs: Runs simulated.
-        seeds: Seeds of each.
-        left_out: Why a scenario is not compared, by name.
+        runs: Number of runs simulated.
+        seeds: Number of seeds of each.
+        left_out: Scenarios that are not compared, with the reason.
     """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
@@ -96,11 +96,11 @@ def render_sweep(
 
 
 def shown(row: Row, measure: Measure, *, stacked: bool = False) -> str:
-    """A cell's text: the median over the seeds, with the least and the most where they differ.
+    """Return a cell's text: the median over the seeds, with least and most if they differ.
 
     Args:
-        row: Of the costs by choice, or by scenario and choice.
-        measure: Which column.
+        row: Row of the costs by choice, or by scenario and choice.
+        measure: Column to show.
         stacked: Put the range on a line of its own.
     """
     names = (measure.column, f"{measure.column}_low", f"{measure.column}_high")
@@ -115,20 +115,20 @@ def _value(value: float, measure: Measure) -> str:
 
 
 def unit_of(question: str) -> str:
-    """What the groups of a question hand out."""
+    """Return the unit of the resources in a question's groups."""
     return "task" if question == "protocol" else "partition"
 
 
 def choice_name(choice: str) -> str:
-    """What a reader calls the choice."""
+    """Return the name of a choice for readers."""
     return NAMES.get(choice, choice)
 
 
 def in_short(rows: Sequence[Row]) -> str:
-    """What the last choice changes against the first, as one line.
+    """Return the change from the first to the last choice, as one line.
 
     Args:
-        rows: Of one question, in reading order: from the oldest choice to the newest.
+        rows: Rows of one question, in reading order: from the oldest choice to the newest.
     """
     first, last = rows[0], rows[-1]
     changes = ", ".join(
@@ -183,7 +183,7 @@ def _bars(rows: Sequence[Row], measure: Measure) -> list[dict[str, Any]]:
 
 
 def _details(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """The rows of each scenario whose choices differ at all, with the best cells marked."""
+    """Return the rows of each scenario whose choices differ, with the best cells marked."""
     details = []
     for scenario in dict.fromkeys(row["scenario"] for row in rows):
         own = [row for row in rows if row["scenario"] == scenario]

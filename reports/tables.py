@@ -51,7 +51,7 @@ class TableStore:
     Args:
         spark: The session of the job.
         directory: Holds one directory of Parquet files per table; tables in it are replaced.
-        progress: Told the name of each table that is done.
+        progress: Called with the name of each table that is done.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class TableStore:
         self._progress = progress
 
     def keep(self, name: str, table: "DataFrame") -> "DataFrame":
-        """Write a table, and give it back as read from its files."""
+        """Write a table, and return it as read from its files."""
         path = str(self._directory / name)
         table.write.mode("overwrite").option("compression", "zstd").parquet(path)
         self._progress(name)
@@ -70,7 +70,7 @@ class TableStore:
 
 
 def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFrame"]:
-    """Every table of `TABLE_NAMES`, kept by the store."""
+    """Compute every table of `TABLE_NAMES`, kept by the store."""
     runs = store.keep("runs", frames.runs)
     events = rebalancing.group_events(frames.events)
     held = store.keep("rebalances", rebalancing.rebalances(events))

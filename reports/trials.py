@@ -1,4 +1,4 @@
-"""The runs of a sweep: which scenario under which choice, and the simulation of each.
+"""The runs of a sweep: scenarios under choices, and the simulation of each.
 
 A trial is simulated inside a Spark task, so this is the one module here that runs scenarios.
 """
@@ -48,9 +48,9 @@ class Trial(Struct, frozen=True, kw_only=True):
         scenario: Name in the catalogue.
         choice: The assignor, or the value of `connect.protocol`.
         membership: `dynamic` or `static`; empty for workers, which are always dynamic.
-        seed: Of all chance: it draws the world, the same one under every choice.
-        variety: What the world is drawn from, unless the scenario has a variety of its own.
-        processing_ms: The typical processing time that is compared; None where it is drawn.
+        seed: Seed of all random choices: it draws the world, the same one under every choice.
+        variety: Distributions of the world, unless the scenario has a variety of its own.
+        processing_ms: Typical processing time to compare; None where it is drawn.
     """
 
     scenario: str
@@ -62,18 +62,18 @@ class Trial(Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """The trial's name as a directory."""
+        """Name of the trial as a directory."""
         pace = "" if self.processing_ms is None else f"{self.processing_ms}ms"
         parts = (self.scenario, self.choice, self.membership, pace, str(self.seed))
         return "-".join(part for part in parts if part)
 
     @property
     def trace_id(self) -> str:
-        """32 hex digits that name the run."""
+        """Id of the run in 32 hex digits."""
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()[:32]
 
     def world(self) -> Scenario:
-        """The scenario under the trial's choices, drawn from a variety, its work counted."""
+        """Return the scenario under the trial's choices, drawn from a variety, its work counted."""
         found = with_assignor(scenario_named(self.scenario), self.choice)
         if self.membership:
             found = with_membership(found, static=self.membership == "static")
@@ -95,18 +95,18 @@ def trials(
     variety: Variety | None = None,
     processing_times: Sequence[int] = (),
 ) -> list[Trial]:
-    """Every scenario under every choice, in so many drawn worlds.
+    """Return every scenario under every choice, in so many drawn worlds.
 
     Args:
         names: Scenarios of the catalogue; empty takes all that can be compared.
         seeds: Seeds 0 to `seeds - 1`.
-        variety: What the worlds are drawn from; None takes the default.
+        variety: Distributions of the worlds; None takes the default.
         processing_times: Typical processing times in milliseconds. Where some are given, dynamic
             consumers are run under every assignor with each of them, and nothing else is run.
 
     Raises:
-        ScenarioError: A name is unknown.
-        ConfigError: A scenario cannot be compared, or there is no seed.
+        ScenarioError: a name is unknown.
+        ConfigError: a scenario cannot be compared, or there is no seed.
     """
     if seeds < 1:
         raise ConfigError(f"seeds={seeds}: must be at least 1")
@@ -138,17 +138,16 @@ def trials(
 
 
 def left_out() -> dict[str, str]:
-    """The scenarios of the catalogue that a sweep leaves out, and why, by name."""
+    """Return the scenarios of the catalogue that a sweep leaves out, with the reason, by name."""
     refusals = {name: _refusal(found) for name, found in all_scenarios().items()}
     return {name: reason for name, reason in refusals.items() if reason is not None}
 
 
 def _refusal(scenario: Scenario) -> str | None:
-    """Why the scenario is not run under every choice; None when it can be.
+    """Return why the scenario cannot be run under every choice; None when it can be.
 
-    Its story must not itself be about which protocol is used, nor hang on exact times; its
-    consumers must commit somehow, and all its clients must know every choice, which librdkafka and
-    franz-go do not.
+    Its story must not depend on the protocol used or on exact times; its consumers must commit, and
+    all its clients must support every choice, which librdkafka and franz-go do not.
     """
     for happening in scenario.happenings:
         if isinstance(happening, DropResponse | DelayResponse):
@@ -189,7 +188,7 @@ def _choices(scenario: Scenario) -> Iterable[Trial]:
 
 
 def simulate_trial(trial: Trial, out: str) -> str:
-    """Run one trial; answers its run directory below `out`."""
+    """Run one trial; return its run directory below `out`."""
     scenario = trial.world()
     directory = Path(out) / trial.label
     info = RunInfo(

@@ -1,7 +1,7 @@
 """A correct history of one group, written by hand, and histories that each break one invariant.
 
-The correct one: a dynamic consumer leads, a static one follows; the static one dies and is expired;
-then the coordinator moves. Times are milliseconds in the builder and microseconds in the events.
+In the correct one, a dynamic consumer leads and a static one follows; the static one dies and is
+expired; then the coordinator moves. Times are milliseconds in the builder, microseconds in events.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ class Scribe:
         self.broker_id = 1
 
     def note(self, at_ms: int, event: Event, **columns: Any) -> None:  # noqa: ANN401 - any column
-        """Write one event of the group, as its coordinator's unless `broker_id` says otherwise."""
+        """Write one event of the group, by its coordinator unless `broker_id` is given."""
         shared = {"group_id": GROUP, "broker_id": self.broker_id, "offsets_partition": 7}
         self.events.append(
             TraceEvent(
@@ -42,18 +42,18 @@ class Scribe:
         )
 
     def world(self, at_ms: int, event: Event, what: str) -> None:
-        """Write a disturbance."""
+        """Write a disturbance of the world."""
         self.note(at_ms, event, group_id=None, broker_id=None, reason_text=what)
 
 
 def assignment_of(*partitions: int) -> bytes:
-    """The assignment bytes for partitions of the topic `events`."""
+    """Return the assignment bytes for partitions of the topic `events`."""
     owned = tuple(TopicPartition("events", partition) for partition in partitions)
     return encode_assignment(ConsumerAssignment(partitions=owned))
 
 
 def correct_history() -> History:
-    """A history that every checker judges and none finds fault with."""
+    """Return a history that every checker judges and finds correct."""
     scribe = Scribe()
     _first_generation(scribe)
     _static_member_dies(scribe)
@@ -196,7 +196,7 @@ def _nth(history: History, event: Event, nth: int = 0) -> int:
 
 
 def _changed(event: Event, nth: int = 0, **columns: Any) -> Edit:  # noqa: ANN401 - any column
-    """The history with columns of the nth event of a kind replaced."""
+    """Return an edit that replaces columns of the nth event of a kind."""
 
     def edit(history: History) -> History:
         index = _nth(history, event, nth)
@@ -207,7 +207,7 @@ def _changed(event: Event, nth: int = 0, **columns: Any) -> Edit:  # noqa: ANN40
 
 
 def _without(event: Event, nth: int = 0) -> Edit:
-    """The history without the nth event of a kind."""
+    """Return an edit that removes the nth event of a kind."""
 
     def edit(history: History) -> History:
         del history[_nth(history, event, nth)]
@@ -217,7 +217,7 @@ def _without(event: Event, nth: int = 0) -> Edit:
 
 
 def _inserted(after: Event, nth: int, event: Event, **columns: Any) -> Edit:  # noqa: ANN401 - any
-    """The history with one more event after the nth of a kind, a millisecond later."""
+    """Return an edit that adds an event after the nth of a kind, a millisecond later."""
 
     def edit(history: History) -> History:
         index = _nth(history, after, nth)
@@ -238,7 +238,7 @@ def _inserted(after: Event, nth: int, event: Event, **columns: Any) -> Edit:  # 
 
 
 def _stuck_generation(history: History) -> History:
-    """The second generation has the number of the first, in every event."""
+    """Give the second generation the number of the first, in every event."""
     return [
         msgspec.structs.replace(event, generation=1) if event.generation == 2 else event  # noqa: PLR2004
         for event in history
@@ -314,10 +314,10 @@ BROKEN: Final[dict[str, tuple[str, Edit]]] = {
         ),
     ),
 }
-"""What is wrong -> the invariant it breaks, and how it is written into the correct history."""
+"""Description -> the invariant that it breaks, and the edit of the correct history."""
 
 
 def broken_history(name: str) -> History:
-    """The correct history with one thing wrong, as named in `BROKEN`."""
+    """Return the correct history with one fault, as named in `BROKEN`."""
     _, edit = BROKEN[name]
     return edit(correct_history())

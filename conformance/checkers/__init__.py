@@ -1,7 +1,7 @@
 """The protocol's invariants, each a named checker over a trace.
 
-Pure: a trace goes in, findings come out. A checker that lacks its evidence answers UNKNOWN, never
-PASS. What each invariant means, and what it does not, is in `docs/invariants.md`.
+Pure: a trace goes in, findings come out. A checker without evidence answers UNKNOWN, never PASS.
+`docs/invariants.md` says what each invariant means, and what it does not.
 """
 
 from collections.abc import Sequence
@@ -45,8 +45,8 @@ def check_all(events: Sequence[TraceEvent], known: Circumstances = NOTHING_KNOWN
     """Judge a trace by every invariant.
 
     Args:
-        events: In trace order, as a recorder numbered them.
-        known: What is known beside the events, such as the settings of a simulated run.
+        events: Events in trace order, as a recorder numbered them.
+        known: Facts beside the events, such as the settings of a simulated run.
 
     Returns:
         One result an invariant, I1 to I10.

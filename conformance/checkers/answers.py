@@ -15,7 +15,7 @@ ANSWERING = {
     Event.JOIN_REQ: frozenset({Event.JOIN_COMPLETE}),
     Event.SYNC_REQ: frozenset({Event.GROUP_STABLE, Event.PREPARE_REBALANCE}),
 }
-"""Steps of a group that answer every request of a kind that is parked then."""
+"""Steps of a group that answer every parked request of a kind."""
 
 
 def _judge_answers(history: History) -> Findings:
@@ -33,9 +33,9 @@ def _judge_answers(history: History) -> Findings:
 
 
 def _due_us(history: History, exchange: Exchange) -> int:
-    """When the request has to be answered: within its bound, or by the step that answers it.
+    """Return when the request has to be answered: within its bound, or by an answering step.
 
-    What such a step appends may hold the answer back until its commit times out.
+    An append of such a step may delay the answer until its commit times out.
     """
     timing = history.timing_of(exchange.tenancy.group_id)
     is_join = exchange.request.event is Event.JOIN_REQ
@@ -50,9 +50,9 @@ def _due_us(history: History, exchange: Exchange) -> int:
 
 
 def _is_excused(exchange: Exchange, due_us: int) -> bool:
-    """Whether the coordinator went away, or the request was superseded, or its member left.
+    """Whether the coordinator went away, the request was superseded, or its member left.
 
-    What comes after the step that answers comes too late for an excuse.
+    Events after the answering step are no excuse.
     """
     ended_at_us = exchange.tenancy.ended_at_us
     if ended_at_us is not None and ended_at_us <= due_us:
@@ -73,7 +73,7 @@ def _excuses(event: TraceEvent, request: TraceEvent) -> bool:
 
 
 def _is_same_member(event: TraceEvent, request: TraceEvent) -> bool:
-    """Whether both speak of one member: by its id, or by its instance id or its client."""
+    """Whether both belong to one member: by its id, or by its instance id or its client."""
     if request.member_id:
         return event.member_id == request.member_id
     if request.group_instance_id is not None:
@@ -97,13 +97,13 @@ def _unanswered(exchange: Exchange, due_us: int) -> Violation:
 
 @dataclass(slots=True)
 class _StoredMembers:
-    """The members of a group's last stored generation: those that a load brings back."""
+    """The members of a group's last stored generation, which a load restores."""
 
     generation: int | None = None
     ids: dict[str, None] = field(default_factory=dict)
 
     def learn(self, event: TraceEvent) -> None:
-        """Take an event of the group, of whichever coordinator."""
+        """Take an event of the group, from any coordinator."""
         if event.event in (Event.ASSIGNED, Event.EMPTY_ASSIGNMENT) and event.member_id:
             if event.generation != self.generation:
                 self.generation = event.generation
@@ -116,7 +116,7 @@ class _StoredMembers:
 
 
 class _IssuedIds:
-    """The member ids that a group's coordinators gave out or loaded, over all its tenancies."""
+    """The member ids that a group's coordinators issued or loaded, over all its tenancies."""
 
     def __init__(self) -> None:
         self._stored: dict[str, _StoredMembers] = {}
@@ -125,7 +125,7 @@ class _IssuedIds:
         """Judge every id in the answers of one tenancy; tenancies come in trace order."""
         stored = self._stored.setdefault(tenancy.group_id, _StoredMembers())
         known = dict(stored.ids) if tenancy.is_loaded else {}
-        # A load whose members no event named: the trace began after they did.
+        # The loaded members were never named: the trace began after they joined.
         is_open = tenancy.is_loaded and not stored.ids
         judged = 0
         violations: list[Violation] = []
@@ -150,7 +150,7 @@ class _IssuedIds:
 
 
 def _carries_id(event: TraceEvent) -> bool:
-    """Whether the event is a coordinator's answer with an id; a log's line about one has no id."""
+    """Whether the event is a coordinator's answer with an id; a line of a log has none."""
     if event.correlation_id is None:
         return False
     if event.event is Event.JOIN_RESP:

@@ -1,6 +1,6 @@
-"""What a checker is given and what it answers.
+"""Inputs and results of checkers.
 
-Not here: the invariants themselves, each in the module of its subject.
+The invariants themselves are in the modules of their subjects.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,12 +38,12 @@ class Violation(Struct, frozen=True, kw_only=True):
 
 
 class Findings(Struct, frozen=True):
-    """What a checker saw in one history.
+    """Findings of a checker in one history.
 
     Args:
-        judged: How many instances of the invariant the history let it judge; 0 means that the
-            history lacks the evidence, and the verdict is UNKNOWN.
-        violations: In trace order.
+        judged: Number of instances of the invariant that could be judged; 0 means that the history
+            lacks the evidence, and the verdict is UNKNOWN.
+        violations: Violations in trace order.
     """
 
     judged: int
@@ -51,7 +51,7 @@ class Findings(Struct, frozen=True):
 
     @property
     def verdict(self) -> Verdict:
-        """FAIL with any violation, UNKNOWN where nothing could be judged, else PASS."""
+        """FAIL with any violation, UNKNOWN if nothing could be judged, else PASS."""
         if self.violations:
             return Verdict.FAIL
         return Verdict.PASS if self.judged else Verdict.UNKNOWN
@@ -63,7 +63,7 @@ class Checker(Struct, frozen=True, kw_only=True):
     Args:
         invariant: Stable identifier, `I1` to `I10`.
         name: Stable name, as in `docs/invariants.md`.
-        judge: Decides; pure.
+        judge: Finds violations; pure.
     """
 
     invariant: str
@@ -71,7 +71,7 @@ class Checker(Struct, frozen=True, kw_only=True):
     judge: Callable[[History], Findings]
 
     def check(self, events: Sequence[TraceEvent]) -> list[Violation]:
-        """The violations of this invariant alone, in trace order."""
+        """Return the violations of this invariant alone, in trace order."""
         return list(self.judge(History(events)).violations)
 
 
@@ -86,7 +86,7 @@ class CheckResult(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True):
-    """What every checker said of one history, in the order of the invariants."""
+    """Results of all checkers for one history, in the order of the invariants."""
 
     results: tuple[CheckResult, ...]
 
@@ -101,7 +101,7 @@ class Report(Struct, frozen=True):
         return tuple(found for result in self.results for found in result.violations)
 
     def of(self, invariant: str) -> CheckResult:
-        """The result of one invariant.
+        """Return the result of one invariant.
 
         Raises:
             KeyError: no such invariant was checked.
@@ -112,5 +112,5 @@ class Report(Struct, frozen=True):
         raise KeyError(invariant)
 
     def having(self, verdict: Verdict) -> tuple[str, ...]:
-        """Identifiers of the invariants with that verdict, in order."""
+        """Return the invariants with that verdict, in order."""
         return tuple(result.invariant for result in self.results if result.verdict == verdict)

@@ -12,16 +12,16 @@ RESTING = LOADED | {
     Event.GROUP_EMPTY,
     Event.GROUP_DEAD,
 }
-"""Steps after which nothing is under way; logs tell of the leader's sync, and not of Stable."""
+"""Events of a group at rest; logs show the leader's sync, and not Stable."""
 MOVING = frozenset({Event.PREPARE_REBALANCE, Event.JOIN_COMPLETE})
 
 
 def judge(history: History) -> Findings:
-    """After the last disturbance a group is at rest within the bound, and stays so.
+    """Check that a group is at rest within the bound after the last disturbance, and stays so.
 
-    Where the trace tells of the clients' processes, the group at rest has as many members as
-    there are processes running. A trace that names no disturbance, or ends before the bound is
-    over, lets nothing be judged.
+    If the trace records the clients' processes, the group at rest has as many members as running
+    processes. A trace without a disturbance, or that ends before the bound is over, cannot be
+    judged.
     """
     calm_us = history.calm_from_us
     if calm_us is None:
@@ -47,7 +47,7 @@ def judge(history: History) -> Findings:
 
 
 def _running_clients(history: History) -> dict[str, dict[str, None]]:
-    """The processes that run at the end, by group; absent where the trace tells of none."""
+    """Return the processes that run at the end, by group; groups without any are absent."""
     running: dict[str, dict[str, None]] = {}
     for event in history.events:
         if event.event is not Event.LIFECYCLE or event.group_id is None or event.client_id is None:
@@ -61,9 +61,9 @@ def _running_clients(history: History) -> dict[str, dict[str, None]]:
 
 
 def _last_tenancies(history: History) -> dict[str, Tenancy]:
-    """The latest tenancy in which each group lived: earlier ones ended with a failover.
+    """Return each group's latest tenancy with life: earlier ones ended with a failover.
 
-    A broker that only refuses requests for a group leaves a tenancy without its life.
+    A broker that only refuses requests for a group leaves a tenancy without life.
     """
     lived = MOVING | RESTING
     return {
@@ -74,7 +74,7 @@ def _last_tenancies(history: History) -> dict[str, Tenancy]:
 
 
 def _last_step(tenancy: Tenancy, due_us: int) -> TraceEvent | None:
-    """The first move after the group had to be at rest, or else the last thing it did."""
+    """Return the first event after the group had to be at rest, or else its last event."""
     last: TraceEvent | None = None
     for event in tenancy.events:
         if event.event in MOVING and event.ts_us > due_us:
@@ -85,7 +85,7 @@ def _last_step(tenancy: Tenancy, due_us: int) -> TraceEvent | None:
 
 
 def _fault(event: TraceEvent | None, clients: int | None, due_us: int) -> str | None:
-    """What is wrong with a group that ended with this event; None if nothing is."""
+    """Return the fault of a group that ended with this event; None for none."""
     if event is None:
         return f"{clients} clients run, and the group has no generation"
     if event.event in MOVING:

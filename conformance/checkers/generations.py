@@ -37,10 +37,10 @@ def _generations_of(tenancy: Tenancy) -> tuple[int, list[Violation]]:
 
 
 def _follows(last: TraceEvent, event: TraceEvent) -> bool:
-    """Whether the generation of a completed join phase may come after the last one seen.
+    """Whether a completed join phase's generation may come after the last one seen.
 
-    A group that empties may report the completed join phase and its emptiness separately, with
-    one number.
+    A group that becomes empty may report the completed join phase and its emptiness separately,
+    with one number.
     """
     if last.generation is None or event.generation is None:
         return True
@@ -64,7 +64,7 @@ def _out_of_order(tenancy: Tenancy, last: TraceEvent, event: TraceEvent) -> Viol
 
 @dataclass(slots=True)
 class _Leadership:
-    """Who leads which generation of one tenancy."""
+    """Leaders of the generations of one tenancy."""
 
     tenancy: Tenancy
     leaders: dict[int, TraceEvent] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""A trace as the checkers read it: cut into tenancies, and with requests beside their answers.
+"""A trace as the checkers read it: cut into tenancies, with requests paired with answers.
 
 A *tenancy* is one life of one group on one coordinator: from its load, or its creation, to its
 unload, its death or the coordinator's next load of that partition. Generation numbers, member
@@ -32,10 +32,10 @@ CLIENT_EVENTS: Final = frozenset(
 )
 """Events of clients and of the world around the coordinator."""
 REMOVALS: Final = frozenset({Event.MEMBER_LEFT, Event.MEMBER_FAILED, Event.MEMBER_KICKED})
-"""Events after which the member's id is no longer a member."""
+"""Events after which the member id is no longer a member."""
 ENDINGS: Final = frozenset({Event.GROUP_DEAD, Event.GROUP_UNLOADED})
 LAST_WORDS: Final = ENDINGS | {Event.JOIN_RESP, Event.SYNC_RESP}
-"""What a coordinator may still say of a group at the instant it gives it up."""
+"""Events that a coordinator may still emit for a group at the instant it gives it up."""
 RESPONSE_OF: Final = {Event.JOIN_REQ: Event.JOIN_RESP, Event.SYNC_REQ: Event.SYNC_RESP}
 
 Place = tuple[int | None, str]
@@ -51,7 +51,7 @@ class Tenancy:
     offsets_partition: int | None
     incarnation: int
     is_loaded: bool
-    """Whether it began with a load of stored state, so that members may precede it."""
+    """Whether it began with a load of stored state, so that earlier members may exist."""
     events: list[TraceEvent] = field(default_factory=list)
     """The coordinator's events about the group, in trace order."""
     ended_at_us: int | None = None
@@ -74,13 +74,12 @@ class Exchange:
 
 
 class Circumstances(Struct, frozen=True, kw_only=True):
-    """What is known of a trace beside its events; what is not is taken from the events.
+    """Facts about a trace beside its events; unknown ones are derived from the events.
 
     Args:
-        timings: Settings of the groups, by group id; of other groups, what their members say.
-        calm_from_us: When the last disturbance is over; None for the last event that tells of
-            one.
-        ends_at_us: Until when the trace tells everything; None for its last event.
+        timings: Settings of the groups, by group id; others are taken from their members' requests.
+        calm_from_us: End of the last disturbance; None takes the last event that shows one.
+        ends_at_us: End of the trace's coverage; None takes its last event.
     """
 
     timings: dict[str, GroupTiming] = {}
@@ -89,15 +88,15 @@ class Circumstances(Struct, frozen=True, kw_only=True):
 
 
 NOTHING_KNOWN: Final = Circumstances()
-"""The circumstances of a trace that came alone."""
+"""No facts beside the events."""
 
 
 class History:
     """Views over one trace.
 
     Args:
-        events: In trace order.
-        known: What is known beside them.
+        events: Events in trace order.
+        known: Facts beside the events.
     """
 
     def __init__(self, events: Sequence[TraceEvent], known: Circumstances = NOTHING_KNOWN) -> None:
@@ -106,18 +105,18 @@ class History:
 
     @property
     def ends_at_us(self) -> int:
-        """Until when the trace tells everything; 0 for an empty trace of unknown length."""
+        """End of the trace's coverage; 0 for an empty trace of unknown length."""
         if self._known.ends_at_us is not None:
             return self._known.ends_at_us
         return self.events[-1].ts_us if self.events else 0
 
     @cached_property
     def tenancies(self) -> list[Tenancy]:
-        """Every tenancy, by its first event."""
+        """Every tenancy, in the order of its first event."""
         return _Cutter().cut(self.events)
 
     def timing_of(self, group_id: str) -> GroupTiming:
-        """The settings that bound the group's steps."""
+        """Return the settings that bound the group's steps."""
         known = self._known.timings.get(group_id)
         return self._observed[group_id] if known is None else known
 
@@ -138,7 +137,7 @@ class History:
     def calm_from_us(self) -> int | None:
         """When the last disturbance was over; None if the trace does not tell.
 
-        Only a simulation tells of every disturbance; a log tells of those that it notices.
+        Only a simulation records every disturbance; a log records those that it notices.
         """
         if self._known.calm_from_us is not None:
             return self._known.calm_from_us
@@ -147,7 +146,7 @@ class History:
 
 
 def _is_disturbance(event: TraceEvent) -> bool:
-    """Whether a simulation did this to its world. A log's lines have logged times."""
+    """Whether the event is a simulation's disturbance. A log's lines have logged times."""
     is_simulated = event.source in (None, Source.SIM) and event.ts_kind is TimeKind.EVENT
     return is_simulated and event.event in (Event.FAULT, Event.LIFECYCLE)
 
@@ -172,7 +171,7 @@ class _Cutter:
         return self._all
 
     def _close_partition(self, load: TraceEvent) -> None:
-        """A load ends what any broker held of that partition: a crashed one says nothing itself."""
+        """End every broker's tenancies of a loaded partition: a crashed broker reports nothing."""
         for (broker_id, _), tenancy in list(self._open.items()):
             same = load.offsets_partition == tenancy.offsets_partition
             if same or (load.offsets_partition is None and broker_id == load.broker_id):
@@ -207,7 +206,7 @@ def _is_over(tenancy: Tenancy, event: TraceEvent) -> bool:
 
 
 class Instances:
-    """Which member stood for which instance id last, so that a replaced one can be named."""
+    """Which member had which instance id last, to name replaced members."""
 
     __slots__ = ("_member_of",)
 
@@ -215,7 +214,7 @@ class Instances:
         self._member_of: dict[str, str] = {}
 
     def take(self, event: TraceEvent) -> str | None:
-        """Take a coordinator's event; the member id that it replaces, if it is a replacement."""
+        """Take a coordinator's event; return the member id that it replaces, if any."""
         instance_id, member_id = event.group_instance_id, event.member_id
         if instance_id is None or not member_id or event.error_code not in (None, ErrorCode.NONE):
             return None
@@ -225,7 +224,7 @@ class Instances:
 
 
 def _exchanges_of(tenancy: Tenancy) -> Iterator[Exchange]:
-    """Requests with their answers. A log's requests have no number, and no known answer."""
+    """Yield requests with their answers. A log's requests have no number, and no known answer."""
     waiting: dict[tuple[Event, int | None], Exchange] = {}
     found: list[Exchange] = []
     for position, event in enumerate(tenancy.events):

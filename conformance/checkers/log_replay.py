@@ -1,6 +1,6 @@
-"""I9, told by a trace: what a load brings back is what was stored.
+"""I9 over a trace: a load restores what was stored.
 
-Not here: the same invariant over batches and a live coordinator, in `conformance.log_replay`.
+`conformance.log_replay` has the same invariant over batches and a live coordinator.
 """
 
 from dataclasses import dataclass, field
@@ -15,11 +15,11 @@ STORED = frozenset({Event.GROUP_EMPTY, Event.GROUP_STABLE, Event.GROUP_LOADED})
 
 @dataclass(slots=True)
 class _Stored:
-    """The last stored generation of each group, and what may have replaced it."""
+    """The last stored generation of each group, and a possible successor."""
 
     last: dict[str, TraceEvent] = field(default_factory=dict)
     under_way: dict[str, TraceEvent] = field(default_factory=dict)
-    """An assignment that was brought by the leader, but may not have been committed."""
+    """Assignment received from the leader, possibly not committed."""
     judged: int = 0
     violations: list[Violation] = field(default_factory=list)
 

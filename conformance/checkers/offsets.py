@@ -1,4 +1,4 @@
-"""I8: that a fetched offset is the last one that was accepted."""
+"""I8: a fetched offset is the last accepted one."""
 
 from dataclasses import dataclass, field
 
@@ -8,7 +8,7 @@ from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.trace.events import Event, OffsetEntry, TraceEvent
 
 NO_OFFSET = -1
-"""What a fetch answers for a partition without a stored offset."""
+"""Offset in a fetch answer for a partition without a stored offset."""
 OF_ONE_PARTITION = frozenset(
     {
         ErrorCode.OFFSET_METADATA_TOO_LARGE,
@@ -24,7 +24,7 @@ MAY_BE_STORED = frozenset(
         ErrorCode.REQUEST_TIMED_OUT,
     }
 )
-"""Errors of a commit whose record may be in the log all the same, not committed in time."""
+"""Errors of a commit whose record may still be in the log, not committed in time."""
 Place = tuple[str, str, int]
 """Group, topic, partition."""
 
@@ -36,11 +36,11 @@ class _Stored:
     by_place: dict[Place, TraceEvent] = field(default_factory=dict)
     offsets: dict[Place, int] = field(default_factory=dict)
     groups: dict[str, None] = field(default_factory=dict)
-    """Groups of which a commit was seen."""
+    """Groups with a recorded commit."""
     loaded: dict[str, None] = field(default_factory=dict)
-    """Groups whose log began before the trace did."""
+    """Groups whose log is older than the trace."""
     uncertain: dict[Place, None] = field(default_factory=dict)
-    """Places that a refused commit may or may not have changed."""
+    """Places that a refused commit may have changed."""
     judged: int = 0
     violations: list[Violation] = field(default_factory=list)
 
@@ -68,10 +68,10 @@ class _Stored:
                     pass
 
     def _refused(self, event: TraceEvent, place: Place) -> None:
-        """A refused commit changes nothing, but for errors that leave it open what was stored.
+        """Handle a refused commit: it changes nothing, except for errors that leave this open.
 
-        One refused for a partition may have stored others, and one that was not replicated in time
-        is replicated later.
+        A commit refused for one partition may have stored others, and one that was not replicated
+        in time is replicated later.
         """
         errors = (OF_ONE_PARTITION, MAY_BE_STORED)
         if event.event is Event.OFFSET_COMMIT and any(event.error_code in each for each in errors):
@@ -98,7 +98,7 @@ class _Stored:
 
 
 def judge(history: History) -> Findings:
-    """The committed offset is the last one accepted, in log order, also after a failover."""
+    """Check that a fetched offset is the last accepted one in log order, also after a failover."""
     stored = _Stored()
     for event in history.events:
         stored.take(event)

@@ -1,6 +1,6 @@
-"""I1: who owns what, as the group's leader decided it.
+"""I1: ownership of resources, as the group's leader decided it.
 
-Not here: what clients believe meanwhile; a zombie may run what it has lost until it notices.
+Beliefs of clients are ignored: a zombie may run what it has lost until it notices.
 """
 
 from collections.abc import Iterator
@@ -24,25 +24,25 @@ Resources = dict[str, None]
 
 @dataclass(slots=True)
 class _Holdings:
-    """What each member of a tenancy holds, folded over its generations."""
+    """Resources of each member of a tenancy, accumulated over its generations."""
 
     protocol_type: str | None = None
     base: dict[str, Resources] = field(default_factory=dict)
-    """Member id -> what a Connect worker said it runs when it last joined."""
+    """Member id -> resources that a Connect worker reported when it last joined."""
     held: dict[str, Resources] = field(default_factory=dict)
-    """Member id -> what it was told to run."""
+    """Member id -> resources assigned to it."""
 
     def forget(self, member_id: str) -> None:
-        """The member is gone: nobody may count its work any more."""
+        """Forget a member that is gone: its resources no longer count."""
         self.base.pop(member_id, None)
         self.held.pop(member_id, None)
 
     def rename(self, old: str, new: str) -> None:
-        """A static member's new id inherits what the old one held."""
+        """Pass a static member's resources on to its new id."""
         self.held[new] = self.held.pop(old, {})
 
     def joined(self, event: TraceEvent) -> None:
-        """A Connect worker says what it runs when it joins; a delta builds upon that."""
+        """Take the resources that a joining Connect worker reports; a delta builds on them."""
         self.protocol_type = event.protocol_type or self.protocol_type
         if self.protocol_type != CONNECT or event.subscription is None or not event.member_id:
             return
@@ -55,7 +55,7 @@ class _Holdings:
         self.base[event.member_id] = base
 
     def assigned(self, event: TraceEvent) -> bool:
-        """Take the leader's decision for one member; False if its bytes cannot be read."""
+        """Take the leader's decision for one member; return False if its bytes are unreadable."""
         self.joined(event)
         member_id = event.member_id or ""
         base = self.base.get(member_id)
@@ -75,7 +75,7 @@ class _Holdings:
                     return dict.fromkeys(partition.resource() for partition in partitions)
                 case "connect":
                     decoded = decode_connect_assignment(assignment)
-                    # A leader that lags behind the configuration decides nothing.
+                    # A leader behind the configuration makes no decision.
                     is_decided = decoded.error is ConnectError.NO_ERROR
                     return _fold_connect(decoded, base) if is_decided else None
                 case _:
@@ -170,7 +170,7 @@ class _GenerationCutter:
 
 
 def judge(history: History) -> Findings:
-    """At most one owner of a resource within a generation, by the leader's decisions."""
+    """Check that no resource has two owners in a generation, by the leader's decisions."""
     judged = 0
     violations: list[Violation] = []
     for tenancy in history.tenancies:

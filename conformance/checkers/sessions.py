@@ -1,4 +1,4 @@
-"""I6: that the session timer removes nobody who is alive."""
+"""I6: the session timer removes no living member."""
 
 from dataclasses import dataclass, field
 
@@ -20,7 +20,7 @@ class _Session:
     armed_timeout_ms: int | None = None
 
     def arm(self, event: TraceEvent) -> None:
-        """The timer starts anew with the timeout in force."""
+        """Restart the timer with the timeout in force."""
         self.armed_by = event
         self.armed_timeout_ms = self.timeout_ms
 
@@ -81,7 +81,7 @@ class _Sessions:
 
 
 def judge(history: History) -> Findings:
-    """A member whose heartbeats arrive within its session is never removed by its session timer."""
+    """Check that no member is removed by its session timer within its session of a heartbeat."""
     judged = 0
     violations: list[Violation] = []
     timeouts_ms: dict[str, dict[str, int]] = {}

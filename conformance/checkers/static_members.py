@@ -1,4 +1,4 @@
-"""I10: that an instance id maps to one member."""
+"""I10: an instance id maps to one member."""
 
 from dataclasses import dataclass, field
 
@@ -8,12 +8,12 @@ from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.trace.events import Event, TraceEvent
 
 ANSWERS = frozenset({Event.JOIN_RESP, Event.SYNC_RESP, Event.HEARTBEAT})
-"""Events whose error NONE confirms that the member is who it says it is."""
+"""Events whose error NONE confirms the member's identity."""
 
 
 @dataclass(slots=True)
 class _Instances:
-    """Which member stands for which instance id in one tenancy."""
+    """Member of each instance id in one tenancy."""
 
     tenancy: Tenancy
     member_of: dict[str, TraceEvent] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class _Instances:
 
 
 def judge(history: History) -> Findings:
-    """An instance id maps to one member, until that one is replaced or removed."""
+    """Check that an instance id maps to one member, until that one is replaced or removed."""
     judged = 0
     violations: list[Violation] = []
     for tenancy in history.tenancies:

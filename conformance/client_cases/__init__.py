@@ -1,4 +1,4 @@
-"""What clients of a group must do, as cases played on this project's own ports.
+"""Requirements on clients of a group, as cases played on this project's own ports.
 
-One module an area. A case is a function of a `Bench`, which makes ports and compares what it sees.
+One module per area. A case is a function of a `Bench`, which makes ports and compares results.
 """

@@ -1,4 +1,4 @@
-"""Workers that follow every plan of one Connect leader; what cases and tests of assignors share."""
+"""Workers that follow every plan of one Connect leader, for cases and tests of assignors."""
 
 from coordinator_sim.assignors.contract import ConnectAssignmentPlan, ConnectMember, WorkerLoad
 from coordinator_sim.assignors.registry import make_connect_assignor
@@ -11,7 +11,7 @@ SECOND_WORKERS = "C2 C1-1 C1-3 C2-1 C2-3"
 
 
 def load(names: str) -> WorkerLoad:
-    """`C1 C1-0` as a load: connector1 and its first task."""
+    """Parse `C1 C1-0` as a load: connector1 and its first task."""
     connectors: list[str] = []
     tasks: list[ConnectorTaskId] = []
     for name in names.split():
@@ -32,10 +32,10 @@ class Cluster:
 
     Attributes:
         now_ms: The present instant.
-        generation_id: Of the last round.
-        delivered_id: The last generation whose plan reached the leader.
-        running: Worker -> what it runs.
-        assignor: The leader's; it lives as long as the leader.
+        generation_id: Generation of the last round.
+        delivered_id: Last generation whose plan reached the leader.
+        running: Worker -> its running work.
+        assignor: Assignor of the leader; it lives as long as the leader.
     """
 
     def __init__(self, configured: dict[str, int], max_delay_ms: int = 300_000) -> None:
@@ -48,14 +48,14 @@ class Cluster:
         self.elect()
 
     def elect(self) -> None:
-        """Another worker becomes leader; its assignor has no memory."""
+        """Make another worker leader; its assignor has no memory."""
         self.assignor = make_connect_assignor(
             "sessioned", scheduled_rebalance_max_delay_ms=self.max_delay_ms
         )
         self.delivered_id = -1
 
     def rebalance(self, *, delivered: bool = True) -> ConnectAssignmentPlan:
-        """One generation; a plan that is not delivered changes nothing at the workers."""
+        """Run one generation; a plan that is not delivered changes nothing at the workers."""
         self.generation_id += 1
         plan = self.assignor.assign(
             configured=self.configured,
@@ -83,12 +83,12 @@ class Cluster:
         self.running[worker] = WorkerLoad(connectors=connectors, tasks=tasks)
 
     def task_loads(self) -> list[int]:
-        """The number of tasks of each worker, ascending."""
+        """Return the number of tasks of each worker, ascending."""
         return sorted(len(own.tasks) for own in self.running.values())
 
 
 def start(count: int, configured: dict[str, int] | None = None) -> Cluster:
-    """A balanced cluster of so many workers."""
+    """Return a balanced cluster of so many workers."""
     cluster = Cluster(configured or TWO_BY_FOUR)
     cluster.running = {f"worker{number}": WorkerLoad() for number in range(1, count + 1)}
     cluster.rebalance()
@@ -96,5 +96,5 @@ def start(count: int, configured: dict[str, int] | None = None) -> Cluster:
 
 
 def busy(loads: dict[str, WorkerLoad]) -> dict[str, WorkerLoad]:
-    """The loads that are not empty."""
+    """Return the loads that are not empty."""
     return {worker: own for worker, own in loads.items() if own != WorkerLoad()}

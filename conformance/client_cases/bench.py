@@ -1,7 +1,7 @@
-"""Where a client case plays: ports in virtual time, each with a broker that the case speaks for.
+"""Bench of client cases: ports in virtual time, each with a broker played by the case.
 
-A request waits until the case answers it; connections open, and Metadata and FindCoordinator are
-answered, at once unless the case says otherwise. No case is here.
+A request waits until the case answers it; opening connections, Metadata and FindCoordinator are
+answered at once unless the case says otherwise. No case is here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -87,10 +87,10 @@ LONG_POLL_MS: Final = 1 << 40
 
 
 class Bench:
-    """What a case is given: it makes ports and compares.
+    """Bench of one case: makes ports and compares results.
 
     Args:
-        transcript: What went over the wire and into the application, line by line.
+        transcript: Wire and application traffic, line by line.
     """
 
     def __init__(self) -> None:
@@ -100,13 +100,13 @@ class Bench:
         """Fail the case unless both are equal.
 
         Raises:
-            CaseFailed: they differ.
+            CaseFailed: the two differ.
         """
         if seen != wanted:
             raise CaseFailed(f"{what}: wanted {wanted!r}, saw {seen!r}", tuple(self.transcript))
 
     def port(self, port: P, *, topics: Mapping[str, int] | None = None) -> "PortBench[P]":
-        """Any client port, facing a scripted broker that has these topics and partition counts."""
+        """Return a bench of any client port, with a broker that has these topics."""
         return PortBench(self, port, topics=topics)
 
     def consumer(
@@ -118,14 +118,14 @@ class Bench:
         bootstrap: tuple[Node, ...] = (BROKER,),
         **settings: Setting,
     ) -> "ConsumerBench":
-        """A consumer of these topics, by default of `t`; auto-commit is off unless said.
+        """Return a consumer of these topics, by default of `t`; auto-commit is off by default.
 
         Args:
-            topics: What it subscribes to; the broker has two partitions of each.
-            is_subscribed: Whether it does, from the beginning.
-            assignors: Names of built-in ones, or assignors.
-            jitter: Where its chance comes from.
-            bootstrap: The brokers that it knows at first.
+            topics: Topics of its subscription; the broker has two partitions of each.
+            is_subscribed: Whether it subscribes from the beginning.
+            assignors: Names of built-in assignors, or assignors.
+            jitter: Source of its random choices.
+            bootstrap: Brokers that it knows at first.
             settings: Fields of `ConsumerConfig`.
         """
         wanted = topics or ("t",)
@@ -145,25 +145,25 @@ class Bench:
 
 
 class PortBench(Generic[P]):
-    """One port, its application and the brokers of its cluster, all by hand.
+    """One port, its application and the brokers of its cluster, all driven by hand.
 
     Args:
-        bench: Of the case.
-        port: Under test.
-        topics: What Metadata answers: topic and number of partitions.
+        bench: Bench of the case.
+        port: Port under test.
+        topics: Topics in Metadata answers, with their number of partitions.
 
     Attributes:
         now_ms: The present instant; begins at 0.
-        returned: What each poll ended with: None, or an exception's name.
+        returned: Result of each poll: None, or an exception's name.
         committed: The completions of commits.
-        callbacks: What the application was told, in order.
-        outcomes: What the application's callbacks raise, by kind; they return otherwise.
-        resets: For which partitions the port asked where they begin or end.
-        automatic: What is answered at once: types of requests, `Connect`, `RunCallback`.
-        racks: The racks of every partition's replicas.
+        callbacks: Callbacks run by the application, in order.
+        outcomes: Exceptions of the application's callbacks, by kind; others return normally.
+        resets: Partitions whose begin or end the port asked for.
+        automatic: Effects that are answered at once: types of requests, `Connect`, `RunCallback`.
+        racks: Racks of every partition's replicas.
         dialled: Nodes that the port began to connect to, in order.
         disconnected: Connections that the port closed, in order.
-        is_closed: Whether the port said that it is closed.
+        is_closed: Whether the port has reported that it is closed.
     """
 
     def __init__(self, bench: Bench, port: P, *, topics: Mapping[str, int] | None = None) -> None:
@@ -187,7 +187,7 @@ class PortBench(Generic[P]):
     # The application.
 
     def poll(self, timeout_ms: int = LONG_POLL_MS) -> None:
-        """Begin a poll; it ends in `returned`."""
+        """Begin a poll; its result is appended to `returned`."""
         self.note(f"poll {timeout_ms}" if timeout_ms < LONG_POLL_MS else "poll")
         self.do(self.port.poll(self.now_ms, timeout_ms))
 
@@ -202,7 +202,7 @@ class PortBench(Generic[P]):
         self.do(self.port.close(self.now_ms, timeout_ms))
 
     def complete(self, callback: RunCallback, outcome: str | None = None) -> None:
-        """The application's callback returns, or raises."""
+        """Complete an application callback, which returns or raises."""
         self.do(self.port.callback_completed(callback.token, outcome, self.now_ms))
 
     # Time and the network.
@@ -219,11 +219,11 @@ class PortBench(Generic[P]):
             self.do(self.port.expire(self.now_ms))
 
     def connect(self, node_id: int) -> None:
-        """The connection to the node is open."""
+        """Open the connection to the node."""
         self.do(self.port.on_connected(node_id, self.now_ms))
 
     def disconnect(self, node_id: int = COORDINATOR) -> None:
-        """The connection to the node breaks; what waited there has no answer any more."""
+        """Break the connection to the node; its waiting requests stay unanswered."""
         self.note(f"{self._node(node_id)} disconnects")
         self._forget(node_id)
         self.do(self.port.on_disconnected(node_id, self.now_ms))
@@ -232,7 +232,7 @@ class PortBench(Generic[P]):
         """Answer the oldest waiting request of this type.
 
         Raises:
-            CaseFailed: none waits.
+            CaseFailed: no request of this type waits.
         """
         send = next(
             (each for each in self._waiting if isinstance(each.request, request_type)), None
@@ -244,30 +244,30 @@ class PortBench(Generic[P]):
             self.do(self.port.on_response(send.correlation_id, response, self.now_ms))
 
     def sent(self, request_type: type[R]) -> list[R]:
-        """The requests of this type so far."""
+        """Return the requests of this type so far."""
         return [send.request for _, send in self._sent if isinstance(send.request, request_type)]
 
     def sent_at(self, request_type: type[Request]) -> list[int]:
-        """When they were sent."""
+        """Return when they were sent."""
         return [at_ms for at_ms, send in self._sent if isinstance(send.request, request_type)]
 
     def waiting(self, request_type: type[Request]) -> int:
-        """How many requests of this type have no answer yet."""
+        """Return how many requests of this type have no answer yet."""
         return sum(isinstance(send.request, request_type) for send in self._waiting)
 
     @property
     def changes(self) -> list[tuple[CallbackKind, tuple[TopicPartition, ...]]]:
-        """What a consumer was told of its partitions, in order."""
+        """A consumer's partition callbacks, in order."""
         return [(callback.kind, callback.partitions) for callback in self.callbacks]
 
     def told(self, kind: CallbackKind) -> list[RunCallback]:
-        """The callbacks of this kind so far."""
+        """Return the callbacks of this kind so far."""
         return [callback for callback in self.callbacks if callback.kind is kind]
 
     # Answers of the group's coordinator.
 
     def find(self, error: ErrorCode = ErrorCode.NONE) -> None:
-        """Answer a FindCoordinator: it is the broker, or this error."""
+        """Answer a FindCoordinator: with this broker, or with an error."""
         found = Coordinator(key=GROUP, error_code=error, node_id=-1, port=-1, error_message=None)
         if error is ErrorCode.NONE:
             found = Coordinator(
@@ -280,7 +280,7 @@ class PortBench(Generic[P]):
         self.answer(FindCoordinatorRequest, FindCoordinatorResponse(coordinators=(found,)))
 
     def join(self, **fields: object) -> None:
-        """Answer a JoinGroup: a follower of generation 1, but for these fields."""
+        """Answer a JoinGroup: a follower of generation 1, with these fields changed."""
         follower = JoinGroupResponse(
             generation_id=1, protocol_name="range", leader=LEADER, member_id=MEMBER
         )
@@ -301,7 +301,7 @@ class PortBench(Generic[P]):
         self.answer(HeartbeatRequest, HeartbeatResponse(error_code=error))
 
     def metadata(self) -> MetadataResponse:
-        """The cluster: one broker, and the topics of `topics`."""
+        """Return the cluster: one broker, and the topics of `topics`."""
         return MetadataResponse(
             brokers=(BROKER,),
             topics=tuple(
@@ -381,7 +381,7 @@ class PortBench(Generic[P]):
 
 
 class ConsumerBench(PortBench[ConsumerCoordinator]):
-    """A consumer, which is asked and told of partitions."""
+    """Bench of a consumer, with requests about partitions."""
 
     def assign(self, *partitions: TopicPartition) -> None:
         """Answer a SyncGroup with these partitions, and the fetch of their offsets with 10."""
@@ -390,7 +390,7 @@ class ConsumerBench(PortBench[ConsumerCoordinator]):
             self.offsets(dict.fromkeys(partitions, 10))
 
     def refuse_connection(self, node_id: int, error: str) -> None:
-        """The broker ends the connection for good, as it does when authentication failed."""
+        """End the connection as a broker does when authentication failed."""
         self.note(f"{self._node(node_id)} disconnects with {error}")
         self._forget(node_id)
         self.do(self.port.on_disconnected(node_id, self.now_ms, error))
@@ -408,7 +408,7 @@ class ConsumerBench(PortBench[ConsumerCoordinator]):
         self.answer(OffsetFetchRequest, OffsetFetchResponse(groups=(group,)))
 
     def lead(self, **fields: object) -> None:
-        """Answer a JoinGroup: the member leads a group of itself, subscribed as it asked for."""
+        """Answer a JoinGroup: the member leads a group of itself, with its own subscription."""
         asked = self.sent(JoinGroupRequest)[-1]
         name = str(fields.get("protocol_name", asked.protocols[0].name))
         metadata = next(each.metadata for each in asked.protocols if each.name == name)
@@ -434,13 +434,13 @@ class ConsumerBench(PortBench[ConsumerCoordinator]):
         self.answer(OffsetCommitRequest, OffsetCommitResponse(topics=results))
 
     def settle(self, *partitions: TopicPartition, **fields: object) -> None:
-        """Poll, join as `join` says, and be STABLE with these partitions."""
+        """Poll, join with the given fields, and be STABLE with these partitions."""
         self.poll()
         self.join(**fields)
         self.assign(*partitions)
 
     def commit(self, offsets: Mapping[TopicPartition, int], *, sync: bool) -> int:
-        """Begin a commit; answers the token that its completion carries."""
+        """Begin a commit; return the token of its completion."""
         self.note(f"commit{'Sync' if sync else 'Async'} {len(offsets)} offsets")
         token, effects = self.port.commit(offsets, sync=sync, now_ms=self.now_ms)
         self.do(effects)
@@ -448,7 +448,7 @@ class ConsumerBench(PortBench[ConsumerCoordinator]):
 
 
 def _shown(message: Request | Response) -> str:
-    """A message by its name and the fields that are not as usual."""
+    """Format a message by its name and the fields that are not at their defaults."""
     told = msgspec.structs.asdict(message).items()
     fields = [f"{key}={_value(value)}" for key, value in told if value not in _UNSAID]
     return " ".join([type(message).__name__, *fields])

@@ -26,14 +26,14 @@ CLIENTS: Final = "clients"
 
 @dataclass(frozen=True)
 class ClientCase:
-    """One case. The area is the id up to its number; its requirement is about no profile."""
+    """One case. The area is the id up to its number; its requirement covers no profile."""
 
     case_id: str
     requirement: Requirement
     check: CaseFunction
 
     def play(self) -> tuple[str, ...]:
-        """Check on fresh ports; answers what went over the wire.
+        """Check on fresh ports; return the traffic.
 
         Raises:
             CaseFailed: a port did not do what is required.
@@ -47,8 +47,8 @@ def client_case(case_id: str, *sources: str) -> Callable[[CaseFunction], CaseFun
     """Register a function as a case of the module it stands in.
 
     Args:
-        case_id: The requirement's id, for good; a further case of it ends in `.2` and so on.
-        sources: Where Kafka says so: class or file of trunk, and the method.
+        case_id: Permanent id of the requirement; a further case of it ends in `.2` and so on.
+        sources: Places in Kafka: class or file of trunk, and the method.
     """
 
     def register(check: CaseFunction) -> CaseFunction:

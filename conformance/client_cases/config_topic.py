@@ -1,4 +1,4 @@
-"""The config topic: when what was read takes effect, and what is written for older workers."""
+"""The config topic: when records read take effect, and what is written for older workers."""
 
 from typing import Final
 
@@ -30,21 +30,21 @@ class _Config:
         self.write("connector-c", properties_value({"connector.class": "Source"}))
 
     def write(self, key: str, value: bytes) -> None:
-        """A record by another worker, read at once."""
+        """Write a record as another worker does; it is read at once."""
         self.topics.write(_TOPIC, key, value)
         self.topics.settle()
         self._bench.transcript.append(f"read {key} {value.decode()}")
 
     def write_task(self, number: int, version: str) -> None:
-        """A task's configuration."""
+        """Write a task's configuration."""
         self.write(f"task-c-{number}", properties_value({"version": version}))
 
     def commit(self, tasks: int) -> None:
-        """What puts the task configurations into effect."""
+        """Write the commit that puts the task configurations into effect."""
         self.write("commit-c", commit_value(tasks))
 
     def versions(self) -> list[str | None]:
-        """The configurations of the tasks to be run."""
+        """Return the configurations of the tasks to be run."""
         state = self.store.snapshot()
         configs = [state.task_config(task) for task in state.tasks("c")]
         return [None if config is None else config["version"] for config in configs]

@@ -1,4 +1,4 @@
-"""How a Connect leader deals out connectors and tasks, round by round."""
+"""A Connect leader's assignments of connectors and tasks, round by round."""
 
 from conformance.client_cases.assigned_cluster import (
     SECOND_WORKERS,

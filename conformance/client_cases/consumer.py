@@ -1,4 +1,4 @@
-"""What a consumer adds to membership: protocols, ownership callbacks, the leader's watch."""
+"""A consumer's additions to membership: protocols, ownership callbacks, the leader's watch."""
 
 from collections.abc import Mapping, Sequence
 
@@ -30,7 +30,7 @@ _LOST = CallbackKind.PARTITIONS_LOST
 
 
 class _Chosen:
-    """An assignor that supports what it is told to, and gives each member what it is told to."""
+    """An assignor with given protocols that gives each member a given assignment."""
 
     def __init__(
         self,
@@ -42,22 +42,22 @@ class _Chosen:
         self._given = given or {}
 
     def subscription_user_data(self, topics: Sequence[str]) -> None:
-        """None."""
+        """Return None: it has no user data."""
 
     def on_assignment(self, assignment: ConsumerAssignment, generation_id: int) -> None:
-        """Nothing is remembered."""
+        """Do nothing: it has no memory."""
 
     def assign(
         self,
         topics: TopicRacks,  # noqa: ARG002 - the contract's
         members: Sequence[AssignorMember],
     ) -> dict[str, list[TopicPartition]]:
-        """What it was told."""
+        """Return the given assignment."""
         return {each.member_id: list(self._given.get(each.member_id, ())) for each in members}
 
 
 def _rebalance(consumer: ConsumerBench) -> None:
-    """The next heartbeat tells a STABLE consumer that polls of a rebalance."""
+    """Announce a rebalance to a polling STABLE consumer by the next heartbeat."""
     consumer.advance(3_000)
     consumer.beat(ErrorCode.REBALANCE_IN_PROGRESS)
 
@@ -154,7 +154,7 @@ def commit_before_the_join_has_the_rebalance_timeout(bench: Bench) -> None:
 
 
 def _leading(bench: Bench, *racks: str, leads: bool = True, rack: str = "") -> ConsumerBench:
-    """A STABLE consumer of both partitions, whose metadata is refreshed each minute."""
+    """Return a STABLE consumer of both partitions, whose metadata is refreshed each minute."""
     consumer = bench.consumer(metadata_max_age_ms=60_000, client_rack=rack)
     consumer.racks = racks
     consumer.poll()

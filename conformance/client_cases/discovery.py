@@ -19,13 +19,13 @@ _BROKERS = tuple(Node(node_id=number, host="broker", port=9092) for number in (1
 
 
 class _Extreme:
-    """Chance that always draws the same end of its range."""
+    """Random choices that always take the same end of their range."""
 
     def __init__(self, *, last: bool) -> None:
         self._last = last
 
     def draw(self, site: str, key: str, n: int) -> int:  # noqa: ARG002 - the Jitter protocol's
-        """The middle of the range: the largest deviation up, or the next one, down."""
+        """Return the middle of the range: the largest deviation up, or the next one, down."""
         return n // 2 + 1 if self._last else n // 2
 
 

@@ -22,7 +22,7 @@ def _busy(
     rebalance_timeout_ms: int = 300_000,
     instance_id: str | None = None,
 ) -> ConsumerBench:
-    """A STABLE consumer whose application has stopped polling at 0."""
+    """Return a STABLE consumer whose application has stopped polling at 0."""
     consumer = bench.consumer(
         session_timeout_ms=session_timeout_ms,
         rebalance_timeout_ms=rebalance_timeout_ms,

@@ -1,4 +1,4 @@
-"""The herder of a Connect worker: what it does about assignments, records and requests."""
+"""The herder of a Connect worker: its reactions to assignments, records and requests."""
 
 from typing import Final
 
@@ -44,14 +44,14 @@ _COUNT_KEY: Final = "tasks-fencing-x"
 
 
 def _follower(**settings: str) -> HerderBench:
-    """A follower that has been given nothing yet."""
+    """Return a follower without an assignment."""
     herder = HerderBench(**settings)
     herder.assign()
     return herder.start()
 
 
 def _owner(**settings: str) -> HerderBench:
-    """A follower that runs connector x and its one task."""
+    """Return a follower that runs connector x and its one task."""
     herder = HerderBench(**settings)
     herder.write_connector("x")
     herder.write_tasks("x", "")
@@ -62,14 +62,14 @@ def _owner(**settings: str) -> HerderBench:
 
 
 def _leader(**settings: str) -> HerderBench:
-    """A leader, alone, without connectors."""
+    """Return a leader, alone, without connectors."""
     herder = HerderBench(**settings)
     herder.leads = True
     return herder.start()
 
 
 def _leader_of(*values: str, **settings: str) -> HerderBench:
-    """A leader, alone, that runs connector x with a task of each of these values."""
+    """Return a leader, alone, that runs connector x with a task of each of these values."""
     herder = HerderBench(**settings)
     herder.leads = True
     herder.write_connector("x", **{"tasks.max": "9", "tasks": str(len(values))})
@@ -81,12 +81,12 @@ def _leader_of(*values: str, **settings: str) -> HerderBench:
 
 
 def _failure(outcome: Outcome) -> tuple[ErrorKind, str | None] | None:
-    """Kind and forward URL of a failure; None for a success."""
+    """Return kind and forward URL of a failure; None for a success."""
     return (outcome.kind, outcome.forward_url) if isinstance(outcome, RequestFailed) else None
 
 
 def _status(outcome: Outcome) -> int:
-    """The HTTP status of an outcome."""
+    """Return the HTTP status of an outcome."""
     return outcome.status if isinstance(outcome, RequestFailed) else 200
 
 
@@ -313,7 +313,7 @@ def _fence(herder: HerderBench) -> Outcome | None:
 
 
 def _counts(herder: HerderBench) -> list[bytes | None]:
-    """The task count records of x."""
+    """Return the task count records of x."""
     return [value for key, value in herder.records(CONFIGS) if key == _COUNT_KEY]
 
 

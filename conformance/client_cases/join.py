@@ -32,7 +32,7 @@ def required_member_id_is_used_at_once(bench: Bench) -> None:
 
 
 def _given_up_after_ms(bench: Bench, rebalance_timeout_ms: int) -> int:
-    """When a JoinGroup without an answer is given up, by closing its connection."""
+    """Return when an unanswered JoinGroup is given up, by closing its connection."""
     consumer = bench.consumer(rebalance_timeout_ms=rebalance_timeout_ms, request_timeout_ms=30_000)
     consumer.poll(_INT_MAX * 2)
     while not consumer.disconnected:

@@ -16,7 +16,7 @@ _T0 = TopicPartition("t", 0)
 
 
 def _left(consumer: ConsumerBench) -> list[tuple[str, str | None]]:
-    """Who left, and why."""
+    """Return which members left, and why."""
     leaves = consumer.sent(LeaveGroupRequest)
     return [(each.member_id, each.reason) for leave in leaves for each in leave.members]
 

@@ -21,7 +21,7 @@ _NO_TASKS: Final = b"[]"
 
 
 def _follower(**settings: str) -> RestBench:
-    """A follower that knows connector x and runs nothing."""
+    """Return a follower that knows connector x and runs nothing."""
     worker = RestBench(**settings)
     worker.write_connector("x")
     worker.assign()
@@ -30,7 +30,7 @@ def _follower(**settings: str) -> RestBench:
 
 
 def _leader(owner_url: str) -> RestBench:
-    """A leader that has given connector x to the worker at this URL."""
+    """Return a leader that has assigned connector x to the worker at this URL."""
     worker = RestBench()
     worker.leads = True
     worker.write_connector("x")
@@ -43,7 +43,7 @@ def _leader(owner_url: str) -> RestBench:
 
 
 def _owner() -> RestBench:
-    """A follower that runs connector x and its one task."""
+    """Return a follower that runs connector x and its one task."""
     worker = RestBench()
     worker.write_connector("x")
     worker.write_tasks("x", "")

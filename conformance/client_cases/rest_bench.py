@@ -1,4 +1,4 @@
-"""Where a case about REST plays: a herder with its REST server, and other workers to be asked.
+"""Bench of REST cases: a herder with its REST server, and other workers.
 
 A request to another worker of the case is carried out there at once. No case is here.
 """
@@ -28,11 +28,11 @@ class RestBench(HerderBench):
     """A worker with its REST API.
 
     Args:
-        settings: Of the worker, by Kafka's names.
+        settings: Worker settings by Kafka's names.
 
     Attributes:
-        peers: URL -> the other workers, as far as they are there.
-        hops: The targets of requests to other workers, in order.
+        peers: URL -> the other workers, as far as they run.
+        hops: Targets of requests to other workers, in order.
     """
 
     def __init__(self, **settings: str) -> None:
@@ -53,19 +53,19 @@ class RestBench(HerderBench):
         body: bytes = b"",
         headers: dict[str, str] | None = None,
     ) -> HttpResponse:
-        """The answer to a request that is answered at once.
+        """Return the answer to a request that is answered at once.
 
         Raises:
-            CaseFailed: it is not.
+            CaseFailed: no answer came at once.
         """
         given = {**(_JSON if body else {}), **(headers or {})}
         return self.send(HttpRequest(method=method, target=target, headers=given, body=body))
 
     def send(self, request: HttpRequest) -> HttpResponse:
-        """The answer to a request that is answered at once.
+        """Return the answer to a request that is answered at once.
 
         Raises:
-            CaseFailed: it is not.
+            CaseFailed: no answer came at once.
         """
         exchange = len(self._answers) + 1
         self.spawn(self._server.serve(exchange, request))
@@ -75,7 +75,7 @@ class RestBench(HerderBench):
         return self._answers[exchange]
 
     def carry_out_other(self, effect: WorkerEffect) -> None:
-        """Answers of this worker, and questions to its peers."""
+        """Carry out this worker's answers, and its requests to its peers."""
         match effect:
             case AnswerHttp(exchange=exchange, response=response):
                 self._answers[exchange] = response
@@ -87,5 +87,5 @@ class RestBench(HerderBench):
 
 
 def message_of(response: HttpResponse) -> str:
-    """The message of an error."""
+    """Return the message of an error."""
     return str(json.loads(response.body)["message"])

@@ -1,4 +1,4 @@
-"""SyncGroup: what is sent, and what each answer leads to."""
+"""SyncGroup: the requests, and the reaction to each answer."""
 
 from collections.abc import Mapping, Sequence
 
@@ -27,7 +27,7 @@ _T0, _T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 def _completing(bench: Bench, *, instance_id: str | None = None) -> ConsumerBench:
-    """A follower of generation 1 whose SyncGroup waits."""
+    """Return a follower of generation 1 whose SyncGroup waits."""
     consumer = bench.consumer(group_instance_id=instance_id)
     consumer.poll()
     consumer.join()
@@ -35,7 +35,7 @@ def _completing(bench: Bench, *, instance_id: str | None = None) -> ConsumerBenc
 
 
 def _expect_rejoin(bench: Bench, consumer: ConsumerBench, member_id: str, *, reset: bool) -> None:
-    """The member has sent a second JoinGroup at once, with this id; was its generation reset?"""
+    """Check that a second JoinGroup has this id, and whether the generation was reset."""
     bench.expect("sent at", consumer.sent_at(JoinGroupRequest), [0, 0])
     bench.expect("member id", consumer.sent(JoinGroupRequest)[1].member_id, member_id)
     bench.expect("generation", consumer.port.generation_id, -1 if reset else 1)
@@ -75,10 +75,10 @@ class _Failing:
     supported_protocols = (RebalanceProtocol.EAGER,)
 
     def subscription_user_data(self, topics: Sequence[str]) -> None:
-        """None."""
+        """Return None: it has no user data."""
 
     def on_assignment(self, assignment: ConsumerAssignment, generation_id: int) -> None:
-        """Nothing is remembered."""
+        """Do nothing: it has no memory."""
 
     def assign(
         self, topics: TopicRacks, members: Sequence[AssignorMember]

@@ -1,7 +1,7 @@
-"""A worker's stores without a worker: what they ask of topics is carried out at once.
+"""A worker's stores without a worker: their topic effects are carried out at once.
 
-Time stands still while anything can move, and then goes on to the next deadline of a thread. A
-topic can be held, so that its readers see nothing new, and an answer can be made to fail.
+Time stands still while anything can run, and then jumps to the next deadline of a thread. A topic
+can be held, so that its readers see no new records, and an answer can be made to fail.
 """
 
 from typing import Final, TypeVar, cast
@@ -34,7 +34,7 @@ _CLEANUP_POLICY: Final = "cleanup.policy"
 
 
 class _Topic:
-    """A topic of one or more partitions, everything in the first that was not put elsewhere."""
+    """A topic of one or more partitions; records go to the first by default."""
 
     __slots__ = ("configs", "is_held", "partitions", "read_to", "records")
 
@@ -46,22 +46,22 @@ class _Topic:
         self.read_to: int | None = None
 
     def end_offsets(self) -> dict[int, int]:
-        """Partition -> end offset."""
+        """Return partition -> end offset."""
         ends = dict.fromkeys(range(self.partitions), 0)
         ends[0] = len(self.records)
         return ends
 
 
 class TopicBench:
-    """Topics in memory, and the threads that ask for them.
+    """Topics in memory, and the threads that use them.
 
     Attributes:
-        outbox: To make stores with.
+        outbox: Outbox for making stores.
         asked: Every effect so far, oldest first.
-        failures: Effect class -> errors that its next askings are answered with, in order.
-        held: Effect classes that are not carried out; `release_held` does it.
+        failures: Effect class -> errors of its next answers, in order.
+        held: Effect classes that are not carried out until `release_held`.
         fenced: Transactional ids whose producer another process has taken since.
-        threads: All that run here.
+        threads: All threads that run here.
     """
 
     __slots__ = ("_logs", "_topics", "asked", "failures", "fenced", "held", "outbox", "threads")
@@ -81,17 +81,17 @@ class TopicBench:
         return self.threads.start(main)
 
     def serve(self, log: TopicLog) -> None:
-        """Hand this log what is fetched of its topic."""
+        """Pass this log the records fetched of its topic."""
         self._logs[log.topic.name] = log
 
     def make_topic(
         self, name: str, partitions: int = 1, configs: dict[str, str] | None = None
     ) -> None:
-        """Have a topic before anybody asks for it."""
+        """Create a topic before it is requested."""
         self._topics[name] = _Topic(partitions, configs or {_CLEANUP_POLICY: "compact"})
 
     def write(self, topic: str, key: str | None, value: bytes | None) -> int:
-        """Append a record as another process does; its offset."""
+        """Append a record as another process does; return its offset."""
         found = self._topics[topic]
         offset = len(found.records)
         encoded = None if key is None else key.encode()
@@ -106,7 +106,7 @@ class TopicBench:
         return offset
 
     def records(self, topic: str) -> list[tuple[str, bytes | None]]:
-        """Keys and values of a topic, oldest first."""
+        """Return keys and values of a topic, oldest first."""
         found = self._topics[topic].records
         return [((record.key or b"").decode(), record.value) for record in found]
 
@@ -115,15 +115,15 @@ class TopicBench:
         self._topics[topic].is_held = True
 
     def release(self, topic: str) -> None:
-        """Let readers see them."""
+        """Show held records to readers."""
         self._topics[topic].is_held = False
 
     def call(self, main: Blocking[T]) -> T:
         """Run a blocking method, and all threads with it, until it returns.
 
         Raises:
-            JavaException: what it throws.
-            InvariantViolation: it waits for something that never comes.
+            JavaException: the method throws it.
+            InvariantViolation: the method waits for something that never comes.
         """
         returned: list[T] = []
 
@@ -138,7 +138,7 @@ class TopicBench:
         return returned[0]
 
     def settle(self) -> None:
-        """Run the threads and carry out what they ask for, until nothing moves."""
+        """Run the threads and carry out their effects, until nothing changes."""
         is_moving = True
         while is_moving:
             is_moving = self.threads.run(self.outbox.now_ms)
@@ -171,7 +171,7 @@ class TopicBench:
         return True
 
     def release_held(self, kind: type[WorkerEffect]) -> None:
-        """Carry out what was asked of this class while it was held."""
+        """Carry out effects of this class that were held."""
         self.held.discard(kind)
         for effect in self.asked:
             if isinstance(effect, kind):
@@ -225,7 +225,7 @@ class TopicBench:
                 self.carry_out_other(effect)
 
     def carry_out_other(self, effect: WorkerEffect) -> None:
-        """Carry out what no store asks for; here there is nothing else.
+        """Refuse an effect that no store requests; subclasses may carry it out.
 
         Raises:
             InvariantViolation: always.

@@ -1,4 +1,4 @@
-"""A Connect worker in its group: what it offers, keeps, revokes and, as the leader, assigns."""
+"""A Connect worker in its group: protocols, kept and revoked work, assignments as leader."""
 
 from typing import Final
 
@@ -37,14 +37,14 @@ class WorkerPortBench(PortBench[WorkerCoordinator]):
     """A worker's group membership; its herder stops and starts work at once."""
 
     def follow(self, version: int = 2, **fields: object) -> None:
-        """Join as a follower, and be given this assignment."""
+        """Join as a follower with this assignment."""
         generation_id = len(self.sent(JoinGroupRequest))
         self.join(protocol_name=_NAMES[version], generation_id=generation_id)
         said = {"version": version, "leader": LEADER, "config_offset": 1, **fields}
         self.sync(encode_connect_assignment(msgspec.convert(said, ConnectAssignment)))
 
     def lead(self, *offsets: int, version: int = 2, **fields: object) -> None:
-        """Answer the JoinGroup: the worker leads members that have read so far, itself first."""
+        """Answer the JoinGroup: the worker leads members with these offsets, itself first."""
         members = tuple(
             JoinGroupResponseMember(
                 f"{MEMBER}{number or ''}",
@@ -58,19 +58,19 @@ class WorkerPortBench(PortBench[WorkerCoordinator]):
         self.join(protocol_name=_NAMES[version], leader=MEMBER, members=members, **fields)
 
     def given(self) -> dict[str, ConnectAssignment]:
-        """What the worker has assigned as the leader, by member."""
+        """Return the worker's assignments as the leader, by member."""
         sync = self.sent(SyncGroupRequest)[-1]
         return {
             each.member_id: decode_connect_assignment(each.assignment) for each in sync.assignments
         }
 
     def offered(self) -> dict[str, WorkerMetadata]:
-        """What the last JoinGroup brought, by protocol, in the order offered."""
+        """Return the metadata in the last JoinGroup, by protocol, in the order offered."""
         request = self.sent(JoinGroupRequest)[-1]
         return {each.name: decode_worker_metadata(each.metadata) for each in request.protocols}
 
     def be_told_to_rejoin(self) -> None:
-        """Let the next heartbeat say that the group rebalances."""
+        """Answer the next heartbeat with REBALANCE_IN_PROGRESS."""
         self.advance(3_000)
         self.beat(ErrorCode.REBALANCE_IN_PROGRESS)
 
@@ -180,7 +180,7 @@ def eager_replaces_and_cooperative_merges(bench: Bench) -> None:
 
 
 def _lose_coordinator(worker: WorkerPortBench) -> None:
-    """The coordinator is gone at 1,000 ms, and nobody says where it is."""
+    """Lose the coordinator at 1,000 ms, without an answer to lookups."""
     worker.follow(connectors=("x",), tasks=(_A,))
     worker.automatic.discard(FindCoordinatorRequest)
     worker.advance(1_000)

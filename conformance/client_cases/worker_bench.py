@@ -1,7 +1,7 @@
-"""Where a case about a Connect worker plays: a herder, its topics, its group and its work, by hand.
+"""Bench of Connect worker cases: a herder, its topics, its group and its work, driven by hand.
 
 Topics are in memory and read at once unless held. The group's coordinator answers at once: this
-worker leads and assigns, or follows and is given what the case says. No case is here.
+worker leads and assigns, or follows and gets the case's assignments. No case is here.
 """
 
 from collections.abc import Callable, Mapping
@@ -101,28 +101,28 @@ class BenchPlugins:
     """Classes named Source and Sink; a connector has as many tasks as its key `tasks` says.
 
     Attributes:
-        failure: What `taskConfigs` raises; None for nothing.
+        failure: Exception of `taskConfigs`; None for none.
     """
 
     def __init__(self) -> None:
         self.failure: PluginFailure | None = None
 
     def connector_type(self, config: Mapping[str, str]) -> ConnectorType:
-        """By the name of the class."""
+        """Return the type by the name of the class."""
         kinds = {"Source": ConnectorType.SOURCE, "Sink": ConnectorType.SINK}
         return kinds.get(config.get("connector.class", ""), ConnectorType.UNKNOWN)
 
     def version(self, config: Mapping[str, str]) -> str | None:
-        """No class tells its version."""
+        """Return None: classes have no version."""
 
     def start_failure(self, config: Mapping[str, str]) -> PluginFailure | None:
-        """Classes of other names are missing."""
+        """Refuse classes of other names as missing."""
         if self.connector_type(config) is ConnectorType.UNKNOWN:
             return PluginFailure("ConnectException: no such class")
         return None
 
     def validation_errors(self, config: Mapping[str, str]) -> tuple[str, ...] | PluginFailure:
-        """A configuration must name a class."""
+        """Require a class in the configuration."""
         return () if "connector.class" in config else ("connector.class is missing",)
 
     def alter_offsets(
@@ -130,13 +130,13 @@ class BenchPlugins:
         config: Mapping[str, str],  # noqa: ARG002 - of the protocol
         offsets: tuple[ConnectorOffset, ...],  # noqa: ARG002 - of the protocol
     ) -> bool | PluginFailure:
-        """No class vouches for offsets."""
+        """Return False: no class vouches for offsets."""
         return False
 
     def task_configs(
         self, config: Mapping[str, str], max_tasks: int
     ) -> list[dict[str, str]] | PluginFailure:
-        """As many as the configuration says, or else as many as there may be."""
+        """Return as many tasks as the configuration sets, or else the maximum."""
         if self.failure is not None:
             return self.failure
         count = int(config.get("tasks", max_tasks))
@@ -147,18 +147,18 @@ class HerderBench(TopicBench):
     """A herder and everything around it.
 
     Args:
-        settings: Of the worker, by Kafka's names.
+        settings: Worker settings by Kafka's names.
 
     Attributes:
-        plugins: The classes installed on it.
+        plugins: Classes installed on it.
         leads: Whether this worker leads its group.
-        others: Member id -> what other members bring to a JoinGroup, while this worker leads.
-        assignments: What the next SyncGroups answer, while it follows; a JoinGroup waits for one.
-        heartbeat: What heartbeats are answered.
-        join_error: What JoinGroups are refused with; NONE for not at all.
+        others: Member id -> metadata of other members, while this worker leads.
+        assignments: Next SyncGroup assignments, while it follows; a JoinGroup waits for one.
+        heartbeat: Error code of heartbeat answers.
+        join_error: Error code of JoinGroup answers; NONE for success.
         is_mute: Whether the brokers answer nothing.
-        requests: What went to the brokers, and when.
-        work: What was started and stopped, in words, and when.
+        requests: Requests to the brokers, and when.
+        work: Starts and stops of work, in words, and when.
         http: Answers of other workers; the last one stays.
         endings: `Ready`, `Died` and `Closed`, as they came.
     """
@@ -227,7 +227,7 @@ class HerderBench(TopicBench):
 
     @property
     def state(self) -> HerderState:
-        """The herder's fields."""
+        """Fields of the herder."""
         return self.herder.state
 
     @property
@@ -238,7 +238,7 @@ class HerderBench(TopicBench):
     # Time.
 
     def start(self) -> "HerderBench":
-        """Start the herder, and let it come as far as it comes at once."""
+        """Start the herder, and let it run as far as it can at once."""
         self.herder.start()
         self.settle()
         return self
@@ -249,7 +249,7 @@ class HerderBench(TopicBench):
             self.call(store.start())
 
     def tick(self) -> bool:
-        """Run one tick as far as it comes at once; whether it has ended."""
+        """Run one tick as far as it can run at once; return whether it has ended."""
         thread = self.threads.start(tick(self.state))
         self.settle()
         return thread.is_finished
@@ -278,12 +278,12 @@ class HerderBench(TopicBench):
     # The config topic, as other workers write it.
 
     def write_connector(self, connector: str, **config: str) -> None:
-        """A connector's configuration."""
+        """Write a connector's configuration."""
         properties = {"name": connector, "connector.class": "Source", "tasks.max": "1", **config}
         self.write(CONFIGS, connector_key(connector), properties_value(properties))
 
     def write_tasks(self, connector: str, *values: str) -> None:
-        """Its tasks, as the class makes them of a connector with this `value`, and their commit."""
+        """Write tasks made from a connector with this `value`, and their commit."""
         for number, value in enumerate(values):
             config = {"task": str(number), "of": value}
             self.write(
@@ -292,17 +292,17 @@ class HerderBench(TopicBench):
         self.write(CONFIGS, commit_tasks_key(connector), commit_value(len(values)))
 
     def write_target_state(self, connector: str, state: TargetState) -> None:
-        """What a connector is wanted to do."""
+        """Write a connector's target state."""
         self.write(CONFIGS, target_state_key(connector), target_state_value(state))
 
     def config_offset(self) -> int:
-        """One past the last record of the config topic."""
+        """Return one past the last record of the config topic."""
         return len(self.records(CONFIGS))
 
     # The group.
 
     def assign(self, *resources: str | ConnectorTaskId, **fields: object) -> None:
-        """What the next SyncGroup answers a follower: this work, at the topic's present end."""
+        """Set a follower's next assignment: this work, at the topic's present end."""
         said = {
             "version": int(self.config.member.connect_protocol),
             "leader": LEADER,
@@ -315,42 +315,42 @@ class HerderBench(TopicBench):
         self._answer_waiting_joins()
 
     def rebalance(self, *resources: str | ConnectorTaskId, **fields: object) -> None:
-        """Have a rebalance told by the next heartbeat, ending in this assignment."""
+        """Announce a rebalance by the next heartbeat, which ends in this assignment."""
         self.assign(*resources, **fields)
         self.heartbeat = ErrorCode.REBALANCE_IN_PROGRESS
         self.run(self.config.member.heartbeat_interval_ms)
 
     def sent(self, kind: type[R]) -> list[R]:
-        """The requests of one kind so far."""
+        """Return the requests of one kind so far."""
         return [request for _, request in self.requests if isinstance(request, kind)]
 
     def sent_at(self, kind: type[GroupRequest]) -> list[int]:
-        """When they were sent."""
+        """Return when they were sent."""
         return [at_ms for at_ms, request in self.requests if isinstance(request, kind)]
 
     # What the worker asks for.
 
     def all_asked(self, kind: type[E]) -> list[E]:
-        """The effects of one kind so far."""
+        """Return the effects of one kind so far."""
         return [effect for effect in self.asked if isinstance(effect, kind)]
 
     def done(self, *words: str) -> list[str]:
-        """What was started and stopped since the last call."""
+        """Return starts and stops since the last call."""
         seen = [text for _, text in self.work if not words or text.split()[0] in words]
         self.work.clear()
         return seen
 
     def ask(self, request: Request) -> Pending[Outcome]:
-        """Ask the herder something, and let it do what it can at once."""
+        """Submit a request to the herder, and let it run as far as it can at once."""
         answer = self.herder.submit(request)
         self.settle()
         return answer
 
     def answer(self, request: Request) -> Outcome:
-        """Ask the herder something that it answers at once.
+        """Submit a request that the herder answers at once.
 
         Raises:
-            CaseFailed: it does not.
+            CaseFailed: no answer came at once.
         """
         answer = self.ask(request)
         if not answer.done:
@@ -358,7 +358,7 @@ class HerderBench(TopicBench):
         return answer.result()
 
     def carry_out_other(self, effect: WorkerEffect) -> None:
-        """Everything but topics."""
+        """Carry out all effects except those of topics."""
         match effect:
             case Connect(node_id=node_id):
                 self.state.member.carry_out(self._coordinator.on_connected(node_id, self.now_ms))

@@ -22,7 +22,7 @@ _TYPES: Final = ("classic", "Classic", "consumer", "share", "no such type")
 
 
 def describe(memory: Memory) -> Call:
-    """A DescribeGroups, now and then with a name twice."""
+    """Draw a DescribeGroups, sometimes with a repeated name."""
     version = memory.version("DescribeGroups")
     names = memory.random.choices((*memory.fetchable, ""), k=memory.pick((1, 1, 2, 4)))
     data: Json = {"groups": names}
@@ -32,7 +32,7 @@ def describe(memory: Memory) -> Call:
 
 
 def list_groups(memory: Memory) -> Call:
-    """A ListGroups with filters of states and types, where the version has them."""
+    """Draw a ListGroups with filters of states and types, where the version has them."""
     version = memory.version("ListGroups")
     data: Json = {}
     if version >= 4:
@@ -43,6 +43,6 @@ def list_groups(memory: Memory) -> Call:
 
 
 def delete_groups(memory: Memory) -> Call:
-    """A DeleteGroups, now and then with a name twice."""
+    """Draw a DeleteGroups, sometimes with a repeated name."""
     names = memory.random.choices((*memory.fetchable, ""), k=memory.pick((1, 1, 2, 3)))
     return "DeleteGroups", memory.version("DeleteGroups"), {"groupsNames": names}

@@ -1,4 +1,4 @@
-"""Draws what happens to a broker: time, appends that fail or wait, leadership, topics, markers."""
+"""Draws events of a broker: time, appends that fail or wait, leadership, topics, markers."""
 
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ FAILURES: Final = (
     "REQUEST_TIMED_OUT",
 )
 _SEVERAL: Final = 2
-"""Batches among which one can be committed alone; only the Java harness is told of offsets."""
+"""Number of batches from which one can be committed alone; only the Java harness has offsets."""
 VERIFY_FAILURES: Final = (
     "INVALID_TXN_STATE",
     "INVALID_PRODUCER_ID_MAPPING",
@@ -36,7 +36,7 @@ VERIFY_FAILURES: Final = (
 
 
 def advance(memory: Memory) -> Json:
-    """Time: most often little, sometimes as much as a timer waits."""
+    """Let time pass: mostly little, sometimes as long as a timer."""
     kind = memory.random.random()
     if memory.is_lingering and memory.chance(0.4):
         return {"op": "advance", "ms": memory.pick(LINGER_WAITS)}
@@ -45,27 +45,27 @@ def advance(memory: Memory) -> Json:
 
 
 def fail_appends(memory: Memory) -> Json:
-    """The next appends are refused."""
+    """Refuse the next appends."""
     unknown = memory.reference.unknown_errors
     errors = [error for error in FAILURES if error not in unknown]
     return {"op": "fail", "append": memory.pick(errors), "count": memory.pick((1, 1, 2))}
 
 
 def fail_verification(memory: Memory) -> Json:
-    """Transactions are not verified from now on, or are again."""
+    """Switch failures of transaction verification on or off."""
     error = memory.pick((None, None, *VERIFY_FAILURES))
     return {"op": "fail", "verify": error}
 
 
 def hold(memory: Memory) -> Json:
-    """Appends wait for the high watermark, or no more."""
+    """Make appends wait for the high watermark, or no longer."""
     memory.is_held = not memory.is_held
     memory.is_settled = False
     return {"op": "hold", "hw": memory.is_held}
 
 
 def commit_log(memory: Memory) -> Json:
-    """The high watermark reaches the end of one partition or of all, or of one batch."""
+    """Move the high watermark to the end of one partition or of all, or of one batch."""
     if memory.chance(0.5):
         memory.is_settled = not memory.is_held
         memory.ends.clear()
@@ -82,7 +82,7 @@ def commit_log(memory: Memory) -> Json:
 
 
 def change_leadership(memory: Memory) -> Json:
-    """A partition is taken over, given up, or taken over again; sometimes by an old epoch."""
+    """Elect, resign or elect again for a partition; sometimes with an old epoch."""
     memory.epoch += 1
     kind = memory.random.random()
     if memory.resigned and kind < 0.5:
@@ -101,7 +101,7 @@ def change_leadership(memory: Memory) -> Json:
 
 
 def _change_without_epochs(memory: Memory) -> Json:
-    """A partition that is led is given up, or one that is not is taken over."""
+    """Resign a partition that is led, or elect one that is not."""
     partition = memory.random.randrange(memory.partitions)
     if partition in memory.resigned:
         return _elect(memory, partition, memory.epoch)
@@ -115,7 +115,7 @@ def _elect(memory: Memory, partition: int, epoch: int) -> Json:
 
 
 def _resign(memory: Memory, partition: int) -> Json:
-    """A resignation, now and then for an epoch that is long over and changes nothing."""
+    """Resign, sometimes with an old epoch, which changes nothing."""
     command: Json = {"op": "resign", "partition": partition}
     kind = memory.random.random()
     if kind > 0.9:
@@ -126,7 +126,7 @@ def _resign(memory: Memory, partition: int) -> Json:
 
 
 def append_foreign(memory: Memory) -> Json | None:
-    """Another leader writes to a partition that was given up; None when none is."""
+    """Write to a resigned partition as another leader; None when there is none."""
     if not memory.resigned:
         return None
     partition = memory.pick(memory.resigned)
@@ -139,9 +139,9 @@ def append_foreign(memory: Memory) -> Json | None:
 
 
 def change_topics(memory: Memory) -> Json | None:
-    """A topic appears, grows or is deleted; None while that would wait for the log.
+    """Create, grow or delete a topic; None while that would wait for the log.
 
-    A Java reference stands still until the writes of a deletion are committed, and time with it.
+    A Java reference blocks until the writes of a deletion are committed, and time with it.
     """
     if memory.reference.deletions_wait and not memory.is_settled:
         return None
@@ -154,7 +154,7 @@ def change_topics(memory: Memory) -> Json | None:
 
 
 def set_topic(memory: Memory, name: str, count: int) -> Json:
-    """A topic with that many partitions; a topic that was deleted gets another id."""
+    """Set a topic to that many partitions; a topic that was deleted gets another id."""
     known = memory.topics.get(name)
     if known is None:
         memory.topic_count += 1
@@ -165,7 +165,7 @@ def set_topic(memory: Memory, name: str, count: int) -> Json:
 
 
 def end_transaction(memory: Memory) -> Json:
-    """A marker for a producer on the partition of a group; the producer may be unknown."""
+    """Write a marker for a producer on a group's partition; the producer may be unknown."""
     return {
         "op": "endTxn",
         "group": memory.group_id(),

@@ -1,4 +1,4 @@
-"""Building a reference with Maven when it is asked for first, or its sources are newer."""
+"""Builds a reference with Maven on first use, or when its sources are newer."""
 
 import shutil
 import subprocess
@@ -10,24 +10,24 @@ from conformance.differ.references import Reference
 from coordinator_sim.errors import DataError, MissingDependencyError
 
 ORACLE: Final = Path(__file__).parents[1] / "oracle"
-"""Where the harnesses are, in a checkout of the project; a wheel has none."""
+"""Folder of the harnesses, in a checkout of the project; a wheel has none."""
 SHARED: Final = ("lines", "broker", "batches", "wheel")
 """Folders of sources that several harnesses compile."""
 BUILT: Final = "built"
-"""A file whose time is that of the last whole build."""
+"""File whose time is that of the last whole build."""
 JVM_OPTIONS: Final = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 def built(reference: Reference, say: Callable[[str], None]) -> tuple[list[str], Path]:
-    """The command that runs a reference and the folder to run it in; builds it if need be.
+    """Return the command that runs a reference and its folder; build it if need be.
 
     Args:
-        reference: What to run.
-        say: Told that something takes long.
+        reference: Reference to run.
+        say: Called before long steps.
 
     Raises:
-        MissingDependencyError: Java, Maven or the harness's source is absent.
-        DataError: The build failed.
+        MissingDependencyError: Java, Maven or the harness's source is missing.
+        DataError: the build failed.
     """
     _require("java", "a Java 17 runtime")
     folder = ORACLE / reference.harness
@@ -40,7 +40,7 @@ def built(reference: Reference, say: Callable[[str], None]) -> tuple[list[str], 
 
 
 def _is_fresh(target: Path, folder: Path) -> bool:
-    """Whether there is a build, and no source of it has changed since."""
+    """Whether a build exists, and no source is newer."""
     if not (target / BUILT).is_file():
         return False
     sources = [folder / "pom.xml", *(folder / "src").rglob("*.*")]

@@ -1,14 +1,14 @@
-"""Whether two answers say the same, and if not, where they begin to differ.
+"""Compares two answers and finds the first difference.
 
-Compared is everything, in its order: the virtual time, every reply with its instant, every appended
+Everything is compared, in its order: the virtual time, every reply with its instant, every appended
 record. A broker has no order across the partitions of `__consumer_offsets`, whose events several
-threads drain; but its timers have one, which is the wheel's, and so is that of a deletion's writes,
-and both sides here do one thing at a time. So nothing is sorted before it is compared. One place in
-the order is the reference's own: it hears of a request's own answer after those of others that the
-request completed, because it asks for it when the coordinator has returned (as KafkaApis of 3.9
-does; a 4.x broker has other threads in between). `Harness.hears_own_last` does the same.
+threads drain; but its timers have the wheel's order, and so have the writes of a deletion, and both
+sides here do one thing at a time. So nothing is sorted before it is compared. One order is the
+reference's own: a request's own answer comes after those of others that the request completed,
+because the reference asks for it when the coordinator has returned (as KafkaApis of 3.9 does; a 4.x
+broker has other threads in between). `Harness.hears_own_last` does the same.
 
-Only the text of an `error` is each side's own: compared is that there is one.
+The text of an `error` is not compared, only its presence.
 """
 
 from collections.abc import Iterator
@@ -25,10 +25,10 @@ class Difference(Struct, frozen=True):
     """The first field that differs in two answers to one command.
 
     Args:
-        path: Where it is, as `replies[0].data.errorCode`.
-        ours: What the simulator says there.
-        theirs: What the reference says.
-        what: The kind of answer it is in: the API of a reply, `record`, or the op.
+        path: Path of the field, such as `replies[0].data.errorCode`.
+        ours: Value of the simulator.
+        theirs: Value of the reference.
+        what: Kind of answer: the API of a reply, `record`, or the op.
     """
 
     path: str
@@ -38,13 +38,13 @@ class Difference(Struct, frozen=True):
 
     @property
     def signature(self) -> str:
-        """Kind and field without places: what two differences of one cause have in common."""
+        """Kind and field without places, equal for differences of one cause."""
         fields = [part.split("[")[0] for part in self.path.split(".")]
         return f"{self.what}:{'.'.join(fields)}"
 
 
 def first_difference(command: Json, ours: Json, theirs: Json) -> Difference | None:
-    """The first field in which two answers differ, or None when they say the same."""
+    """Return the first field in which two answers differ, or None."""
     if ours == theirs:
         return None
     left, right = _comparable(ours), _comparable(theirs)
@@ -54,7 +54,7 @@ def first_difference(command: Json, ours: Json, theirs: Json) -> Difference | No
 
 
 def _comparable(answer: Json) -> Json:
-    """The parts to compare, in the order in which they are looked at."""
+    """Return the parts to compare, in order."""
     return {
         "error": "(an error)" if "error" in answer else None,
         "now": answer.get("now"),
@@ -65,7 +65,7 @@ def _comparable(answer: Json) -> Json:
 
 
 def _walk(path: str, one: object, other: object) -> Iterator[tuple[str, object, object]]:
-    """The leaves that differ, in the order of the fields."""
+    """Yield the leaves that differ, in the order of the fields."""
     if one == other:
         return
     if isinstance(one, dict) and isinstance(other, dict):
@@ -81,7 +81,7 @@ def _walk(path: str, one: object, other: object) -> Iterator[tuple[str, object, 
 
 
 def _kind(command: Json, path: str, ours: Json, theirs: Json) -> str:
-    """What kind of answer a path is in."""
+    """Return the kind of answer that a path is in."""
     if path.startswith("records"):
         return "record"
     if path.startswith("replies["):

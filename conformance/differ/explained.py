@@ -1,4 +1,4 @@
-"""Differences that are understood: each an entry of `explained.toml` with its source."""
+"""Understood differences: each is an entry of `explained.toml` with its source."""
 
 import re
 from pathlib import Path
@@ -17,14 +17,14 @@ class Explanation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """One understood difference.
 
     Args:
-        explanation_id: Its name in the summary.
-        references: The Kafkas in which it shows.
-        what: The reference does this, and we do that.
-        source: Where in Kafka it comes from.
-        kind: The API of the reply, `record`, or the op.
+        explanation_id: Name in the summary.
+        references: Kafkas that show it.
+        what: What the reference does, and what the simulator does.
+        source: Place in Kafka's source.
+        kind: API of the reply, `record`, or the op.
         path: A regular expression that the whole path of the differing field matches.
         ours: A regular expression that our value, as text, matches.
-        theirs: The same for the reference's.
+        theirs: A regular expression that the reference's value matches.
     """
 
     explanation_id: str = msgspec.field(name="id")
@@ -52,10 +52,10 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_explanations(path: Path = EXPLAINED) -> tuple[Explanation, ...]:
-    """The explanations of a file.
+    """Return the explanations of a file.
 
     Raises:
-        DataError: The file is not of that form.
+        DataError: the file has another form.
     """
     try:
         return msgspec.toml.decode(path.read_bytes(), type=_File).explained
@@ -66,7 +66,7 @@ def read_explanations(path: Path = EXPLAINED) -> tuple[Explanation, ...]:
 def explanation_of(
     explanations: tuple[Explanation, ...], reference: str, difference: Difference
 ) -> Explanation | None:
-    """The explanation of a difference, or None."""
+    """Return the explanation of a difference, or None."""
     for explanation in explanations:
         if explanation.covers(reference, difference):
             return explanation

@@ -1,4 +1,4 @@
-"""Draws records that another leader put into the log, as bytes: groups, offsets, tombstones."""
+"""Draws records of another leader in the log, as bytes: groups, offsets, tombstones."""
 
 from base64 import b64decode, b64encode
 from itertools import count
@@ -25,7 +25,7 @@ _NOW_MS: Final = 1_000_000
 
 
 def foreign_records(memory: Memory, partition: int) -> list[Json]:
-    """One to three records of groups that live on that partition."""
+    """Return one to three records of groups of that partition."""
     groups = [name for name in memory.groups if partition_for(name, memory.partitions) == partition]
     records = []
     for _ in range(memory.pick((1, 2, 3))):
@@ -42,12 +42,12 @@ def foreign_records(memory: Memory, partition: int) -> list[Json]:
 
 
 def _versions(memory: Memory) -> range:
-    """Schema versions of values that the reference can read."""
+    """Return the schema versions of values that the reference can read."""
     return range(profile_named(memory.reference.profile).group_value_version + 1)
 
 
 def _foreign_group(memory: Memory, partition: int) -> str:
-    """The id of a group that nobody else speaks of and that lives on that partition."""
+    """Return the id of a group of that partition that no other command uses."""
     names = (f"foreign-{memory.number}-{attempt}" for attempt in count())
     return next(name for name in names if partition_for(name, memory.partitions) == partition)
 

@@ -1,8 +1,8 @@
 """The loop: random programs on both sides, the reference some commands behind ours.
 
-Programs learn from our answers, so the reference's need not be waited for: it works on one chunk
-of commands while ours works on the next. Up to the first difference both have said the same, so
-what a program learnt is right for both.
+Programs learn from our answers, so the reference works on one chunk of commands while ours works on
+the next. Until the first difference both answers are equal, so what a program learnt holds for
+both.
 """
 
 from collections import deque
@@ -23,18 +23,18 @@ from conformance.differ.sides import LinesProcess
 Json = dict[str, Any]
 
 CHUNK: Final = 64
-"""Commands that are sent at once; few enough to fit into a pipe."""
+"""Commands sent at once; few enough to fit into a pipe."""
 PROGRAM_STEPS: Final = 400
-"""Commands of one world, unless told otherwise."""
+"""Default number of commands of one world."""
 SEED_STRIDE: Final = 1_000_003
-"""Distance between the seeds of two runs: their programs have nothing in common."""
+"""Distance between the seeds of two runs, so that their programs are independent."""
 
 
 class Side(Protocol):
     """Something that answers commands one by one."""
 
     def answer(self, command: Json) -> Json:
-        """The answer to one command."""
+        """Return the answer to one command."""
         ...
 
 
@@ -47,11 +47,11 @@ class Exchange(Struct, frozen=True):
 
 
 class Failure(Struct, frozen=True):
-    """A program up to its first difference that nothing explains.
+    """A program up to its first unexplained difference.
 
     Args:
-        seed: Of the program.
-        exchanges: Everything up to and with the command whose answers differ.
+        seed: Seed of the program.
+        exchanges: All exchanges up to the command whose answers differ.
     """
 
     seed: int
@@ -60,13 +60,13 @@ class Failure(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """What a run showed.
+    """Result of a run.
 
     Args:
-        steps: Commands that both sides answered.
-        seconds: Of wall time.
-        failure: The first difference that nothing explains.
-        explained: How often each explanation was needed.
+        steps: Number of commands that both sides answered.
+        seconds: Wall time.
+        failure: First unexplained difference.
+        explained: Number of uses of each explanation.
         kinds: Every signature of an unexplained difference, with the seeds of its programs.
     """
 
@@ -79,19 +79,19 @@ class Outcome(Struct, frozen=True):
 
     @property
     def steps_per_second(self) -> float:
-        """Commands that both sides answered, in a second of wall time."""
+        """Number of commands that both sides answered, per second of wall time."""
         return self.steps / self.seconds if self.seconds else 0.0
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """What to run.
+    """Parameters of a run.
 
     Args:
-        steps: Commands in all.
-        program_steps: Commands of one world.
-        without: What programs leave out.
-        keeps_going: After a difference, whether to go on with the next program.
-        program_seed: The only program to run; None draws them from `seed`.
+        steps: Total number of commands.
+        program_steps: Number of commands of one world.
+        without: Kinds of commands that programs leave out.
+        keeps_going: Whether to continue with the next program after a difference.
+        program_seed: Seed of the only program; None draws seeds from `seed`.
     """
 
     reference: Reference
@@ -104,20 +104,20 @@ class Plan(Struct, frozen=True, kw_only=True):
     program_seed: int | None = None
 
     def program_seeds(self) -> Iterator[int]:
-        """The seeds of the programs, without end but for a single one."""
+        """Yield the seeds of the programs, without end unless there is a single one."""
         if self.program_seed is not None:
             return iter((self.program_seed,))
         return count(self.seed * SEED_STRIDE)
 
 
 def run(plan: Plan, ours: Side, theirs: LinesProcess, progress: Callable[[int], None]) -> Outcome:
-    """Run programs until the steps are used up or a difference shows.
+    """Run programs until the steps are used up or a difference appears.
 
     Args:
-        plan: What to run.
-        ours: The simulator.
-        theirs: The reference.
-        progress: Told the steps compared so far.
+        plan: Parameters of the run.
+        ours: Simulator.
+        theirs: Reference.
+        progress: Called with the number of steps compared so far.
     """
     started = perf_counter()
     judge = _Judge(plan)
@@ -140,7 +140,7 @@ def run(plan: Plan, ours: Side, theirs: LinesProcess, progress: Callable[[int], 
 
 
 def _chunks(plan: Plan, ours: Side) -> Iterator[tuple[int, list[tuple[Json, Json]]]]:
-    """Chunks of commands with our answers; a chunk never reaches into the next program."""
+    """Yield chunks of commands with our answers; a chunk never reaches into the next program."""
     left = plan.steps
     for seed in plan.program_seeds():
         if left == 0:
@@ -179,9 +179,9 @@ class _Judge:
         self._is_abandoned = False
 
     def compare(self, seed: int, chunk: list[tuple[Json, Json]], theirs: LinesProcess) -> int:
-        """Compare one chunk with the reference's answers; returns the commands compared.
+        """Compare one chunk with the reference's answers; return the number of commands compared.
 
-        After a difference the rest of its program is passed over: the two worlds have gone apart.
+        After a difference the rest of its program is skipped, as the two worlds differ.
         """
         for command, mine in chunk:
             answer = theirs.receive()

@@ -11,7 +11,7 @@ Call = tuple[str, int, Json]
 SUBSCRIPTION: Final = b64encode(bytes.fromhex("000000000001000174ffffffff")).decode()
 """A consumer's subscription, version 0, to the topic `t`."""
 OTHER_SUBSCRIPTION: Final = b64encode(bytes.fromhex("000000000001000175ffffffff")).decode()
-"""The same to the topic `u`: a member that changed its mind."""
+"""A subscription to the topic `u`, of a member that changed its topics."""
 _TWO_TOPICS: Final = b64encode(bytes.fromhex("00010000000200017400017500000000ffffffff")).decode()
 _JUNK: Final = "AAE="
 _USUAL_PROTOCOLS: Final = (
@@ -26,7 +26,7 @@ _METADATA: Final = (*(SUBSCRIPTION,) * 12, OTHER_SUBSCRIPTION, _TWO_TOPICS, _JUN
 
 
 def join(memory: Memory) -> Call:
-    """A JoinGroup."""
+    """Draw a JoinGroup."""
     who = memory.member()
     version = memory.join_version()
     sessions: tuple[int, ...] = (10_000, 30_000) if memory.is_patient else (6_000, 10_000, 3_000)
@@ -57,15 +57,15 @@ def join(memory: Memory) -> Call:
 
 
 def _is_dynamic(who: Member) -> bool:
-    """Whether it is surely no static member, of whom a Kafka that waits 0 ms never stops thinking.
+    """Whether it is surely not static: a Kafka that waits 0 ms loops for ever over static ones.
 
-    Ids of static members begin with their instance's.
+    Ids of static members begin with their instance id.
     """
     return who.instance is None and (not who.member_id or who.member_id.startswith("c"))
 
 
 def sync(memory: Memory) -> Call:
-    """A SyncGroup, most often with assignments when it is the leader's."""
+    """Draw a SyncGroup, mostly with assignments when it is the leader's."""
     who = memory.member()
     group = memory.groups[who.group_id]
     version = memory.version("SyncGroup")
@@ -93,7 +93,7 @@ def sync(memory: Memory) -> Call:
 
 
 def _assignments(memory: Memory, members: list[str]) -> list[Json]:
-    """Every member's, or all but one's, or somebody's besides."""
+    """Draw assignments of every member, of all but one, or of a stranger too."""
     if members and memory.chance(0.1):
         members = members[:-1]
     if memory.chance(0.05):
@@ -104,7 +104,7 @@ def _assignments(memory: Memory, members: list[str]) -> list[Json]:
 
 
 def heartbeat(memory: Memory) -> Call:
-    """A Heartbeat."""
+    """Draw a Heartbeat."""
     who = memory.member()
     version = memory.version("Heartbeat")
     data: Json = {
@@ -118,7 +118,7 @@ def heartbeat(memory: Memory) -> Call:
 
 
 def leave(memory: Memory) -> Call:
-    """A LeaveGroup of one member or several, by member id or by instance id."""
+    """Draw a LeaveGroup of one member or several, by member id or by instance id."""
     who = memory.member()
     version = memory.version("LeaveGroup")
     group_id = memory.pick([who.group_id] * 40 + [""])

@@ -1,6 +1,6 @@
-"""What a program knows of the world it drives: learnt from the answers, never assumed.
+"""A program's knowledge of its world, learnt from the answers alone.
 
-Draws are made here too, so that everything random of a program comes from one source.
+Random draws are made here too, so that all randomness of a program has one source.
 """
 
 from collections.abc import Sequence
@@ -23,20 +23,20 @@ _QUIET: Final = {
     "SyncGroup": ("Heartbeat", "OffsetCommit"),
     "Heartbeat": ("Heartbeat", "OffsetCommit", "TxnOffsetCommit", "LeaveGroup", "JoinGroup"),
 }
-"""What a member of a quiet group sends after each of these."""
+"""Next request of a member of a quiet group after each of these."""
 _PLANS: Final = 6
-"""Plans that are kept; older ones are dropped."""
+"""Number of plans kept; older ones are dropped."""
 _RECENT: Final = 8
-"""Ids of members that are used again."""
+"""Number of member ids that are used again."""
 
 
 @dataclass(slots=True)
 class GroupMemory:
-    """One group as its answers tell it.
+    """One group as its answers describe it.
 
     Args:
-        members: The last generation of each member id that was given out; 0 before the first.
-        instances: The instance id of each static member.
+        members: Last generation of each issued member id; 0 before the first.
+        instances: Instance id of each static member.
     """
 
     members: dict[str, int] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class GroupMemory:
 
 @dataclass(slots=True)
 class Member:
-    """Who a request says it is."""
+    """Identity of a member in a request."""
 
     group_id: str
     member_id: str
@@ -57,7 +57,7 @@ class Member:
 
 
 class Plan(NamedTuple):
-    """What a client would send next: that request of that member."""
+    """The next request of a well-behaved client."""
 
     api: str
     group_id: str
@@ -65,17 +65,17 @@ class Plan(NamedTuple):
 
 
 class Memory:
-    """A program's random source and what it knows.
+    """A program's random source and its knowledge.
 
     Attributes:
-        ends: By offsets partition where the batches end that may be committed one by one.
-        focus: Whose turn it is; None lets the next draw choose.
+        ends: Offsets partition -> ends of batches that may be committed one by one.
+        focus: Group and member of the next request; None lets the next draw choose.
         is_lingering: Whether batches wait some milliseconds for more records.
-        plans: What well-behaved clients would send next, as the answers suggest.
+        plans: Next requests of well-behaved clients, as the answers suggest.
 
     Args:
-        reference: Whose API versions are used.
-        seed: Of everything drawn.
+        reference: Reference whose API versions are used.
+        seed: Seed of all draws.
     """
 
     __slots__ = (
@@ -130,30 +130,30 @@ class Memory:
     # -- draws -----------------------------------------------------------------------------
 
     def pick(self, options: Sequence[T]) -> T:
-        """One of them."""
+        """Return one of the options."""
         return self.random.choice(options)
 
     def chance(self, probability: float) -> bool:
-        """True with that probability."""
+        """Return True with that probability."""
         return self.random.random() < probability
 
     def version(self, api: str) -> int:
-        """A version of that API; the newest most often."""
+        """Return a version of that API; the newest most often."""
         low, high = self.reference.versions[api]
         return high if self.random.random() < 0.35 else self.random.randint(low, high)
 
     def join_version(self) -> int:
-        """A version of JoinGroup that the reference stands in this world."""
+        """Return a version of JoinGroup that the reference supports in this world."""
         version = self.version("JoinGroup")
         lowest = self.reference.static_members_join_from if self.has_static_members else 0
         return max(version, lowest)
 
     def group_id(self) -> str:
-        """A group in play."""
+        """Return a group in play."""
         return self.random.choice(list(self.groups))
 
     def member(self) -> Member:
-        """A member of a group: mostly as it is known, sometimes a stranger or out of date."""
+        """Return a member of a group: mostly a known one, sometimes a stranger or out of date."""
         if self.focus is not None:
             return self.focus
         group_id = self.group_id()
@@ -169,7 +169,7 @@ class Memory:
         return Member(group_id, member_id, generation, instance)
 
     def follow_plan(self) -> str | None:
-        """Take up one of the plans: whose turn it is, and with what request; None without any."""
+        """Take up one of the plans; return the API of its request, or None without a plan."""
         if not self.plans:
             return None
         plan = self.plans.pop(self.random.randrange(len(self.plans)))
@@ -180,17 +180,17 @@ class Memory:
         return plan.api
 
     def candidates(self, group: GroupMemory) -> list[str]:
-        """Ids to use again; an orderly program keeps to those that may still be members."""
+        """Return ids to use again; an orderly program uses those that may still be members."""
         recent = list(group.members)[-_RECENT:]
         if not self.is_orderly or not recent:
             return recent
         latest = max(group.members.values())
         return [name for name in recent if group.members[name] in (0, latest)] or recent
 
-    # -- lessons ---------------------------------------------------------------------------
+    # -- learning --------------------------------------------------------------------------
 
     def learn_records(self, records: Sequence[Json]) -> None:
-        """Remember where the log of each partition ends now, while that is not committed."""
+        """Remember the end of each partition's log, until it is committed."""
         for partition, offset in {each["partition"]: each["offset"] for each in records}.items():
             if self.is_held:
                 self.ends.setdefault(partition, []).append(offset + 1)
@@ -198,7 +198,7 @@ class Memory:
                 self.ends.pop(partition, None)
 
     def learn(self, api: str, request: Json, data: Json) -> None:
-        """Remember who is in, forget who is told that it is not, plan what comes next."""
+        """Update the known members from an answer, and plan the next requests."""
         group_id = request.get("groupId", "")
         group = self.groups.get(group_id)
         if group is None:

@@ -1,4 +1,4 @@
-"""Draws requests of offsets: OffsetCommit, OffsetFetch, OffsetDelete, TxnOffsetCommit."""
+"""Draws offset requests: OffsetCommit, OffsetFetch, OffsetDelete, TxnOffsetCommit."""
 
 from typing import Any, Final
 
@@ -8,7 +8,7 @@ Json = dict[str, Any]
 Call = tuple[str, int, Json]
 
 TOPICS: Final = ("t", "u", "v")
-"""The topics that exist at first."""
+"""Topics that exist at first."""
 _NAMES: Final = (*TOPICS, "nope")
 _UNKNOWN_TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAACQ"
 _ZERO_TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -21,7 +21,7 @@ PRODUCERS: Final = (7, 8, 9)
 
 
 def commit(memory: Memory) -> Call:
-    """An OffsetCommit of a member or of nobody."""
+    """Draw an OffsetCommit of a member or without one."""
     who = memory.member()
     version = memory.version("OffsetCommit")
     data: Json = {
@@ -40,7 +40,7 @@ def commit(memory: Memory) -> Call:
 
 
 def commit_in_transaction(memory: Memory) -> Call:
-    """A TxnOffsetCommit of one of a few producers."""
+    """Draw a TxnOffsetCommit of one of a few producers."""
     who = memory.member()
     version = memory.version("TxnOffsetCommit")
     producer = memory.pick(PRODUCERS)
@@ -53,7 +53,7 @@ def commit_in_transaction(memory: Memory) -> Call:
     }
     if version >= 3:
         outsider = memory.chance(0.6)
-        # The first is the name in 4.4, the second the one before; each passes over the other's.
+        # The first is the name in 4.4, the second the earlier one; each side ignores the other's.
         data["generationIdOrMemberEpoch"] = -1 if outsider else who.generation
         data["generationId"] = data["generationIdOrMemberEpoch"]
         data["memberId"] = "" if outsider else who.member_id
@@ -84,7 +84,7 @@ def _committed(memory: Memory, api: str, version: int) -> list[Json]:
 
 
 def _topic(memory: Memory, name: str, *, by_id: bool) -> Json:
-    """A topic as the request names it; a name it is not known by stands for a made-up id."""
+    """Return a topic as the request names it; a name without an id gets a made-up id."""
     if not by_id:
         return {"name": name}
     known = memory.topics.get(name)
@@ -94,7 +94,7 @@ def _topic(memory: Memory, name: str, *, by_id: bool) -> Json:
 
 
 def fetch(memory: Memory) -> Call:
-    """An OffsetFetch of one group or several, of some topics or all."""
+    """Draw an OffsetFetch of one group or several, of some topics or all."""
     version = memory.version("OffsetFetch")
     stable = {"requireStable": memory.chance(0.5)} if version >= 7 else {}
     if version < _BATCHES:
@@ -133,7 +133,7 @@ def _wanted(memory: Memory, version: int, *, may_be_all: bool) -> list[Json] | N
 
 
 def delete(memory: Memory) -> Call:
-    """An OffsetDelete."""
+    """Draw an OffsetDelete."""
     names = memory.random.sample(_NAMES, k=memory.pick((1, 1, 2)))
     topics = [
         {

@@ -1,7 +1,7 @@
 """A random program: the commands of one world, drawn one after the other.
 
-The next command may build on the answers of the last ones, which the caller feeds back by
-`learn`. One seed, one program, as long as the answers are the same.
+The next command may build on the answers of the last ones, which the caller passes to `learn`. One
+seed gives one program, as long as the answers are the same.
 """
 
 from collections.abc import Callable, Iterable
@@ -30,7 +30,7 @@ _REQUESTS: Final[dict[str, tuple[float, Callable[[Memory], Call]]]] = {
     "ListGroups": (0.02, admin_requests.list_groups),
     "DeleteGroups": (0.02, admin_requests.delete_groups),
 }
-"""Each request's share, and who draws it."""
+"""Weight of each request, and its function."""
 
 _EVENTS: Final[dict[str, tuple[float, Callable[[Memory], Json | None]]]] = {
     "fail": (0.25, broker_events.fail_appends),
@@ -41,10 +41,10 @@ _EVENTS: Final[dict[str, tuple[float, Callable[[Memory], Json | None]]]] = {
     "append": (0.05, broker_events.append_foreign),
     "topics": (0.05, broker_events.change_topics),
 }
-"""What happens to a rough world's broker."""
+"""Events of a rough world's broker."""
 
 LEFT_OUT: Final = (*_REQUESTS, *_EVENTS, "endTxn", "retention", "topic-ids")
-"""What a program can be told to leave out."""
+"""Names that a program can be told to leave out."""
 
 _GROUP_NAMES: Final = (
     ("g",),
@@ -56,15 +56,15 @@ _GROUP_NAMES: Final = (
 _NEVER_MS: Final = 2**50
 _NAMING_TOPICS: Final = ("OffsetCommit", "OffsetFetch")
 _LAST_WITH_NAMES: Final = 9
-"""The last version of these two that names topics by their names."""
+"""Last version of these two APIs that names topics by their names."""
 
 
 class Program:
     """The commands of one world.
 
     Args:
-        reference: Whose API versions are used.
-        seed: Of the program and of the world's member ids.
+        reference: Reference whose API versions are used.
+        seed: Seed of the program and of the world's member ids.
         without: Requests and events to leave out, by the names in `LEFT_OUT`.
     """
 
@@ -96,7 +96,7 @@ class Program:
         memory.start(memory.pick(_GROUP_NAMES), memory.pick((1, 2, 3, 3, 5)))
 
     def opening(self) -> list[Json]:
-        """The commands that make the world: `init` and the topics."""
+        """Return the commands that create the world: `init` and the topics."""
         memory = self._memory
         pick = memory.pick
         config = {
@@ -129,7 +129,7 @@ class Program:
         return [init, {"op": "topics", "set": [entry for made in topics for entry in made["set"]]}]
 
     def next(self, number: int) -> Json:
-        """The next command; `number` becomes its id and is never given twice."""
+        """Return the next command; `number` becomes its id and is never used twice."""
         memory = self._memory
         memory.number = number
         command = self._draw()
@@ -154,7 +154,7 @@ class Program:
         return {"op": "call", "api": api, "v": version, "data": data, "clientId": client}
 
     def _draw_call(self) -> Call:
-        """A request: of whoever has a plan, or of anyone."""
+        """Draw a request: of a plan's member, or of any."""
         memory = self._memory
         if memory.chance(0.6 if memory.is_orderly else 0.3):
             planned = memory.follow_plan()
@@ -167,7 +167,7 @@ class Program:
         return memory.random.choices(draws, shares)[0](memory)
 
     def learn(self, answer: Json) -> None:
-        """Take what the answer to the last command tells, of this request and of earlier ones."""
+        """Learn from the answer to the last command, also about earlier requests."""
         self._memory.learn_records(answer.get("records", ()))
         for reply in answer.get("replies", ()):
             asked = self._asked.pop(reply.get("id", -1), None)

@@ -1,4 +1,4 @@
-"""The Kafkas that can be asked: what each is built from and which versions it speaks."""
+"""The available Kafkas: how each is built and which versions it supports."""
 
 from typing import Final
 
@@ -14,22 +14,22 @@ class Reference(Struct, frozen=True, kw_only=True):
     """One Kafka's own coordinator behind the line protocol.
 
     Args:
-        name: As `--reference` takes it.
-        harness: The folder of `conformance/oracle` that builds it.
-        kafka_version: Of the artefacts it is built from.
-        profile: Our profile that must behave like it.
-        versions: The lowest and the highest version of each API.
-        producer_generation: What TxnOffsetCommit calls the member's generation.
-        main_class: Of the harness.
-        lacks: Events that the harness cannot make.
+        name: Value of `--reference`.
+        harness: Folder of `conformance/oracle` that builds it.
+        kafka_version: Version of the artefacts it is built from.
+        profile: Profile of ours that must behave like it.
+        versions: Lowest and highest version of each API.
+        producer_generation: Field name of the member's generation in TxnOffsetCommit.
+        main_class: Main class of the harness.
+        lacks: Events that the harness cannot produce.
         has_epochs: Whether leader epochs order elections and resignations.
-        unknown_errors: Append errors that this Kafka has no name for.
-        static_members_join_from: The JoinGroup version of everybody where there are static members.
+        unknown_errors: Append errors without a name in this Kafka.
+        static_members_join_from: Lowest JoinGroup version of all members if some are static.
         lingers_ms: Values of group.coordinator.append.linger.ms that a program may set; None for
             the default.
-        waits_for_deletions: Whether it stands still until the writes of a topic deletion are
-            through, which a lingering batch never is then.
-        has_edge: Whether KafkaApis itself stands before the coordinator, for every request.
+        waits_for_deletions: Whether it blocks until the writes of a topic deletion are committed,
+            which never happens with a lingering batch.
+        has_edge: Whether every request passes KafkaApis itself before the coordinator.
     """
 
     name: str
@@ -67,15 +67,15 @@ _COMMON: Final = {
     "DeleteGroups": (0, 2),
 }
 _NAMED_TOPICS: Final = {"OffsetCommit": (2, 9), "OffsetFetch": (1, 9)}
-"""Before 4.2 topics have no ids there."""
+"""Versions before 4.2, without topic ids."""
 _SELDOM: Final = (None, None, None, None, 5, 40)
 _OFTEN: Final = (None, None, None, 0, 40)
 _IN_THE_LOG: Final = {"OffsetCommit": 1, "OffsetFetch": 1}
-"""The first version that keeps offsets in Kafka. Source: KafkaApis, header.apiVersion == 0."""
+"""First version that keeps offsets in Kafka. Source: KafkaApis, header.apiVersion == 0."""
 
 
 def _offered(profile: str) -> dict[str, tuple[int, int]]:
-    """The group APIs of a broker, without the versions that keep offsets in ZooKeeper."""
+    """Return the group APIs of a broker, without the versions that keep offsets in ZooKeeper."""
     offered = versions_of(PROFILES[profile])
     found = {api: offered.get(group_api_named(api)) for api in _COMMON}
     return {
@@ -139,7 +139,7 @@ REFERENCES: Final = {
             profile="3.9",
             versions=_COMMON
             | {
-                # Version 0 is a matter of KafkaApis, which this harness lacks.
+                # KafkaApis handles version 0, and this harness lacks it.
                 "OffsetCommit": (1, 9),
                 "OffsetFetch": (1, 9),
                 "TxnOffsetCommit": (0, 4),
@@ -154,7 +154,7 @@ REFERENCES: Final = {
             versions=_offered("2.8"),
             main_class="kafka.coordinator.group.Oracle",
             lacks=("verify",),
-            # KAFKA-14422: an older leader's answer breaks off where a static member is named.
+            # KAFKA-14422: an older leader's answer is truncated where a static member is named.
             static_members_join_from=5,
             has_edge=True,
         ),
@@ -166,7 +166,7 @@ REFERENCES: Final = {
             versions=_offered("0.10.2"),
             main_class="kafka.coordinator.Oracle",
             lacks=("verify", "endTxn"),
-            # A partition elected while it is led would get a second set of groups.
+            # A partition that is elected while it is led would get a second set of groups.
             has_epochs=False,
             unknown_errors=("KAFKA_STORAGE_ERROR",),
             has_edge=True,
@@ -177,10 +177,10 @@ REFERENCES: Final = {
 
 
 def reference_named(name: str) -> Reference:
-    """The reference of that name.
+    """Return the reference of that name.
 
     Raises:
-        ConfigError: no such reference; the message lists the known names.
+        ConfigError: the name is unknown; the message lists the known names.
     """
     reference = REFERENCES.get(name)
     if reference is None:

@@ -15,11 +15,11 @@ Json = dict[str, Any]
 
 
 def read_script(path: Path) -> list[Json]:
-    """The commands of a file, one a line; blank lines are passed over.
+    """Read the commands of a file, one per line; blank lines are ignored.
 
     Raises:
-        DataError: A line is not a JSON object with an `op`, or there is none.
-        OSError: The file cannot be read.
+        DataError: a line is not a JSON object with an `op`, or the file holds none.
+        OSError: the file cannot be read.
     """
     commands = []
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
@@ -38,19 +38,19 @@ def read_script(path: Path) -> list[Json]:
 
 
 def write_script(path: Path, commands: Sequence[Json]) -> None:
-    """Write a script; its folder is made."""
+    """Write a script; its folder is created."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"".join(msgspec.json.encode(command) + b"\n" for command in commands))
 
 
 def write_recording(path: Path, exchanges: Sequence[Exchange]) -> None:
-    """Write commands with the reference's answers, one exchange a line; its folder is made."""
+    """Write commands with the reference's answers, one exchange per line; creates the folder."""
     lines = [{"command": each.command, "answer": each.theirs} for each in exchanges]
     write_script(path, lines)
 
 
 def read_recording(path: Path) -> list[tuple[Json, Json]]:
-    """Commands with a reference's answers, as `write_recording` wrote them."""
+    """Read commands with a reference's answers, as `write_recording` wrote them."""
     lines = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
     return [(line["command"], line["answer"]) for line in lines]
 

@@ -1,7 +1,7 @@
-"""Making a failing program small: fewer commands first, then simpler ones by Hypothesis.
+"""Shrinks a failing program: fewer commands first, then simpler ones by Hypothesis.
 
-A program that is cut must name its members as before, or it falls apart: so the id that each
-JoinGroup drew is scripted in front of it, and goes when it goes.
+A shortened program must name its members as before to fail the same way: so the id that each
+JoinGroup drew is scripted in front of it, and removed with it.
 """
 
 import re
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 Unit = tuple[Json, ...]
-"""Commands that stay or go together: one, or the scripted id and the JoinGroup that draws it."""
+"""Commands that stay or go together: one, or a scripted id with the JoinGroup that draws it."""
 Trial = Callable[[Sequence[Json]], tuple[int, Difference | None]]
-"""Runs commands on both sides: how many were run, and the first difference."""
+"""Runs commands on both sides; returns how many were run, and the first difference."""
 
 _DRAWN_ID: Final = re.compile(r"-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\Z")
 _TRIES: Final = 400
-"""Programs that Hypothesis may try."""
+"""Limit of programs that Hypothesis tries."""
 
 
 def units_of(exchanges: Sequence[Exchange]) -> list[Unit]:
-    """The commands, each JoinGroup behind the id that it drew; the first unit makes the world."""
+    """Group the commands, each JoinGroup with its drawn id; the first unit creates the world."""
     drawn = _drawn_ids(exchanges)
     units: list[Unit] = []
     for exchange in exchanges:
@@ -39,7 +39,7 @@ def units_of(exchanges: Sequence[Exchange]) -> list[Unit]:
 
 
 def _drawn_ids(exchanges: Sequence[Exchange]) -> dict[object, str]:
-    """Command id -> the UUID drawn for it, as far as answers tell."""
+    """Return command id -> the UUID drawn for it, as far as answers show."""
     drawn: dict[object, str] = {}
     seen: set[str] = set()
     for exchange in exchanges:
@@ -53,16 +53,16 @@ def _drawn_ids(exchanges: Sequence[Exchange]) -> dict[object, str]:
 
 
 def flat(units: Sequence[Unit]) -> list[Json]:
-    """The commands of units, in order."""
+    """Return the commands of units, in order."""
     return [command for unit in units for command in unit]
 
 
 class Shrinker:
-    """Looks for a smaller program with the same kind of difference.
+    """Searches for a smaller program with the same kind of difference.
 
     Args:
         trial: Runs a program.
-        wanted: The signature of the difference to keep.
+        wanted: Signature of the difference to keep.
     """
 
     def __init__(self, trial: Trial, wanted: str) -> None:
@@ -70,7 +70,7 @@ class Shrinker:
         self._wanted = wanted
 
     def shrink(self, exchanges: Sequence[Exchange]) -> list[Json]:
-        """A small program that still shows the difference; the one given if none is smaller.
+        """Return a small program that still shows the difference; at worst the given one.
 
         Raises:
             MissingDependencyError: Hypothesis is not installed.
@@ -83,7 +83,7 @@ class Shrinker:
         return self._simplify(self._remove_units(units))
 
     def _cut(self, units: Sequence[Unit]) -> list[Unit] | None:
-        """The units up to the difference, or None when they do not show it."""
+        """Return the units up to the difference, or None when they do not show it."""
         count, difference = self._trial(flat(units))
         if difference is None or difference.signature != self._wanted:
             return None
@@ -98,7 +98,7 @@ class Shrinker:
     def _remove_units(self, units: list[Unit]) -> list[Unit]:
         """Remove runs of units, ever shorter ones, for as long as that removes any.
 
-        This ends because every round makes the program or the runs shorter.
+        Terminates because every round makes the program or the runs shorter.
         """
         size = max(1, len(units) // 2)
         while True:
@@ -139,7 +139,7 @@ class Shrinker:
 
         database = InMemoryExampleDatabase()
         key = b"program"
-        # What is kept beside the key proper counts as not shrunk yet.
+        # Fields beside the actual key count as not shrunk yet.
         database.save(key + b".secondary", choices_to_bytes(tuple(choices)))
         try:
             return find(
@@ -163,11 +163,11 @@ class Shrinker:
 
 
 def simplified(units: Sequence[Unit], choose: Callable[[bool | int], bool | int]) -> list[Json]:
-    """The program with parts left out as chosen.
+    """Return the program with parts left out as chosen.
 
     Args:
         units: The whole program; its first unit stays.
-        choose: Given True for a part, says whether it stays; given a number, says one up to it.
+        choose: Given True for a part, says whether it stays; given a number, returns one up to it.
     """
     kept = []
     for index, unit in enumerate(units):

@@ -1,4 +1,4 @@
-"""Who answers commands: our core in this process, or any program that speaks the line protocol."""
+"""Sides that answer commands: our core in this process, or a program with the line protocol."""
 
 import subprocess
 import traceback
@@ -19,14 +19,14 @@ from coordinator_sim.harness.lines import Lines
 Json = dict[str, Any]
 
 _ANSWER_TIMEOUT_S: Final = 20.0
-"""A side that says nothing for so long hangs."""
+"""Time without an answer after which a side counts as hanging."""
 
 
 class Simulator:
-    """Our core in this process. A command that it breaks down on is answered with `error`.
+    """Our core in this process. A command that crashes it is answered with `error`.
 
     Args:
-        profile: Of worlds whose `init` names none.
+        profile: Profile of worlds whose `init` names none.
         has_edge: Whether every request passes the checks of KafkaApis.
     """
 
@@ -36,7 +36,7 @@ class Simulator:
         self._lines = Lines()
 
     def answer(self, command: Json) -> Json:
-        """Its answer to one command; a world is made in the profile, unless it names one."""
+        """Return the answer to one command; a new world has the profile, unless it names one."""
         if command["op"] == "init" and "profile" not in command:
             command = {**command, "profile": self._profile, "edge": self._has_edge}
         try:
@@ -48,10 +48,10 @@ class Simulator:
 
 
 class LinesProcess:
-    """A running program that answers one JSON line with one.
+    """A running program that answers each JSON line with one.
 
-    What it answers is read while it is being written to, so that any number of commands may be
-    under way. Its diagnostics are dropped: an answer says what is wrong with a command.
+    Answers are read while commands are written, so that any number of commands may be pending. Its
+    diagnostics are dropped: an answer says what is wrong with a command.
     """
 
     def __init__(self, command: Sequence[str], folder: Path | None = None) -> None:
@@ -69,10 +69,10 @@ class LinesProcess:
         self._reader.start()
 
     def send(self, lines: Sequence[bytes]) -> None:
-        """Give it commands, without waiting for answers.
+        """Send commands without waiting for answers.
 
         Raises:
-            DataError: It has ended.
+            DataError: the program has ended.
         """
         if self._process.stdin is None:
             raise DataError(f"{self.command[0]} takes no input")
@@ -84,10 +84,10 @@ class LinesProcess:
             raise self._ended() from None
 
     def receive(self) -> Json:
-        """Its next answer.
+        """Return the program's next answer.
 
         Raises:
-            DataError: It has ended, says nothing, or says something that is no answer.
+            DataError: the program has ended, does not answer, or answers with another form.
         """
         try:
             line = self._answers.get(timeout=_ANSWER_TIMEOUT_S)
@@ -107,7 +107,7 @@ class LinesProcess:
         return answer
 
     def answer(self, command: Json) -> Json:
-        """Its answer to one command, waited for."""
+        """Send one command and return the program's answer."""
         self.send([msgspec.json.encode(command)])
         return self.receive()
 
@@ -122,7 +122,7 @@ class LinesProcess:
         return DataError(f"{' '.join(self.command)} ended with exit code {code}")
 
     def __enter__(self) -> Self:
-        """The process itself."""
+        """Return the process itself."""
         return self
 
     def __exit__(
@@ -131,7 +131,7 @@ class LinesProcess:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End it and wait for it."""
+        """End the program and wait for it."""
         if self._process.stdin is not None:
             with suppress(BrokenPipeError):
                 self._process.stdin.close()

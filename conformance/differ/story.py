@@ -1,4 +1,4 @@
-"""A failure as text: the last commands of the groups concerned, and both answers."""
+"""A failure as text: the last commands of the groups involved, and both answers."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -11,18 +11,18 @@ from conformance.differ.loop import Exchange
 Json = dict[str, Any]
 
 _SHOWN: Final = 12
-"""Commands before the failing one that are shown."""
+"""Number of commands shown before the failing one."""
 _WIDTH: Final = 240
-"""Characters of a line that are shown."""
+"""Number of characters shown of a line."""
 
 
 def tell(exchanges: Sequence[Exchange], difference: Difference, reference: str) -> Iterator[str]:
-    """The lines of a short transcript that ends with the difference.
+    """Yield the lines of a short transcript that ends with the difference.
 
     Args:
-        exchanges: Up to and with the command whose answers differ.
-        difference: Theirs and ours.
-        reference: What to call theirs.
+        exchanges: Exchanges up to the command whose answers differ.
+        difference: Values of both sides.
+        reference: Name of the reference in the text.
     """
     *before, last = exchanges
     concerned = _groups(last.command) | _replied_groups(last, exchanges)
@@ -68,7 +68,7 @@ def _words(command: Json) -> str:
 
 
 def _groups(command: Json) -> set[str]:
-    """The groups that a command names."""
+    """Return the groups that a command names."""
     data = command.get("data", command)
     found = {data[key] for key in ("groupId", "group") if isinstance(data.get(key), str)}
     for key in ("groups", "groupsNames"):
@@ -78,7 +78,7 @@ def _groups(command: Json) -> set[str]:
 
 
 def _replied_groups(last: Exchange, exchanges: Sequence[Exchange]) -> set[str]:
-    """The groups of the requests that the last command answered."""
+    """Return the groups of the requests that the last command answered."""
     by_id = {each.command.get("id"): each.command for each in exchanges}
     found: set[str] = set()
     for answer in (last.ours, last.theirs):
@@ -91,7 +91,7 @@ def _replied_groups(last: Exchange, exchanges: Sequence[Exchange]) -> set[str]:
 
 
 def _concerns(command: Json, groups: set[str]) -> bool:
-    """Whether a command has to do with those groups: names one of them, or none at all."""
+    """Whether a command involves those groups: names one of them, or none at all."""
     named = _groups(command)
     return not groups or not named or bool(named & groups)
 

@@ -1,7 +1,7 @@
-"""Connect's own config store beside ours: random records, and what each makes of them.
+"""Compares Connect's own config store with ours, over random records.
 
 A record is read by `KafkaConfigBackingStore` of a real release (ConfigStore.java) and by
-`connect.config_table`; both tell their snapshot, their exception and what their listener heard.
+`connect.config_table`; both report their snapshot, exception and listener calls.
 """
 
 import json
@@ -42,7 +42,7 @@ from coordinator_sim.protocol.resources import ConnectorTaskId
 CONNECTORS: Final = ("a", "b", "a-1", "c-")
 TASK_COUNT: Final = 4
 RECORD_COUNT: Final = 60
-"""Records of one run; the store is started before one of the first forty."""
+"""Number of records of one run; the store is started before one of the first forty."""
 _TIMEOUT_S: Final = 300
 
 _ODD_KEYS: Final = (
@@ -65,7 +65,7 @@ Record = tuple[str, bytes | None]
 
 
 def random_run(random: Random) -> tuple[list[Record], int]:
-    """The records of one run, and before which of them the store is started."""
+    """Return the records of one run, and the index before which the store is started."""
     return [_record(random) for _ in range(RECORD_COUNT)], random.randrange(40)
 
 
@@ -105,14 +105,14 @@ def _request(random: Random, name: str) -> RestartRequest:
     )
 
 
-# -- theirs ----------------------------------------------------------------------------------
+# -- Connect's store -----------------------------------------------------------------------
 
 
 def read_by_connect(runs: list[tuple[list[Record], int]]) -> list[dict[str, object]]:
-    """What Connect's own store says after each record, run after run.
+    """Return the state of Connect's own store after each record, run after run.
 
     Raises:
-        DataError: it failed; the message holds what it said.
+        DataError: the store failed; the message holds its output.
     """
     lines: list[str] = []
     for records, start in runs:
@@ -142,47 +142,47 @@ def read_by_connect(runs: list[tuple[list[Record], int]]) -> list[dict[str, obje
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
-# -- ours ------------------------------------------------------------------------------------
+# -- our store -----------------------------------------------------------------------------
 
 
 class _Listener:
-    """Writes down what it hears, as ConfigStore.java does."""
+    """Records its calls in the form of ConfigStore.java."""
 
     def __init__(self) -> None:
         self.heard: list[list[str]] = []
 
     def on_connector_config_remove(self, connector: str) -> None:
-        """A connector was deleted."""
+        """Record that a connector was deleted."""
         self.heard.append(["removed", connector])
 
     def on_connector_config_update(self, connector: str) -> None:
-        """A connector was configured."""
+        """Record that a connector was configured."""
         self.heard.append(["updated", connector])
 
     def on_task_config_update(self, tasks: tuple[ConnectorTaskId, ...]) -> None:
-        """Tasks were committed."""
+        """Record committed tasks."""
         self.heard.append(["tasks", *(f"{task.connector}/{task.task}" for task in tasks)])
 
     def on_connector_target_state_change(self, connector: str) -> None:
-        """A connector is wanted to do something else."""
+        """Record a changed target state."""
         self.heard.append(["target", connector])
 
     def on_session_key_update(self, key: SessionKey) -> None:
-        """There is a new key."""
+        """Record a new session key."""
         self.heard.append(["key", _key_text(key)])
 
     def on_restart_request(self, request: RestartRequest) -> None:
-        """A connector is to be restarted."""
+        """Record a restart request."""
         flags = (str(flag).lower() for flag in (request.only_failed, request.include_tasks))
         self.heard.append(["restart", request.connector, *flags])
 
     def on_logging_level_update(self, namespace: str, level: str) -> None:
-        """Loggers get another level."""
+        """Record a new log level."""
         self.heard.append(["level", namespace, level])
 
 
 def read_by_us(runs: list[tuple[list[Record], int]]) -> list[dict[str, object]]:
-    """What our store says after each record, run after run."""
+    """Return the state of our store after each record, run after run."""
     return [state for records, start in runs for state in _states(records, start)]
 
 

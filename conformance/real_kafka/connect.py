@@ -1,4 +1,4 @@
-"""Real Connect workers from Maven artefacts, beside which a worker of ours may run."""
+"""Real Connect workers from Maven artefacts, which can share a group with ours."""
 
 import os
 import shutil
@@ -19,16 +19,16 @@ from conformance.real_kafka.kafka import (
 from coordinator_sim.errors import DataError
 
 CONNECT_VERSION: Final = "4.3.1"
-"""The newest release of which Connect is published."""
+"""Newest release with published Connect artefacts."""
 
 _STRINGS: Final = "org.apache.kafka.connect.storage.StringConverter"
 
 
 def connect_jars() -> Path:
-    """The folder with the jars of a worker, resolved by Maven if it is not there yet.
+    """Return the folder with the jars of a worker, resolved by Maven on first use.
 
     Raises:
-        MissingDependencyError: Maven is absent, or cannot resolve them.
+        MissingDependencyError: Maven is missing, or cannot resolve them.
     """
     root = Path(os.environ.get(JARS_VARIABLE, HERE / "target"))
     lib = root / f"connect-{CONNECT_VERSION}" / "lib"
@@ -38,7 +38,7 @@ def connect_jars() -> Path:
 
 
 def worker_properties(group_id: str, port: int) -> dict[str, str]:
-    """Settings of a worker of a small cluster, real or ours, but for its brokers and plugins."""
+    """Return settings of a worker of a small cluster, real or ours, without brokers and plugins."""
     return {
         "group.id": group_id,
         "config.storage.topic": f"{group_id}-configs",
@@ -62,7 +62,7 @@ def install_nap_connector(plugins: Path) -> None:
     """Compile NapSourceConnector.java into a plugin of its own.
 
     Raises:
-        DataError: javac does not take it.
+        DataError: javac refuses the source.
     """
     classes = plugins.parent / "nap-classes"
     services = classes / "META-INF" / "services"
@@ -85,10 +85,10 @@ class RealWorker(JavaServer):
     """A Connect worker in a JVM, on a free port of this machine.
 
     Args:
-        directory: For its settings, plugins and log; made if absent.
-        bootstrap: The brokers.
-        group_id: Of its cluster.
-        properties: More of its settings.
+        directory: Folder of its settings, plugins and log; created if absent.
+        bootstrap: Addresses of the brokers.
+        group_id: Group id of its cluster.
+        properties: Further settings.
     """
 
     def __init__(
@@ -109,14 +109,14 @@ class RealWorker(JavaServer):
 
     @property
     def url(self) -> str:
-        """Of its REST API, without a slash at the end."""
+        """URL of its REST API, without a slash at the end."""
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Boot it and wait until it answers.
+        """Start it and wait until it answers.
 
         Raises:
-            DataError: It did not start; the message holds the end of its log.
+            DataError: the worker did not start; the message holds the end of its log.
         """
         lib = connect_jars()
         plugins = self.directory / "plugins" / "file"

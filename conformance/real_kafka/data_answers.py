@@ -1,4 +1,4 @@
-"""The questions about records put to one broker, and what of its answers must be alike."""
+"""Puts questions about records to one broker, and normalizes the answers for comparison."""
 
 import json
 import re
@@ -31,7 +31,7 @@ _NOBODYS: Final = b"\1" * 16
 _PATIENCE: Final = 60
 _PAUSE_MS: Final = 250
 _IDS_SINCE: Final = 10
-"""Metadata tells ids of topics from this version on."""
+"""First version of Metadata with topic ids."""
 _DEFAULTS: Final = {
     "throttleTimeMs": 0,
     "leaderId": -1,
@@ -40,9 +40,9 @@ _DEFAULTS: Final = {
     "endOffset": -1,
     "preferredReadReplica": -1,
 }
-"""Values that say nothing."""
+"""Values that carry no information."""
 _ANY: Final = frozenset({"sessionId", "logAppendTimeMs"})
-"""Positive numbers that a broker chooses."""
+"""Positive numbers that a broker chooses freely."""
 _BOUNDS: Final = re.compile(r"within \[-?\d+, -?\d+\]")
 
 
@@ -50,7 +50,7 @@ class Transport(Protocol):
     """A connection to a broker."""
 
     def call(self, api: ApiKey, version: int, fields: Fields) -> Fields:
-        """The answer to a request."""
+        """Return the answer to a request."""
         ...
 
     def wait(self, duration_ms: int) -> None:
@@ -59,12 +59,11 @@ class Transport(Protocol):
 
 
 def answered(transport: Transport, versions: Versions) -> Iterator[str]:
-    """Each question with what is left of its answer, as a line of JSON.
+    """Yield each question with its normalized answer, as a line of JSON.
 
     Args:
-        transport: To a broker without topics of those names.
-        versions: Those of the APIs in `ASKED` to put questions in, and of CreateTopics and
-            Metadata.
+        transport: Connection to a broker without topics of those names.
+        versions: Versions of the APIs in `ASKED` to use, and of CreateTopics and Metadata.
     """
     ids = _prepared(transport, versions)
     session_id = 0
@@ -78,7 +77,7 @@ def answered(transport: Transport, versions: Versions) -> Iterator[str]:
 
 
 def _prepared(transport: Transport, versions: Versions) -> dict[str, bytes]:
-    """Create the topics; the ids that they got, none from a broker that gives none."""
+    """Create the topics; return their ids, empty for a broker without ids."""
     topics = [
         {
             "name": name,
@@ -113,7 +112,7 @@ def _is_led(topic: Fields) -> bool:
 
 
 def _serves(transport: Transport, versions: Versions) -> bool:
-    """Whether the broker knows by now what it leads."""
+    """Whether the broker already serves the partitions that it leads."""
     topics = [
         {"name": name, "partitions": [{"partitionIndex": 0, "timestamp": -1}]} for name in TOPICS
     ]
@@ -123,7 +122,7 @@ def _serves(transport: Transport, versions: Versions) -> bool:
 
 
 def _filled(value: Any, ids: dict[str, bytes], session_id: int) -> Any:  # noqa: ANN401 - any field
-    """With the broker's own ids."""
+    """Return the value with the broker's own ids."""
     if isinstance(value, dict):
         return {key: _filled(each, ids, session_id) for key, each in value.items()}
     if isinstance(value, list):
@@ -134,7 +133,7 @@ def _filled(value: Any, ids: dict[str, bytes], session_id: int) -> Any:  # noqa:
 
 
 def _plain(name: str, value: Any, ids: dict[str, bytes]) -> Any:  # noqa: ANN401 - any field
-    """Without what a broker decides by itself; of records what a consumer makes of them."""
+    """Remove values that a broker chooses; read records as a consumer does."""
     if isinstance(value, dict):
         told = {key: _plain(key, each, ids) for key, each in value.items()}
         return {key: each for key, each in told.items() if each not in (None, [], {})}
@@ -156,7 +155,7 @@ def _value(name: str, value: Any, ids: dict[str, bytes]) -> object:  # noqa: ANN
 
 
 def _records(data: bytes) -> str:
-    """What they are, in short: a torn batch at the end is nothing."""
+    """Summarize records; a truncated batch at the end is left out."""
     found: list[tuple[int, int, bytes | None, bytes | None]] = []
     position = 0
     while (batch := next_batch(data, position)) is not None:

@@ -1,8 +1,8 @@
-"""Requests about records, as raw as they come, for any broker.
+"""Raw requests about records, for any broker.
 
-The same questions are put to real brokers and to ours, in each version that both offer: Produce,
-Fetch, ListOffsets, OffsetForLeaderEpoch, DeleteRecords, DescribeProducers. They use what one broker
-offers alone, and nothing that depends on when they are asked.
+The same questions go to real brokers and to ours, in each version that both offer: Produce, Fetch,
+ListOffsets, OffsetForLeaderEpoch, DeleteRecords, DescribeProducers. They use only one broker, and
+nothing that depends on the time of asking.
 """
 
 from collections.abc import Iterator
@@ -25,31 +25,31 @@ TOPICS: Final[dict[str, tuple[int, dict[str, str]]]] = {
     "replicated": (1, {"min.insync.replicas": "3"}),
     "zipped": (1, {"compression.type": "gzip"}),
 }
-"""Names, with how many partitions and which settings."""
+"""Topic names, with number of partitions and settings."""
 TIME_MS: Final = 1_600_000_000_000
-"""Of the records, long before anybody asks."""
+"""Time of the records, long before the questions."""
 _FAR_MS: Final = 9_999_999_999_999
 _BIG: Final = 1 << 20
 
 Versions = dict[ApiKey, tuple[int, int]]
-"""Oldest and newest of each API."""
+"""Oldest and newest version of each API."""
 
 
 class IdOf(Struct, frozen=True):
-    """Stands for the id that a broker gave a topic; for one that nobody has of an unknown one."""
+    """Placeholder for a topic's id in a broker; for an unknown topic, an id without topic."""
 
     topic: str
 
 
 class SessionOf(Struct, frozen=True):
-    """Stands for the session that a broker founded last."""
+    """Placeholder for the session that a broker created last."""
 
 
 class Question(Struct, frozen=True):
     """One request.
 
     Args:
-        fields: By Kafka's names, with `IdOf` and `SessionOf` in them.
+        fields: Fields by Kafka's names, with `IdOf` and `SessionOf` in them.
     """
 
     label: str
@@ -59,7 +59,7 @@ class Question(Struct, frozen=True):
 
 
 def batch(*values: bytes, magic: int, **settings: Any) -> bytes:  # noqa: ANN401 - any field
-    """One batch as a producer sends it."""
+    """Return one batch as a producer sends it."""
     start_ms = settings.pop("start_ms", TIME_MS)
     key = settings.pop("key", None)
     records = tuple(
@@ -79,7 +79,7 @@ def batch(*values: bytes, magic: int, **settings: Any) -> bytes:  # noqa: ANN401
 
 
 def questions(versions: Versions) -> Iterator[Question]:
-    """All of them, in order: the later ones ask about what the earlier ones wrote."""
+    """Yield all questions in order: later ones ask about records of earlier ones."""
     for ask in (_produce, _numbered, _fetch, _sessions, _list_offsets, _epochs, _delete):
         yield from ask(versions)
     for api, fields in _described():
@@ -148,7 +148,7 @@ def _written_in_batches(one: bytes) -> Iterator[tuple[str, Fields]]:
 
 
 def _numbered(versions: Versions) -> Iterator[Question]:
-    """What an idempotent producer is told."""
+    """Yield questions of an idempotent producer."""
     newest = versions[ApiKey.PRODUCE][1]
     if newest < 3:  # noqa: PLR2004 - since then there are producer ids
         return
@@ -240,7 +240,7 @@ def _gone(partition: int) -> list[Fields]:
 
 def _list_offsets(versions: Versions) -> Iterator[Question]:
     for version in _of(versions, ApiKey.LIST_OFFSETS):
-        # Version 0 asks when files were written.
+        # Version 0 asks for the times of files.
         times = range(-2, 0) if not version else (*range(-7, 0), TIME_MS, TIME_MS + 1, _FAR_MS + 9)
         for topic, partition in (("plain", 0), ("plain", 1), ("plain", 9), ("absent", 0)):
             for timestamp_ms in times:

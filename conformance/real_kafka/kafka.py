@@ -1,6 +1,6 @@
-"""Jars of Apache Kafka, resolved once by Maven, and what runs from them.
+"""Jars of Apache Kafka, resolved once by Maven, and programs that run from them.
 
-Nothing of this is needed to install or test the library itself.
+Not needed to install or test the library itself.
 """
 
 import os
@@ -18,13 +18,13 @@ from coordinator_sim.errors import DataError, MissingDependencyError
 
 HERE: Final = Path(__file__).parent
 JARS_VARIABLE: Final = "COORDINATOR_SIM_KAFKA_JARS"
-"""Names a folder with VERSION/lib/*.jar, instead of `target` beside this module."""
+"""Environment variable: folder of VERSION/lib/*.jar, instead of `target` beside this module."""
 
 BROKER_VERSION: Final = "4.4.0"
 OLD_BROKER_VERSION: Final = "3.9.2"
-"""The last release with the coordinator written in Scala."""
+"""Last release with the coordinator written in Scala."""
 TOOLS_VERSION: Final = "4.3.1"
-"""The newest release whose command-line tools are published; they speak to a 4.4 broker."""
+"""Newest release whose command-line tools are published; they work with a 4.4 broker."""
 
 JVM: Final = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 """Options of every JVM: small, and quick to start."""
@@ -39,7 +39,7 @@ _STARTED: Final = "Kafka Server started"
 
 
 def require_java_and_maven() -> None:
-    """Refuse to go on without them.
+    """Refuse to continue without Java and Maven.
 
     Raises:
         MissingDependencyError: `java` or `mvn` is not on the path.
@@ -50,10 +50,10 @@ def require_java_and_maven() -> None:
 
 
 def jars_of(version: str) -> Path:
-    """The folder with the jars of a release, resolved by Maven if it is not there yet.
+    """Return the folder with the jars of a release, resolved by Maven on first use.
 
     Raises:
-        MissingDependencyError: Maven is absent, or cannot resolve them.
+        MissingDependencyError: Maven is missing, or cannot resolve them.
     """
     root = Path(os.environ.get(JARS_VARIABLE, HERE / "target"))
     lib = root / version / "lib"
@@ -69,12 +69,12 @@ def resolve_jars(version: str, lib: Path, *profile: str) -> None:
     """Have Maven copy the jars of a release into a folder.
 
     Args:
-        version: Of Kafka.
+        version: Version of Kafka.
         lib: The folder.
-        profile: Of pom.xml, as an option of Maven; none for a broker alone.
+        profile: Profile of pom.xml, as an option of Maven; none for a broker alone.
 
     Raises:
-        MissingDependencyError: Maven is absent, or cannot resolve them.
+        MissingDependencyError: Maven is missing, or cannot resolve them.
     """
     require_java_and_maven()
     command = [
@@ -97,20 +97,20 @@ def resolve_jars(version: str, lib: Path, *profile: str) -> None:
 
 
 def java_command(version: str, *arguments: str) -> list[str]:
-    """The command that runs a main class, or a source file, with the jars of a release."""
+    """Return the command that runs a main class, or a source file, with a release's jars."""
     return ["java", *JVM, _QUIET, "-cp", f"{jars_of(version)}{os.sep}*", *arguments]
 
 
 def run_java(version: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a main class, or a source file, with the jars of a release; errors are the caller's."""
+    """Run a main class, or a source file, with a release's jars; errors are left to the caller."""
     return _run(java_command(version, *arguments), _RUN_TIMEOUT_S)
 
 
 def run_client(command: str, bootstrap: str, *arguments: str) -> list[str]:
-    """Run OffsetsClient.java with the clients of the broker's release; its lines.
+    """Run OffsetsClient.java with the clients of the broker's release; return its lines.
 
     Raises:
-        DataError: It failed; the message holds what it said.
+        DataError: the client failed; the message holds its output.
     """
     source = str(HERE / "OffsetsClient.java")
     done = run_java(BROKER_VERSION, source, command, bootstrap, *arguments)
@@ -123,8 +123,8 @@ class JavaServer(ABC):
     """A process of Kafka in a JVM, to be used as a context.
 
     Args:
-        directory: For its data, settings and log; made if absent.
-        log: What it prints, a file there.
+        directory: Folder of its data, settings and log; created if absent.
+        log: File there that receives its output.
     """
 
     jvm: tuple[str, ...] = JVM
@@ -137,15 +137,15 @@ class JavaServer(ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """Boot it and wait until it serves.
+        """Start it and wait until it serves.
 
         Raises:
-            DataError: It did not start; the message holds the end of its log.
+            DataError: the server did not start; the message holds the end of its log.
         """
 
     @property
     def pid(self) -> int | None:
-        """Of the process; None when it does not run."""
+        """Id of the process; None when it does not run."""
         return None if self._process is None else self._process.pid
 
     @abstractmethod
@@ -160,7 +160,7 @@ class JavaServer(ABC):
             process.wait()
 
     def stop(self) -> None:
-        """Shut it down and wait for its end; nothing happens when it does not run."""
+        """Shut it down and wait for its end; ignored when it does not run."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -172,7 +172,7 @@ class JavaServer(ABC):
             process.wait()
 
     def __enter__(self) -> Self:
-        """The server, started."""
+        """Start the server and return it."""
         try:
             self.start()
         except BaseException:
@@ -186,7 +186,7 @@ class JavaServer(ABC):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop it."""
+        """Stop the server."""
         self.stop()
 
     def _boot(self, jars: Path, main: str, settings: Path) -> None:
@@ -212,11 +212,11 @@ class Broker(JavaServer):
     It keeps its data between `stop` and `start`.
 
     Args:
-        directory: For its data, settings and log; made if absent.
-        properties: More of `server.properties`.
-        version: Of Kafka.
-        features: Level of each feature that is not to have the release's own, finalized when the
-            data is formatted.
+        directory: Folder of its data, settings and log; created if absent.
+        properties: Further settings of `server.properties`.
+        version: Version of Kafka.
+        features: Levels of features that differ from the release's own, finalized when the data is
+            formatted.
     """
 
     def __init__(
@@ -234,19 +234,19 @@ class Broker(JavaServer):
 
     @property
     def bootstrap(self) -> str:
-        """What clients connect to."""
+        """Address that clients connect to."""
         return f"127.0.0.1:{self._port}"
 
     @property
     def data(self) -> Path:
-        """Its `log.dirs`."""
+        """Folder of its data, `log.dirs`."""
         return self.directory / "data"
 
     def start(self) -> None:
-        """Format its data if there is none, boot it and wait until it serves.
+        """Format its data if there is none, start it and wait until it serves.
 
         Raises:
-            DataError: It did not start; the message holds the end of its log.
+            DataError: the broker did not start; the message holds the end of its log.
         """
         self.directory.mkdir(parents=True, exist_ok=True)
         settings = self.directory / "server.properties"
@@ -284,13 +284,13 @@ class Broker(JavaServer):
 
 
 def write_properties(path: Path, properties: Mapping[str, str]) -> None:
-    """Write settings as a file of Java's."""
+    """Write settings as a Java properties file."""
     lines = (f"{key}={value}\n" for key, value in properties.items())
     path.write_text("".join(lines), encoding="utf-8")
 
 
 def free_ports() -> tuple[int, int]:
-    """Two ports that nobody listened on a moment ago."""
+    """Return two ports that were free a moment ago."""
     with socket.socket() as first, socket.socket() as second:
         first.bind(("127.0.0.1", 0))
         second.bind(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""The offsets log between our core and a real broker: written here, served there, and back."""
+"""Exchanges the offsets log between our core and a real broker, in both directions."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -46,15 +46,15 @@ from coordinator_sim.wire.segments import SegmentReader, segment_name
 
 TOPIC: Final = "orders"
 PARTITIONS: Final = 3
-"""Of `TOPIC`, as OffsetsClient.java creates it."""
+"""Number of partitions of `TOPIC`, as OffsetsClient.java creates it."""
 OFFSETS_PARTITIONS: Final = 5
-"""Of `__consumer_offsets` in every round trip; few, so that their folders stay readable."""
+"""Number of partitions of `__consumer_offsets` in every round trip; few, for readable folders."""
 
 EAGER_CLEANER: Final = {
     "log.cleaner.min.cleanable.ratio": "0.0",
     "log.cleaner.backoff.ms": "100",
 }
-"""Lets a broker clean whatever is dirty, at once."""
+"""Settings with which a broker cleans all dirty segments at once."""
 
 PROPERTIES: Final = {"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
 
@@ -77,13 +77,13 @@ class StoredOffset(Struct, frozen=True, order=True):
 
 
 def offset_of(line: str) -> StoredOffset:
-    """One line of OffsetsClient.java's `fetch`."""
+    """Parse one line of OffsetsClient.java's `fetch`."""
     group_id, topic, partition, offset, leader_epoch, metadata = line.split("\t")
     return StoredOffset(group_id, topic, int(partition), int(offset), int(leader_epoch), metadata)
 
 
 def our_broker(start_ms: int) -> Harness:
-    """A broker of ours with as many offsets partitions as the real one."""
+    """Return a broker of ours with as many offsets partitions as the real one."""
     config = CoordinatorConfig(
         offsets_topic_num_partitions=OFFSETS_PARTITIONS, group_initial_rebalance_delay_ms=0
     )
@@ -91,7 +91,7 @@ def our_broker(start_ms: int) -> Harness:
 
 
 def fetched_from(harness: Harness, groups: Sequence[str]) -> list[StoredOffset]:
-    """All offsets of these groups, as a client of ours fetches them; sorted."""
+    """Return all offsets of these groups as a client of ours fetches them; sorted."""
     wanted = tuple(OffsetFetchRequestGroup(group_id=group_id, topics=None) for group_id in groups)
     step = harness.call(OffsetFetchRequest(groups=wanted), api_version=8)
     return sorted(
@@ -110,7 +110,7 @@ def fetched_from(harness: Harness, groups: Sequence[str]) -> list[StoredOffset]:
 
 
 def loaded(batches: Iterable[LogBatch], start_ms: int) -> Harness:
-    """A broker of ours that took over a log."""
+    """Return a broker of ours that has loaded a log."""
     harness = our_broker(start_ms)
     harness.resign()
     harness.append_batches(batches)
@@ -119,7 +119,7 @@ def loaded(batches: Iterable[LogBatch], start_ms: int) -> Harness:
 
 
 def live_through_everything(harness: Harness) -> tuple[str, ...]:
-    """Give our broker groups with every kind of record in their log; their ids.
+    """Give our broker groups with every kind of record in their log; return their ids.
 
     Among them are a Stable group of two members, offsets without a group, a deleted offset's
     tombstone, and transactions that were committed, aborted and left open.
@@ -175,10 +175,10 @@ def end_transaction(harness: Harness, group_id: str, *, producer_id: int, commit
 def place_log(
     broker: Broker, batches: Iterable[LogBatch], form: BatchForm = DEFAULT_FORM
 ) -> list[Path]:
-    """Make these batches the offsets log of a broker that is stopped; the files written.
+    """Write these batches as the offsets log of a stopped broker; return the files written.
 
-    All but the topic's id goes from the partitions' folders, and the mark of a clean shutdown
-    too, so that the broker recovers the segments and makes indexes and epochs anew.
+    Everything except the topic's id is removed from the partitions' folders, and so is the mark of
+    a clean shutdown, so that the broker recovers the segments and rebuilds indexes and epochs.
     """
     (broker.data / _CLEAN_SHUTDOWN).unlink(missing_ok=True)
     for partition in range(OFFSETS_PARTITIONS):
@@ -189,13 +189,13 @@ def place_log(
 
 
 def cleaned_by(broker: Broker, batches: Sequence[LogBatch]) -> list[RecordBatch]:
-    """What the log cleaner of a broker that is stopped makes of batches of one partition.
+    """Return what the log cleaner of a stopped broker makes of batches of one partition.
 
-    The last batch becomes the active segment, which no cleaner touches. The broker is started,
-    and stopped again when the first segment is another than it was.
+    The last batch becomes the active segment, which no cleaner touches. The broker is started, and
+    stopped again when the first segment has changed.
 
     Raises:
-        DataError: It stays as it is for longer than a cleaner needs.
+        DataError: the segment stays unchanged for longer than a cleaner needs.
     """
     place_log(broker, ())
     folder = broker.data / partition_folder(batches[0].partition)
@@ -215,10 +215,10 @@ def cleaned_by(broker: Broker, batches: Sequence[LogBatch]) -> list[RecordBatch]
 
 
 def decoded_segment(data: bytes) -> list[RecordBatch]:
-    """The batches of one segment.
+    """Return the batches of one segment.
 
     Raises:
-        CorruptSegmentError: They end before it does.
+        CorruptSegmentError: the batches end before the segment does.
     """
     reader = SegmentReader(data)
     batches = [stored.decoded() for stored in reader]
@@ -227,7 +227,7 @@ def decoded_segment(data: bytes) -> list[RecordBatch]:
 
 
 def dump_by_kafka(files: Sequence[Path]) -> tuple[str, str]:
-    """What kafka-dump-log prints of segments: its output and its complaints."""
+    """Return kafka-dump-log's output for segments: standard output and errors."""
     names = ",".join(map(str, files))
     tool = "org.apache.kafka.tools.DumpLogSegments"
     done = run_java(TOOLS_VERSION, tool, "--offsets-decoder", "--files", names)
@@ -258,7 +258,7 @@ def _transaction(
 
 
 def _stable(harness: Harness, group_id: str, clients: tuple[str, str]) -> tuple[str, int]:
-    """A Stable consumer group of two members; its leader and generation."""
+    """Create a Stable consumer group of two members; return its leader and generation."""
     first, second = (_admitted_id(harness, group_id, client) for client in clients)
     _join(harness, group_id, clients[0], first)
     _join(harness, group_id, clients[1], second)
@@ -287,12 +287,12 @@ def _stable(harness: Harness, group_id: str, clients: tuple[str, str]) -> tuple[
 
 
 def _admitted_id(harness: Harness, group_id: str, client_id: str) -> str:
-    """The id that MEMBER_ID_REQUIRED gives."""
+    """Return the id that MEMBER_ID_REQUIRED gives."""
     return _join(harness, group_id, client_id, "").member_id
 
 
 def _join(harness: Harness, group_id: str, client_id: str, member_id: str) -> JoinGroupResponse:
-    """Send a JoinGroup; a parked one is answered by another member's."""
+    """Send a JoinGroup; a parked one is answered with another member's."""
     subscription = encode_subscription(Subscription(topics=(TOPIC,)))
     request = JoinGroupRequest(
         group_id=group_id,

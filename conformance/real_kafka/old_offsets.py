@@ -1,7 +1,7 @@
-"""Offsets of version 0, asked of one broker as raw as they come, beside those of versions 1 and 2.
+"""Raw requests about offsets of version 0, beside those of versions 1 and 2, for one broker.
 
-The same questions are put to real brokers and to ours: what is kept where, who is refused, in which
-order partitions are answered. They use what one broker offers alone.
+The same questions go to real brokers and to ours: where offsets are kept, which requests are
+refused, and the order of partitions in answers. They use only one broker.
 """
 
 import json
@@ -19,11 +19,11 @@ from coordinator_sim.protocol.errors import ErrorCode
 TOPICS: Final = {"t": 8, "other-topic": 3, "gone": 1}
 """Names and numbers of partitions; the last one is deleted, and created again."""
 NOWHERE: Final = "nowhere"
-"""The name of no topic."""
+"""A name without a topic."""
 _PATIENCE: Final = 120
 _PAUSE_MS: Final = 250
 _LONGEST: Final = 4_096
-"""`offset.metadata.max.bytes` where nothing is set."""
+"""Default of `offset.metadata.max.bytes`."""
 
 Place = tuple[str, int]
 
@@ -38,10 +38,10 @@ class Question(Struct, frozen=True):
 
 
 def answered(transport: Transport) -> Iterator[str]:
-    """Each question with its answer, as a line of JSON.
+    """Yield each question with its answer, as a line of JSON.
 
     Args:
-        transport: To a broker without topics and groups of these names.
+        transport: Connection to a broker without topics and groups of these names.
     """
     for topic in TOPICS:
         _create(transport, topic)
@@ -61,7 +61,7 @@ def _told(transport: Transport, question: Question) -> str:
 
 
 def _plain(api: ApiKey, answer: Fields) -> object:
-    """The outcomes in the order of the answer; of a listing the names alone."""
+    """Return the outcomes in the order of the answer; only the names of a listing."""
     if api is ApiKey.LIST_GROUPS:
         return sorted(each["groupId"] for each in answer["groups"])
     if api is ApiKey.OFFSET_COMMIT:
@@ -89,7 +89,7 @@ def _plain(api: ApiKey, answer: Fields) -> object:
 def commit(
     label: str, version: int, group_id: str, *offsets: tuple[Place, int], metadata: str | None = ""
 ) -> Question:
-    """An OffsetCommit of nobody, in the order given."""
+    """Return an OffsetCommit without a member, in the order given."""
     topics: dict[str, list[Fields]] = {}
     for (topic, index), offset in offsets:
         entry: Fields = {
@@ -107,7 +107,7 @@ def commit(
 
 
 def fetch(label: str, version: int, group_id: str, *places: Place) -> Question:
-    """An OffsetFetch of these partitions."""
+    """Return an OffsetFetch of these partitions."""
     topics: dict[str, list[int]] = {}
     for topic, index in places:
         topics.setdefault(topic, []).append(index)
@@ -127,7 +127,7 @@ def _before_the_deletion() -> Iterator[Question]:
 
 
 def _apart() -> Iterator[Question]:
-    """What version 0 keeps, the others do not see, and the other way round."""
+    """Ask whether version 0 and the other versions see each other's offsets."""
     first, second = ("t", 0), ("t", 1)
     yield fetch("nothing is kept yet", 0, "g", first)
     yield commit("the first", 0, "g", (first, 5), metadata="told")
@@ -146,7 +146,7 @@ def _apart() -> Iterator[Question]:
 
 
 def _refused() -> Iterator[Question]:
-    """Topics, partitions, offsets, metadata."""
+    """Ask about invalid topics, partitions, offsets, metadata."""
     yield commit("unknown topic beside a known one", 0, "g", ((NOWHERE, 0), 1), (("t", 2), 2))
     yield fetch("unknown topic beside a known one", 0, "g", (NOWHERE, 0), ("t", 2))
     yield commit("unknown topic alone", 0, "g", ((NOWHERE, 0), 1))
@@ -168,7 +168,7 @@ def _refused() -> Iterator[Question]:
 
 
 def _named() -> Iterator[Question]:
-    """Groups whose names make paths that ZooKeeper takes or refuses."""
+    """Ask about groups whose names make paths that ZooKeeper takes or refuses."""
     place = ("t", 5)
     for name in ("", "a/b", "/a", "a/", "a//b", ".", "..", "a/../b", "...", "a b", "caf\u00e9"):
         yield commit(f"group {name!r}", 0, name, (place, len(name)))
@@ -185,7 +185,7 @@ def _named() -> Iterator[Question]:
 
 
 def _ordered() -> Iterator[Question]:
-    """Which partition is told when."""
+    """Ask about the order of partitions in answers."""
     many = [("t", 7), ("other-topic", 2), ("t", 6), (NOWHERE, 1), ("t", 0), ("other-topic", 0)]
     more = [*many, ("t", 3), ("other-topic", 1), ("t", 5), (NOWHERE, 0)]
     for places in (many[:3], many, more):
@@ -202,7 +202,7 @@ def _after_the_deletion() -> Iterator[Question]:
     yield fetch("kept to the end", 0, "g", ("t", 0))
 
 
-# -- the world -----------------------------------------------------------------------------
+# -- topics and coordinators ---------------------------------------------------------------
 
 
 def _create(transport: Transport, name: str) -> None:

@@ -1,4 +1,4 @@
-"""A connection to a broker that says what it is told to, in fields by Kafka's names."""
+"""A connection to a broker for raw requests, in fields by Kafka's names."""
 
 import socket
 import time
@@ -18,7 +18,7 @@ class RawClient:
     """One connection, one request at a time.
 
     Args:
-        bootstrap: Host and port.
+        bootstrap: Host and port of the broker.
     """
 
     def __init__(self, bootstrap: str) -> None:
@@ -27,14 +27,14 @@ class RawClient:
         self._count = 0
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._socket.close()
 
     def call(self, api: ApiKey, version: int, fields: Fields) -> Fields:
-        """The answer to a request.
+        """Send a request and return the answer.
 
         Raises:
-            DataError: The broker hung up.
+            DataError: the broker closed the connection.
         """
         self._count += 1
         header = RequestHeader(
@@ -46,7 +46,7 @@ class RawClient:
         return read_response_frame(api, version, self._read(size))[1]
 
     def wait(self, duration_ms: int) -> None:
-        """Sleep."""
+        """Sleep for the given time."""
         time.sleep(duration_ms / 1000)
 
     def _read(self, size: int) -> bytes:

@@ -11,11 +11,11 @@ from coordinator_sim.errors import DataError
 
 TABLES: Final = Path(str(mini_broker.__file__)).parent / "settings_tables"
 _SILENT_BROKER: Final = "0.10.2.2"
-"""It tells nobody its own settings, and nobody needs them; see `mini_broker.configs`."""
+"""Broker that does not report its own settings, which are not needed; see `mini_broker.configs`."""
 
 
 def settings_of(version: str) -> list[str]:
-    """Every setting that is asked for, of broker, topic and group, in the order of definition.
+    """Return every setting of broker, topic and group, in the order of definition.
 
     A setting is a line of JSON.
 

@@ -30,11 +30,11 @@ TOOLS: Final = {
 
 
 class Said(Struct, frozen=True):
-    """How a tool ended.
+    """Result of a tool.
 
     Args:
-        status: Its exit status.
-        lines: What it printed to both streams, without empty lines.
+        status: Exit status.
+        lines: Lines printed to both streams, without empty lines.
     """
 
     status: int
@@ -45,7 +45,7 @@ class Tools:
     """The tools of the newest release that publishes them, to be used as a context.
 
     Args:
-        bootstrap: The brokers.
+        bootstrap: Addresses of the brokers.
     """
 
     def __init__(self, bootstrap: str) -> None:
@@ -61,7 +61,7 @@ class Tools:
         )
 
     def __enter__(self) -> Self:
-        """The tools, started."""
+        """Start the tools and return them."""
         return self
 
     def __exit__(
@@ -80,11 +80,11 @@ class Tools:
 
         Args:
             tool: A key of TOOLS.
-            arguments: Of the tool, without the brokers.
-            text: Its standard input.
+            arguments: Arguments of the tool, without the brokers.
+            text: Standard input of the tool.
 
         Raises:
-            DataError: The JVM is gone.
+            DataError: the JVM has ended.
         """
         given = ("--bootstrap-server", self._bootstrap, *arguments)
         if tool == "cluster":

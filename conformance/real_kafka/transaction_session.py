@@ -1,4 +1,4 @@
-"""One story about transactions at one broker: what is asked, and what is left of the answers."""
+"""One story about transactions at one broker: its requests, and its normalized answers."""
 
 import json
 from collections.abc import Callable
@@ -18,7 +18,7 @@ PROPERTIES: Final = {
     "offsets.topic.num.partitions": "5",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
 }
-"""What a real broker is set up with."""
+"""Settings of a real broker."""
 _RETRIED: Final = frozenset(
     {
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -29,7 +29,7 @@ _RETRIED: Final = frozenset(
     }
 )
 PATIENCE: Final = 200
-"""How often something is looked at before it is given up."""
+"""Number of checks before waiting is given up."""
 PAUSE_MS: Final = 50
 Producer = tuple[int, int]
 """Producer id and epoch."""
@@ -39,7 +39,7 @@ class Transport(Protocol):
     """A connection to a broker."""
 
     def call(self, api: ApiKey, version: int, fields: Fields) -> Fields:
-        """The answer to a request."""
+        """Return the answer to a request."""
         ...
 
     def wait(self, duration_ms: int) -> None:
@@ -51,9 +51,9 @@ class Session:
     """One story at one broker.
 
     Args:
-        transport: To the broker.
-        story: Its name; begins every transactional id.
-        versions: Newest version of each API that is told.
+        transport: Connection to the broker.
+        story: Name of the story; begins every transactional id.
+        versions: Newest version of each API that is recorded.
     """
 
     def __init__(self, transport: Transport, story: str, versions: dict[ApiKey, int]) -> None:
@@ -64,7 +64,7 @@ class Session:
         self.lines: list[str] = []
 
     def call(self, api: ApiKey, version: int, **fields: Any) -> Fields:  # noqa: ANN401 - any field
-        """Ask, and write down question and answer; versions that are not offered are left out."""
+        """Send a request, and record it with its answer; versions not offered are left out."""
         if version > self.versions[api]:
             return {}
         answer = self._transport.call(api, version, fields)
@@ -81,7 +81,7 @@ class Session:
         return answer
 
     def ask(self, api: ApiKey, version: int, **fields: Any) -> Fields:  # noqa: ANN401 - any field
-        """Ask, and write nothing down."""
+        """Send a request without recording it."""
         return self._transport.call(api, version, fields)
 
     def wait(self, duration_ms: int) -> None:
@@ -89,11 +89,11 @@ class Session:
         self._transport.wait(duration_ms)
 
     def name(self, transactional_id: str) -> str:
-        """A transactional id of this story alone."""
+        """Return a transactional id of this story alone."""
         return f"{self._story}-{transactional_id}"
 
     def _plain(self, name: str, value: Any) -> Any:  # noqa: ANN401 - any field
-        """What a broker decides by itself goes by another name, or goes."""
+        """Rename or remove values that a broker chooses."""
         if isinstance(value, dict):
             return {
                 key: self._plain(key, each) for key, each in value.items() if key not in _DROPPED
@@ -108,10 +108,10 @@ class Session:
             return value if value < 0 else "a time"
         return value
 
-    # -- what every story needs ------------------------------------------------------------
+    # -- common requests -------------------------------------------------------------------
 
     def settled(self, transactional_id: str) -> None:
-        """Wait until no end of a transaction is under way."""
+        """Wait until no end of a transaction is in progress."""
         for _ in range(PATIENCE):
             found = self.ask(
                 ApiKey.DESCRIBE_TRANSACTIONS, 0, transactionalIds=[self.name(transactional_id)]
@@ -129,7 +129,7 @@ class Session:
         timeout_ms: int = 60_000,
         **more: int,
     ) -> Producer:
-        """InitProducerId."""
+        """Send InitProducerId."""
         told = None if transactional_id is None else self.name(transactional_id)
         found = self.call(
             ApiKey.INIT_PRODUCER_ID,
@@ -143,7 +143,7 @@ class Session:
     def add(
         self, transactional_id: str, producer: Producer, *partitions: int, version: int = 3
     ) -> None:
-        """AddPartitionsToTxn, as clients send it."""
+        """Send AddPartitionsToTxn, in the form of clients."""
         self.add_of(transactional_id, producer, {TOPIC: list(partitions)}, version=version)
 
     def add_of(
@@ -154,7 +154,7 @@ class Session:
         *,
         version: int = 3,
     ) -> None:
-        """AddPartitionsToTxn of any topics."""
+        """Send AddPartitionsToTxn of any topics."""
         self.call(
             ApiKey.ADD_PARTITIONS_TO_TXN,
             version,
@@ -169,7 +169,7 @@ class Session:
     def end(
         self, transactional_id: str, producer: Producer, *, committed: bool, version: int = 3
     ) -> Producer:
-        """EndTxn; from version 5 on the identity to go on with."""
+        """Send EndTxn; from version 5 on, return the identity to continue with."""
         found = self.call(
             ApiKey.END_TXN,
             version,
@@ -182,7 +182,7 @@ class Session:
         return found.get("producerId", -1), found.get("producerEpoch", -1)
 
     def describe(self, *transactional_ids: str) -> None:
-        """DescribeTransactions."""
+        """Send DescribeTransactions."""
         names = [self.name(each) for each in transactional_ids]
         self.call(ApiKey.DESCRIBE_TRANSACTIONS, 0, transactionalIds=names)
 
@@ -194,7 +194,7 @@ class Session:
         sequence: int,
         version: int,
     ) -> None:
-        """One record of a transaction."""
+        """Send one record of a transaction."""
         data = {"index": partition, "records": _batch(producer, sequence)}
         self.call(
             ApiKey.PRODUCE,
@@ -206,7 +206,7 @@ class Session:
         )
 
     def ends(self, *partitions: int) -> None:
-        """Where the partitions end for readers of committed records, and for all."""
+        """Ask for the end offsets of partitions, for readers of committed records and for all."""
         for isolation in (0, 1):
             self.call(
                 ApiKey.LIST_OFFSETS,
@@ -233,7 +233,7 @@ _TIMES: Final = frozenset({"transactionStartTimeMs", "timestamp"})
 
 
 def _sorted(values: list[Any]) -> list[Any]:
-    """Lists of things, in an order of their own: Kafka's is that of a hash map."""
+    """Sort lists in an order of our own: Kafka's is that of a hash map."""
     return sorted(values, key=lambda each: json.dumps(each, sort_keys=True))
 
 
@@ -254,7 +254,7 @@ def _batch(producer: Producer, sequence: int) -> bytes:
 
 
 def prepare(transport: Transport) -> None:
-    """Let a broker create its internal topics and the one that the stories write to."""
+    """Have a broker create its internal topics and the one that the stories write to."""
     session = Session(transport, "prepare", {})
     for key_type in (0, 1):
         _until_fine(
@@ -264,7 +264,7 @@ def prepare(transport: Transport) -> None:
             ),
         )
     _until_created(session)
-    # A broker asks for its first producer ids when somebody wants one.
+    # A broker allocates its first producer ids on the first request for one.
     _until_fine(
         session,
         lambda: session.ask(
@@ -272,7 +272,7 @@ def prepare(transport: Transport) -> None:
         ),
     )
     for number in range(10):
-        # Every partition of the state log is loaded when some id of it can be asked about.
+        # Every partition of the state log is loaded when some id of it can be described.
         name = str(number)
         _until_fine(
             session,

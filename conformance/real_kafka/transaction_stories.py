@@ -1,7 +1,7 @@
-"""Requests about transactions in a row, as raw as they come, for any broker; and what it answered.
+"""Sequences of raw requests about transactions, for any broker, with its answers.
 
-The same stories are told to real brokers and to ours; what is left of the answers once ids are
-numbered anew and times are taken out must be the same. Stories use what one broker offers alone.
+The same stories are played with real brokers and with ours; the answers must be equal once ids are
+renumbered and times are removed. Stories use only one broker.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ from coordinator_sim.protocol.api_keys import ApiKey
 
 
 def identities(session: Session) -> None:
-    """Producer ids and epochs of every version, and requests that make no sense."""
+    """Ask for producer ids and epochs in every version, and send invalid requests."""
     for version in range(6):
         session.init(None, version)
         session.init("a", version)
@@ -371,7 +371,7 @@ STORIES: Final[tuple[Callable[[Session], None], ...]] = (
 
 
 def told(transport: Transport, versions: dict[ApiKey, int]) -> Iterator[tuple[str, list[str]]]:
-    """Every story's name, with a line for each request that it made."""
+    """Yield every story's name, with a line for each request that it made."""
     prepare(transport)
     for story in STORIES:
         session = Session(transport, story.__name__, versions)

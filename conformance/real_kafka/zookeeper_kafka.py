@@ -13,7 +13,7 @@ _ANSWER_TIMEOUT_S: Final = 1.0
 
 
 def _listens(port: int) -> bool:
-    """Whether somebody takes connections at a port of this machine."""
+    """Whether a port of this machine accepts connections."""
     with socket.socket() as probe:
         probe.settimeout(_ANSWER_TIMEOUT_S)
         return probe.connect_ex((_HOST, port)) == 0
@@ -23,8 +23,8 @@ class ZooKeeper(JavaServer):
     """A ZooKeeper from the jars of a Kafka release, on a free port.
 
     Args:
-        directory: For its data, settings and log; made if absent.
-        version: Of Kafka.
+        directory: Folder of its data, settings and log; created if absent.
+        version: Version of Kafka.
     """
 
     def __init__(self, directory: Path, version: str) -> None:
@@ -33,10 +33,10 @@ class ZooKeeper(JavaServer):
         self.port = free_ports()[0]
 
     def start(self) -> None:
-        """Boot it and wait until it takes connections.
+        """Start it and wait until it accepts connections.
 
         Raises:
-            DataError: It did not start; the message holds the end of its log.
+            DataError: the server did not start; the message holds the end of its log.
         """
         self.directory.mkdir(parents=True, exist_ok=True)
         settings = self.directory / "zookeeper.properties"
@@ -60,9 +60,9 @@ class ZooKeeperBroker(JavaServer):
     """A broker of a release before KRaft, with its ZooKeeper, on free ports of this machine.
 
     Args:
-        directory: For its data, settings and log; made if absent.
-        version: Of Kafka.
-        properties: More of `server.properties`.
+        directory: Folder of its data, settings and log; created if absent.
+        version: Version of Kafka.
+        properties: Further settings of `server.properties`.
     """
 
     def __init__(
@@ -77,19 +77,19 @@ class ZooKeeperBroker(JavaServer):
 
     @property
     def bootstrap(self) -> str:
-        """What clients connect to."""
+        """Address that clients connect to."""
         return f"{_HOST}:{self._port}"
 
     @property
     def zookeeper(self) -> str:
-        """Where its ZooKeeper listens, which goes on when the broker alone is stopped."""
+        """Address of its ZooKeeper, which keeps running when the broker alone is stopped."""
         return f"{_HOST}:{self._zookeeper.port}"
 
     def start(self) -> None:
-        """Boot both and wait until the broker takes connections.
+        """Start both and wait until the broker accepts connections.
 
         Raises:
-            DataError: One did not start; the message holds the end of its log.
+            DataError: one of them did not start; the message holds the end of its log.
         """
         self.directory.mkdir(parents=True, exist_ok=True)
         settings = self.directory / "server.properties"
@@ -112,7 +112,7 @@ class ZooKeeperBroker(JavaServer):
         return _listens(self._port)
 
     def __enter__(self) -> Self:
-        """The broker, started, and its ZooKeeper."""
+        """Start the broker and its ZooKeeper, and return the broker."""
         self._running.enter_context(self._zookeeper)
         return super().__enter__()
 

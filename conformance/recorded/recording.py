@@ -1,4 +1,4 @@
-"""What one process of a real client sent and heard, out of a file of `tools/record_proxy.py`."""
+"""Requests and answers of one process of a real client, from a file of `tools/record_proxy.py`."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -38,16 +38,16 @@ COMPARED: Final = (
     ApiKey.OFFSET_COMMIT,
     ApiKey.OFFSET_FETCH,
 )
-"""The APIs whose requests must be the recorded ones."""
+"""APIs whose requests must equal the recorded ones."""
 _TOGETHER_MS: Final = 20
 _BROKER: Final = "broker"
-"""Notes under this name say when the broker was gone, and when it was back."""
+"""Name of the notes that say when the broker was unreachable."""
 
 Line = dict[str, Any]
 
 
 class Exchange(Struct, frozen=True):
-    """A recorded request, and when its answer came; None for never."""
+    """A recorded request, and the instant of its answer; None for never."""
 
     at_ms: int
     api: ApiKey
@@ -58,16 +58,16 @@ class Exchange(Struct, frozen=True):
 
 
 class Recording(Struct, frozen=True):
-    """What one process of a client did, from its first line to its last.
+    """Record of one process of a client, from its first line to its last.
 
     Args:
         exchanges: Requests in the order sent.
-        notes: What the application said, with its instants.
-        opened: When each connection opened, by the node it turned out to lead to.
-        closed: When each of them broke.
-        ended_at_ms: The last line.
-        outage: From when to when connections were refused; empty for never.
-        topic_ids: As the client learnt them.
+        notes: Messages of the application, with their instants.
+        opened: Instants at which connections opened, by the node they led to.
+        closed: Instants at which they broke.
+        ended_at_ms: Instant of the last line.
+        outage: Interval in which connections were refused; empty for none.
+        topic_ids: Topic ids as the client learnt them.
     """
 
     exchanges: tuple[Exchange, ...]
@@ -82,16 +82,16 @@ class Recording(Struct, frozen=True):
 def read_recording(
     path: Path, client_id: str, *, process: int = 0, coordinator_apis: Sequence[ApiKey]
 ) -> Recording:
-    """One process of one client out of a recording.
+    """Read one process of one client from a recording.
 
     Args:
         path: A file of `tools/record_proxy.py`.
-        client_id: Whose lines.
-        process: Which of its processes, counted by their `start` notes from 0.
-        coordinator_apis: What the client sends on the connection kept for the coordinator.
+        client_id: Client whose lines are read.
+        process: Index of the process, counted by its `start` notes from 0.
+        coordinator_apis: APIs that the client sends on the coordinator's connection.
 
     Raises:
-        DataError: there is no such process.
+        DataError: the recording has no such process.
     """
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     starts = [
@@ -128,7 +128,7 @@ def read_recording(
 
 
 def _broken_connections(lines: Sequence[Line], nodes: dict[int, int]) -> Iterator[tuple[int, int]]:
-    """Connections that broke together with one of the group; a client closes others by itself."""
+    """Yield broken connections of the group; a client closes others by itself."""
     group = {line["conn"]: None for line in lines if line.get("api_key") in COMPARED}
     ends = [(line["t_ms"], line["conn"]) for line in lines if line["dir"] == "eof"]
     instants = [ms for ms, number in ends if number in group]
@@ -164,7 +164,7 @@ def _exchanges(lines: Sequence[Line]) -> Iterator[Exchange]:
 
 
 def _topic_ids(exchanges: Sequence[Exchange]) -> dict[str, bytes]:
-    """The id of the one topic, where the client names it so."""
+    """Return the id of the one topic, if the client names it by id."""
     for exchange in exchanges:
         request = exchange.request
         if isinstance(request, OffsetFetchRequest):
@@ -175,11 +175,11 @@ def _topic_ids(exchanges: Sequence[Exchange]) -> dict[str, bytes]:
 
 
 class RecordedAssignor:
-    """Assigns what the recorded leader assigned, for clients whose own assignor is not modelled.
+    """Repeats the recorded leader's assignments, for clients whose own assignor is not modelled.
 
     Args:
-        recording: Its SyncGroups are the plans, in order.
-        assignor: Names and user data are those of this one.
+        recording: Recording whose SyncGroups are the plans, in order.
+        assignor: Assignor whose names and user data are used.
     """
 
     def __init__(self, recording: Recording, assignor: ConsumerAssignor) -> None:
@@ -192,26 +192,26 @@ class RecordedAssignor:
 
     @property
     def name(self) -> str:
-        """The protocol name in JoinGroup."""
+        """Protocol name in JoinGroup."""
         return self._assignor.name
 
     @property
     def supported_protocols(self) -> tuple[RebalanceProtocol, ...]:
-        """The rebalance protocols it can work under."""
+        """Rebalance protocols it can work under."""
         return self._assignor.supported_protocols
 
     def subscription_user_data(self, topics: Sequence[str]) -> bytes | None:
-        """The user data for the next JoinGroup."""
+        """Return the user data for the next JoinGroup."""
         return self._assignor.subscription_user_data(topics)
 
     def on_assignment(self, assignment: ConsumerAssignment, generation_id: int) -> None:
-        """Remember what this member was given."""
+        """Remember this member's assignment."""
         self._assignor.on_assignment(assignment, generation_id)
 
     def assign(
         self, topics: TopicRacks, members: Sequence[AssignorMember]
     ) -> dict[str, list[TopicPartition]]:
-        """The next plan of the recording."""
+        """Return the next plan of the recording."""
         del topics, members
         plan = self._plans.pop(0)
         return {

@@ -1,8 +1,8 @@
-"""A client's port beside a recording of the real client: the same requests, at the same times?
+"""Compares a client's port with a recording of the real client: requests and their times.
 
 The port is driven as the recorded application was, its requests get the recorded answers at their
-recorded instants, and what it sends is compared with what was sent. Metadata and lookups of the
-coordinator are answered but not compared: how often a client asks is its transport's business.
+recorded instants, and its requests are compared with the recorded ones. Metadata and lookups of
+the coordinator are answered but not compared: their number depends on a client's transport.
 """
 
 import heapq
@@ -45,29 +45,29 @@ from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.frames import decode_request, encode_request
 
 TOLERANCE_MS: Final = 75
-"""What an instant may differ: the clock of a busy machine, far below any interval or backoff."""
+"""Allowed difference of instants: a busy machine's clock, far below any interval or backoff."""
 _ROUND_TRIP_MS: Final = 1
 _POLL_MS: Final = 100
 
 
 class RecordedPort(ClientPort, Protocol):
-    """What is asked of a port beyond `ClientPort`."""
+    """The calls to a port beyond `ClientPort`."""
 
     def advance_position(self, partition: TopicPartition, offset: int) -> None:
-        """The application consumed up to `offset`."""
+        """Record consumption up to `offset`."""
         ...
 
     def positions_found(self, found: Mapping[TopicPartition, int], now_ms: int) -> Effects:
-        """Where partitions without a committed offset begin."""
+        """Adopt start positions of partitions without a committed offset."""
         ...
 
     def fetch_completed(self, now_ms: int) -> Effects:
-        """Records arrived."""
+        """Return from a poll that waits for records."""
         ...
 
 
 class Difference(Struct, frozen=True):
-    """Where the port and the recording part ways."""
+    """A difference between the port and the recording."""
 
     at_ms: int
     what: str
@@ -77,9 +77,9 @@ class Rehearsal:
     """Plays one recording with a port.
 
     Args:
-        recording: What the real client did.
-        port: The port that is to do the same, not started yet.
-        tolerance_ms: What an instant may differ; more where backoffs with jitter add up.
+        recording: Behaviour of the real client.
+        port: Port to compare, not started yet.
+        tolerance_ms: Allowed difference of instants; more where backoffs with jitter add up.
     """
 
     def __init__(
@@ -103,11 +103,11 @@ class Rehearsal:
 
     @property
     def compared_count(self) -> int:
-        """How many requests were found in the recording."""
+        """Number of requests found in the recording."""
         return sum(self._met[api] for api in COMPARED)
 
     def play(self) -> list[Difference]:
-        """Drive the port to the end of the recording; what differs, in order of time."""
+        """Drive the port to the end of the recording; return differences in order of time."""
         recording = self._recording
         for at_ms, note in recording.notes:
             self._at(at_ms, self._note_action(note))
@@ -208,10 +208,10 @@ class Rehearsal:
                 pass
 
     def _connect(self, node_id: int) -> None:
-        """Open at once, but not while the recorded broker was gone.
+        """Open at once, but not while the recorded broker was unreachable.
 
-        After a break without an outage it opens when the recorded connection did: how soon a
-        client tries again is its transport's business.
+        After a break without an outage it opens when the recorded connection did: the delay of a
+        reconnect depends on the client's transport.
         """
         now_ms, recording = self._now_ms, self._recording
         outage = recording.outage
@@ -267,7 +267,7 @@ class Rehearsal:
             )
 
     def _on_the_wire(self, request: Request, expected: Exchange) -> Request:
-        """The request as the version that the client speaks can say it."""
+        """Return the request in the form of the client's version."""
         ids = self._recording.topic_ids
         frame = encode_request(_with_ids(request, ids), expected.version, correlation_id=0)
         return _plain(decode_request(frame)[1])
@@ -289,7 +289,7 @@ def _cluster() -> MetadataResponse:
 
 
 def _with_ids(request: Request, ids: dict[str, bytes]) -> Request:
-    """The request with the ids of its topics, which only some clients know."""
+    """Return the request with the ids of its topics, which only some clients know."""
     if isinstance(request, OffsetCommitRequest):
         topics = tuple(
             msgspec.structs.replace(topic, topic_id=ids.get(topic.name, ZERO_UUID))
@@ -312,7 +312,7 @@ def _with_ids(request: Request, ids: dict[str, bytes]) -> Request:
 
 
 def _plain(request: Request) -> Request:
-    """A commit without leader epochs, and with partitions in order: ports have no records."""
+    """Return a commit without leader epochs and with sorted partitions: ports have no records."""
     if not isinstance(request, OffsetCommitRequest):
         return request
     topics = tuple(
@@ -329,7 +329,7 @@ def _plain(request: Request) -> Request:
 
 
 def _named(response: Response) -> Response:
-    """The response with the topic's name where the version tells only its id."""
+    """Return the response with the topic's name where the version has only its id."""
     topics = getattr(response, "topics", None)
     if topics is not None:
         named = tuple(msgspec.structs.replace(t, name=t.name or TOPIC) for t in topics)

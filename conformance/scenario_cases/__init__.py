@@ -1,4 +1,4 @@
-"""What must be seen when a scenario of the catalogue runs, as cases.
+"""Expected results of the catalogue's scenarios, as cases.
 
-A case is a function of `Seen`, the run of its scenario. Every scenario has one at least.
+A case is a function of `Seen`, the run of its scenario. Every scenario has at least one.
 """

@@ -23,9 +23,9 @@ class ScenarioCase:
     """One case.
 
     Args:
-        case_id: The scenario's name, and a number behind a dot from the second case on.
-        title: What is seen.
-        check: Raises CaseFailed where it is not.
+        case_id: Name of the scenario, and a number after a dot from the second case on.
+        title: Expected result.
+        check: Raises CaseFailed where the result differs.
     """
 
     case_id: str
@@ -38,11 +38,11 @@ class ScenarioCase:
         return self.case_id.partition(".")[0]
 
     def play(self) -> None:
-        """Run the scenario and look at it.
+        """Run the scenario and check it.
 
         Raises:
-            CaseFailed: It does not show what it must.
-            ScenarioError: The catalogue has no such scenario.
+            CaseFailed: the scenario does not show what it must.
+            ScenarioError: the catalogue has no such scenario.
         """
         seen = Seen(scenario_named(self.scenario))
         self.check(seen)

@@ -1,4 +1,4 @@
-"""Connect clusters that grow, shrink, are reconfigured and upgraded in good order."""
+"""Connect clusters that grow, shrink, are reconfigured and upgraded without failures."""
 
 from conformance.scenario_cases.case import shows
 from conformance.scenario_cases.seen import Seen
@@ -6,12 +6,12 @@ from coordinator_sim.trace.events import Event
 
 
 def spread(loads: dict[str, int]) -> int:
-    """How far the most and the least loaded worker are apart."""
+    """Return the difference between the most and the least loaded worker."""
     return max(loads.values()) - min(loads.values())
 
 
 def _loads_at_end(seen: Seen, *, tasks: bool) -> dict[str, int]:
-    """Number of connectors or of tasks that each worker in the last generation runs at the end."""
+    """Return the number of connectors or tasks of each worker of the last generation at the end."""
     loads = dict.fromkeys(seen.rounds[-1].told, 0)
     for resource, workers in seen.running_at_end().items():
         if resource.startswith("t:") is tasks:
@@ -21,7 +21,7 @@ def _loads_at_end(seen: Seen, *, tasks: bool) -> dict[str, int]:
 
 
 def expect_even(seen: Seen) -> None:
-    """At the end everything runs once, and nobody has two more of a kind than another."""
+    """Check that at the end everything runs once, and loads of a kind differ by at most one."""
     seen.expect("run twice at the end", [], [w for w in seen.running_at_end().values() if w[1:]])
     for tasks in (False, True):
         loads = _loads_at_end(seen, tasks=tasks)

@@ -1,4 +1,4 @@
-"""Consumer groups that start, grow, are deployed, upgraded and given more to read."""
+"""Consumer groups that start, grow, are deployed, upgraded and get more topics."""
 
 from conformance.scenario_cases.case import shows
 from conformance.scenario_cases.seen import Seen
@@ -6,7 +6,7 @@ from coordinator_sim.trace.events import Event, RebalanceReason
 
 
 def given_up(seen: Seen, after_ms: int, before_ms: int) -> list[str]:
-    """The partitions that members gave up in an interval, by revocation or loss."""
+    """Return the partitions that members gave up in an interval, by revocation or loss."""
     events = seen.of(Event.REVOKED, Event.LOST, after_ms=after_ms, before_ms=before_ms)
     return sorted(name for event in events for name in event.attrs["resources"].split())
 
@@ -139,7 +139,7 @@ def follow_up_rounds_end(seen: Seen) -> None:
 
 
 def expect_single_owners(seen: Seen) -> None:
-    """As the members see it, no partition is given to one before another has given it up."""
+    """Check that a partition is assigned only after its previous owner has given it up."""
     owners: dict[str, str] = {}
     for event in seen.of(Event.ASSIGNED, Event.REVOKED, Event.LOST, Event.LIFECYCLE):
         name = seen.name_of(event) or ""

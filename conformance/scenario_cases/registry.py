@@ -18,6 +18,6 @@ MODULES: Final = (
 
 @cache
 def all_scenario_cases() -> tuple[ScenarioCase, ...]:
-    """Every case, module by module."""
+    """Return every case, module by module."""
     modules = [import_module(f"conformance.scenario_cases.{name}") for name in MODULES]
     return tuple(case for module in modules for case in module.CASES)

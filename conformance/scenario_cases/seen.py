@@ -1,4 +1,4 @@
-"""One run of a scenario, and the questions its cases ask of it. No case is here."""
+"""One run of a scenario, and queries of it for cases. No case is here."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -27,9 +27,9 @@ class Round(Struct, frozen=True):
     """One generation of a Connect cluster as its workers were told of it.
 
     Args:
-        at_ms: When the first one was told.
+        at_ms: When the first worker was told.
         leader: Name of the worker that assigned.
-        told: Each worker's assignment by its name.
+        told: Assignment of each worker by its name.
     """
 
     generation: int
@@ -39,12 +39,12 @@ class Round(Struct, frozen=True):
     told: dict[str, ConnectAssignment]
 
     def added(self, worker: str) -> tuple[str, ...]:
-        """The connectors and tasks newly given to a worker."""
+        """Return the connectors and tasks newly given to a worker."""
         told = self.told[worker]
         return (*told.connectors, *(f"{name}-{number}" for name, number in told.tasks))
 
     def revoked(self, worker: str) -> tuple[str, ...]:
-        """The connectors and tasks that a worker must stop."""
+        """Return the connectors and tasks that a worker must stop."""
         told = self.told[worker]
         return (
             *told.revoked_connectors,
@@ -53,7 +53,7 @@ class Round(Struct, frozen=True):
 
     @property
     def delay_ms(self) -> int:
-        """The scheduled delay, the same for all."""
+        """Scheduled delay, the same for all."""
         return max(told.delay_ms for told in self.told.values())
 
 
@@ -76,7 +76,7 @@ class Seen:
     """A scenario's run with seed 1.
 
     Args:
-        scenario: What is run, at once.
+        scenario: Scenario to run, at once.
     """
 
     def __init__(self, scenario: Scenario) -> None:
@@ -98,7 +98,7 @@ class Seen:
         before_ms: int = FOREVER_MS,
         member: str | None = None,
     ) -> list[TraceEvent]:
-        """Events of some kinds in `[after_ms, before_ms)`, of one member where it is named."""
+        """Return events of some kinds in `[after_ms, before_ms)`, optionally of one member."""
         return [
             event
             for event in self.events
@@ -108,20 +108,20 @@ class Seen:
         ]
 
     def name_of(self, event: TraceEvent) -> str | None:
-        """The member that an event is about, whatever its id was then."""
+        """Return the member of an event, whatever its id was then."""
         return event.client_id or self._names.get(event.member_id or "")
 
     def reasons(self, after_ms: int = 0) -> list[RebalanceReason | None]:
-        """Why each rebalance began."""
+        """Return the reason of each rebalance."""
         return [event.reason for event in self.of(Event.PREPARE_REBALANCE, after_ms=after_ms)]
 
     def completed(self, after_ms: int = 0, before_ms: int = FOREVER_MS) -> int:
-        """How many generations began."""
+        """Return the number of generations that began."""
         return len(self.of(Event.JOIN_COMPLETE, after_ms=after_ms, before_ms=before_ms))
 
     @cached_property
     def generations(self) -> list[GenerationRow]:
-        """Who owned what, generation by generation."""
+        """Ownership, generation by generation."""
         rows, _ = dense_rows(self.events, "t", "c")
         return rows
 
@@ -130,7 +130,7 @@ class Seen:
         return [sorted(row.loads) for row in self.generations]
 
     def partitions_of(self, event: TraceEvent) -> list[str]:
-        """The partitions of an ASSIGNED event of a consumer, as `topic-number`."""
+        """Return the partitions of an ASSIGNED event of a consumer, as `topic-number`."""
         partitions = decode_assignment(event.assignment or b"").partitions
         return [f"{topic}-{number}" for topic, number in partitions]
 
@@ -156,12 +156,12 @@ class Seen:
         return list(found.values())
 
     def rounds_after(self, at_ms: int) -> list[Round]:
-        """The generations of a Connect cluster from an instant on."""
+        """Return the generations of a Connect cluster from an instant on."""
         return [one for one in self.rounds if one.at_ms >= at_ms]
 
     @cached_property
     def runs(self) -> list[Run]:
-        """Every connector and task that ran, with its worker and when, in order of the start."""
+        """Every run of a connector or task, with its worker and times, in order of the start."""
         running: dict[tuple[str, str], int] = {}
         ended: list[Run] = []
 
@@ -184,15 +184,15 @@ class Seen:
         return sorted(ended, key=lambda run: run.start_ms)
 
     def runs_begun(self, after_ms: int = 0, before_ms: int = FOREVER_MS) -> list[Run]:
-        """What began to run in `[after_ms, before_ms)`."""
+        """Return runs that began in `[after_ms, before_ms)`."""
         return [run for run in self.runs if after_ms <= run.start_ms < before_ms]
 
     def runs_ended(self, at_ms: int) -> list[Run]:
-        """What stopped running in that millisecond."""
+        """Return runs that ended in that millisecond."""
         return [run for run in self.runs if run.end_ms == at_ms]
 
     def running_at_end(self) -> dict[str, list[str]]:
-        """Who runs what when the scenario ends, by resource, sorted."""
+        """Return the workers of each resource when the scenario ends, sorted."""
         found: dict[str, list[str]] = {}
         for run in self.runs:
             if run.end_ms is None:
@@ -200,7 +200,7 @@ class Seen:
         return dict(sorted(found.items()))
 
     def run_twice(self) -> list[str]:
-        """What two workers ran at the same time, as `resource: worker worker`."""
+        """Return resources that two workers ran at the same time, as `resource: worker worker`."""
         return [
             f"{one.resource}: {one.worker} {other.worker}"
             for index, one in enumerate(self.runs)
@@ -211,10 +211,10 @@ class Seen:
     # What must be so.
 
     def expect(self, what: str, saw: object, wanted: object) -> None:
-        """Compare.
+        """Check that two values are equal.
 
         Raises:
-            CaseFailed: They differ.
+            CaseFailed: the values differ.
         """
         if saw != wanted:
             raise CaseFailed(f"{what}: wanted {wanted}, saw {saw}", ())
@@ -223,7 +223,7 @@ class Seen:
         """Check a condition.
 
         Raises:
-            CaseFailed: It does not hold.
+            CaseFailed: the condition does not hold.
         """
         if not holds:
             raise CaseFailed(f"wanted {what}, saw {saw}" if saw != "" else f"wanted {what}", ())
@@ -232,7 +232,7 @@ class Seen:
         """Check bounds, both included.
 
         Raises:
-            CaseFailed: The value is outside.
+            CaseFailed: the value is outside.
         """
         if not low <= saw <= high:
             raise CaseFailed(f"{what}: wanted {low} to {high}, saw {saw}", ())
@@ -241,7 +241,7 @@ class Seen:
         """Check the invariants.
 
         Raises:
-            CaseFailed: A checker found a violation.
+            CaseFailed: a checker found a violation.
         """
         report = check_all(self.events, circumstances_of(self.scenario))
         self.expect("violations", [str(each) for each in report.violations], [])

@@ -1,4 +1,4 @@
-"""Replies and records as the words that a script compares: who, and named fields.
+"""Replies and records as the words that a script compares: member, and named fields.
 
 A body is Kafka's JSON; member ids become the names that the script gave them.
 """
@@ -15,11 +15,11 @@ _UUID_LENGTH: Final = 36
 _NO_TOPICS: Final = 6
 """Bytes of a subscription in front of its topics: version and their count."""
 Naming = Callable[[str | None], str]
-"""The script's name of a member id."""
+"""Maps a member id to the script's name of it."""
 
 
 def error_name(code: int) -> str:
-    """Kafka's name of an error code."""
+    """Return Kafka's name of an error code."""
     try:
         return ErrorCode(code).name
     except ValueError:
@@ -35,12 +35,12 @@ def _joined(names: Iterable[str]) -> str:
 
 
 def _prefix(member_id: str) -> str:
-    """What stands in front of the UUID of an id that the coordinator made."""
+    """Return the part in front of the UUID of an id that the coordinator made."""
     return member_id[: -_UUID_LENGTH - 1] if member_id[-_UUID_LENGTH - 1 :].startswith("-") else "-"
 
 
 def _user_data(metadata: str) -> str:
-    """The user data of a subscription, version 0: the last field, behind the topics.
+    """Return the user data of a subscription, version 0: the last field, after the topics.
 
     Source: ConsumerProtocol.deserializeSubscription.
     """
@@ -115,12 +115,12 @@ def _fetch(data: Json, _named: Naming) -> Words:
 
 
 def _with_count(words: Words) -> Words:
-    """How many partitions a fetch returned beside them."""
+    """Add the number of partitions that a fetch returned."""
     return {**words, "count": str(sum(name.endswith(".epoch") for name in words))}
 
 
 def _describe(data: Json, named: Naming) -> Words:
-    """Of the one group asked for; several are `g/state` and so on."""
+    """Describe the one group asked for; with several, names are `g/state` and so on."""
     words: Words = {}
     alone = len(data["groups"]) == 1
     for group in data["groups"]:
@@ -187,7 +187,7 @@ _FIELDS: Final[dict[str, Callable[[Json, Naming], Words]]] = {
 
 
 def reply_words(api: str, data: Json, named: Naming) -> Words:
-    """What a reply says; `error` is the one of the whole request."""
+    """Return the words of a reply; `error` is the top-level one."""
     if "error" in data:
         return {"error": str(data["error"] or "NONE")}
     fields = _FIELDS.get(api)
@@ -196,7 +196,7 @@ def reply_words(api: str, data: Json, named: Naming) -> Words:
 
 
 def record_words(record: Json, named: Naming) -> tuple[str, Words]:
-    """What an appended record says: `offset`, `group`, `marker` or `unknown`, and its fields."""
+    """Return an appended record's kind (`offset`, `group`, `marker`, `unknown`) and its fields."""
     if "control" in record:
         return "marker", {"is": record["control"], "pid": str(record.get("producerId", -1))}
     if "undecoded" in record:

@@ -1,4 +1,4 @@
-"""Records of another leader, as bytes: what a script puts into a log for a later election."""
+"""Records of another leader, as bytes, which a script puts into a log for a later election."""
 
 from typing import Final
 
@@ -20,16 +20,16 @@ from coordinator_sim.protocol.records import (
 from coordinator_sim.wire.offsets_records import encode_key, encode_value
 
 _UNKNOWN_TAG: Final = bytes((1, 99, 3)) + b"tag"
-"""One tagged field, number 99, of three bytes, in place of the 0 that says there is none."""
+"""One tagged field, number 99, of three bytes, in place of the 0 that means none."""
 _FLEXIBLE_VERSION: Final = 4
 
 
 def record_of(stage: Stage, words: list[str]) -> Json:
-    """The record of an `append`.
+    """Return the record of an `append`.
 
-    Its forms: `t-0=5` an offset, `t-0=` its tombstone, `group gen=7 members=A,B` a Stable group
-    of these members, `group=` its tombstone, `key=99` a key of that version. `tags=yes` writes
-    the value in version 4 with a tagged field that nobody knows.
+    Its forms: `t-0=5` an offset, `t-0=` its tombstone, `group gen=7 members=A,B` a Stable group of
+    these members, `group=` its tombstone, `key=99` a key of that version. `tags=yes` writes the
+    value in version 4 with an unknown tagged field.
     """
     options = options_of(words)
     if words[0] == "group":
@@ -54,7 +54,7 @@ def _record(key: LogKey, value: LogValue | None, stage: Stage, options: Words) -
 
 
 def _group(stage: Stage, options: Words) -> GroupMetadataValue:
-    """A Stable group of the named members, who are known to the script from now on."""
+    """Return a Stable group of the named members, who are known to the script from now on."""
     labels = options["members"].split(",")
     for label in labels:
         stage.actor(label).member_id = f"id-of-{label}"

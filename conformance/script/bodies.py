@@ -1,6 +1,6 @@
-"""Request bodies in Kafka's JSON, in any version that the group APIs have had.
+"""Request bodies in Kafka's JSON, in any version of the group APIs.
 
-Nested objects carry exactly the fields of their version, as Kafka's own converters want them.
+Nested objects have exactly the fields of their version, as Kafka's own converters require.
 
 Source: kafka trunk, clients/src/main/resources/common/message/*Request.json.
 """
@@ -41,21 +41,21 @@ MAX_VERSIONS: Final[dict[str, dict[str, int]]] = {
         "FindCoordinator": 3,
     },
 }
-"""What older Kafkas know; newer ones know every version that a script names."""
+"""Newest versions in older Kafkas; newer ones know every version that a script names."""
 
 
 def version_for(profile: str, api: str, wanted: int) -> int:
-    """The version of a request: the wanted one, or the newest that the profile knows."""
+    """Return the version of a request: the wanted one, or the newest that the profile knows."""
     return min(wanted, MAX_VERSIONS.get(profile, {}).get(api, wanted))
 
 
 def text(data: bytes) -> str:
-    """Bytes as JSON has them."""
+    """Encode bytes for JSON."""
     return b64encode(data).decode("ascii")
 
 
 def subscription(topics: Sequence[str], user_data: bytes = b"") -> bytes:
-    """A consumer's subscription, version 0, as its JoinGroup carries it.
+    """Return a consumer's subscription, version 0, as its JoinGroup carries it.
 
     Source: ConsumerProtocol.serializeSubscription.
     """
@@ -69,7 +69,7 @@ def _since(version: int, first: int, **fields: object) -> Json:
 
 
 class Identity(Struct, frozen=True, kw_only=True):
-    """As whom a request is sent."""
+    """Identity of the member that sends a request."""
 
     group_id: str
     member_id: str = ""
@@ -85,7 +85,7 @@ def join_group(
     protocol_type: str,
     protocols: Mapping[str, bytes],
 ) -> Json:
-    """A JoinGroup; the timeouts are those of the session and of the rebalance."""
+    """Return a JoinGroup; the timeouts are session and rebalance timeout."""
     return {
         "groupId": who.group_id,
         "sessionTimeoutMs": timeouts_ms[0],
@@ -107,7 +107,7 @@ def sync_group(
     protocol: tuple[str | None, str | None],
     assignments: Mapping[str, bytes],
 ) -> Json:
-    """A SyncGroup; `protocol` is its type and name."""
+    """Return a SyncGroup; `protocol` is its type and name."""
     return {
         "groupId": who.group_id,
         "generationId": who.generation_id,
@@ -122,7 +122,7 @@ def sync_group(
 
 
 def heartbeat(version: int, who: Identity) -> Json:
-    """A Heartbeat."""
+    """Return a Heartbeat."""
     return {
         "groupId": who.group_id,
         "generationId": who.generation_id,
@@ -132,7 +132,7 @@ def heartbeat(version: int, who: Identity) -> Json:
 
 
 def leave_group(version: int, group_id: str, members: Sequence[tuple[str, str | None]]) -> Json:
-    """A LeaveGroup of member ids with their instance ids; one member alone before version 3."""
+    """Return a LeaveGroup of member ids with instance ids; one member alone before version 3."""
     if version < 3:  # noqa: PLR2004 - version 3 brings the list
         return {"groupId": group_id, "memberId": members[0][0]}
     return {
@@ -174,7 +174,7 @@ def _committed(offsets: Sequence[Offset], version: int, first_epoch: int) -> lis
 def offset_commit(
     version: int, who: Identity, offsets: Sequence[Offset], retention_ms: int = -1
 ) -> Json:
-    """An OffsetCommit; only versions 2 to 4 carry a retention."""
+    """Return an OffsetCommit; only versions 2 to 4 carry a retention."""
     has_retention = version in {2, 3, 4}
     return {
         "groupId": who.group_id,
@@ -189,7 +189,7 @@ def offset_commit(
 def txn_offset_commit(
     version: int, who: Identity, offsets: Sequence[Offset], producer: tuple[int, int]
 ) -> Json:
-    """A TxnOffsetCommit; `producer` is its id and epoch."""
+    """Return a TxnOffsetCommit; `producer` is its id and epoch."""
     return {
         "transactionalId": f"txn-{producer[0]}",
         "groupId": who.group_id,
@@ -221,7 +221,7 @@ def offset_fetch(
     require_stable: bool = False,
     member: tuple[str | None, int] = (None, -1),
 ) -> Json:
-    """An OffsetFetch of these partitions, or of everything; `member` is an id and its epoch."""
+    """Return an OffsetFetch of partitions, or of everything; `member` is an id and its epoch."""
     topics: list[Json] | None = None
     if partitions is not None:
         topics = [
@@ -245,7 +245,7 @@ def offset_fetch(
 
 
 def offset_delete(group_id: str, partitions: Sequence[tuple[str, int]]) -> Json:
-    """An OffsetDelete, version 0."""
+    """Return an OffsetDelete, version 0."""
     return {
         "groupId": group_id,
         "topics": [
@@ -256,12 +256,12 @@ def offset_delete(group_id: str, partitions: Sequence[tuple[str, int]]) -> Json:
 
 
 def describe_groups(version: int, groups: Sequence[str]) -> Json:
-    """A DescribeGroups."""
+    """Return a DescribeGroups."""
     return {"groups": list(groups), **_since(version, 3, includeAuthorizedOperations=False)}
 
 
 def list_groups(version: int, states: Sequence[str], types: Sequence[str]) -> Json:
-    """A ListGroups with its filters."""
+    """Return a ListGroups with its filters."""
     return {
         **_since(version, 4, statesFilter=list(states)),
         **_since(version, 5, typesFilter=list(types)),
@@ -269,12 +269,12 @@ def list_groups(version: int, states: Sequence[str], types: Sequence[str]) -> Js
 
 
 def delete_groups(groups: Sequence[str]) -> Json:
-    """A DeleteGroups."""
+    """Return a DeleteGroups."""
     return {"groupsNames": list(groups)}
 
 
 def find_coordinator(version: int, keys: Sequence[str], key_type: int) -> Json:
-    """A FindCoordinator of one key, or of several from version 4 on."""
+    """Return a FindCoordinator of one key, or of several from version 4 on."""
     if version >= 4:  # noqa: PLR2004 - version 4 asks for several keys
         return {"keyType": key_type, "coordinatorKeys": list(keys)}
     return {"key": keys[0], **_since(version, 1, keyType=key_type)}

@@ -1,6 +1,6 @@
-"""The commands of a script about the broker: its settings, time, its log, its leadership.
+"""Script commands about the broker: its settings, time, log and leadership.
 
-Each takes the words behind its name; its docstring is how a script says it.
+Each takes the words after its name; its docstring shows its form in a script.
 """
 
 from typing import Final
@@ -51,7 +51,7 @@ def completing(stage: Stage, words: list[str]) -> None:
 
 
 def stable(stage: Stage, words: list[str]) -> None:
-    """As `completing`, then everyone syncs; a member's work is its name in lower case."""
+    """Bring members in like `completing` and sync all; the work of A is `a`, and so on."""
     completing(stage, words)
     labels = [name.partition(":")[0] for name in names_of(words)]
     work = [f"{name}={name.lower()}" for name in labels]
@@ -183,7 +183,7 @@ def shutdown(stage: Stage, _words: list[str]) -> Outcome:
 
 
 def _operate(stage: Stage, needed: Capability, operation: Json) -> Outcome:
-    """Do it where the target can.
+    """Run an operation if the target can.
 
     Raises:
         Unsupported: the target cannot.
@@ -192,7 +192,7 @@ def _operate(stage: Stage, needed: Capability, operation: Json) -> Outcome:
     return stage.target.operate(operation)
 
 
-# -- questions -----------------------------------------------------------------------------
+# -- expectations ----------------------------------------------------------------------
 
 
 def state(stage: Stage, words: list[str]) -> None:

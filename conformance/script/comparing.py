@@ -1,4 +1,4 @@
-"""How a line of a script is held against what was observed."""
+"""Compares a line of a script with what was observed."""
 
 from collections.abc import Sequence
 
@@ -8,14 +8,14 @@ Observed = tuple[str, Words]
 
 
 def options_of(words: Sequence[str]) -> Words:
-    """The `name=value` words of a command."""
+    """Return the `name=value` words of a command."""
     return {
         name: value for name, equals, value in (word.partition("=") for word in words) if equals
     }
 
 
 def names_of(words: Sequence[str]) -> list[str]:
-    """The words of a command that name something."""
+    """Return the words of a command that name something."""
     return [word for word in words if "=" not in word]
 
 
@@ -32,11 +32,11 @@ def _fits(wanted: Sequence[str], observed: Observed) -> bool:
 def mismatch(
     wanted: Sequence[Sequence[str]], observed: Sequence[Observed], *, ordered: bool = False
 ) -> str | None:
-    """What differs, or None.
+    """Return the difference, or None.
 
     Args:
-        wanted: Each `who [error] [field=value ...]`; `a/b` stands for either.
-        observed: What was seen.
+        wanted: Expected answers, each `who [error] [field=value ...]`; `a/b` allows either.
+        observed: Observed answers.
         ordered: Whether the order counts.
     """
     if ordered:
@@ -55,7 +55,7 @@ def mismatch(
 
 
 def said(observed: Sequence[Observed]) -> str:
-    """What was observed, as a script would say it."""
+    """Format observed answers as a script would."""
     if not observed:
         return "-"
     return "; ".join(

@@ -1,7 +1,7 @@
 """Reads required behaviours written as short scripts, and plays them.
 
-A case starts at the margin with its id and title; `@` lines say what the requirement is about,
-and the script follows:
+A case starts at the margin with its id and title; `@` lines describe the requirement, and the
+script follows:
 
     SYNC-002 a follower syncs first
       @ LSJ must seen=0.10.2-4.4
@@ -45,9 +45,9 @@ class Case(Struct, frozen=True):
     """One way to check a requirement: a script.
 
     Args:
-        case_id: The requirement's id; behind a dot the name of a variant.
-        title: What it shows.
-        script: Its lines.
+        case_id: Id of the requirement; after a dot the name of a variant.
+        title: Short description.
+        script: Lines of the script.
     """
 
     case_id: str
@@ -58,17 +58,17 @@ class Case(Struct, frozen=True):
     def play(
         self, target: Target, profile: str, *, trace: bool = False, at_version: int | None = None
     ) -> tuple[str, ...]:
-        """Play it on a broker of its own; the transcript is what was sent and what came of it.
+        """Play it on a broker of its own; return the transcript of requests and effects.
 
         Args:
-            target: What it plays on.
-            profile: The Kafka whose behaviour is wanted.
-            trace: Whether a target that can be traced is.
-            at_version: Of every request that does not name its own; None as the script has it.
+            target: Target to play it on.
+            profile: Profile whose behaviour is required.
+            trace: Whether to trace a target that can be traced.
+            at_version: Version of every request that names none; None takes the script's.
 
         Raises:
-            CaseFailed: the target does not behave so.
-            Unsupported: the target lacks what the script wants.
+            CaseFailed: the target does not behave as required.
+            Unsupported: the target lacks something that the script needs.
         """
         stage = Stage(
             target,
@@ -128,11 +128,11 @@ _OTHERS: Final[dict[str, Callable[[Stage, list[str]], None]]] = {
 
 
 def _run(stage: Stage, line: str) -> None:
-    """Run one line and compare what left.
+    """Run one line and compare the answers.
 
     Raises:
-        CaseFailed: something else left.
-        Unsupported: the target lacks what the line wants.
+        CaseFailed: the answers differ.
+        Unsupported: the target lacks something that the line needs.
     """
     if line.startswith("["):
         whom, _, line = line[1:].partition("]")
@@ -151,7 +151,7 @@ def _run(stage: Stage, line: str) -> None:
 
 
 def read_cases(area: str, text: str) -> tuple[Case, ...]:
-    """The cases of a text in the form above, in order.
+    """Return the cases of a text in the form above, in order.
 
     Raises:
         ConfigError: a case comes before any requirement, or its first `@` line is unreadable.
@@ -175,7 +175,7 @@ def read_cases(area: str, text: str) -> tuple[Case, ...]:
 
 
 def _inherited(area: str, case_id: str, title: str, before: list[Case]) -> Requirement:
-    """The requirement of a variant is the one above; any other is new and still undescribed."""
+    """Return the requirement above a variant; any other case gets a new, undescribed one."""
     base, dot, _ = case_id.partition(".")
     if dot and before and before[-1].requirement.requirement_id == base:
         return before[-1].requirement
@@ -190,7 +190,7 @@ def _inherited(area: str, case_id: str, title: str, before: list[Case]) -> Requi
 
 
 def _described(requirement: Requirement, words: list[str]) -> Requirement:
-    """The requirement with what one `@` line says of it."""
+    """Return the requirement with the properties of one `@` line."""
     if requirement.families and words[0] not in _FAMILY_WORDS:
         return replace(requirement, sources=(*requirement.sources, " ".join(words)))
     options = options_of(words[2:])
@@ -209,7 +209,7 @@ _FAMILY_WORDS: Final = ("L", "S", "J", "LS", "SJ", "LSJ")
 
 
 def _span(text: str) -> tuple[str, ...]:
-    """The releases of `2.8-4.4`, or of `3.9,4.4`."""
+    """Return the releases of `2.8-4.4`, or of `3.9,4.4`."""
     if not text:
         return ()
     known = list(RELEASES)

@@ -1,6 +1,6 @@
-"""The commands of a script that send requests: who asks what, in which version.
+"""Script commands that send requests: sender, content and version.
 
-Each takes the words behind its name; its docstring is how a script says it.
+Each takes the words after its name; its docstring shows its form in a script.
 """
 
 from conformance.script import bodies
@@ -46,7 +46,7 @@ def join(stage: Stage, words: list[str]) -> Outcome:
 
 
 def _remember(actor: Actor, options: Words) -> None:
-    """Keep what a member says of itself: it says it again in its next JoinGroup."""
+    """Keep a member's fields for its next JoinGroup."""
     actor.protocol_type = options.get("type", actor.protocol_type)
     protocols = options.get("protocols", ",".join(actor.protocols))
     actor.protocols = tuple(filter(None, protocols.split(",")))
@@ -59,14 +59,14 @@ def _remember(actor: Actor, options: Words) -> None:
 
 
 def _metadata(actor: Actor, protocol: str) -> bytes:
-    """A subscription to the member's topics; no bytes at all for a member without any."""
+    """Return a subscription to the member's topics; no bytes for a member without topics."""
     if actor.topics is None:
         return b""
     return bodies.subscription(actor.topics, f"{protocol}{actor.metadata}".encode())
 
 
 def _identity(stage: Stage, actor: Actor, options: Words) -> bodies.Identity:
-    """A member as it is, unless the command says otherwise."""
+    """Return a member's identity, with the command's changes."""
     return bodies.Identity(
         group_id=stage.group,
         member_id=options.get("id", actor.member_id),
@@ -168,7 +168,7 @@ def _offsets(options: Words) -> list[bodies.Offset]:
 
 
 def _partitions(words: list[str]) -> list[tuple[str, int]]:
-    """The partitions named `t-0`."""
+    """Return the partitions named `t-0`."""
     return [
         (topic, int(index))
         for topic, _, index in (name.rpartition("-") for name in names_of(words) if name != "*")

@@ -1,6 +1,6 @@
-"""A broker under test, the members of a script, and whose requests are on their way.
+"""A broker under test, the members of a script, and the pending requests.
 
-No command is here: `requests` and `broker` hold them, `play` runs them line by line.
+`requests` and `broker` hold the commands, `play` runs them line by line.
 """
 
 from dataclasses import dataclass, field
@@ -37,19 +37,19 @@ _SETTINGS: Final = {
     "linger": "group.coordinator.append.linger.ms",
 }
 _TOPICS: Final = {"t": 6, "u": 6, "foo": 6, "bar": 6}
-"""The topics of a broker that a script says nothing about, and their partitions."""
+"""Default topics of a broker, and their partitions."""
 _ANY: Final = 32_767
-"""Above every version."""
+"""A version above every other."""
 _ID_IS_KNOWN: Final = frozenset({0, 79})
 """NONE and MEMBER_ID_REQUIRED: the JoinGroup replies whose member id is the member's own."""
 
 
 class CaseFailed(CoordinatorSimError):
-    """The target did not do what a case requires.
+    """Failure of a target to do what a case requires.
 
     Args:
-        message: What was wanted, and what was seen.
-        transcript: What was sent until then, and what came of it.
+        message: Expected and observed.
+        transcript: Requests and effects until then.
     """
 
     def __init__(self, message: str, transcript: tuple[str, ...]) -> None:
@@ -57,13 +57,13 @@ class CaseFailed(CoordinatorSimError):
         self.transcript = transcript
 
     def __str__(self) -> str:
-        """The message."""
+        """Return the message."""
         return str(self.args[0])
 
 
 @dataclass
 class Actor:
-    """A member of the script and what it would send again."""
+    """A member of the script and the fields that it would send again."""
 
     member_id: str = ""
     instance_id: str | None = None
@@ -79,15 +79,15 @@ class Actor:
 
 @dataclass
 class Stage:
-    """What a script has set up so far; group `g` unless it says otherwise.
+    """State that a script has set up so far; group `g` by default.
 
     Args:
-        target: What it plays on.
-        profile: The Kafka whose behaviour is wanted.
-        trace: Whether a target that can be traced is.
-        switches: Of the profile, set by hand.
-        at_version: Of every request that does not name its own, as far as the profile offers it;
-            None for the one that the script has in mind.
+        target: Target to play on.
+        profile: Profile whose behaviour is required.
+        trace: Whether to trace a target that can be traced.
+        switches: Switches of the profile, set by hand.
+        at_version: Version of every request that names none, as far as the profile offers it; None
+            takes the script's.
     """
 
     target: Target
@@ -118,7 +118,7 @@ class Stage:
         defaults = {
             "group.initial.rebalance.delay.ms": "0",
             "group.min.session.timeout.ms": "100",
-            # 4.0 and 4.1 would answer 5 ms late; cases about that say so.
+            # 4.0 and 4.1 would answer 5 ms late; cases about that set it.
             "group.coordinator.append.linger.ms": "0",
         }
         self.target.start(
@@ -136,13 +136,13 @@ class Stage:
 
     @property
     def family(self) -> str:
-        """The letter of the profile's family."""
+        """Letter of the profile's family."""
         return family_of(self.profile)
 
     # -- members ---------------------------------------------------------------------------
 
     def actor(self, word: str) -> Actor:
-        """The member of that name, known from now on; `L:i1` also says its instance id."""
+        """Return the member of that name, known from now on; `L:i1` also gives its instance id."""
         label, _, instance_id = word.partition(":")
         actor = self.actors.setdefault(label, Actor())
         if instance_id:
@@ -150,11 +150,11 @@ class Stage:
         return actor
 
     def id_of(self, name: str) -> str:
-        """The member id behind a name; a name of nobody is an id itself."""
+        """Return the member id of a name; an unknown name is an id itself."""
         return self.actors[name].member_id if name in self.actors else name
 
     def named(self, member_id: str | None) -> str:
-        """The name of a member id; an id of nobody stays."""
+        """Return the name of a member id; an unknown id stays."""
         if not member_id:
             return "-"
         for label, actor in self.actors.items():
@@ -162,10 +162,10 @@ class Stage:
                 return label
         return member_id
 
-    # -- doing and seeing ------------------------------------------------------------------
+    # -- running and observing ------------------------------------------------------------
 
     def call(self, label: str, api: str, version: int, data: Json, options: Words) -> Outcome:
-        """Send a request for somebody; `client=` and `on=` name its client id and connection."""
+        """Send a request for a member; `client=` and `on=` name its client id and connection."""
         self.ready()
         call_id = len(self._sent) + 1
         self._sent[call_id] = (label.partition(":")[0], api)
@@ -181,13 +181,13 @@ class Stage:
         )
 
     def version(self, api: str, wanted: int, options: Words, most: int = _ANY) -> int:
-        """The version to send: `v=` or the wanted one, as far as the profile knows it.
+        """Return the version to send: `v=` or the wanted one, as far as the profile knows it.
 
         Args:
-            api: Kafka's name of it.
-            wanted: The one that the script has in mind.
-            options: Of the command.
-            most: The newest that does what the command is about.
+            api: Kafka's name of the API.
+            wanted: Version that the script has in mind.
+            options: Options of the command.
+            most: Newest version that does what the command is about.
         """
         if "v" in options or self.at_version is None:
             return version_for(self.profile, api, int(options.get("v", wanted)))
@@ -195,19 +195,19 @@ class Stage:
         return max(low, min(self.at_version, high, most))
 
     def is_answered(self, outcome: Outcome) -> bool:
-        """Whether the last request got its reply at once."""
+        """Whether the last request was answered at once."""
         return any(answer.call_id == len(self._sent) for answer in outcome.answers)
 
     def ids_of_group(self) -> list[str]:
-        """The ids of members and, where the target shows them, of pending ones."""
+        """Return the ids of members and, where the target shows them, of pending ones."""
         view = self.target.view(self.group)
         return [] if view is None else [*(view.member_ids or ()), *(view.pending_ids or ())]
 
     def need(self, capability: Capability) -> None:
-        """Go on only where the target offers this.
+        """Continue only if the target offers this capability.
 
         Raises:
-            Unsupported: it does not.
+            Unsupported: the target does not offer it.
         """
         if not self.target.offers(capability):
             raise Unsupported(f"{self.target.name} does not offer {capability.value}")
@@ -219,17 +219,17 @@ class Stage:
             self.start({})
 
     def observe(self, outcome: Outcome) -> list[Observed]:
-        """Take in what an operation caused, and say it in the script's words."""
+        """Record the effects of an operation, and return them in the script's words."""
         for answer in outcome.answers:
             self._learn(answer)
         self.records += outcome.records
         return [self._words(answer) for answer in outcome.answers]
 
     def expect(self, line: str, wanted: str | None, observed: list[Observed]) -> None:
-        """Write down what was observed, and hold it against the wanted part of the line.
+        """Record what was observed, and compare it with the wanted part of the line.
 
         Raises:
-            CaseFailed: it is something else.
+            CaseFailed: the two differ.
         """
         self.transcript.append(f"{line.strip():<40} | {said(observed)}")
         if wanted is None:
@@ -241,13 +241,13 @@ class Stage:
         """Fail the case for a problem, if there is one.
 
         Raises:
-            CaseFailed: there is.
+            CaseFailed: there is a problem.
         """
         if problem is not None:
             raise CaseFailed(problem, tuple(self.transcript))
 
     def expect_records(self, line: str, wanted: list[list[str]]) -> None:
-        """Hold the records appended since the last `--` against the wanted ones, in order."""
+        """Compare the records appended since the last `--` with the wanted ones, in order."""
         if not self.target.offers(Capability.LOG):
             return
         observed = [record_words(record, self.named) for record in self.records]

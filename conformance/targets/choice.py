@@ -1,4 +1,4 @@
-"""Which target a name stands for."""
+"""Opens the target of a name."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -20,16 +20,16 @@ _ORACLE: Final = "oracle:"
 
 @contextmanager
 def opened(name: str, say: Callable[[str], None]) -> Iterator[tuple[Target, str | None]]:
-    """A target by its name, and the one profile it is, if it is one; closed again at the end.
+    """Open a target by its name, with its only profile if it has just one; closed at the end.
 
     Args:
         name: `simulator`, `serve` (our server, over TCP), or `oracle:` and the name of a reference.
-        say: Told that something takes long.
+        say: Called before long steps.
 
     Raises:
-        ConfigError: no such target.
-        MissingDependencyError: it wants Java or Maven, and they are not installed.
-        DataError: its build failed.
+        ConfigError: the target is unknown.
+        MissingDependencyError: the target needs Java or Maven, and they are not installed.
+        DataError: the build of the target failed.
     """
     if name == SIMULATOR:
         yield SimulatorTarget(), None

@@ -1,4 +1,4 @@
-"""Targets that speak the line protocol of `conformance/oracle`: Kafka's own coordinators, and ours.
+"""Targets with the line protocol of `conformance/oracle`: Kafka's own coordinators, and ours.
 
 A channel takes one command and gives its answer: a process behind pipes, or an object.
 """
@@ -20,25 +20,25 @@ from conformance.targets.target import (
 _DESCRIBE_VERSION = 5
 _GENERATION = "generationId"
 _UNSEEN = -1
-"""Names the target's own requests, whose replies no case sees."""
+"""Call id of the target's own requests, whose replies no case sees."""
 
 
 _COORDINATOR_ALONE = frozenset(Capability) - {Capability.INSIDE, Capability.CLUSTER}
 
 
 class Channel(Protocol):
-    """Where commands go and answers come from."""
+    """Takes commands and returns answers."""
 
     def answer(self, command: Json) -> Json:
-        """The answer to one command."""
+        """Return the answer to one command."""
         ...
 
 
 class Connections:
-    """The sockets that a coordinator without a network lacks: one request of each at a time.
+    """Simulated sockets of a coordinator without a network: one request of each at a time.
 
-    A broker mutes a channel while it works on a request of it, so that what follows a parked
-    JoinGroup waits as well.
+    A broker mutes a channel while it works on a request of it, so that requests behind a parked
+    JoinGroup wait as well.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Connections:
         self._waiting: dict[str, list[Call]] = {}
 
     def may_send(self, call: Call) -> bool:
-        """Whether it may go now; otherwise it waits for its turn."""
+        """Whether the call may be sent now; otherwise it waits for its turn."""
         if not call.connection:
             return True
         if call.connection in self._busy:
@@ -56,7 +56,7 @@ class Connections:
         return True
 
     def answered(self, call_id: int) -> Call | None:
-        """The call whose turn it is after the answer to that one."""
+        """Return the waiting call that may be sent after this answer."""
         for connection, asked in self._busy.items():
             if asked == call_id:
                 del self._busy[connection]
@@ -73,11 +73,11 @@ class LinesTarget:
     """A coordinator behind the line protocol.
 
     Args:
-        name: What a report calls it.
-        channel: Where it listens.
-        profile: The only Kafka it is; None for one that can be any.
-        producer_generation: What its TxnOffsetCommit calls the member's generation.
-        capabilities: What it offers.
+        name: Name in reports.
+        channel: Channel to the coordinator.
+        profile: The only Kafka that it is; None for one that can be any.
+        producer_generation: Field name of the member's generation in TxnOffsetCommit.
+        capabilities: Capabilities it offers.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class LinesTarget:
         return capability in self._capabilities
 
     def start(self, world: World) -> None:
-        """A new world behind the same channel."""
+        """Create a new world behind the same channel."""
         if self._profile not in (None, world.profile):
             raise Unsupported(f"{self.name} is Kafka {self._profile}, not {world.profile}")
         self.world = world
@@ -126,7 +126,7 @@ class LinesTarget:
             self._ask({"op": "topics", "set": present})
 
     def call(self, call: Call) -> Outcome:
-        """Send a request, once its connection has got the answer to the one before."""
+        """Send a request, once its connection has the answer to the previous one."""
         if not self._connections.may_send(call):
             return Outcome()
         return self._send(call)
@@ -150,15 +150,15 @@ class LinesTarget:
         return self._ask({"op": "advance", "ms": ms})
 
     def operate(self, operation: Json) -> Outcome:
-        """Any other op."""
+        """Run any other op."""
         return self._ask(operation)
 
     def partition_of(self, group_id: str) -> int:
-        """The offsets partition of a group."""
+        """Return the offsets partition of a group."""
         return int(self._channel.answer({"op": "partitionFor", "group": group_id})["partition"])
 
     def view(self, group_id: str) -> GroupView | None:
-        """The group as DescribeGroups shows it."""
+        """Return the group as DescribeGroups shows it."""
         version = min(_DESCRIBE_VERSION, 0 if family_of(self.world.profile) == "L" else 5)
         data: Json = {"groups": [group_id]}
         if version:

@@ -35,11 +35,11 @@ from coordinator_sim.server.kafka_server import KafkaServer, Listen
 START_MS: Final = 1_000_000
 _HOST: Final = "127.0.0.1"
 _LISTING: Final = -1
-"""Names the target's own requests, whose answers no case sees."""
+"""Call id of the target's own requests, whose answers no case sees."""
 _OFFERED: Final = frozenset({Capability.CLOCK, Capability.TOPICS, Capability.CLUSTER})
 
 _UNVERIFIED: Final = {"transaction.partition.verification.enable": "false"}
-"""Cases commit in transactions that no transaction coordinator knows of."""
+"""Settings for cases that commit in transactions unknown to the transaction coordinator."""
 _ADDS_PARTITION: Final = 5
 
 T = TypeVar("T")
@@ -71,7 +71,7 @@ class ServedTarget:
         return capability in _OFFERED
 
     def start(self, world: World) -> None:
-        """Another cluster, whose broker leads every offsets partition."""
+        """Create another cluster, whose broker leads every offsets partition."""
         self._end()
         self.world = world
         self._clock = VirtualClock(lambda: START_MS)
@@ -95,7 +95,7 @@ class ServedTarget:
         self._links = Links((endpoint.host, endpoint.port))
 
     def call(self, call: Call) -> Outcome:
-        """Send a request; what was answered once the server is idle again.
+        """Send a request; return the answers given once the server is idle again.
 
         Raises:
             Unsupported: the server does not offer the version.
@@ -124,7 +124,7 @@ class ServedTarget:
         return Outcome(tuple(answers))
 
     def view(self, group_id: str) -> GroupView | None:
-        """The group as DescribeGroups shows it."""
+        """Return the group as DescribeGroups shows it."""
         version = 0 if family_of(self.world.profile) == "L" else 5
         data: Json = {"groups": [group_id]}
         if version:
@@ -141,10 +141,10 @@ class ServedTarget:
         )
 
     def operate(self, operation: Json) -> Outcome:
-        """Topics that go, and a cluster that nobody leads.
+        """Delete topics, or leave the cluster without a leader.
 
         Raises:
-            Unsupported: anything else.
+            Unsupported: any other operation.
         """
         match operation:
             case {"op": "topics", "remove": names}:
@@ -164,7 +164,7 @@ class ServedTarget:
         return self._settled()
 
     def partition_of(self, group_id: str) -> int:
-        """The offsets partition of a group."""
+        """Return the offsets partition of a group."""
         return partition_for(group_id, self.world.partitions)
 
     # -- inside ----------------------------------------------------------------------------
@@ -185,7 +185,7 @@ class ServedTarget:
         return self._clock.now()
 
     def _do(self, verb: Callable[[ServedCluster], T]) -> T:
-        """Let the server's own thread do something, and its sockets hear of it."""
+        """Run a function on the server's own thread, and update its sockets."""
 
         async def done() -> T:
             result = verb(self._cluster)

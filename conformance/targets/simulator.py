@@ -1,4 +1,4 @@
-"""The simulator as a target: the line protocol without a process, and a look inside."""
+"""The simulator as a target: the line protocol without a process, and access to its state."""
 
 from collections.abc import Callable
 from typing import Final
@@ -31,7 +31,7 @@ from coordinator_sim.protocol.states import GroupState
 
 
 class SimulatorTarget(LinesTarget):
-    """One broker of the simulator, as any Kafka it has a profile of."""
+    """One broker of the simulator, as any Kafka that has a profile."""
 
     def __init__(self) -> None:
         self._lines = Lines()
@@ -40,13 +40,13 @@ class SimulatorTarget(LinesTarget):
         super().__init__("simulator", self._lines, profile=None, capabilities=frozenset(Capability))
 
     def start(self, world: World) -> None:
-        """A new broker, whose log was never cleaned."""
+        """Create a new broker, whose log was never cleaned."""
         self._cleaned = []
         self._cluster = None
         super().start(world)
 
     def view(self, group_id: str) -> GroupView | None:
-        """The group to its last field."""
+        """Return the group with all its fields."""
         group = self._lines.harness.coordinator.group(group_id)
         if group is None:
             return None
@@ -60,7 +60,7 @@ class SimulatorTarget(LinesTarget):
         )
 
     def operate(self, operation: Json) -> Outcome:
-        """An op of the line protocol, or one of our own: they change what no request can."""
+        """Run an op of the line protocol, or one of our own, which change what no request can."""
         inside = _INSIDE.get(operation["op"])
         return super().operate(operation) if inside is None else inside(self, operation)
 
@@ -80,7 +80,7 @@ class SimulatorTarget(LinesTarget):
 
     @property
     def cluster(self) -> Cluster:
-        """Two brokers, made when first asked for."""
+        """Two brokers, created on first use."""
         if self._cluster is None:
             partitions = self.world.partitions
             self._cluster = Cluster(
@@ -97,12 +97,12 @@ class SimulatorTarget(LinesTarget):
         )
 
     def remove_offsets_topic(self, _operation: Json) -> Outcome:
-        """A cluster that nobody asked for a group yet."""
+        """Make a cluster in which no group was looked up yet."""
         del self.cluster.view.topics[OFFSETS_TOPIC]
         return Outcome()
 
     def remove_leader(self, operation: Json) -> Outcome:
-        """Nobody can lead the group's partition."""
+        """Remove the leader of the group's partition."""
         leaders = self.cluster.view.topics[OFFSETS_TOPIC]
         leaders[self._partition(operation)].leader_id = NO_LEADER
         return Outcome()
@@ -113,20 +113,20 @@ class SimulatorTarget(LinesTarget):
         return self._lines.harness.partition_of(operation["group"])
 
     def begin_load(self, operation: Json) -> Outcome:
-        """A load of the group's partition that is under way."""
+        """Begin a load of the group's partition."""
         harness = self._lines.harness
         harness.coordinator.begin_load(self._partition(operation), 9, harness.now_ms)
         return Outcome()
 
     def fail_load(self, operation: Json) -> Outcome:
-        """That load ends with an error."""
+        """End the load in progress with an error."""
         harness = self._lines.harness
         error = ErrorCode.UNKNOWN_SERVER_ERROR
         harness.coordinator.finish_load(self._partition(operation), error, harness.now_ms)
         return Outcome()
 
     def force(self, operation: Json) -> Outcome:
-        """A state that no request leads to."""
+        """Force a state that no request leads to."""
         self._group(operation).state = GroupState(operation["state"])
         return Outcome()
 
@@ -137,7 +137,7 @@ class SimulatorTarget(LinesTarget):
         return group
 
     def transition(self, operation: Json) -> Outcome:
-        """One step between two states: an answer says that it was made."""
+        """Try one step between two states: an answer means that it was made."""
         group = self._group(operation)
         group.state = GroupState(operation["before"])
         try:
@@ -147,7 +147,7 @@ class SimulatorTarget(LinesTarget):
         return Outcome((Answer(0, self._lines.harness.now_ms, {}),))
 
     def short_load(self, operation: Json) -> Outcome:
-        """A load that reads no bytes after so many batches, though the log goes on."""
+        """Load so that no bytes are read after so many batches, though the log goes on."""
         harness, partition = self._lines.harness, self._partition(operation)
         harness.coordinator.begin_load(partition, 9, harness.now_ms)
         for batch in harness.log(partition)[: operation["batches"]]:
@@ -156,7 +156,7 @@ class SimulatorTarget(LinesTarget):
         return Outcome()
 
     def compact(self, operation: Json) -> Outcome:
-        """A pass of the log cleaner over the log of the group's partition."""
+        """Run a pass of the log cleaner over the log of the group's partition."""
         harness, partition = self._lines.harness, self._partition(operation)
         known = {entry.batch.base_offset: entry for entry in self._cleaned}
         log = [
@@ -167,7 +167,7 @@ class SimulatorTarget(LinesTarget):
         return Outcome()
 
     def append_empty(self, operation: Json) -> Outcome:
-        """A control batch without records, as the log cleaner leaves one."""
+        """Append a control batch without records, as the log cleaner leaves one."""
         harness, partition = self._lines.harness, self._partition(operation)
         log = harness.log(partition)
         empty = LogBatch(
@@ -181,7 +181,7 @@ class SimulatorTarget(LinesTarget):
         return Outcome()
 
     def stored(self, operation: Json) -> Outcome:
-        """The records of the log of the group's partition."""
+        """Return the records of the log of the group's partition."""
         log = self._lines.harness.log(self._partition(operation))
         return Outcome((), tuple(record for batch in log for record in write_records(batch)))
 

@@ -1,8 +1,8 @@
-"""What a target offers to a case: requests and replies, time, and as far as it can more.
+"""Interface of a target for cases: requests and replies, time, and optional capabilities.
 
 Bodies are Kafka's own JSON: the field names and the versions of its message schemas, bytes as
-base64. Requests, replies and waiting are the whole of what a target over the wire can do; all
-other operations are named by a capability, and a case that wants one is skipped where it lacks.
+base64. A target over the wire has only requests, replies and waiting; all other operations are
+named by a capability, and a case that needs a missing one is skipped.
 """
 
 from enum import StrEnum, unique
@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 @unique
 class Capability(StrEnum):
-    """What a target may offer besides requests, replies and waiting."""
+    """Optional operations of a target besides requests, replies and waiting."""
 
     CLOCK = "exact time"
     LOG = "the records that were appended"
@@ -32,20 +32,20 @@ class Capability(StrEnum):
 
 
 class Unsupported(CoordinatorSimError):
-    """The target cannot do what a case asks; the message names what."""
+    """The target cannot do what a case needs; the message names it."""
 
 
 class World(Struct, frozen=True, kw_only=True):
     """The broker that a case starts with.
 
     Args:
-        profile: The Kafka it should behave like.
+        profile: Kafka it should behave like.
         settings: Broker properties by Kafka's names.
-        partitions: Of the offsets topic.
-        topics: Partition counts; None lets any topic be committed to.
-        trace: Whether a target that can be traced is.
-        switches: Of the profile, set by hand: a Kafka between those that have a profile.
-        started: Whether its coordinator takes requests before it is told to start.
+        partitions: Number of partitions of the offsets topic.
+        topics: Partition counts; None allows commits to any topic.
+        trace: Whether to trace a target that can be traced.
+        switches: Switches of the profile, set by hand: a Kafka between those with a profile.
+        started: Whether its coordinator accepts requests before it is told to start.
     """
 
     profile: str
@@ -61,7 +61,7 @@ class Call(Struct, frozen=True, kw_only=True):
     """One request.
 
     Args:
-        call_id: Names the request in its reply; from 1, growing.
+        call_id: Id of the request in its reply; from 1, growing.
         connection: Requests of one connection are answered in order; by default each has its own.
     """
 
@@ -74,7 +74,7 @@ class Call(Struct, frozen=True, kw_only=True):
 
 
 class Answer(Struct, frozen=True):
-    """The reply to a call, and the instant it left."""
+    """The reply to a call, and the instant it was sent."""
 
     call_id: int
     at_ms: int
@@ -82,10 +82,10 @@ class Answer(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """What an operation caused, in order.
+    """Effects of an operation, in order.
 
     Args:
-        answers: Of every request that completed meanwhile, parked ones too.
+        answers: Answers of every request that completed meanwhile, parked ones too.
         records: Appended records in Kafka's JSON; empty without `Capability.LOG`.
     """
 
@@ -94,7 +94,7 @@ class Outcome(Struct, frozen=True):
 
 
 class GroupView(Struct, frozen=True, kw_only=True):
-    """A group as the target shows it; None stands for what it does not show."""
+    """A group as the target shows it; None for fields that it does not show."""
 
     state: str
     protocol_type: str | None = None
@@ -105,11 +105,11 @@ class GroupView(Struct, frozen=True, kw_only=True):
 
 
 class Target(Protocol):
-    """One broker under test; `start` makes it anew."""
+    """One broker under test; `start` creates it anew."""
 
     @property
     def name(self) -> str:
-        """What a report calls it."""
+        """Name in reports."""
         ...
 
     def offers(self, capability: Capability) -> bool:
@@ -117,10 +117,10 @@ class Target(Protocol):
         ...
 
     def start(self, world: World) -> None:
-        """Forget everything and be a new broker that leads every offsets partition.
+        """Discard everything and become a new broker that leads every offsets partition.
 
         Raises:
-            Unsupported: it cannot be that Kafka, or has no such settings.
+            Unsupported: the target cannot be that Kafka, or has no such settings.
         """
         ...
 
@@ -133,17 +133,17 @@ class Target(Protocol):
         ...
 
     def view(self, group_id: str) -> GroupView | None:
-        """The group as it stands; None when there is none."""
+        """Return the group's present state; None when the group does not exist."""
         ...
 
     def operate(self, operation: Json) -> Outcome:
-        """Do what a capability names, as an op of the line protocol.
+        """Run an operation of a capability, as an op of the line protocol.
 
         Raises:
-            Unsupported: there is no such op, or not with these fields.
+            Unsupported: the op does not exist, or not with these fields.
         """
         ...
 
     def partition_of(self, group_id: str) -> int:
-        """The offsets partition of a group."""
+        """Return the offsets partition of a group."""
         ...

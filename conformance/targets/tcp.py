@@ -1,6 +1,6 @@
-"""Sockets of a suite: requests of Kafka's JSON as frames to a broker, answers collected.
+"""Sockets of a suite: sends requests in Kafka's JSON as frames to a broker, collects answers.
 
-Nobody waits for an answer here: `collect` takes what has come.
+Sending does not wait for an answer: `collect` takes those that have come.
 """
 
 import selectors
@@ -21,11 +21,11 @@ _PROBE: Final = b"\x00\x00\x00\x0a" + b"\x00\x12\x00\x00" + b"\x00\x00\x00\x01" 
 
 
 class ConnectionEnded(CoordinatorSimError):
-    """The broker closed a connection with a request on its way; the message names it."""
+    """The broker closed a connection with a pending request; the message names it."""
 
 
 class Link:
-    """One socket: at most one request on its way."""
+    """One socket with at most one pending request."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self._socket = socket.create_connection(address, timeout=_TIMEOUT_S)
@@ -38,7 +38,7 @@ class Link:
         """Send a request.
 
         Raises:
-            Unsupported: its version cannot say it.
+            Unsupported: the version cannot express the request.
         """
         try:
             request = read_request(call.api, call.version, call.data)
@@ -51,7 +51,7 @@ class Link:
         self._socket.sendall(len(frame).to_bytes(_LENGTH_BYTES, "big") + frame)
 
     def take(self, at_ms: int) -> list[Answer]:
-        """The answers that have come since."""
+        """Return the answers that have come since."""
         self._socket.settimeout(0)
         try:
             while data := self._socket.recv(1 << 16):
@@ -66,10 +66,10 @@ class Link:
         return [self._answer(frame, at_ms) for frame in self._frames()]
 
     def probe(self) -> None:
-        """Return when the broker has answered something small.
+        """Return when the broker has answered a small request.
 
         Raises:
-            DataError: it did not.
+            DataError: no answer came.
         """
         self._socket.sendall(_PROBE)
         with selectors.DefaultSelector() as selector:
@@ -83,7 +83,7 @@ class Link:
                 self._received += data
 
     def close(self) -> None:
-        """Let go."""
+        """Close the socket."""
         self._socket.close()
 
     def _frames(self) -> list[bytes]:
@@ -103,10 +103,10 @@ class Link:
 
 
 class Links:
-    """The sockets of all clients of a case; each request has one of its own, unless it names one.
+    """The sockets of all clients of a case; each request has its own, unless it names one.
 
     Args:
-        address: Of the broker.
+        address: Address of the broker.
     """
 
     def __init__(self, address: tuple[str, int]) -> None:
@@ -127,13 +127,13 @@ class Links:
         link.send(call)
 
     def _open(self) -> Link:
-        """A new socket that the broker has accepted and heard."""
+        """Return a new socket whose first request the broker has answered."""
         link = Link(self._address)
         link.probe()
         return link
 
     def settle(self) -> None:
-        """Return when the broker has worked on all that was sent.
+        """Return when the broker has handled everything sent.
 
         A round trip may overtake what came in the same turn of the broker's loop; a second cannot.
         """
@@ -141,10 +141,10 @@ class Links:
         self._probe.probe()
 
     def collect(self, at_ms: int) -> list[Answer]:
-        """The answers that have come, in the order of their requests.
+        """Return the answers that have come, in the order of their requests.
 
         Raises:
-            ConnectionEnded: a connection was closed with a request on its way.
+            ConnectionEnded: a connection was closed with a pending request.
         """
         answers: list[Answer] = []
         for link in list(self._busy):
@@ -158,6 +158,6 @@ class Links:
         return sorted(answers, key=lambda answer: answer.call_id)
 
     def close(self) -> None:
-        """Close all."""
+        """Close all sockets."""
         for link in (self._probe, *self._named.values(), *self._free, *self._busy):
             link.close()

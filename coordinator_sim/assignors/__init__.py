@@ -1,4 +1,4 @@
-"""Client-side assignors, identical to Java's to the last list order.
+"""Client-side assignors, identical to Java's down to the order of lists.
 
-Pure functions and small machines over decoded subscriptions; bytes are `wire`'s.
+Pure functions and small machines over decoded subscriptions; `wire` handles bytes.
 """

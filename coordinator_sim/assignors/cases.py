@@ -1,7 +1,7 @@
-"""Cases for assignors, one JSON object a line, and how they are run and compared.
+"""Assignor cases, one JSON object per line; runs and compares them.
 
 A line names its assignor. Client assignors compare as ordered lists per member; Connect compares
-every step's delay, assigned and revoked work in list order, with one assignor instance a line
+every step's delay, assigned and revoked work in list order, with one assignor instance per line
 that is replaced where the step says `new_leader`; server-side assignors compare as sets.
 """
 
@@ -37,23 +37,23 @@ from coordinator_sim.protocol.resources import ConnectorTaskId, TopicPartition, 
 T = TypeVar("T")
 
 CONNECT_INCREMENTAL: Final = "connect-incremental"
-"""The assignor name of Connect cases."""
+"""Assignor name of Connect cases."""
 
 SERVER_ASSIGNORS: Final[Mapping[str, ServerAssignor]] = {
     "uniform": ServerUniformAssignor(),
     "server-range": ServerRangeAssignor(),
 }
-"""The assignor names of server-side cases; `range` alone is the client's."""
+"""Assignor names of server-side cases; `range` alone is the client's."""
 
 TaskCount = Annotated[int, Meta(ge=0, le=100_000)]
 
 
 class CaseFormError(CoordinatorSimError):
-    """A case is not of the form; the message names the field."""
+    """A malformed case; the message names the field."""
 
 
 class CaseMember(Struct, frozen=True):
-    """A consumer: what it subscribes to, owned, and in which generation (-1: none)."""
+    """A consumer: its topics, owned partitions, and their generation (-1: none)."""
 
     id: str
     topics: tuple[str, ...]
@@ -81,7 +81,7 @@ class CaseLoad(Struct, frozen=True):
 
 
 class CaseWorker(Struct, frozen=True):
-    """A Connect worker with what it runs, as decoded from the wire."""
+    """A Connect worker with its running work, as decoded from the wire."""
 
     id: str
     connectors: tuple[str, ...] = ()
@@ -144,11 +144,11 @@ class _Head(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """What an assignor answered: member -> resources given, in list order.
+    """Answer of an assignor: member -> resources given, in list order.
 
     Args:
-        step: The step's name; empty for consumers.
-        revoked: Worker -> what it must stop, in list order.
+        step: Name of the step; empty for consumers.
+        revoked: Worker -> work it must stop, in list order.
     """
 
     assigned: dict[str, list[str]]
@@ -158,7 +158,7 @@ class Outcome(Struct, frozen=True):
 
 
 class Difference(Struct, frozen=True):
-    """The first thing in which an assignor differs from a case."""
+    """The first difference between an assignor and a case."""
 
     label: str
     assignor: str
@@ -167,7 +167,7 @@ class Difference(Struct, frozen=True):
     message: str
 
     def __str__(self) -> str:
-        """One line: label, step and member where there are any, and what differs."""
+        """Format one line: label, step and member where present, and the difference."""
         places = [f"{self.label or 'case'} ({self.assignor})"]
         places += [f"step {self.step!r}"] if self.step else []
         places += [f"member {self.member!r}"] if self.member else []
@@ -175,11 +175,11 @@ class Difference(Struct, frozen=True):
 
 
 def parse_case(line: bytes) -> Case:
-    """A case from its JSON line.
+    """Parse a case from its JSON line.
 
     Raises:
-        CaseFormError: It is not JSON, a field is missing or of another type, the assignor is
-            unknown, or two members have one id.
+        CaseFormError: the line is not JSON, a field is missing or of another type, the assignor is
+        unknown, or two members have one id.
     """
     assignor = _decode(line, _Head).assignor
     case: Case
@@ -215,11 +215,11 @@ def _check_ids(members: Sequence[CaseMember | CaseWorker | CaseServerMember]) ->
 
 
 def run_case(case: Case) -> Iterator[Outcome]:
-    """What our assignor answers: one outcome, or one a step.
+    """Yield the answers of our assignor: one outcome, or one per step.
 
     Raises:
-        AssignmentFailed: The assignor cannot finish.
-        CaseFormError: A topic id is none.
+        AssignmentFailed: the assignor cannot finish.
+        CaseFormError: a topic id is malformed.
     """
     if isinstance(case, ConsumerCase):
         yield _run_consumer_case(case)
@@ -239,7 +239,7 @@ def _assignor_member(member: CaseMember, assignor: str) -> AssignorMember:
     owned = tuple(TopicPartition(*partition) for partition in member.owned)
     user_data = None
     if assignor == "sticky" and (owned or member.generation >= 0):
-        # Runs of one topic instead of one entry a topic keep the order of the case.
+        # Runs of one topic instead of one entry per topic keep the order of the case.
         runs = [
             (topic, [partition.partition for partition in run])
             for topic, run in groupby(owned, key=lambda partition: partition.topic)
@@ -337,12 +337,12 @@ def _resources(load: WorkerLoad | CaseLoad) -> list[str]:
 
 
 def first_difference(case: Case) -> Difference | None:
-    """Where our assignor first differs from what the case expects; None if nowhere.
+    """Return where our assignor first differs from the case's expectation; None if nowhere.
 
-    An assignor that cannot finish differs.
+    An assignor that cannot finish counts as a difference.
 
     Raises:
-        CaseFormError: The case expects nothing.
+        CaseFormError: the case has no expectation.
     """
     expectations = list(_expectations(case))
     step = ""
@@ -386,7 +386,7 @@ def _expected_steps(case: ConnectCase) -> Iterator[Outcome]:
 
 
 def _compare(expected: Outcome, actual: Outcome) -> tuple[str, str] | None:
-    """The member and the message of the first difference."""
+    """Return the member and the message of the first difference."""
     if expected.delay_ms != actual.delay_ms:
         return "", f"delay is {actual.delay_ms} ms, expected {expected.delay_ms}"
     return _compare_lists("assigned", expected.assigned, actual.assigned) or _compare_lists(

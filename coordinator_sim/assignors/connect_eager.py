@@ -1,4 +1,4 @@
-"""Connect's eager assignor: everything is dealt out anew in each generation.
+"""Connect's eager assignor: all work is assigned anew in each generation.
 
 Source: kafka trunk, connect/runtime/.../distributed/EagerAssignor.java.
 """
@@ -22,10 +22,10 @@ class EagerConnectAssignor:
         last_completed_generation_id: int,  # noqa: ARG002  contract
         now_ms: int,  # noqa: ARG002  contract
     ) -> ConnectAssignmentPlan:
-        """Decide; what workers had before does not matter, and nothing is revoked.
+        """Assign all work; earlier assignments do not matter, and nothing is revoked.
 
-        Source: EagerAssignor.performTaskAssignment. The pointer runs on from the connectors
-        into the tasks.
+        Source: EagerAssignor.performTaskAssignment. The pointer continues from the connectors into
+        the tasks.
         """
         ids = sorted({member.member_id for member in members}, key=java_string_key)
         work = {member_id: Work() for member_id in ids}

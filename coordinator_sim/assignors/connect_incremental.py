@@ -1,4 +1,4 @@
-"""Connect's incremental cooperative assignor: move little, and wait for workers that left.
+"""Connect's incremental cooperative assignor: moves little, and waits for workers that left.
 
 Source: kafka trunk, connect/runtime/.../distributed/IncrementalCooperativeAssignor.java.
 """
@@ -20,8 +20,8 @@ BACKOFF_MULTIPLIER: Final = 40
 class IncrementalConnectAssignor:
     """The leader's assignor under the compatible and sessioned protocols.
 
-    It remembers what it assigned and revoked, so one instance must see every assignment that its
-    worker makes as leader.
+    The assignor remembers what it assigned and revoked, so one instance must see every assignment
+    that its worker makes as leader.
 
     Args:
         scheduled_rebalance_max_delay_ms: How long lost work waits for its worker to return;
@@ -62,13 +62,13 @@ class IncrementalConnectAssignor:
         last_completed_generation_id: int,
         now_ms: int,
     ) -> ConnectAssignmentPlan:
-        """Decide what is added to and taken from each worker.
+        """Decide the work to add to and to revoke from each worker.
 
         Args:
             configured: Connector -> number of its tasks.
-            members: In JoinGroup order, with what they run as decoded from the wire.
+            members: Members in JoinGroup order, with their running work as decoded from the wire.
             generation_id: The generation this assignment is for.
-            last_completed_generation_id: The last one whose assignment this worker received.
+            last_completed_generation_id: Last generation whose assignment this worker received.
             now_ms: Instant on the worker's clock, for the scheduled rebalance.
 
         Source: IncrementalCooperativeAssignor.performTaskAssignment.
@@ -103,7 +103,7 @@ class IncrementalConnectAssignor:
         )
 
     def _recall(self, active: Work, last_completed_generation_id: int) -> None:
-        """Distrust what was not delivered, and what was revoked but is still running."""
+        """Correct the memory if work was not delivered, or revoked work is still running."""
         if self._previous_generation_id != last_completed_generation_id:
             self._previous_assignment = Work()
         if self._previous_revocation.shares_with(active):
@@ -117,7 +117,10 @@ class IncrementalConnectAssignor:
         lost: Work,
         generation_id: int,
     ) -> None:
-        """Source: IncrementalCooperativeAssignor.computePreviousAssignment."""
+        """Keep this round's assignment for the next round.
+
+        Source: IncrementalCooperativeAssignor.computePreviousAssignment.
+        """
         self._previous_revocation = Work.union(revoked.values())
         kept = Work.union(upcoming.values()).minus(self._previous_revocation)
         self._previous_assignment = Work.union([kept, lost])
@@ -125,11 +128,11 @@ class IncrementalConnectAssignor:
         self._previous_members = frozenset(upcoming)
 
     def _handle_lost(self, lost: Work, upcoming: Mapping[str, Work], now_ms: int) -> Work:
-        """The lost work to deal out now; otherwise a rebalance is scheduled for it.
+        """Return the lost work to assign now; otherwise a rebalance is scheduled for it.
 
         Source: IncrementalCooperativeAssignor.handleLostAssignments.
         """
-        # QUIRK: after a round that revoked, a worker that leaves with nothing lost still starts
+        # QUIRK: after a round that revoked, a worker that leaves without any lost work still starts
         # the full delay.
         if not lost and not self._revoked_in_previous:
             self._reset_delay()
@@ -164,8 +167,8 @@ class IncrementalConnectAssignor:
     def _balance(
         self, everything: Work, upcoming: dict[str, Work], revoked: Mapping[str, Work], now_ms: int
     ) -> None:
-        """Take from overloaded workers, unless a delay runs or the last round revoked too."""
-        # QUIRK: lost work that a candidate was dealt in this round counts as its load, so it may
+        """Revoke from overloaded workers, unless a delay runs or the last round revoked too."""
+        # QUIRK: lost work that a candidate was assigned in this round counts as its load, so it may
         # be revoked from it before it was ever started.
         if self._delay_ms != 0:
             self._revoked_in_previous = False
@@ -199,7 +202,7 @@ def _to_revoke(reported: Mapping[str, Work], deleted: Work, duplicated: Work) ->
 
 
 def _excess(everything: Work, upcoming: Mapping[str, Work]) -> dict[str, Work]:
-    """Member id -> what it has above its share; members without excess are absent.
+    """Return member id -> work above its share; members without excess are absent.
 
     Source: IncrementalCooperativeAssignor.performLoadBalancingRevocations.
     """
@@ -214,7 +217,10 @@ def _excess(everything: Work, upcoming: Mapping[str, Work]) -> dict[str, Work]:
 
 
 def _over_share(total: int, held: Mapping[str, list[T]]) -> dict[str, list[T]]:
-    """Source: IncrementalCooperativeAssignor.loadBalancingRevocations."""
+    """Return member id -> items of one kind above its share.
+
+    Source: IncrementalCooperativeAssignor.loadBalancingRevocations.
+    """
     least, extras = divmod(total, len(held))
     loads = [len(items) for items in held.values()]
     with_extra = loads.count(least + 1)
@@ -229,16 +235,16 @@ def _over_share(total: int, held: Mapping[str, list[T]]) -> dict[str, list[T]]:
             extras -= 1
             keep += 1
         if len(items) > keep:
-            # The first ones go: the worker's own order decides what is revoked.
+            # The first items go: the worker's own order decides what is revoked.
             over[member_id] = items[: len(items) - keep]
     return over
 
 
 def _revoking_backoff_ms(attempts: int, max_delay_ms: int) -> int:
-    """1 ms times 40 to the power of the attempts, up to the maximum.
+    """Return 1 ms times 40 to the power of the attempts, up to the maximum.
 
-    Floating point on purpose: the capped value is computed through logarithms and cut to whole
-    milliseconds, so that it can be one below the maximum.
+    Floating point on purpose: the capped value is computed through logarithms and truncated to
+    whole milliseconds, so that it can be one below the maximum.
 
     Source: kafka trunk, ExponentialBackoff.backoff with initial interval 1 and no jitter.
     """
@@ -263,7 +269,7 @@ def _deal(upcoming: Mapping[str, Work], work: Work) -> None:
 
 
 def _deal_to_least_loaded(lists: list[list[T]], items: Sequence[T]) -> None:
-    """One item each to the leading lists no longer than the first, again and again.
+    """Give one item each to the leading lists no longer than the first, repeatedly.
 
     The lists are sorted by length once.
 

@@ -21,7 +21,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 def task_key(task: ConnectorTaskId) -> tuple[bytes, int]:
-    """Orders tasks by connector, then number. Source: ConnectorTaskId.compareTo."""
+    """Sort key that orders tasks by connector, then number. Source: ConnectorTaskId.compareTo."""
     return java_string_key(task.connector), task.task
 
 
@@ -34,14 +34,14 @@ class Work:
 
     @classmethod
     def configured(cls, task_counts: Mapping[str, int]) -> "Work":
-        """All connectors with all their tasks, sorted by connector."""
+        """Return all connectors with all their tasks, sorted by connector."""
         connectors = sorted(task_counts, key=java_string_key)
         tasks = [ConnectorTaskId(c, number) for c in connectors for number in range(task_counts[c])]
         return cls(connectors, tasks)
 
     @classmethod
     def union(cls, parts: Iterable["Work"]) -> "Work":
-        """Everything in the parts, in order; what is in several comes several times."""
+        """Return everything in the parts, in order; repeated items come several times."""
         total = cls()
         for part in parts:
             total.connectors += part.connectors
@@ -49,15 +49,15 @@ class Work:
         return total
 
     def __bool__(self) -> bool:
-        """Whether there is anything."""
+        """Whether there is any work."""
         return bool(self.connectors or self.tasks)
 
     def load(self) -> WorkerLoad:
-        """The same, unchangeable."""
+        """Return the same work as an immutable load."""
         return WorkerLoad(connectors=tuple(self.connectors), tasks=tuple(self.tasks))
 
     def minus(self, *others: "Work") -> "Work":
-        """What is in none of the others, in this order."""
+        """Return the items that are in none of the others, in this order."""
         connectors = {c for other in others for c in other.connectors}
         tasks = {t for other in others for t in other.tasks}
         return Work(
@@ -66,7 +66,7 @@ class Work:
         )
 
     def difference(self, *others: "Work") -> "Work":
-        """What is in none of the others, each item once, sorted.
+        """Return the items that are in none of the others, each once, sorted.
 
         Source: IncrementalCooperativeAssignor.diff over TreeSets.
         """
@@ -77,7 +77,7 @@ class Work:
         )
 
     def hashed_intersection(self, other: "Work") -> "Work":
-        """What is in both, in the order of a HashSet copied from this one."""
+        """Return the items in both, in the order of a HashSet copied from this one."""
         connectors, tasks = frozenset(other.connectors), frozenset(other.tasks)
         return Work(
             [c for c in _hash_set_order(self.connectors, java_string_hash) if c in connectors],
@@ -85,16 +85,16 @@ class Work:
         )
 
     def add(self, other: "Work") -> None:
-        """Append what is not there yet."""
+        """Append items that are missing."""
         self.connectors = list(dict.fromkeys([*self.connectors, *other.connectors]))
         self.tasks = list(dict.fromkeys([*self.tasks, *other.tasks]))
 
     def repeated(self) -> "Work":
-        """What is here more than once."""
+        """Return the items that occur more than once."""
         return Work(_repeated(self.connectors), _repeated(self.tasks))
 
     def shares_with(self, other: "Work") -> bool:
-        """Whether anything is in both."""
+        """Whether some item is in both."""
         return not (
             frozenset(self.connectors).isdisjoint(other.connectors)
             and frozenset(self.tasks).isdisjoint(other.tasks)

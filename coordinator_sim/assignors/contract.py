@@ -1,4 +1,4 @@
-"""What an assignor is given and what it answers."""
+"""Inputs and results of assignors."""
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum, unique
@@ -12,7 +12,7 @@ from coordinator_sim.protocol.resources import ConnectorTaskId, TopicPartition
 
 
 class AssignmentFailed(CoordinatorSimError):
-    """An assignor cannot finish, where Java's would throw: its input contradicts itself.
+    """An assignor cannot finish, where Java's would throw: its input is contradictory.
 
     The message names the exception Java would throw.
     """
@@ -24,7 +24,7 @@ TopicRacks = Mapping[str, Sequence[tuple[str, ...]]]
 
 @unique
 class RebalanceProtocol(IntEnum):
-    """How a consumer gives partitions up; the highest that all its assignors support wins."""
+    """Way in which a consumer gives partitions up; the highest common to its assignors applies."""
 
     EAGER = 0
     COOPERATIVE = 1
@@ -43,26 +43,26 @@ class ConsumerAssignor(Protocol):
 
     @property
     def name(self) -> str:
-        """The protocol name in JoinGroup."""
+        """Protocol name in JoinGroup."""
         ...
 
     @property
     def supported_protocols(self) -> tuple[RebalanceProtocol, ...]:
-        """The rebalance protocols it can work under."""
+        """Rebalance protocols it can work under."""
         ...
 
     def subscription_user_data(self, topics: Sequence[str]) -> bytes | None:
-        """The user data for the next JoinGroup."""
+        """Return the user data for the next JoinGroup."""
         ...
 
     def on_assignment(self, assignment: ConsumerAssignment, generation_id: int) -> None:
-        """Remember what this member was given."""
+        """Remember this member's assignment."""
         ...
 
     def assign(
         self, topics: TopicRacks, members: Sequence[AssignorMember]
     ) -> dict[str, list[TopicPartition]]:
-        """Partitions of each member, every member present, lists in Java's order."""
+        """Return the partitions of each member, every member present, lists in Java's order."""
         ...
 
 
@@ -82,12 +82,12 @@ class WorkerLoad(Struct, frozen=True, kw_only=True):
 
 
 class ConnectAssignmentPlan(Struct, frozen=True, kw_only=True):
-    """What the Connect leader decided.
+    """Decision of the Connect leader.
 
     Args:
-        assigned: New work of every worker: all of it (eager) or what is added (incremental).
+        assigned: New work of every worker: all of it (eager) or the additions (incremental).
         revoked: Work that a worker must stop; workers without any are absent.
-        delay_ms: Until the scheduled rebalance; 0 for none.
+        delay_ms: Time until the scheduled rebalance; 0 for none.
     """
 
     assigned: dict[str, WorkerLoad]
@@ -107,5 +107,5 @@ class ConnectAssignor(Protocol):
         last_completed_generation_id: int,
         now_ms: int,
     ) -> ConnectAssignmentPlan:
-        """Decide; `configured` is connector -> number of its tasks."""
+        """Assign work; `configured` is connector -> number of its tasks."""
         ...

@@ -1,4 +1,4 @@
-"""Movements within one sticky assignment, kept to avoid swapping partitions of a topic.
+"""Movements within one sticky assignment, recorded to avoid swapping partitions of a topic.
 
 Source: kafka trunk, AbstractStickyAssignor.PartitionMovements.
 """
@@ -15,7 +15,7 @@ class _Pair(NamedTuple):
 
 
 class PartitionMovements:
-    """Which partitions moved from their original owner to whom."""
+    """Partitions that moved, with their original and present owners."""
 
     __slots__ = ("_by_topic", "_pair_of")
 
@@ -24,7 +24,7 @@ class PartitionMovements:
         self._pair_of: dict[TopicPartition, _Pair] = {}
 
     def record(self, partition: TopicPartition, source: str, target: str) -> None:
-        """Note a movement; one that leads back to the original owner erases the record.
+        """Record a movement; one that leads back to the original owner erases the record.
 
         Source: PartitionMovements.movePartition.
         """
@@ -50,7 +50,7 @@ class PartitionMovements:
     def partition_to_move(
         self, partition: TopicPartition, source: str, target: str
     ) -> TopicPartition:
-        """The partition to move instead, if one of its topic came the other way; else itself.
+        """Return the partition of this topic that moved the other way, to move back; else itself.
 
         Source: PartitionMovements.getTheActualPartitionToBeMoved.
         """

@@ -22,7 +22,7 @@ _Assignment = dict[str, list[TopicPartition]]
 
 
 class _TopicState:
-    """One topic while it is handed out.
+    """One topic during its assignment.
 
     Source: RangeAssignor.TopicAssignmentState.
     """
@@ -55,16 +55,16 @@ class _TopicState:
         self.needs_racks = bool(present) and is_rack_aware(present, self.racks)
 
     def racks_match(self, member: str, partition: int) -> bool:
-        """Whether the member may take the partition by rack; a member without rack always."""
+        """Whether the racks allow the member the partition; a member without rack always."""
         rack = self.members[member]
         return rack is None or (partition < len(self.racks) and rack in self.racks[partition])
 
     def max_assignable(self, member: str) -> int:
-        """How many more partitions the member may take."""
+        """Return how many more partitions the member may take."""
         return max(0, self._quota + (self._extra > 0) - self._given[member])
 
     def give(self, member: str, partitions: Sequence[int], assignment: _Assignment) -> None:
-        """Hand partitions over; a grant that passes the quota uses one of the extras up."""
+        """Assign partitions; an assignment beyond the quota uses up one of the extras."""
         assignment[member] += [TopicPartition(self.topic, number) for number in partitions]
         self._given[member] += len(partitions)
         if self._given[member] > self._quota:
@@ -76,30 +76,30 @@ class _TopicState:
 class RangeAssignor:
     """Kafka's `range`: contiguous ranges of each topic, aligned on racks where that is balanced.
 
-    It is not sticky and has no memory.
+    Not sticky, and without memory.
     """
 
     @property
     def name(self) -> str:
-        """The protocol name in JoinGroup."""
+        """Protocol name in JoinGroup."""
         return "range"
 
     @property
     def supported_protocols(self) -> tuple[RebalanceProtocol, ...]:
-        """Eager only."""
+        """Supported rebalance protocols: eager only."""
         return (RebalanceProtocol.EAGER,)
 
     def subscription_user_data(self, topics: Sequence[str]) -> bytes | None:  # noqa: ARG002  contract
-        """None: the assignor sends no user data."""
+        """Return None: the assignor sends no user data."""
         return None
 
     def on_assignment(self, assignment: ConsumerAssignment, generation_id: int) -> None:
-        """Nothing to remember."""
+        """Do nothing: the assignor has no memory."""
 
     def assign(
         self, topics: TopicRacks, members: Sequence[AssignorMember]
     ) -> dict[str, list[TopicPartition]]:
-        """Partitions of each member; lists follow Java's topic order, or are sorted with racks.
+        """Return partitions of each member, in Java's topic order, or sorted with racks.
 
         Source: RangeAssignor.assignPartitions.
         """
@@ -136,7 +136,7 @@ def _topic_states(topics: TopicRacks, ordered: Sequence[AssignorMember]) -> list
 def _assign_ranges(
     state: _TopicState, may_assign: Callable[[str, int], bool], assignment: _Assignment
 ) -> None:
-    """Source: RangeAssignor.assignRanges."""
+    """Assign the ranges of one topic. Source: RangeAssignor.assignRanges."""
     for member in state.members:
         if not state.unassigned:
             break
@@ -147,7 +147,7 @@ def _assign_ranges(
 
 
 def _assign_by_rack(states: Sequence[_TopicState], assignment: _Assignment) -> None:
-    """Topics with the same members and partition count are handed out together.
+    """Assign topics with the same members and partition count together.
 
     Source: RangeAssignor.assignWithRackMatching.
     """
@@ -164,7 +164,10 @@ def _assign_by_rack(states: Sequence[_TopicState], assignment: _Assignment) -> N
 def _assign_co_partitioned(
     states: Sequence[_TopicState], partition_count: int, assignment: _Assignment
 ) -> None:
-    """Source: RangeAssignor.assignCoPartitionedWithRackMatching."""
+    """Assign topics with the same members and partition count by rack.
+
+    Source: RangeAssignor.assignCoPartitionedWithRackMatching.
+    """
     remaining = list(states[0].members)
     for number in range(partition_count):
         for member in remaining:

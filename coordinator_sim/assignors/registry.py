@@ -30,10 +30,10 @@ CONNECT_PROTOCOLS: Final[Mapping[str, Callable[[int], ConnectAssignor]]] = {
 
 
 def make_consumer_assignor(name: str) -> ConsumerAssignor:
-    """A fresh consumer assignor, without memory.
+    """Return a fresh consumer assignor, without memory.
 
     Raises:
-        ConfigError: The name is unknown.
+        ConfigError: the name is unknown.
     """
     return _look_up(CONSUMER_ASSIGNORS, "consumer assignor", name)()
 
@@ -41,14 +41,14 @@ def make_consumer_assignor(name: str) -> ConsumerAssignor:
 def make_connect_assignor(
     protocol_name: str, *, scheduled_rebalance_max_delay_ms: int
 ) -> ConnectAssignor:
-    """A fresh Connect assignor, without memory.
+    """Return a fresh Connect assignor, without memory.
 
     Args:
-        protocol_name: As the group chose it: `default` (eager), `compatible` or `sessioned`.
-        scheduled_rebalance_max_delay_ms: 0 or more; the eager assignor has no use for it.
+        protocol_name: Protocol of the group: `default` (eager), `compatible` or `sessioned`.
+        scheduled_rebalance_max_delay_ms: 0 or more; the eager assignor ignores it.
 
     Raises:
-        ConfigError: The name is unknown or the delay negative.
+        ConfigError: the name is unknown or the delay negative.
     """
     make = _look_up(CONNECT_PROTOCOLS, "Connect protocol", protocol_name)
     if scheduled_rebalance_max_delay_ms < 0:

@@ -1,4 +1,4 @@
-"""The round robin assignor: all partitions in turn over all members that want them.
+"""The round robin assignor: all partitions in turn over all members subscribed to them.
 
 Source: kafka trunk, clients/.../consumer/RoundRobinAssignor.java.
 """
@@ -22,28 +22,28 @@ class RoundRobinAssignor:
 
     @property
     def name(self) -> str:
-        """The protocol name in JoinGroup."""
+        """Protocol name in JoinGroup."""
         return "roundrobin"
 
     @property
     def supported_protocols(self) -> tuple[RebalanceProtocol, ...]:
-        """Eager only."""
+        """Supported rebalance protocols: eager only."""
         return (RebalanceProtocol.EAGER,)
 
     def subscription_user_data(self, topics: Sequence[str]) -> bytes | None:  # noqa: ARG002  contract
-        """None: the assignor sends no user data."""
+        """Return None: the assignor sends no user data."""
         return None
 
     def on_assignment(self, assignment: ConsumerAssignment, generation_id: int) -> None:
-        """Nothing to remember."""
+        """Do nothing: the assignor has no memory."""
 
     def assign(
         self, topics: TopicRacks, members: Sequence[AssignorMember]
     ) -> dict[str, list[TopicPartition]]:
-        """Partitions of each member, lists sorted by topic and partition.
+        """Return partitions of each member, lists sorted by topic and partition.
 
-        The pointer into the sorted members moves on over the whole assignment; it skips members
-        not subscribed to the topic at hand.
+        The pointer into the sorted members advances over the whole assignment; it skips members not
+        subscribed to the current topic.
 
         Source: RoundRobinAssignor.assignPartitions.
         """
@@ -56,7 +56,7 @@ class RoundRobinAssignor:
         assignment: dict[str, list[TopicPartition]] = {m.member_id: [] for m in ordered}
         pointer = 0
         for partition in topic_partitions(sorted(known, key=java_string_key), known):
-            # Ends: somebody subscribes to each known topic.
+            # Terminates: some member subscribes to each known topic.
             while partition.topic not in circle[pointer][1]:
                 pointer = (pointer + 1) % len(circle)
             assignment[circle[pointer][0]].append(partition)

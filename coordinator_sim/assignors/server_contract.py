@@ -1,4 +1,4 @@
-"""What a server-side assignor is given and answers (KIP-848); topics go by their ids.
+"""Inputs and results of server-side assignors (KIP-848); topics are named by their ids.
 
 Source: kafka trunk, group-coordinator-api/.../group/api/assignor/PartitionAssignor.java.
 """
@@ -33,17 +33,17 @@ class ServerAssignor(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name in `group.consumer.assignors`."""
+        """Name in `group.consumer.assignors`."""
         ...
 
     def assign(
         self, topics: Mapping[bytes, int], members: Sequence[ServerMember]
     ) -> dict[str, TopicAssignment]:
-        """Partitions of each member; `topics` are topic id -> number of partitions."""
+        """Return partitions of each member; `topics` are topic id -> number of partitions."""
         ...
 
 
 def in_map_order(members: Sequence[ServerMember]) -> list[ServerMember]:
-    """The members as a HashMap filled in this order iterates them."""
+    """Return the members in the order of a HashMap filled in this order."""
     by_id = {member.member_id: member for member in members}
     return [by_id[member_id] for member_id in java_hash_order(by_id)]

@@ -15,16 +15,16 @@ class ServerRangeAssignor:
 
     @property
     def name(self) -> str:
-        """Its name in `group.consumer.assignors`."""
+        """Name in `group.consumer.assignors`."""
         return "range"
 
     def assign(
         self, topics: Mapping[bytes, int], members: Sequence[ServerMember]
     ) -> dict[str, TopicAssignment]:
-        """Partitions of each member; the first members of a topic get its extra partitions.
+        """Return partitions of each member; the first members of a topic get its extra partitions.
 
         Raises:
-            AssignmentFailed: A member subscribes to a topic that does not exist.
+            AssignmentFailed: a member subscribes to a topic that does not exist.
         """
         ordered = sorted(members, key=_sort_key)
         assignment: dict[str, TopicAssignment] = {member.member_id: {} for member in ordered}
@@ -48,7 +48,7 @@ class ServerRangeAssignor:
 
 
 def _sort_key(member: ServerMember) -> tuple[bool, bytes]:
-    """Static members by instance id, then dynamic ones by member id."""
+    """Sort key: static members by instance id, then dynamic ones by member id."""
     if member.group_instance_id is not None:
         return False, java_string_key(member.group_instance_id)
     return True, java_string_key(member.member_id)

@@ -1,4 +1,4 @@
-"""The server-side uniform assignor, for equal subscriptions; for others see `uniform_balancer`.
+"""The server-side uniform assignor, for equal subscriptions; see `uniform_balancer` for others.
 
 Source: kafka trunk, group-coordinator/.../assignor/UniformAssignor.java and
 UniformHomogeneousAssignmentBuilder.java.
@@ -25,16 +25,16 @@ class ServerUniformAssignor:
 
     @property
     def name(self) -> str:
-        """Its name in `group.consumer.assignors`."""
+        """Name in `group.consumer.assignors`."""
         return "uniform"
 
     def assign(
         self, topics: Mapping[bytes, int], members: Sequence[ServerMember]
     ) -> dict[str, TopicAssignment]:
-        """Partitions of each member.
+        """Return the partitions of each member.
 
         Raises:
-            AssignmentFailed: A member subscribes to a topic that does not exist, or the members
+            AssignmentFailed: a member subscribes to a topic that does not exist, or the members
                 hold the same partition twice.
 
         Source: UniformAssignor.assign.
@@ -55,7 +55,7 @@ class ServerUniformAssignor:
 def _assign_equal(
     topics: Mapping[bytes, int], ordered: Sequence[ServerMember]
 ) -> dict[str, TopicAssignment]:
-    """Source: UniformHomogeneousAssignmentBuilder.build."""
+    """Assign with equal subscriptions. Source: UniformHomogeneousAssignmentBuilder.build."""
     subscribed = ordered[0].subscribed
     unassigned = _unassigned(topics, ordered)
     total = sum(topics[topic_id] for topic_id in subscribed)
@@ -83,7 +83,7 @@ def _assign_equal(
 def _unassigned(
     topics: Mapping[bytes, int], ordered: Sequence[ServerMember]
 ) -> list[tuple[bytes, int]]:
-    """What nobody holds, topics in the order of a copied HashSet."""
+    """Return unassigned partitions, topics in the order of a copied HashSet."""
     subscribed = ordered[0].subscribed
     held = {
         (topic_id, partition)

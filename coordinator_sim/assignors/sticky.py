@@ -1,4 +1,4 @@
-"""The sticky assignors: balance first, then leave partitions where they are.
+"""The sticky assignors: balance first, then keep partitions with their owners.
 
 Source: kafka trunk, clients/.../consumer/StickyAssignor.java, CooperativeStickyAssignor.java and
 internals/AbstractStickyAssignor.java.
@@ -29,7 +29,7 @@ class _StickyEngine:
     """The common algorithm and its one memory: the highest generation ever seen.
 
     Args:
-        read_member_data: What a subscription says its member owned.
+        read_member_data: Reads the owned partitions from a subscription.
     """
 
     __slots__ = ("_max_generation", "_read_member_data")
@@ -41,9 +41,9 @@ class _StickyEngine:
     def assign(
         self, topics: TopicRacks, members: Sequence[AssignorMember]
     ) -> tuple[_Assignment, dict[TopicPartition, str] | None]:
-        """The assignment, and the partitions that move with their new owners.
+        """Return the assignment, and the partitions that move with their new owners.
 
-        The second is None where subscriptions differ: there it is not known.
+        The second is None where subscriptions differ: it is then not computed.
 
         Source: AbstractStickyAssignor.assignPartitions.
         """
@@ -76,38 +76,38 @@ class StickyAssignor:
 
     @property
     def name(self) -> str:
-        """The protocol name in JoinGroup."""
+        """Protocol name in JoinGroup."""
         return "sticky"
 
     @property
     def supported_protocols(self) -> tuple[RebalanceProtocol, ...]:
-        """Eager only."""
+        """Supported rebalance protocols: eager only."""
         return (RebalanceProtocol.EAGER,)
 
     def subscription_user_data(self, topics: Sequence[str]) -> bytes | None:  # noqa: ARG002  contract
-        """The last assignment with its generation; None before the first one."""
+        """Return the last assignment with its generation; None before the first one."""
         if self._partitions is None:
             return None
         return encode_sticky_user_data(self._partitions, self._generation_id)
 
     def on_assignment(self, assignment: ConsumerAssignment, generation_id: int) -> None:
-        """Remember what this member was given."""
+        """Remember this member's assignment."""
         self._partitions = assignment.partitions
         self._generation_id = generation_id
 
     def assign(
         self, topics: TopicRacks, members: Sequence[AssignorMember]
     ) -> dict[str, list[TopicPartition]]:
-        """Partitions of each member: balanced, then with the fewest moves Java finds.
+        """Return partitions of each member: balanced, then with the fewest moves Java finds.
 
         Raises:
-            AssignmentFailed: Owned partitions contradict each other as in `sticky_general`.
+            AssignmentFailed: owned partitions contradict each other as in `sticky_general`.
         """
         return self._engine.assign(topics, members)[0]
 
 
 class CooperativeStickyAssignor:
-    """Kafka's `cooperative-sticky`: a partition that moves is left without owner for a round."""
+    """Kafka's `cooperative-sticky`: a partition that moves has no owner for one round."""
 
     __slots__ = ("_engine", "_generation_id")
 
@@ -117,16 +117,16 @@ class CooperativeStickyAssignor:
 
     @property
     def name(self) -> str:
-        """The protocol name in JoinGroup."""
+        """Protocol name in JoinGroup."""
         return "cooperative-sticky"
 
     @property
     def supported_protocols(self) -> tuple[RebalanceProtocol, ...]:
-        """Both, so that a group can move from eager to cooperative."""
+        """Supported rebalance protocols: both, so that a group can move to cooperative."""
         return (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
 
     def subscription_user_data(self, topics: Sequence[str]) -> bytes | None:  # noqa: ARG002  contract
-        """The generation of the last assignment; -1 before the first one."""
+        """Return the generation of the last assignment; -1 before the first one."""
         return encode_cooperative_user_data(self._generation_id)
 
     def on_assignment(self, assignment: ConsumerAssignment, generation_id: int) -> None:  # noqa: ARG002  contract
@@ -136,10 +136,10 @@ class CooperativeStickyAssignor:
     def assign(
         self, topics: TopicRacks, members: Sequence[AssignorMember]
     ) -> dict[str, list[TopicPartition]]:
-        """Partitions of each member, without those that another member must give up first.
+        """Return partitions of each member, without those that another member must give up first.
 
         Raises:
-            AssignmentFailed: Owned partitions contradict each other as in `sticky_general`.
+            AssignmentFailed: owned partitions contradict each other as in `sticky_general`.
 
         Source: CooperativeStickyAssignor.assignPartitions and adjustAssignment.
         """
@@ -156,7 +156,7 @@ def _sticky_member_data(subscription: Subscription) -> MemberData:
 
 
 def _cooperative_member_data(subscription: Subscription) -> MemberData:
-    """Source: CooperativeStickyAssignor.memberData."""
+    """Read cooperative member data. Source: CooperativeStickyAssignor.memberData."""
     if subscription.generation_id >= 0:
         return MemberData(subscription.owned_partitions, subscription.generation_id)
     generation_id = decode_cooperative_generation(subscription.user_data)
@@ -166,7 +166,7 @@ def _cooperative_member_data(subscription: Subscription) -> MemberData:
 def _transferring(
     members: Sequence[AssignorMember], assignment: _Assignment
 ) -> dict[TopicPartition, str]:
-    """Partitions added to one member and taken from another.
+    """Return the partitions added to one member and taken from another.
 
     Source: CooperativeStickyAssignor.computePartitionsTransferringOwnership.
     """

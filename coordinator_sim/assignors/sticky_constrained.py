@@ -1,7 +1,7 @@
 """The sticky assignment when all members subscribe to the same topics.
 
-Cost: sorting the partitions, plus one step a partition; with racks, up to one scan of the
-unfilled members a partition.
+Cost: sorting the partitions, plus one step per partition; with racks, up to one scan of the
+unfilled members per partition.
 
 Source: kafka trunk, AbstractStickyAssignor.ConstrainedAssignmentBuilder.
 """
@@ -20,7 +20,7 @@ from coordinator_sim.protocol.resources import TopicPartition
 
 
 class ConstrainedAssignment:
-    """One run: every member ends with floor or ceil of the average.
+    """One run, in which every member ends with floor or ceil of the average.
 
     Attributes:
         assignment: Member id -> partitions in list order, keys in map order.
@@ -49,7 +49,7 @@ class ConstrainedAssignment:
         """Fill `assignment` and `transferring`.
 
         Raises:
-            AssignmentFailed: Members stay below the quota or partitions are left, which only
+            AssignmentFailed: members stay below the quota or partitions are left over, which only
                 owned partitions beyond their topic's count can cause.
 
         Source: ConstrainedAssignmentBuilder.build.
@@ -66,7 +66,7 @@ class ConstrainedAssignment:
         self._verify()
 
     def _valid_owned(self, member_id: str, owned: list[TopicPartition]) -> list[TopicPartition]:
-        """What the member may keep, by partition and then topic."""
+        """Return what the member may keep, by partition and then topic."""
         valid = []
         for partition in owned:
             if self._racks.mismatch(member_id, partition):
@@ -82,7 +82,7 @@ class ConstrainedAssignment:
         return valid
 
     def _keep_owned(self) -> list[TopicPartition]:
-        """Source: ConstrainedAssignmentBuilder.assignOwnedPartitions."""
+        """Keep owned partitions. Source: ConstrainedAssignmentBuilder.assignOwnedPartitions."""
         kept: list[TopicPartition] = []
         for member_id, owned in self._ownership.owned.items():
             valid = self._valid_owned(member_id, owned)
@@ -101,13 +101,13 @@ class ConstrainedAssignment:
         return kept
 
     def _count_over(self) -> None:
-        """One more member above the minimum; at the expected number nobody else may follow."""
+        """Count a member above the minimum; at the expected number no other may exceed it."""
         self._over += 1
         if self._over == self._expected_over:
             self._exactly_min.clear()
 
     def _fill_by_rack(self, unassigned: list[TopicPartition]) -> list[TopicPartition]:
-        """Give what matches a rack; answers the rest.
+        """Give partitions to members of their racks; return the rest.
 
         Source: ConstrainedAssignmentBuilder.assignRackAwareRoundRobin.
         """
@@ -132,7 +132,7 @@ class ConstrainedAssignment:
         return left
 
     def _advance_cursor(self, index: int) -> int:
-        """Where the next rack search starts, after the unfilled member at `index` is served."""
+        """Return where the next rack search starts, after the unfilled member at `index`."""
         member_id = self._under_min[index]
         count = len(self.assignment[member_id]) + 1
         if count >= self._min_quota:
@@ -144,7 +144,7 @@ class ConstrainedAssignment:
         return index % len(self._under_min) if self._under_min else 0
 
     def _fill_round_robin(self, unassigned: list[TopicPartition]) -> None:
-        """Source: ConstrainedAssignmentBuilder.assignRoundRobin."""
+        """Assign the rest in turn. Source: ConstrainedAssignmentBuilder.assignRoundRobin."""
         index = 0
         for partition in unassigned:
             if index >= len(self._under_min):
@@ -169,14 +169,14 @@ class ConstrainedAssignment:
                 self._over += 1
 
     def _give(self, partition: TopicPartition, member_id: str) -> None:
-        """Source: ConstrainedAssignmentBuilder.assignNewPartition."""
+        """Assign one partition. Source: ConstrainedAssignmentBuilder.assignNewPartition."""
         self.assignment[member_id].append(partition)
         revoked_from = self._maybe_revoked.get(partition, member_id)
         if revoked_from != member_id or partition in self._ownership.multiple_owners:
             self.transferring[partition] = member_id
 
     def _verify(self) -> None:
-        """Source: ConstrainedAssignmentBuilder.verifyUnfilledMembers."""
+        """Check the quotas. Source: ConstrainedAssignmentBuilder.verifyUnfilledMembers."""
         for member_id in self._under_min:
             count = len(self.assignment[member_id])
             if self._over != self._expected_over or count != self._min_quota:

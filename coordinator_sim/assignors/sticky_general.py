@@ -1,8 +1,8 @@
 """The sticky assignment when members subscribe to different topics.
 
-It keeps what can be kept, hands out the rest to the least loaded, then moves partitions while
-that improves the balance. Java asks before every partition whether all is balanced; the answer
-is remembered here until a partition moves.
+The algorithm keeps what can be kept, assigns the rest to the least loaded, then moves partitions
+while that improves the balance. Java checks before every partition whether all is balanced; the
+answer is remembered here until a partition moves.
 
 Source: kafka trunk, AbstractStickyAssignor.GeneralAssignmentBuilder.
 """
@@ -51,7 +51,7 @@ class _LoadOrder:
         return None
 
     def counts(self) -> tuple[int, int]:
-        """The least and the greatest count."""
+        """Return the least and the greatest count."""
         if not self._entries:
             raise AssignmentFailed(
                 "no member can take part in balancing (Java: NoSuchElementException)"
@@ -60,11 +60,11 @@ class _LoadOrder:
 
 
 class GeneralAssignment:
-    """One run.
+    """One run of the algorithm.
 
     Attributes:
-        assignment: Member id -> partitions in list order; while balancing, only of the members
-            that take part in it.
+        assignment: Member id -> partitions in list order; while balancing, only of the members that
+            take part in it.
     """
 
     def __init__(
@@ -104,8 +104,8 @@ class GeneralAssignment:
         """Fill `assignment`, keys in map order.
 
         Raises:
-            AssignmentFailed: The owned partitions contradict each other in a way that ends in
-                an exception in Java too.
+            AssignmentFailed: the owned partitions contradict each other in a way that ends in an
+                exception in Java too.
 
         Source: GeneralAssignmentBuilder.build and balance.
         """
@@ -124,14 +124,14 @@ class GeneralAssignment:
             [tp for tp in everything if tp.topic in contested],
             initializing=initializing,
         )
-        # Whoever was left out is put back behind the others of its bucket.
+        # Excluded members are put back behind the others of their bucket.
         self.assignment.update(left_out)
         self.assignment = {
             member_id: self.assignment[member_id] for member_id in java_hash_order(self.assignment)
         }
 
     def _keep_owned(self) -> list[TopicPartition]:
-        """Source: GeneralAssignmentBuilder.assignOwnedPartitions."""
+        """Keep owned partitions. Source: GeneralAssignmentBuilder.assignOwnedPartitions."""
         kept: list[TopicPartition] = []
         for member_id, owned in self.assignment.items():
             wanted = frozenset(self._wanted[member_id])
@@ -146,7 +146,7 @@ class GeneralAssignment:
         return kept
 
     def _hand_out(self, unassigned: Sequence[TopicPartition]) -> None:
-        """Give each partition to the least loaded subscriber, in its racks first.
+        """Assign each partition to the least loaded subscriber, in its racks first.
 
         Source: GeneralAssignmentBuilder.maybeAssign.
         """
@@ -176,7 +176,7 @@ class GeneralAssignment:
         return True
 
     def _leave_out_settled(self, contested: set[str]) -> _Assignment:
-        """Take out the members that hold all they can get and share no topic.
+        """Remove the members that hold all they can get and share no topic.
 
         Source: GeneralAssignmentBuilder.canConsumerParticipateInReassignment.
         """
@@ -206,10 +206,10 @@ class GeneralAssignment:
             self.assignment = before
 
     def _perform(self, partitions: Sequence[TopicPartition]) -> bool:
-        """Move partitions while that helps; answers whether any moved.
+        """Move partitions while that helps; return whether any moved.
 
-        Source: GeneralAssignmentBuilder.performReassignments. Ends because every move takes
-        from a member with at least two partitions more than some other one.
+        Source: GeneralAssignmentBuilder.performReassignments. Terminates because every move takes
+            from a member with at least two partitions more than some other one.
         """
         moved = False
         modified = True
@@ -251,7 +251,7 @@ class GeneralAssignment:
         return self._count(owner) > self._count(member_id) + 1
 
     def _move_to_least_loaded(self, partition: TopicPartition) -> bool:
-        """Source: GeneralAssignmentBuilder.reassignPartition(partition)."""
+        """Move it to the least loaded; GeneralAssignmentBuilder.reassignPartition(partition)."""
         target = self._order.first_subscribed(self._potential[partition.topic])
         if target is None:
             raise AssignmentFailed(
@@ -261,7 +261,7 @@ class GeneralAssignment:
         return True
 
     def _move(self, partition: TopicPartition, target: str) -> None:
-        """Source: reassignPartition(partition, newConsumer) and processPartitionMovement."""
+        """Move a partition. Source: reassignPartition(partition, newConsumer)."""
         actual = self._movements.partition_to_move(partition, self._owner[partition], target)
         source = self._owner[actual]
         for member_id in dict.fromkeys((source, target)):
@@ -307,7 +307,7 @@ class GeneralAssignment:
     def _is_sound(self, owner: Mapping[TopicPartition, str]) -> bool:
         """Whether each partition that a member wants has one owner, and no other exists.
 
-        Moves keep it so, hence it is found out once.
+        Moves keep it so, hence it is computed once.
         """
         if self._sound is None:
             wanted = {topic for member_id in self.assignment for topic in self._wanted[member_id]}
@@ -318,7 +318,7 @@ class GeneralAssignment:
         return self._sound
 
     def _has_improvement_among(self, owner: Mapping[TopicPartition, str]) -> bool:
-        """The same in Java's order of looking, which decides between an answer and a failure."""
+        """Do the same check in Java's order, which decides between an answer and a failure."""
         for member_id in self._order.member_ids():
             wanted = self._wanted[member_id]
             held = self.assignment[member_id]
@@ -334,7 +334,7 @@ class GeneralAssignment:
 
 
 def _max_size(wanted: Sequence[str], topics: Topics) -> int:
-    """How many partitions a member can get.
+    """Return how many partitions a member can get.
 
     Source: GeneralAssignmentBuilder.getMaxAssignmentSize.
     """
@@ -345,7 +345,7 @@ def _max_size(wanted: Sequence[str], topics: Topics) -> int:
 def _previous_owners(
     member_data: Mapping[str, MemberData], max_generation: int
 ) -> dict[TopicPartition, str]:
-    """Partition -> who held it in the latest generation before the highest one.
+    """Return partition -> owner in the latest generation before the highest one.
 
     Source: GeneralAssignmentBuilder.prepopulateCurrentAssignments and updatePrevAssignment.
     """
@@ -363,7 +363,7 @@ def _previous_owners(
 
 
 def _score(assignment: _Assignment) -> int:
-    """The sum of absolute differences of counts over all pairs of members.
+    """Return the sum of absolute differences of counts over all pairs of members.
 
     Source: GeneralAssignmentBuilder.getBalanceScore.
     """

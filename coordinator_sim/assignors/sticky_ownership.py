@@ -1,4 +1,4 @@
-"""Who owned what before, as the sticky assignors see it, and the racks they mind.
+"""Previous owners as the sticky assignors see them, and the racks they consider.
 
 Source: kafka trunk, clients/.../consumer/internals/AbstractStickyAssignor.java
 (allSubscriptionsEqual, RackInfo).
@@ -38,12 +38,12 @@ def settle_ownership(
     member_data: Mapping[str, MemberData],
     max_generation: int,
 ) -> Ownership:
-    """Settle who owned what.
+    """Settle which member owned which partitions.
 
     Args:
         topics: The subscribed topics that exist.
-        members: In map order.
-        member_data: Member id -> what it says it owned.
+        members: Members in map order.
+        member_data: Member id -> partitions it claims to have owned.
         max_generation: The highest generation of earlier assignments.
 
     Source: AbstractStickyAssignor.allSubscriptionsEqual.

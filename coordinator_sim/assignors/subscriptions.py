@@ -1,4 +1,4 @@
-"""What every client-side assignor does before it assigns: orders, topics and racks.
+"""Steps common to all client-side assignors: orders, topics and racks.
 
 Source: kafka trunk, clients/.../consumer/internals/AbstractPartitionAssignor.java (assign,
 MemberInfo.compareTo, useRackAwareAssignment).
@@ -15,13 +15,13 @@ V = TypeVar("V")
 
 
 def members_in_map_order(members: Sequence[AssignorMember]) -> list[AssignorMember]:
-    """The members as a HashMap filled in JoinGroup order iterates them."""
+    """Return the members in the order of a HashMap filled in JoinGroup order."""
     by_id = {member.member_id: member for member in members}
     return [by_id[member_id] for member_id in java_hash_order(by_id)]
 
 
 def member_sort_key(member: AssignorMember) -> tuple[bool, bytes]:
-    """Orders static members first, by instance id, then dynamic ones by member id.
+    """Sort key that orders static members first, by instance id, then dynamic ones by member id.
 
     Source: AbstractPartitionAssignor.MemberInfo.compareTo.
     """
@@ -34,11 +34,11 @@ def member_sort_key(member: AssignorMember) -> tuple[bool, bytes]:
 def subscribed_topics(
     topics: TopicRacks, members: Sequence[AssignorMember]
 ) -> dict[str, Sequence[tuple[str, ...]]]:
-    """The topics somebody subscribes to and that have partitions, in Java's map order.
+    """Return the topics that some member subscribes to and that have partitions, in map order.
 
     Args:
-        topics: What the metadata knows; topics absent or without partitions are skipped.
-        members: In map order.
+        topics: Topics in the metadata; topics absent or without partitions are skipped.
+        members: Members in map order.
     """
     wanted = [topic for member in members for topic in member.subscription.topics]
     known = [topic for topic in java_hash_order(wanted) if topics.get(topic)]
@@ -46,7 +46,7 @@ def subscribed_topics(
 
 
 def member_racks(members: Iterable[AssignorMember]) -> dict[str, str]:
-    """Member id -> rack, of the members that have one; an empty rack is none."""
+    """Return member id -> rack, of the members that have one; an empty rack is none."""
     return {
         member.member_id: member.subscription.rack_id
         for member in members
@@ -70,7 +70,7 @@ def is_rack_aware(
 def topic_partitions(
     topics: Iterable[str], counts: Mapping[str, Sequence[V]]
 ) -> list[TopicPartition]:
-    """The partitions of the topics, ascending within a topic, topics in the order given."""
+    """Return the partitions of the topics, ascending within a topic, topics in the order given."""
     return [
         TopicPartition(topic, partition)
         for topic in topics

@@ -9,13 +9,13 @@ from typing import Final
 from coordinator_sim.assignors.server_contract import ServerMember, TopicAssignment
 
 MAX_SWEEPS: Final = 16
-"""How often the topics are gone through at most, as in Java."""
+"""Largest number of passes over the topics, as in Java."""
 
 UNASSIGNED: Final = -1
 
 
 def _signed_uuid(topic_id: bytes) -> tuple[int, int]:
-    """Orders ids by their two halves as signed integers. Source: Uuid.compareTo."""
+    """Sort key: the id's two halves as signed integers. Source: Uuid.compareTo."""
     most = int.from_bytes(topic_id[:8], "big", signed=True)
     return most, int.from_bytes(topic_id[8:], "big", signed=True)
 
@@ -49,11 +49,11 @@ class _Loads:
         self.most_level = counts[self._members[-1]] + 1
 
     def spread(self) -> int:
-        """The difference between the most and the least loaded subscriber at the start."""
+        """Difference between the most and the least loaded subscriber at the start."""
         return self._counts[self._members[-1]] - self._counts[self._members[0]]
 
     def next_least(self) -> int:
-        """The next of the least loaded, level by level."""
+        """Return the next of the least loaded, level by level."""
         if self._least_pointer >= self._least_end:
             self.least_level += 1
             while (
@@ -66,7 +66,7 @@ class _Loads:
         return self._members[self._least_pointer - 1]
 
     def next_most(self) -> int | None:
-        """The next of the most loaded, level by level; None when all are excluded."""
+        """Return the next of the most loaded, level by level; None when all are excluded."""
         if self._most_pointer < self._most_start:
             if self._most_end <= self._most_start and self._most_start > 0:
                 self.most_level = self._counts[self._members[self._most_start - 1]]
@@ -84,7 +84,7 @@ class _Loads:
         return self._members[self._most_pointer + 1]
 
     def exclude_most(self) -> None:
-        """Take the member that `next_most` just answered out of its range."""
+        """Remove the member that `next_most` just returned from its range."""
         last, index = self._most_end - 1, self._most_pointer + 1
         members = self._members
         members[index], members[last] = members[last], members[index]
@@ -96,7 +96,7 @@ class UniformBalancer:
 
     Args:
         topics: Topic id -> number of partitions.
-        members: In map order, which numbers them.
+        members: Members in map order, which numbers them.
     """
 
     def __init__(self, topics: Mapping[bytes, int], members: Sequence[ServerMember]) -> None:
@@ -117,7 +117,7 @@ class UniformBalancer:
         )
 
     def run(self) -> dict[str, TopicAssignment]:
-        """Keep what is held, hand out the rest, then even out topic by topic."""
+        """Keep held partitions, assign the rest, then balance topic by topic."""
         self._keep()
         self._hand_out()
         self._balance()
@@ -149,7 +149,7 @@ class UniformBalancer:
                     self._counts[number] += 1
 
     def _balance(self) -> None:
-        """Source: UniformHeterogeneousAssignmentBuilder.balance."""
+        """Balance all topics. Source: UniformHeterogeneousAssignmentBuilder.balance."""
         contested = [t for t in self._topic_order if len(self._subscribers[t]) > 1]
         last_changed: bytes | None = None
         for _ in range(MAX_SWEEPS):

@@ -1,6 +1,6 @@
 """The user data that sticky assignors send with their subscription.
 
-It is each assignor's own format, opaque to everyone else; data that does not parse is never an
+The format is each assignor's own and opaque to everyone else; data that does not parse is never an
 error, because another version or another assignor may have written it.
 
 Source: kafka trunk, clients/.../consumer/StickyAssignor.java and CooperativeStickyAssignor.java.
@@ -16,21 +16,21 @@ from coordinator_sim.protocol.iteration_order import java_hash_order
 from coordinator_sim.protocol.resources import TopicPartition
 
 DEFAULT_GENERATION: Final = -1
-"""The generation of a member that has none."""
+"""Generation of a member that has none."""
 
 _INT32: Final = struct.Struct(">i")
 _INT16: Final = struct.Struct(">h")
 
 
 class MemberData(Struct, frozen=True):
-    """What a member owned, in list order, and in which generation (None: it did not say)."""
+    """Partitions a member owned, in list order, and in which generation (None: not given)."""
 
     partitions: tuple[TopicPartition, ...] = ()
     generation_id: int | None = None
 
 
 def encode_sticky_user_data(partitions: Sequence[TopicPartition], generation_id: int) -> bytes:
-    """The previous assignment as StickyAssignor writes it: topics in HashMap order.
+    """Encode the previous assignment as StickyAssignor does: topics in HashMap order.
 
     Source: StickyAssignor.serializeTopicPartitionAssignment.
     """
@@ -44,7 +44,7 @@ def encode_sticky_user_data(partitions: Sequence[TopicPartition], generation_id:
 def encode_sticky_entries(
     entries: Sequence[tuple[str, Sequence[int]]], generation_id: int
 ) -> bytes:
-    """Version 1 of the sticky user data, entries as given; a topic may come more than once."""
+    """Encode version 1 of the sticky user data, entries as given; topics may repeat."""
     parts = [_INT32.pack(len(entries))]
     for topic, numbers in entries:
         name = topic.encode(errors="replace")
@@ -54,10 +54,10 @@ def encode_sticky_entries(
 
 
 def decode_sticky_user_data(data: bytes | None) -> MemberData:
-    """A member's previous assignment, partitions in wire order.
+    """Decode a member's previous assignment, partitions in wire order.
 
-    None or empty data mean nothing owned and no generation. Version 0 lacks the generation.
-    Data that does not parse means nothing owned in generation -1.
+    None or empty data mean no owned partitions and no generation. Version 0 lacks the generation.
+    Data that does not parse means no owned partitions in generation -1.
 
     Source: StickyAssignor.memberData and deserializeTopicPartitionAssignment.
     """
@@ -73,12 +73,12 @@ def decode_sticky_user_data(data: bytes | None) -> MemberData:
 
 
 def encode_cooperative_user_data(generation_id: int) -> bytes:
-    """The user data of CooperativeStickyAssignor: its generation."""
+    """Encode the user data of CooperativeStickyAssignor: its generation."""
     return _INT32.pack(generation_id)
 
 
 def decode_cooperative_generation(data: bytes | None) -> int | None:
-    """The generation in cooperative user data: None without data, -1 if it does not parse.
+    """Decode the generation in cooperative user data: None without data, -1 if it does not parse.
 
     Source: CooperativeStickyAssignor.memberData.
     """

@@ -1,6 +1,6 @@
-"""What a group needs around its coordinator: brokers, metadata, leaders, the offsets log.
+"""The surroundings of a group coordinator: brokers, metadata, leaders, the offsets log.
 
-Pure: a driver carries time and messages; every verb here returns values.
+The package is pure: a driver carries time and messages, and every function returns values.
 """
 
 from coordinator_sim.broker.broker import Broker, Coordinator, Handler, Services, make_services

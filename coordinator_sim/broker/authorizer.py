@@ -1,6 +1,6 @@
-"""Who may do what: the question a broker asks before it works on a request, and an answer to it.
+"""Authorization: the interface that a broker asks before it handles a request, and ACL rules.
 
-Nothing here knows requests: which question goes with which is in the modules of the APIs.
+This module knows no requests: the API modules choose operation and resource.
 
 Source: kafka trunk, server-common Authorizer.java; metadata/.../authorizer/StandardAuthorizerData
 .java (findAclRule, checkSection, findResult); server AclEntry.java.
@@ -13,7 +13,7 @@ from typing import Final, Protocol, runtime_checkable
 from msgspec import Struct
 
 WILDCARD: Final = "*"
-"""As a resource name, a host: any. As a principal: `User:*`."""
+"""Resource name or host that matches any; the principal is `User:*`."""
 CLUSTER_NAME: Final = "kafka-cluster"
 """The one name of a resource of type cluster."""
 _ANYBODY: Final = "User:*"
@@ -21,7 +21,7 @@ _ANYBODY: Final = "User:*"
 
 @unique
 class Operation(IntEnum):
-    """What is done to a resource, by Kafka's number. Source: AclOperation.java."""
+    """An operation on a resource, by Kafka's number. Source: AclOperation.java."""
 
     ALL = 2
     READ = 3
@@ -41,7 +41,7 @@ class Operation(IntEnum):
 
 @unique
 class ResourceType(Enum):
-    """What kind of thing is protected."""
+    """Type of a protected resource."""
 
     TOPIC = "topic"
     GROUP = "group"
@@ -52,7 +52,7 @@ class ResourceType(Enum):
 
 
 class Authorizer(Protocol):
-    """Decides on single actions. Without one everything is allowed."""
+    """Decides on single operations. Without an authorizer everything is allowed."""
 
     def is_allowed(
         self,
@@ -63,13 +63,13 @@ class Authorizer(Protocol):
         principal: str,
         host: str,
     ) -> bool:
-        """Whether a principal may do that from a host.
+        """Whether a principal may do an operation on a resource from a host.
 
         Args:
-            operation: Never `ALL`.
-            resource_type: Of what it is done to.
-            name: Of what it is done to; `CLUSTER_NAME` for the cluster.
-            principal: Type and name, as `User:alice`.
+            operation: The operation; never `ALL`.
+            resource_type: Type of the resource.
+            name: Name of the resource; `CLUSTER_NAME` for the cluster.
+            principal: Type and name, for example `User:alice`.
             host: An address without the slash that Java prints before it.
         """
         ...
@@ -77,25 +77,25 @@ class Authorizer(Protocol):
 
 @runtime_checkable
 class KnowsItsRules(Protocol):
-    """An authorizer that can say whether its rules leave any name for a deed."""
+    """An authorizer that can tell whether its rules allow an operation on any resource."""
 
     def is_allowed_somewhere(
         self, operation: Operation, resource_type: ResourceType, *, principal: str, host: str
     ) -> bool:
-        """Whether there could be a resource of that type that the principal may do that to."""
+        """Whether the principal may do the operation on some resource of the type."""
         ...
 
 
 class Acl(Struct, frozen=True, kw_only=True):
-    """One rule of a list.
+    """One ACL rule.
 
     Args:
-        operation: What it is about; `ALL` for everything.
-        name: Of the resource. A literal `*` stands for all of them.
-        is_prefix: Whether `name` is the beginning of the names meant.
-        principal: As `User:alice`; `User:*` for everybody.
+        operation: The operation; `ALL` for every one.
+        name: Name of the resource. A literal `*` matches all.
+        is_prefix: Whether `name` is a prefix of the matched names.
+        principal: Principal, for example `User:alice`; `User:*` for everybody.
         host: An address, or `*`.
-        allows: False to forbid.
+        allows: True for ALLOW, False for DENY.
     """
 
     operation: Operation
@@ -115,9 +115,9 @@ class Acl(Struct, frozen=True, kw_only=True):
         return self.name in (name, WILDCARD)
 
     def matches(self, operation: Operation, principal: str, host: str) -> bool:
-        """Whether the rule speaks of that deed of that principal. Source: findResult.
+        """Whether the rule applies to an operation of a principal. Source: findResult.
 
-        To be allowed nearly anything is to be allowed to look; to be forbidden it is not.
+        ALLOW of most operations implies DESCRIBE; DENY does not.
         """
         if self.principal not in (principal, _ANYBODY) or self.host not in (host, WILDCARD):
             return False
@@ -133,17 +133,17 @@ _IMPLIED: Final = {
     ),
     Operation.DESCRIBE_CONFIGS: frozenset({Operation.ALTER_CONFIGS}),
 }
-"""For each operation, those whose permission includes it."""
+"""For each operation, those that imply it."""
 
 
 class AclAuthorizer:
-    """Decides by a list of rules: what is forbidden stays so, what nothing allows is forbidden.
+    """Decides by a list of rules: DENY wins over ALLOW, and without ALLOW nothing is allowed.
 
     Args:
-        acls: In any order.
+        acls: Rules in any order.
         super_users: Principals that may do anything.
-        allow_if_no_acl: `allow.everyone.if.no.acl.found`: the answer for a resource that no rule is
-            about.
+        allow_if_no_acl: `allow.everyone.if.no.acl.found`: the answer for a resource without any
+            rule.
     """
 
     __slots__ = ("_acls", "_allow_if_no_acl", "_super_users")
@@ -168,7 +168,7 @@ class AclAuthorizer:
         principal: str,
         host: str,
     ) -> bool:
-        """As `Authorizer.is_allowed`."""
+        """Whether a principal may do an operation on a resource; see `Authorizer.is_allowed`."""
         if principal in self._super_users:
             return True
         about = [acl for acl in self._acls if acl.covers(resource_type, name)]
@@ -179,7 +179,7 @@ class AclAuthorizer:
 
 
 def operation_bits(operations: Iterable[Operation]) -> int:
-    """Operations as a field of bits, each at its number. Source: Utils.to32BitField."""
+    """Operations as a bit field, each at its number. Source: Utils.to32BitField."""
     bits = 0
     for operation in operations:
         bits |= 1 << operation

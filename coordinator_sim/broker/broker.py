@@ -1,4 +1,4 @@
-"""One broker: answers what any broker may, and routes the rest to its group coordinator."""
+"""One broker: answers what any broker can, and routes other requests to its group coordinator."""
 
 from collections.abc import Callable
 from typing import Final, Protocol, cast
@@ -35,12 +35,12 @@ _FENCED_UNDERSTOOD: Final = 2
 
 
 class Coordinator(Protocol):
-    """The verbs of a group coordinator that a broker uses; see `GroupCoordinator`."""
+    """The methods of a group coordinator that a broker uses; see `GroupCoordinator`."""
 
     def handle(
         self, request: GroupRequest, context: RequestContext, now_ms: int
     ) -> CoordinatorResult:
-        """Take one request."""
+        """Handle one request."""
         ...
 
     def complete_transaction(
@@ -70,23 +70,23 @@ class Coordinator(Protocol):
         ...
 
     def unload(self, partition: int, leader_epoch: int, now_ms: int) -> CoordinatorResult:
-        """Give the partition up."""
+        """Resign as leader of the partition."""
         ...
 
     def metrics(self) -> CoordinatorMetrics:
-        """What its metrics show now."""
+        """The coordinator's metrics now."""
         ...
 
     def hold_high_watermark(self, hold: bool, partition: int | None = None) -> None:
-        """From now on, whether what is appended to the partition stays uncommitted."""
+        """Set whether records appended to the partition stay uncommitted from now on."""
         ...
 
     def advance_high_watermark(self, partition: int, offset: int, now_ms: int) -> CoordinatorResult:
-        """Replication caught up to `offset`, or as far as there is something."""
+        """Commit records up to `offset`, or up to the log's end if that is lower."""
         ...
 
     def end_offset(self, partition: int) -> int:
-        """Where the next record of that offsets partition goes."""
+        """End offset of an offsets partition."""
         ...
 
 
@@ -95,15 +95,15 @@ Handler = Callable[[Request, RequestContext, int], CoordinatorResult]
 
 
 class Services(Struct, frozen=True):
-    """What the brokers of one cluster share, and what is asked before a request is worked on.
+    """Services that the brokers of one cluster share.
 
     Args:
-        profile: The Kafka that all brokers are.
-        authorizer: None to allow everything.
-        transactions: Of all producers.
-        offsets_logs: The append policy of every coordinator that is to refuse old producers.
-        data_logs: Partitions of ordinary topics by their place.
-        old_offsets: Those of version 0.
+        profile: Kafka version of all brokers.
+        authorizer: Authorizes requests; None allows everything.
+        transactions: Transactions of all producers.
+        offsets_logs: Append policy of all coordinators; refuses fenced producers.
+        data_logs: Logs of ordinary topics by topic and partition.
+        old_offsets: Offsets of version 0 commits.
     """
 
     profile: Profile
@@ -123,9 +123,9 @@ def make_services(
     """The services of a new cluster.
 
     Args:
-        offsets_partitions: Of its offsets topic.
-        profile: The Kafka that all brokers are.
-        authorizer: None to allow everything.
+        offsets_partitions: Number of partitions of the offsets topic.
+        profile: Kafka version of all brokers.
+        authorizer: Authorizes requests; None allows everything.
         metadata_limit: `offset.metadata.max.bytes`.
     """
     return Services(
@@ -142,10 +142,10 @@ class Broker:
     """A living broker process.
 
     Args:
-        broker_id: Its id, 1 or more.
+        broker_id: Id of the broker, 1 or more.
         view: The metadata image that all brokers share.
-        coordinator: Its group coordinator, empty at first.
-        services: Shared with the other brokers.
+        coordinator: The broker's group coordinator, empty at first.
+        services: Services shared with the other brokers.
     """
 
     __slots__ = (
@@ -185,9 +185,9 @@ class Broker:
         }
 
     def handler_of(self, request_type: type[Request]) -> Handler:
-        """Who takes requests of that type: the broker itself, its edge, or the coordinator.
+        """The handler of a request type: the broker itself, its edge, or the coordinator.
 
-        What the handler returns goes through `pass_on`.
+        The handler's result must go through `pass_on`.
         """
         own = self._own_handlers.get(request_type)
         if own is not None:
@@ -197,7 +197,7 @@ class Broker:
         return self._apis.handle
 
     def pass_on(self, result: CoordinatorResult) -> CoordinatorResult:
-        """Complete what a handler or a verb of the coordinator caused."""
+        """Complete the result of a handler or of a method of the coordinator."""
         return self._markers.pass_on(self._apis.pass_on(result))
 
     def _metadata(
@@ -214,7 +214,7 @@ class Broker:
     def _add_offsets(
         self, request: AddOffsetsToTxnRequest, context: RequestContext, _now_ms: int
     ) -> CoordinatorResult:
-        """Source: KafkaApis.handleAddOffsetsToTxnRequest."""
+        """Answer AddOffsetsToTxn. Source: KafkaApis.handleAddOffsetsToTxnRequest."""
         error = self._add_offsets_error(request, context)
         if error is ErrorCode.PRODUCER_FENCED and context.api_version < _FENCED_UNDERSTOOD:
             error = ErrorCode.INVALID_PRODUCER_EPOCH

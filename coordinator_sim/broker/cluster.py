@@ -1,7 +1,7 @@
-"""A cluster as plain state: which brokers live, who leads what, and the offsets log.
+"""A cluster as plain state: living brokers, leaders, and the offsets log.
 
-The log of an offsets partition is shared by all brokers, as if replicated at once. Verbs return
-what they caused at which broker; a driver carries the time and delivers the results.
+All brokers share the log of an offsets partition, as if replicated at once. Methods return the
+results at each broker; a driver carries the time and delivers the results.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,13 +20,13 @@ from coordinator_sim.protocol.records import LogBatch
 from coordinator_sim.protocol.resources import TopicPartition
 
 CoordinatorFactory = Callable[[int], Coordinator]
-"""Builds an empty group coordinator for the broker of that id."""
+"""Builds an empty group coordinator for a broker, by its id."""
 
 _PORT = 9092
 
 
 class Load(Struct, frozen=True, gc=False):
-    """A load that a broker began, to be ended by `Cluster.finish_load` when its time is over."""
+    """A load that a broker began; `Cluster.finish_load` ends it after the load time."""
 
     broker_id: int
     partition: int
@@ -34,7 +34,7 @@ class Load(Struct, frozen=True, gc=False):
 
 
 class Outcome(Struct, frozen=True):
-    """What a verb caused at one broker; `load` is set when a load began there."""
+    """The result of a method at one broker; `load` is set when a load began there."""
 
     broker_id: int
     result: CoordinatorResult
@@ -50,7 +50,7 @@ class Cluster:
         broker_count: Brokers 1 to N.
         offsets_partitions: `offsets.topic.num.partitions`.
         make_coordinator: Builds the coordinator of a broker that starts.
-        services: Shared by all brokers; by default those of the newest Kafka, open to everybody.
+        services: Services of all brokers; by default those of the newest Kafka, without authorizer.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Cluster:
         self.logs: list[list[LogBatch]] = [[] for _ in range(offsets_partitions)]
         """The offsets log of each partition, oldest batch first."""
         self._make_coordinator = make_coordinator
-        # Leaders that do not know that they lead no more, by partition.
+        # Deposed leaders that do not know it yet, by partition.
         self._unaware: dict[int, dict[int, int]] = {}
         for broker_id in range(1, broker_count + 1):
             self.view.register(_node(broker_id))
@@ -80,14 +80,14 @@ class Cluster:
             coordinator.finish_load(partition, ErrorCode.NONE, 0)
 
     def create_topic(self, name: str, partitions: int) -> None:
-        """Create a topic, or grow it to that many partitions."""
+        """Create a topic, or grow it to a number of partitions."""
         self.view.create_topic(name, partitions)
         logs = self.services.data_logs
         for partition in range(partitions):
             logs.setdefault(TopicPartition(name, partition), DataLog(partition))
 
     def create_record_topic(self, name: str, partitions: int) -> None:
-        """Create a topic whose records are kept; nothing happens when there is one of the name."""
+        """Create a topic whose records are kept; nothing happens if the topic exists."""
         if name in self.view.topics:
             return
         self.view.create_topic(name, partitions)
@@ -98,9 +98,9 @@ class Cluster:
         """Append batches to the logs of their partitions, in the order given.
 
         Args:
-            batches: As a verb of a coordinator returned them.
-            broker_id: Whose coordinator. What a leader appends that was deposed without noticing
-                is on no other broker, and is truncated when it notices: it is not stored.
+            batches: Batches returned by a method of a coordinator.
+            broker_id: Broker of the coordinator. Batches of a deposed leader that does not know it
+                yet are not stored: they are on no other broker, and get truncated later.
         """
         for batch in batches:
             if broker_id not in self._unaware.get(batch.partition, ()):
@@ -116,12 +116,12 @@ class Cluster:
         """Elect another leader for an offsets partition: unload there, begin the load here.
 
         Args:
-            partition: Of the offsets topic.
+            partition: Partition of the offsets topic.
             now_ms: The instant of the election.
-            to_broker: The new leader; None takes the next living broker after the present one.
+            to_broker: The new leader; None takes the next living broker after the current one.
                 Nothing happens when that broker is dead, or leads the partition already.
-            old_notices: False leaves the old leader in the belief that it leads, until `notice`:
-                it goes on answering, but nothing it appends is committed.
+            old_notices: Whether the old leader resigns now. If not, it answers as leader until
+                `notice`, but nothing it appends is committed.
         """
         if to_broker is None:
             to_broker = self._next_living(self.leader_of(partition))
@@ -130,7 +130,7 @@ class Cluster:
         return self._elect(partition, to_broker, now_ms, old_notices=old_notices)
 
     def notice(self, partition: int, now_ms: int) -> tuple[Outcome, ...]:
-        """Whoever still believes to lead a partition learns of its leader, and gives it up."""
+        """Let deposed leaders of a partition learn of the new leader, and resign."""
         epoch = self._offsets_leaders()[partition].leader_epoch
         outcomes: list[Outcome] = []
         for broker_id in self._unaware.pop(partition, {}):
@@ -141,16 +141,16 @@ class Cluster:
         return tuple(outcomes)
 
     def hold(self, partition: int) -> None:
-        """From now on the replicas of an offsets partition's leader do not follow, see `release`.
+        """Stop the replication of an offsets partition's leader, until `release`.
 
-        Its appends stay uncommitted. A leader elected meanwhile has replicas that do.
+        Its appends stay uncommitted. A leader elected meanwhile replicates normally.
         """
         leader = self.brokers.get(self.leader_of(partition))
         if leader is not None:
             leader.coordinator.hold_high_watermark(True, partition)  # noqa: FBT003 - its one flag
 
     def release(self, partition: int, now_ms: int) -> tuple[Outcome, ...]:
-        """The replicas of an offsets partition's leader have caught up."""
+        """Let the replicas of an offsets partition's leader catch up."""
         for broker in self.brokers.values():
             broker.coordinator.hold_high_watermark(False, partition)  # noqa: FBT003 - its one flag
         leader = self.brokers.get(self.leader_of(partition))
@@ -182,7 +182,7 @@ class Cluster:
             unaware.pop(broker_id, None)
 
     def fence(self, broker_id: int, now_ms: int) -> tuple[Outcome, ...]:
-        """The controller notices a dead broker: its partitions get other leaders.
+        """Fence a dead broker, so that its partitions get other leaders.
 
         Nothing happens when the broker is alive again.
         """
@@ -192,7 +192,7 @@ class Cluster:
         return self._elect_for(broker_id, now_ms)
 
     def restart(self, broker_id: int, now_ms: int) -> tuple[Outcome, ...]:
-        """Start a dead broker again; it loads what it still leads and what nobody leads."""
+        """Start a dead broker again; it loads its own partitions and those without a leader."""
         if broker_id in self.brokers:
             return ()
         self.brokers[broker_id] = self._new_broker(broker_id)
@@ -215,7 +215,7 @@ class Cluster:
         return next((other for other in living if other > broker_id), living[0] if living else -1)
 
     def _elect_for(self, leader_id: int, now_ms: int) -> tuple[Outcome, ...]:
-        """Give every partition led by `leader_id` a leader that can be one, itself if it lives."""
+        """Elect a living leader for every partition led by `leader_id`, itself if it is alive."""
         outcomes: list[Outcome] = []
         for name, leaders in self.view.topics.items():
             for partition, leadership in enumerate(leaders):
@@ -251,7 +251,7 @@ class Cluster:
             outcomes.append(Outcome(old.broker_id, resigned))
         new = self.brokers.get(to_broker)
         if new is not None and self._unaware.get(partition, {}).pop(to_broker, None) is not None:
-            # A deposed leader is elected again: it drops what only it has, and loads anew.
+            # A deposed leader is elected again: it drops its unreplicated state, and loads again.
             dropped = new.coordinator.unload(partition, epoch, now_ms)
             outcomes.append(Outcome(to_broker, dropped))
         if new is not None:

@@ -1,6 +1,6 @@
 """The data plane of all brokers of a cluster: topics, logs, offsets, transactional producers.
 
-A fetch that finds nothing is not answered: the driver asks again when something was appended.
+A fetch that finds nothing is not answered: the driver retries it after an append.
 
 Source: kafka trunk, KafkaApis.scala (handleProduceRequest, handleFetchRequest, handleListOffset,
 handleCreateTopics), TransactionCoordinator.scala (handleInitProducerId, endTransaction).
@@ -45,17 +45,17 @@ from coordinator_sim.protocol.resources import TopicPartition
 CLUSTER_ID: Final = "4L6g3nShT-eMCtK--X86sw"
 """The id of every simulated cluster."""
 DEFAULT_CLEANUP_POLICY: Final = "delete"
-"""`cleanup.policy` of a topic that does not say otherwise."""
+"""Default `cleanup.policy` of a topic."""
 
 
 class DataService:
-    """What any broker of the cluster answers to the clients of a Connect worker.
+    """Answers the clients of a Connect worker at any broker of the cluster.
 
     Args:
-        cluster: Its topics, leaders and transactions.
+        cluster: The cluster, with topics, leaders and transactions.
 
     Attributes:
-        touched: Partitions in which more can be read since the driver last emptied this list.
+        touched: Partitions with more to read since the driver last emptied this list.
     """
 
     __slots__ = ("_cluster", "_configs", "_handlers", "touched")
@@ -83,7 +83,7 @@ class DataService:
         return self._handlers[type(request)](broker_id, request, now_ms)
 
     def create_topic(self, name: str, partitions: int, configs: dict[str, str]) -> bool:
-        """Create a topic that keeps its records, unless it exists; whether it is new."""
+        """Create a topic that keeps its records; return False if it exists already."""
         if name in self._cluster.view.topics:
             return False
         self._cluster.create_record_topic(name, partitions)
@@ -91,7 +91,7 @@ class DataService:
         return True
 
     def compact(self, topic: str) -> int:
-        """One pass of the log cleaner over a topic; how many records went."""
+        """Run the log cleaner once over a topic; return the number of removed records."""
         logs = (
             self.log_of(topic, partition)
             for partition in range(len(self._cluster.view.topics.get(topic, ())))
@@ -99,7 +99,7 @@ class DataService:
         return sum(log.compact() for log in logs if log is not None)
 
     def log_of(self, topic: str, partition: int) -> RecordLog | None:
-        """The records of a partition; None where none are kept."""
+        """The log of a partition; None if its records are not kept."""
         log = self._cluster.services.data_logs.get(TopicPartition(topic, partition))
         return log if isinstance(log, RecordLog) else None
 
@@ -125,7 +125,7 @@ class DataService:
         return DescribeTopicResponse(len(leaders), value)
 
     def _led(self, broker_id: int, topic: str, partition: int) -> tuple[ErrorCode, RecordLog]:
-        """A partition's log if this broker leads it, or why it cannot be had with an empty one."""
+        """A partition's log if this broker leads it, else an error with an empty log."""
         leaders = self._cluster.view.topics.get(topic)
         log = self.log_of(topic, partition)
         if leaders is None or log is None:
@@ -152,7 +152,7 @@ class DataService:
         error, log = self._led(broker_id, request.topic, request.partition)
         place = TopicPartition(request.topic, request.partition)
         if error is ErrorCode.NONE and request.transactional_id is not None:
-            # From transactions of version 2 on, producing adds the partition by itself.
+            # With version 2 of transactions, Produce adds the partition itself.
             error = self._cluster.services.transactions.add_partition(
                 request.transactional_id, request.producer_id, request.producer_epoch, place
             )
@@ -233,11 +233,11 @@ class DataService:
         return EndTxnResponse(error)
 
     def _write_markers(self, transactional_id: str, marker: WritableTxnMarker, now_ms: int) -> None:
-        """End the transaction in the logs of its partitions.
+        """Write the markers of a transaction to the logs of its partitions.
 
         DEVIATION: a transaction ends in all its logs at once, whoever leads them; Kafka's
-        coordinator sends the markers to the leaders, and a reader of committed records waits as
-        long as that takes.
+        coordinator sends the markers to the leaders, and a read_committed reader waits as long as
+        that takes.
         """
         outcomes: dict[TopicPartition, ErrorCode] = {}
         for topic in marker.topics:
@@ -254,7 +254,7 @@ class DataService:
 def _typed(
     handler: Callable[..., DataResponse | None],
 ) -> Callable[[int, DataRequest, int], DataResponse | None]:
-    """A handler of one kind of request; the table it is put in sees to the kind."""
+    """Drop the request type from a handler's type; the table looks handlers up by type."""
     return cast("Callable[[int, DataRequest, int], DataResponse | None]", handler)
 
 

@@ -37,7 +37,7 @@ class Discovery:
 
     Args:
         view: The metadata; internal topics that are missing are created in it.
-        access: Whom to ask.
+        access: Authorizes requests.
     """
 
     __slots__ = ("_access", "_view")
@@ -49,9 +49,9 @@ class Discovery:
     def find(
         self, request: FindCoordinatorRequest, context: RequestContext
     ) -> FindCoordinatorResponse:
-        """One entry a key, in request order; a key is not validated, the empty one is a group too.
+        """One entry per key, in request order; keys are not validated, so an empty one is a group.
 
-        Share coordinators do not exist here, as on a broker without share groups.
+        There are no share coordinators, as on a broker without share groups.
         """
         found = tuple(
             self._find(key, request.key_type, context) for key in request.coordinator_keys
@@ -60,14 +60,14 @@ class Discovery:
         if topic is not None and any(
             entry.error_code is ErrorCode.COORDINATOR_NOT_AVAILABLE for entry in found
         ):
-            # Whoever asks too early has the topic made, and is told to ask again.
+            # An early request creates the topic, and its client must retry.
             self._view.create_internal_topic(topic)
         return FindCoordinatorResponse(coordinators=found)
 
     def _find(self, key: str, key_type: int, context: RequestContext) -> Coordinator:
         topic = _TOPICS.get(key_type)
         if topic is None:
-            # Kafka throws here, so every version is told the error's own text.
+            # Kafka throws here, so every version gets the error's default message.
             refusal = ErrorCode.INVALID_REQUEST
             return Coordinator(
                 key=key,

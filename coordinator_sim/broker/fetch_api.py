@@ -1,4 +1,4 @@
-"""OffsetFetch before and after the coordinator: who may look at which groups and topics.
+"""OffsetFetch before and after the coordinator: authorization of groups and topics.
 
 Source: kafka trunk, KafkaApis.handleOffsetFetchRequestFromCoordinator, fetchOffsetsForGroup and
 fetchAllOffsetsForGroup.
@@ -34,15 +34,15 @@ from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.resources import TopicPartition
 
 _GROUP_ERROR: Final = 2
-"""OffsetFetch tells a group's error once from this version on, before on each partition."""
+"""From this version on, OffsetFetch has a group's error once; earlier ones on each partition."""
 
 
 class CheckedGroup(Struct, frozen=True):
-    """One group of a fetch.
+    """One checked group of a fetch.
 
     Args:
-        asked: What the coordinator is to see of it; None when the group is refused.
-        refused: The group's refusal, or the refused topics of it.
+        asked: The group for the coordinator; None when it is refused.
+        refused: The refusal of the group, or of some of its topics.
     """
 
     asked: OffsetFetchRequestGroup | None
@@ -53,9 +53,9 @@ class FetchApi:
     """The edge of OffsetFetch.
 
     Args:
-        topics: What exists.
-        access: Whom to ask.
-        old_offsets: Has those of version 0.
+        topics: The existing topics.
+        access: Authorizes requests.
+        old_offsets: Offsets of version 0 commits.
     """
 
     __slots__ = ("_access", "_old_offsets", "_profile", "_topics")
@@ -69,7 +69,7 @@ class FetchApi:
         self._old_offsets = old_offsets
 
     def fetch(self, request: OffsetFetchRequest, context: RequestContext) -> Passage:
-        """Each group fails alone. Whether a topic exists is asked by version 0 alone."""
+        """Check a request; groups fail one by one, and only version 0 checks that topics exist."""
         if context.api_version == 0:
             group = self._fetch_of_old(request.groups[0], context)
             return answered(OffsetFetchResponse(groups=(group,)))
@@ -86,7 +86,7 @@ class FetchApi:
     def _fetch_of_old(
         self, group: OffsetFetchRequestGroup, context: RequestContext
     ) -> OffsetFetchResponseGroup:
-        """Version 0, whose offsets are in ZooKeeper; without one it is refused."""
+        """Answer version 0, whose offsets are in ZooKeeper; refused without ZooKeeper."""
         profile, maps, group_id = self._profile, self._profile.offset_maps, group.group_id
         error = self._group_error(group_id, context)
         if error is ErrorCode.NONE and not profile.uses_zookeeper:
@@ -115,7 +115,7 @@ class FetchApi:
     def _old_offset(
         self, group_id: str, place: TopicPartition, error: ErrorCode
     ) -> OffsetFetchResponsePartitions:
-        """What ZooKeeper has for a partition, where the sender may see it and there is one."""
+        """The offset of a partition in ZooKeeper, or the error."""
         if error is ErrorCode.NONE and not self._exists(place):
             error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if error is not ErrorCode.NONE:
@@ -179,7 +179,7 @@ class FetchApi:
     def _finish(
         self, checked: list[CheckedGroup], context: RequestContext, response: Response | None
     ) -> Response:
-        """The groups in the order asked for."""
+        """Complete the response: all groups in request order."""
         found = iter(() if response is None else cast("OffsetFetchResponse", response).groups)
         groups = tuple(
             group.refused
@@ -205,7 +205,7 @@ class FetchApi:
         if asked.topics is None:
             return replace(found, topics=self._visible(found.topics, context))
         if context.api_version < COMMIT_TOPIC_IDS:
-            # Scala's coordinator tells a topic that is asked for twice once.
+            # Scala's coordinator answers a topic that is named twice once.
             return replace(found, topics=found.topics + refused.topics)
         topics = tuple(
             replace(topic, topic_id=wanted.topic_id)
@@ -216,7 +216,7 @@ class FetchApi:
     def _visible(
         self, topics: tuple[OffsetFetchResponseTopics, ...], context: RequestContext
     ) -> tuple[OffsetFetchResponseTopics, ...]:
-        """Of all topics those that the sender may see, with ids where the version needs them."""
+        """The topics that the sender may DESCRIBE, with ids if the version needs them."""
         by_id = context.api_version >= COMMIT_TOPIC_IDS
         shown: list[OffsetFetchResponseTopics] = []
         for topic in topics:
@@ -225,7 +225,7 @@ class FetchApi:
             topic_id = topic.topic_id
             if topic_id == ZERO_UUID:
                 topic_id = self._topics.id_of(topic.name) or ZERO_UUID
-            # A topic without an id cannot be told, and so is left out.
+            # A topic without an id cannot be named, so it is left out.
             if topic_id != ZERO_UUID or not by_id:
                 shown.append(replace(topic, topic_id=topic_id))
         return tuple(shown)
@@ -234,7 +234,7 @@ class FetchApi:
 def _rearranged(
     maps: OffsetMaps, request: OffsetFetchRequest | None, version: int, response: Response | None
 ) -> Response:
-    """Every group's offsets in the order of the maps that they pass through."""
+    """The response with each group's offsets in the order of Kafka's hash maps."""
     groups = cast("OffsetFetchResponse", response).groups
     if request and version < _GROUP_ERROR and groups[0].error_code is not ErrorCode.NONE:
         refused = refused_fetch(maps, groups[0], request.groups[0].topics)

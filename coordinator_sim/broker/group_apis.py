@@ -1,8 +1,8 @@
-"""The edge of a broker: what it does to a request of the group APIs around its coordinator.
+"""The edge of a broker: handling of group API requests before and after the coordinator.
 
-Rights, topics and shapes are checked before the coordinator is asked, and its answer is completed
-on the way out. A driver gives its requests to `GroupApis.handle`, and whatever any verb of the
-coordinator returns to `GroupApis.pass_on`.
+Authorization, topics and fields are checked before the coordinator is asked, and its answer is
+completed afterwards. A driver passes requests to `GroupApis.handle`, and the results of all other
+methods of the coordinator to `GroupApis.pass_on`.
 
 Source: kafka trunk, KafkaApis.scala.
 """
@@ -57,28 +57,28 @@ _GROUP_CONFIG_OPERATIONS: Final = (Operation.DESCRIBE_CONFIGS, Operation.ALTER_C
 
 
 class AsksCoordinator(Protocol):
-    """The one verb of a group coordinator that the edge calls."""
+    """The one method of a group coordinator that the edge calls."""
 
     def handle(
         self, request: GroupRequest, context: RequestContext, now_ms: int
     ) -> CoordinatorResult:
-        """Take one request."""
+        """Handle one request."""
         ...
 
 
 Check = Callable[[Any, RequestContext], Passage]
-"""What the edge does with a request of one type."""
+"""The edge's check of requests of one type."""
 
 
 class GroupApis:
     """The edge around one group coordinator.
 
     Args:
-        coordinator: Takes what the edge lets through.
-        profile: Of the broker.
-        topics: What exists.
-        old_offsets: Those of version 0, of all brokers of the cluster.
-        authorizer: None to allow everything.
+        coordinator: Handles the requests that the edge passes on.
+        profile: Kafka version of the broker.
+        topics: The existing topics.
+        old_offsets: Offsets of version 0 commits, shared by all brokers of the cluster.
+        authorizer: Authorizes requests; None allows everything.
     """
 
     __slots__ = ("_access", "_checks", "_coordinator", "_finishes", "_profile")
@@ -112,7 +112,7 @@ class GroupApis:
         }
 
     def handle(self, request: Request, context: RequestContext, now_ms: int) -> CoordinatorResult:
-        """Take a request; what it causes is complete, and need not be given to `pass_on`."""
+        """Handle a request; the result is complete and needs no `pass_on`."""
         passage = self._checks[type(request)](request, context)
         if passage.request is None:
             finish = cast("Finish", passage.finish)
@@ -122,7 +122,7 @@ class GroupApis:
         return self.pass_on(self._coordinator.handle(passage.request, context, now_ms))
 
     def pass_on(self, result: CoordinatorResult) -> CoordinatorResult:
-        """Complete the answers among what a verb of the coordinator caused."""
+        """Complete the answers in the result of a method of the coordinator."""
         finishes = self._finishes
         if not finishes or not result.replies:
             return result
@@ -139,7 +139,7 @@ class GroupApis:
         self._access.authorizer = authorizer
 
     def asks_nothing_of(self, request_type: type[Request]) -> bool:
-        """Whether requests of that type may go straight to the coordinator."""
+        """Whether requests of a type may go straight to the coordinator."""
         return self._access.is_open and request_type in _UNCHECKED
 
     # -- membership ------------------------------------------------------------------------
@@ -147,7 +147,7 @@ class GroupApis:
     def _member_error(
         self, group_id: str, group_instance_id: str | None, context: RequestContext
     ) -> ErrorCode:
-        """Static members need a Kafka that knows them; anybody needs READ."""
+        """The error of a member: static members need a Kafka that knows them, all need READ."""
         if group_instance_id is not None and not self._profile.static_membership:
             return ErrorCode.UNSUPPORTED_VERSION
         if not self._access.allows(context, Operation.READ, ResourceType.GROUP, group_id):
@@ -161,7 +161,7 @@ class GroupApis:
         return Passage(request)
 
     def _sync(self, request: SyncGroupRequest, context: RequestContext) -> Passage:
-        """From version 5 on protocol type and name are mandatory."""
+        """Check SyncGroup; from version 5 on protocol type and name are mandatory."""
         error = ErrorCode.NONE
         if request.group_instance_id is not None and not self._profile.static_membership:
             error = ErrorCode.UNSUPPORTED_VERSION
@@ -190,7 +190,7 @@ class GroupApis:
     # -- administration --------------------------------------------------------------------
 
     def _describe(self, request: DescribeGroupsRequest, context: RequestContext) -> Passage:
-        """Groups that may not be described come first; the coordinator is asked of the rest."""
+        """Check DescribeGroups; groups without DESCRIBE come first in the answer."""
         if self._profile.describes_each_group_once:
             request = replace(request, groups=tuple(old_scala_set_order(request.groups)))
         refused: list[DescribedGroup] = []
@@ -238,7 +238,7 @@ class GroupApis:
         return replace(group, authorized_operations=bits)
 
     def _list(self, request: ListGroupsRequest, context: RequestContext) -> Passage:
-        """Who may describe the cluster sees every group, others those they may describe."""
+        """Check ListGroups; DESCRIBE on the cluster shows all groups, else only authorized ones."""
         access = self._access
         if access.allows(context, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
             return Passage(request)
@@ -257,7 +257,7 @@ class GroupApis:
         return replace(listing, groups=visible)
 
     def _delete(self, request: DeleteGroupsRequest, context: RequestContext) -> Passage:
-        """A name given twice counts once; groups that may not be deleted come last."""
+        """Check DeleteGroups; repeated names count once, groups without DELETE come last."""
         names = tuple(dict.fromkeys(request.groups_names))
         allowed: list[str] = []
         refused: list[DeletableGroupResult] = []
@@ -288,4 +288,4 @@ _UNCHECKED: Final = frozenset(
         ListGroupsRequest,
     }
 )
-"""Requests that the edge only asks an authorizer about, when every member may be static."""
+"""Requests that the edge only authorizes, if the Kafka version knows static members."""

@@ -1,6 +1,6 @@
-"""Compaction of the offsets log: what a pass of the log cleaner leaves.
+"""Compaction of the offsets log: the result of one pass of the log cleaner.
 
-Data in, data out: no thread, no segments, no dirty ratio. A pass covers the whole log it is given.
+It is a pure function without threads, segments or a dirty ratio; a pass covers the whole given log.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from coordinator_sim.protocol.records import LogBatch, LogKey
 
 DELETE_RETENTION_MS: Final = 86_400_000
-"""`delete.retention.ms` of a topic that does not say otherwise: one day."""
+"""Default `delete.retention.ms` of a topic: one day."""
 
 
 class CleanedBatch(Struct, frozen=True):
-    """A batch, and the instant at which its tombstones may go; None before its first pass."""
+    """A batch, and when its tombstones may be removed; None before its first pass."""
 
     batch: LogBatch
     delete_horizon_ms: int | None = None
@@ -25,14 +25,14 @@ class CleanedBatch(Struct, frozen=True):
 def clean(
     log: Sequence[CleanedBatch], now_ms: int, delete_retention_ms: int = DELETE_RETENTION_MS
 ) -> list[CleanedBatch]:
-    """The log after one pass: of each key the last record, tombstones until their horizon.
+    """The log after one pass: the last record of each key, tombstones until their horizon.
 
     Records keep their offsets; a batch that loses some in its middle is returned in pieces.
 
     Args:
         log: In offset order, without an open transaction.
         now_ms: Instant of the pass.
-        delete_retention_ms: How long after its first pass a tombstone still stands.
+        delete_retention_ms: How long a tombstone stays after its first pass.
 
     Source: kafka trunk, storage/.../log/Cleaner.java, cleanInto and shouldRetainRecord;
     MemoryRecords.filterTo sets the horizon.
@@ -48,7 +48,7 @@ def clean(
 
 
 def _aborted(log: Sequence[CleanedBatch]) -> set[int]:
-    """The base offsets of batches whose transaction was aborted; their records hide no other.
+    """The base offsets of batches of aborted transactions; they supersede no other records.
 
     Source: Cleaner.buildOffsetMapForSegment, CleanedTransactionMetadata.onBatchRead.
     """
@@ -67,10 +67,10 @@ def _aborted(log: Sequence[CleanedBatch]) -> set[int]:
 def _cleaned(
     entry: CleanedBatch, last: dict[LogKey, int], now_ms: int, delete_retention_ms: int
 ) -> Iterator[CleanedBatch]:
-    """What is left of one batch."""
+    """The remaining pieces of one batch."""
     batch, horizon_ms = entry.batch, entry.delete_horizon_ms
-    # DEVIATION: batches of transactions and their markers stay whole, where Kafka drops what was
-    # aborted and the markers of nothing. A load makes the same state of both.
+    # DEVIATION: batches of transactions and their markers stay whole, where Kafka drops aborted
+    # data and markers without data. Loading either log gives the same state.
     if batch.transactional or batch.control or batch.marker is not None:
         yield entry
         return
@@ -89,7 +89,7 @@ def _cleaned(
 
 
 def _runs(indexes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Runs of neighbouring numbers, each as its first and the one after its last."""
+    """Runs of adjacent numbers, each as its first number and the one after its last."""
     start = 0
     for at in range(1, len(indexes) + 1):
         if at == len(indexes) or indexes[at] != indexes[at - 1] + 1:

@@ -1,7 +1,7 @@
 """The logs of partitions as far as groups need them: ends, producers, open transactions.
 
-The records of the offsets topic are the coordinators'; of other topics only offsets are kept, for
-lag. What a log refuses because of a producer's epoch is decided here for both.
+Coordinators keep the records of the offsets topic; of other topics only offsets are kept, for lag.
+This module checks producer epochs for both.
 
 Source: kafka trunk, storage/.../log/ProducerAppendInfo.java and UnifiedLog.java.
 """
@@ -17,12 +17,12 @@ NO_PRODUCER: Final = -1
 
 @dataclass(slots=True)
 class ProducerState:
-    """What a log remembers of one producer.
+    """State of one producer in a log.
 
     Args:
-        epoch: The newest seen.
-        coordinator_epoch: Of the newest marker; -1 before the first.
-        first_offset: Of its open transaction; None when it has none.
+        epoch: The newest epoch.
+        coordinator_epoch: Coordinator epoch of the newest marker; -1 before the first.
+        first_offset: First offset of the open transaction; None without one.
     """
 
     epoch: int
@@ -39,9 +39,9 @@ class Producers:
         self._states: dict[int, ProducerState] = {}
 
     def take(self, batch: LogBatch) -> ErrorCode:
-        """Why the log refuses a batch; NONE, and then it is counted as appended.
+        """Take a batch, or return the error that refuses it.
 
-        Sequence numbers are not looked at, as for everything a coordinator writes.
+        Sequence numbers are not checked, as in all writes of coordinators.
 
         Source: ProducerAppendInfo.checkProducerEpoch and checkCoordinatorEpoch.
         """
@@ -64,7 +64,7 @@ class Producers:
         return ErrorCode.NONE
 
     def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
-        """Whether the producer wrote in a transaction, with that epoch, that has not ended."""
+        """Whether the producer with this epoch has an open transaction."""
         state = self._states.get(producer_id)
         return (
             state is not None
@@ -73,7 +73,7 @@ class Producers:
         )
 
     def first_open_offset(self) -> int | None:
-        """Where the oldest open transaction begins; None when none is open."""
+        """First offset of the oldest open transaction; None when none is open."""
         return min(
             (
                 state.first_offset
@@ -85,10 +85,10 @@ class Producers:
 
 
 class DataLog:
-    """One partition of an ordinary topic: how many records it has, and which can be read.
+    """One partition of an ordinary topic: its end offset and open transactions.
 
     Attributes:
-        end_offset: Where the next record goes.
+        end_offset: Offset of the next record.
     """
 
     __slots__ = ("_partition", "end_offset", "producers")
@@ -106,7 +106,7 @@ class DataLog:
         producer_epoch: int = -1,
         transactional: bool = False,
     ) -> ErrorCode:
-        """Append that many records; why they are refused."""
+        """Append a number of records; return NONE or the error."""
         batch = LogBatch(
             partition=self._partition,
             base_offset=self.end_offset,
@@ -119,11 +119,11 @@ class DataLog:
         return self._take(batch, record_count)
 
     def append_marker(self, marker: LogBatch) -> ErrorCode:
-        """Append the end of a transaction; why it is refused."""
+        """Append the end of a transaction; return NONE or the error."""
         return self._take(marker, 1)
 
     def last_stable_offset(self) -> int:
-        """The end for readers of committed records: nothing of an open transaction is below."""
+        """The end for readers of committed records, below every open transaction."""
         first = self.producers.first_open_offset()
         return self.end_offset if first is None else first
 
@@ -135,9 +135,9 @@ class DataLog:
 
 
 class OffsetsLogs:
-    """The door of the offsets topic: an append policy that looks at producers' epochs.
+    """Append policy of the offsets topic, which checks producer epochs.
 
-    One for all brokers of a cluster, as the log itself.
+    All brokers of a cluster share one, like the log itself.
     """
 
     __slots__ = ("_partitions",)
@@ -153,9 +153,9 @@ class OffsetsLogs:
         return found
 
     def verdict(self, batch: LogBatch) -> ErrorCode:
-        """As `AppendPolicy.verdict`."""
+        """Take a batch, or return the error that refuses it; see `AppendPolicy.verdict`."""
         return self.producers(batch.partition).take(batch)
 
     def takes_unacknowledged(self, batch: LogBatch) -> bool:  # noqa: ARG002 - any batch is taken
-        """Always: such batches are of no producer."""
+        """Return True: such batches have no producer."""
         return True

@@ -1,7 +1,6 @@
-"""Offsets in requests and answers of Kafkas whose KafkaApis keeps them in hash maps.
+"""Order of offsets in requests and answers of Kafka versions whose KafkaApis uses hash maps.
 
-The order alone is made here. What is asked, refused and answered is decided in `offset_apis` and
-`fetch_api`.
+This module only orders; `offset_apis` and `fetch_api` decide the contents.
 
 Source: see `protocol.offset_maps`.
 """
@@ -45,12 +44,12 @@ def requested(
     kept: tuple[OffsetCommitRequestTopic, ...],
     asked: tuple[OffsetCommitRequestTopic, ...],
 ) -> tuple[OffsetCommitRequestTopic, ...]:
-    """What is kept of a commit with a partition each, in the order of the maps; or as it is.
+    """The accepted part of a commit in the order of the maps, one partition per entry.
 
     Args:
-        maps: What the request passes through.
-        kept: What the coordinator is to see.
-        asked: All of the request, whose size decides the order.
+        maps: Kind of hash maps of the Kafka version; others than JAVA keep the order.
+        kept: The part that the coordinator gets.
+        asked: The whole request, whose size decides the order.
     """
     if maps is not OffsetMaps.JAVA:
         return kept
@@ -74,7 +73,7 @@ def answered_commit(
     *,
     transactional: bool,
 ) -> tuple[OffsetCommitResponseTopic, ...]:
-    """The outcomes of a commit: those refused here and those of the coordinator, together."""
+    """The results of a commit, refusals of the edge and results of the coordinator together."""
     told = _by_place(found)
     denied = _by_place(refused)
     outcomes = told | denied
@@ -101,7 +100,7 @@ def refused_fetch(
     group: OffsetFetchResponseGroup,
     wanted: tuple[OffsetFetchRequestTopics, ...] | None,
 ) -> OffsetFetchResponseGroup:
-    """A group's error on every partition asked for, as versions 0 and 1 tell it.
+    """A group's error on every requested partition, as in versions 0 and 1.
 
     Source: OffsetFetchRequest.getErrorResponse, which has a HashMap of partitions.
     """
@@ -120,7 +119,7 @@ def refused_fetch(
 
 
 def answered_fetch(maps: OffsetMaps, group: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
-    """The offsets of a group as an answer lists them."""
+    """The offsets of a group in the order of the answer."""
     found = {
         TopicPartition(topic.name, offset.partition_index): offset
         for topic in group.topics
@@ -151,7 +150,7 @@ def _gathered(
 def answered_delete(
     topics: Iterable[OffsetDeleteResponseTopic],
 ) -> tuple[OffsetDeleteResponseTopic, ...]:
-    """The outcomes of an OffsetDelete, refusals first, as an answer lists them."""
+    """The results of an OffsetDelete in the order of the answer."""
     found = {
         TopicPartition(topic.name, outcome.partition_index): outcome
         for topic in topics

@@ -1,7 +1,7 @@
-"""WriteTxnMarkers at one broker: the ends of transactions go into its partitions.
+"""WriteTxnMarkers at one broker: writes the ends of transactions to its partitions.
 
-Markers of the offsets topic are the group coordinator's to write; those of other topics go into
-their logs. The request is answered when all are written.
+The group coordinator writes markers of the offsets topic; those of other topics go to their logs.
+The request is answered when all are written.
 
 Source: kafka trunk, KafkaApis.handleWriteTxnMarkersRequest.
 """
@@ -35,14 +35,14 @@ _NOT_THERE: Final = frozenset(
         ErrorCode.NOT_COORDINATOR,
     }
 )
-"""Errors that a transaction coordinator does not know: it is told to look for the leader."""
+"""Errors that become NOT_LEADER_OR_FOLLOWER for the transaction coordinator."""
 _MARKERS_MAGIC: Final = 2
 
 Found = dict[int, dict[TopicPartition, ErrorCode]]
 
 
 class CompletesTransactions(Protocol):
-    """The verb of a group coordinator that writes a marker."""
+    """The method of a group coordinator that writes a marker."""
 
     def complete_transaction(
         self, request: CompleteTransaction, context: RequestContext, now_ms: int
@@ -52,7 +52,7 @@ class CompletesTransactions(Protocol):
 
 
 class MarkersUnderWay:
-    """One WriteTxnMarkers and the outcomes of it that are known."""
+    """One WriteTxnMarkers request and its known results."""
 
     __slots__ = ("_found", "_missing_count", "token")
 
@@ -62,18 +62,18 @@ class MarkersUnderWay:
         self._missing_count = 0
 
     def expect(self, producer_id: int, place: TopicPartition) -> None:
-        """An outcome that will come."""
+        """Expect a result."""
         self._found.setdefault(producer_id, {})[place] = ErrorCode.NONE
         self._missing_count += 1
 
     def found(self, producer_id: int, place: TopicPartition, error: ErrorCode) -> bool:
-        """An outcome has come; whether it was the last."""
+        """Add a result; return whether it was the last one."""
         self._found[producer_id][place] = error
         self._missing_count -= 1
         return self._missing_count == 0
 
     def response(self) -> WriteTxnMarkersResponse:
-        """All outcomes, producer by producer and topic by topic."""
+        """All results, by producer and topic."""
         return WriteTxnMarkersResponse(
             markers=tuple(
                 WritableTxnMarkerResult(producer_id=producer_id, topics=_by_topic(outcomes))
@@ -100,9 +100,9 @@ class MarkerWriter:
     """Writes markers at one broker.
 
     Args:
-        coordinator: Writes those of the offsets topic.
-        log_of: The log of a partition of any other topic; None when it is not here.
-        access: Whom to ask.
+        coordinator: Writes the markers of the offsets topic.
+        log_of: Finds the log of a partition of any other topic; None if it does not exist.
+        access: Authorizes requests.
         message_format: Magic of the logs; below 2 there are no transactions.
     """
 
@@ -120,14 +120,14 @@ class MarkerWriter:
         self._log_of = log_of
         self._access = access
         self._magic = message_format
-        # Tokens of what is asked of the coordinator are negative: no request of a client has one.
+        # Tokens of requests to the coordinator are negative, unlike those of client requests.
         self._next_token = -1
         self._asked: dict[int, tuple[MarkersUnderWay, int, TopicPartition]] = {}
 
     def handle(
         self, request: WriteTxnMarkersRequest, context: RequestContext, now_ms: int
     ) -> CoordinatorResult:
-        """Write the markers; results of the coordinator's later verbs go through `pass_on`."""
+        """Write the markers; later results of the coordinator must go through `pass_on`."""
         if not self._may_write(context):
             error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
             return _all_refused(request, context.token, error)
@@ -152,7 +152,7 @@ class MarkerWriter:
         )
 
     def pass_on(self, result: CoordinatorResult) -> CoordinatorResult:
-        """Take the coordinator's outcomes out of a result, and add answers that are complete."""
+        """Take marker results out of a coordinator's result, and add complete answers."""
         if not self._asked or not result.replies:
             return result
         replies: list[Reply] = []
@@ -169,7 +169,7 @@ class MarkerWriter:
         return CoordinatorResult(tuple(replies), result.batches, result.events)
 
     def _may_write(self, context: RequestContext) -> bool:
-        """ALTER on the cluster, or else CLUSTER_ACTION."""
+        """Whether the sender has ALTER or CLUSTER_ACTION on the cluster."""
         return any(
             self._access.allows(context, operation, ResourceType.CLUSTER, CLUSTER_NAME)
             for operation in (Operation.ALTER, Operation.CLUSTER_ACTION)

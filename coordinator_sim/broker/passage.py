@@ -1,4 +1,4 @@
-"""What the edge of a broker makes of a request: what to pass on, and what to do with the answer."""
+"""The edge's result for a request: what the coordinator gets, and how to finish its answer."""
 
 from collections.abc import Callable, Iterable
 
@@ -15,15 +15,15 @@ from coordinator_sim.messages.requests import GroupRequest, Response
 from coordinator_sim.protocol.context import RequestContext
 
 Finish = Callable[[Response | None], Response]
-"""Makes the answer of a request out of the coordinator's, None if the coordinator was not asked."""
+"""Makes a request's answer from the coordinator's, which is None if it was not asked."""
 
 
 class Passage(Struct, frozen=True):
     """The way of one request through the edge.
 
     Args:
-        request: For the coordinator; None when there is nothing to ask it.
-        finish: None when the coordinator's answer is the answer.
+        request: The request for the coordinator; None to not ask it.
+        finish: Finishes the answer; None to use the coordinator's unchanged.
     """
 
     request: GroupRequest | None
@@ -31,12 +31,12 @@ class Passage(Struct, frozen=True):
 
 
 def answered(response: Response) -> Passage:
-    """A request that the coordinator does not see."""
+    """A passage that answers without the coordinator."""
     return Passage(None, lambda _: response)
 
 
 class Access:
-    """Asks an authorizer on behalf of whoever sent a request; without one all is allowed."""
+    """Asks an authorizer about the sender of a request; without one all is allowed."""
 
     __slots__ = ("authorizer",)
 
@@ -45,13 +45,13 @@ class Access:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is nobody to ask."""
+        """Whether there is no authorizer, so that everything is allowed."""
         return self.authorizer is None
 
     def allows(
         self, context: RequestContext, operation: Operation, resource_type: ResourceType, name: str
     ) -> bool:
-        """Whether the sender of a request may do that."""
+        """Whether the sender of a request may do an operation on a resource."""
         if self.authorizer is None:
             return True
         host = context.client_host.removeprefix("/")
@@ -66,13 +66,13 @@ class Access:
         resource_type: ResourceType,
         names: Iterable[str],
     ) -> bool:
-        """Whether the sender may do that to any resource of that type.
+        """Whether the sender may do an operation on any resource of a type.
 
         Args:
-            context: Of the request.
-            operation: What.
-            resource_type: To what.
-            names: Those that there are, for an authorizer that knows single names alone.
+            context: Context of the request.
+            operation: The operation.
+            resource_type: Type of the resource.
+            names: Existing names, for an authorizer that only decides on single names.
 
         Source: AuthHelper.authorizeByResourceType.
         """
@@ -91,7 +91,7 @@ class Access:
         resource_type: ResourceType,
         name: str,
     ) -> int:
-        """Those that the sender may do. Source: AuthHelper.authorizedOperations."""
+        """Bits of the allowed operations. Source: AuthHelper.authorizedOperations."""
         return operation_bits(
             operation
             for operation in operations

@@ -1,6 +1,6 @@
 """One partition of a compacted topic, with its records: append, read, compact.
 
-Records that nobody will ever look at may be a counted run: a million of them cost what one does.
+Records without interesting contents may be a counted run: a million of them cost as much as one.
 
 Source: kafka trunk, storage/.../log/UnifiedLog.java (offsets, last stable offset), Cleaner.java.
 """
@@ -36,7 +36,7 @@ class RecordLog(DataLog):
 
     @property
     def entries(self) -> Sequence[Entry]:
-        """What the log holds, oldest first."""
+        """Records and runs of the log, oldest first."""
         return tuple(self._entries)
 
     def append_records(
@@ -47,13 +47,13 @@ class RecordLog(DataLog):
         producer_id: int = NO_PRODUCER,
         producer_epoch: int = -1,
     ) -> tuple[ErrorCode, int]:
-        """Append keys and values; why they are refused, and the offset of the first.
+        """Append records; return NONE or the error, and the offset of the first record.
 
         Args:
             records: Keys and values.
-            now_ms: Their time of creation.
-            producer_id: Of a transaction; NO_PRODUCER outside of one.
-            producer_epoch: Of that producer.
+            now_ms: Timestamp of the records.
+            producer_id: Producer of the transaction; NO_PRODUCER outside of one.
+            producer_epoch: Epoch of that producer.
         """
         base_offset = self.end_offset
         written = [
@@ -78,16 +78,16 @@ class RecordLog(DataLog):
         """Append records that are only counted.
 
         Args:
-            count: How many, at least 1.
-            size_bytes: Keys and values of all together.
-            span: Offsets that they are spread over, as after compaction; by default as many.
+            count: Number of records, at least 1.
+            size_bytes: Size of all keys and values.
+            span: Number of offsets that they span, as after compaction; by default `count`.
         """
         first_offset = self.end_offset
         self.end_offset = next_offset = first_offset + (count if span is None else span)
         self._put(StoredRun(first_offset, next_offset, count, size_bytes))
 
     def append_marker(self, marker: LogBatch) -> ErrorCode:
-        """Append the end of a transaction; why it is refused."""
+        """Append the end of a transaction; return NONE or the error."""
         error = super().append_marker(marker)
         if error is ErrorCode.NONE and marker.marker is not None:
             ended = [
@@ -100,12 +100,12 @@ class RecordLog(DataLog):
         return error
 
     def read(self, offset: int, *, max_bytes: int, read_committed: bool) -> FetchedPartition | None:
-        """What a fetch from that offset brings; None when there is nothing to bring.
+        """Read from an offset; None when there is nothing to read.
 
         Args:
-            offset: The first wanted.
-            max_bytes: Of all records; the first comes in any case.
-            read_committed: Whether what is of an open or aborted transaction stays hidden.
+            offset: First wanted offset.
+            max_bytes: Limit of all records; the first is returned in any case.
+            read_committed: Whether to hide records of open and aborted transactions.
         """
         end_offset = self.last_stable_offset() if read_committed else self.end_offset
         if offset >= end_offset:
@@ -133,7 +133,7 @@ class RecordLog(DataLog):
             if next_offset < _next_offset(whole):
                 break
         else:
-            # Past markers and holes, too.
+            # Also skip markers and gaps.
             next_offset = end_offset
         return FetchedPartition(
             partition=self._partition,
@@ -144,10 +144,10 @@ class RecordLog(DataLog):
         )
 
     def compact(self) -> int:
-        """Keep the last record of each key, and every run; how many records went.
+        """Keep the last record of each key, and every run; return the number of removed records.
 
-        Tombstones stay: how long they do is a matter of days. What is of an open transaction, and
-        all behind it, is left alone.
+        Tombstones stay, as they would for days. Records of an open transaction, and all after its
+        start, are not compacted.
         """
         stable = self.last_stable_offset()
         last = {
@@ -174,7 +174,7 @@ class RecordLog(DataLog):
         self._starts.append(_first_offset(entry))
 
     def _index_of(self, offset: int) -> int:
-        """The entry that holds the offset, or the first behind it."""
+        """Index of the entry that holds the offset, or of the first one after it."""
         index = bisect_right(self._starts, offset)
         is_inside = index > 0 and _next_offset(self._entries[index - 1]) > offset
         return index - 1 if is_inside else index
@@ -195,7 +195,7 @@ def _size_bytes(entry: Entry) -> int:
 
 
 def _from(entry: Entry, offset: int, max_bytes: int) -> Entry:
-    """The entry, or of a run the part from that offset on that a fetch has room for."""
+    """The entry; of a run only the part from an offset on that fits the fetch."""
     if isinstance(entry, StoredRecord):
         return entry
     span = entry.next_offset - entry.first_offset
@@ -206,7 +206,7 @@ def _from(entry: Entry, offset: int, max_bytes: int) -> Entry:
     if room >= left:
         next_offset, count = entry.next_offset, left
     else:
-        # The first offset by which so many more records have passed.
+        # The offset after that many more records.
         count = room
         next_offset = entry.first_offset + -(-(skipped + room) * span // entry.count)
         count = _share(entry.count, next_offset - entry.first_offset, span) - skipped
@@ -214,5 +214,5 @@ def _from(entry: Entry, offset: int, max_bytes: int) -> Entry:
 
 
 def _share(whole: int, part: int, of: int) -> int:
-    """The part of something that is spread evenly, in whole numbers."""
+    """The share of a part in something spread evenly, as a whole number."""
     return whole * max(part, 0) // of

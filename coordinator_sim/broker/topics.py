@@ -1,4 +1,4 @@
-"""The topics that a broker knows by name and by id, as its metadata tells them."""
+"""The topics in a broker's metadata, by name and by id."""
 
 from hashlib import sha256
 
@@ -16,8 +16,8 @@ class Topics:
     """Topics by name and by id.
 
     Attributes:
-        is_open: Whether a name that is not known stands for a topic all the same, of any number of
-            partitions. So it is until the first topic is put.
+        is_open: Whether unknown names also count as topics, with any number of partitions; True
+            at most until the first topic is put.
     """
 
     __slots__ = ("_by_name", "_names", "is_open")
@@ -28,47 +28,47 @@ class Topics:
         self._names: dict[bytes, str] = {}
 
     def put(self, name: str, topic: Topic) -> None:
-        """Make a topic known, or replace what is known of it."""
+        """Add or replace a topic."""
         self.is_open = False
         self.remove(name)
         self._by_name[name] = topic
         self._names[topic.topic_id] = name
 
     def remove(self, name: str) -> Topic | None:
-        """Forget a topic; what was known of it."""
+        """Remove a topic and return it, or None."""
         topic = self._by_name.pop(name, None)
         if topic is not None:
             self._names.pop(topic.topic_id, None)
         return topic
 
     def get(self, name: str) -> Topic | None:
-        """The topic of that name; None when none is known."""
+        """The topic of a name; None when it is unknown."""
         return self._by_name.get(name)
 
     def exists(self, name: str) -> bool:
-        """Whether there is a topic of that name."""
+        """Whether there is a topic of a name."""
         return self.is_open or name in self._by_name
 
     def partitions(self, name: str) -> range | None:
-        """The partitions of a topic that exists; None where a name stands for any number."""
+        """The partitions of an existing topic; None if it may have any number."""
         topic = self._by_name.get(name)
         return None if topic is None else range(topic.partition_count)
 
     def id_of(self, name: str) -> bytes | None:
-        """The id of the topic of that name; None when none is known."""
+        """The id of a topic by its name; None when it is unknown."""
         topic = self._by_name.get(name)
         return None if topic is None else topic.topic_id
 
     def name_of(self, topic_id: bytes | None) -> str | None:
-        """The name of the topic with that id; None when there is none."""
+        """The name of a topic by its id; None when there is none."""
         return None if topic_id is None else self._names.get(topic_id)
 
 
 def topic_id_for(name: str, incarnation: int = 0) -> bytes:
-    """An id for a topic that nobody gave one: always the same for the same topic.
+    """A deterministic id for a topic without a given one.
 
     Args:
-        name: Of the topic.
+        name: Name of the topic.
         incarnation: How often a topic of that name was created before.
     """
     return sha256(f"{incarnation}/{name}".encode()).digest()[:16]

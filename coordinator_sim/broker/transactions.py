@@ -1,4 +1,4 @@
-"""The transaction coordinator as far as offsets need it: who may, what takes part, how it ends.
+"""The transaction coordinator as far as offsets need it: producers, partitions and ends.
 
 Producers and their transactions are kept in memory; the coordinator's own log is not modelled.
 Ending a transaction yields the markers to write; their outcomes come back by `markers_written`.
@@ -31,7 +31,7 @@ _RETRIED: Final = frozenset(
         ErrorCode.KAFKA_STORAGE_ERROR,
     }
 )
-"""Errors of a marker that is written again, to whoever leads the partition then."""
+"""Errors after which a marker is sent again, to the partition's leader at that time."""
 
 
 @unique
@@ -51,10 +51,10 @@ _PREPARED: Final = frozenset({TransactionState.PREPARE_COMMIT, TransactionState.
 
 @dataclass(slots=True)
 class Transaction:
-    """What is known of one transactional id.
+    """State of one transactional id.
 
     Args:
-        partitions: That take part, in the order in which they were added.
+        partitions: Partitions of the transaction, in the order in which they were added.
     """
 
     producer_id: int
@@ -78,12 +78,12 @@ class TransactionCoordinator:
         self._next_producer_id = 0
 
     def init_producer_id(self, transactional_id: str) -> tuple[ErrorCode, int, int]:
-        """Give a producer its id and a new epoch, which fences the ones before.
+        """Give a producer its id and a new epoch, which fences its predecessors.
 
         Returns:
-            An error with -1 twice, or NONE with producer id and epoch. While a transaction of the
-            id is under way it is CONCURRENT_TRANSACTIONS; one that is open is aborted first: see
-            `end`.
+            An error with id and epoch -1, or NONE with producer id and epoch. While a transaction
+            is not complete, the error is CONCURRENT_TRANSACTIONS; the caller aborts an open one
+            first, see `fence_ongoing`.
         """
         known = self._transactions.get(transactional_id)
         if known is None:
@@ -97,7 +97,7 @@ class TransactionCoordinator:
         return ErrorCode.NONE, known.producer_id, known.producer_epoch
 
     def fence_ongoing(self, transactional_id: str) -> WritableTxnMarker | None:
-        """Fence the producer of an open transaction and abort it; the marker to write, if any.
+        """Fence the producer of an open transaction and abort it; return the marker to write.
 
         Source: TransactionCoordinator.handleInitProducerId, where a transaction is ongoing.
         """
@@ -113,7 +113,7 @@ class TransactionCoordinator:
     def add_offsets(
         self, transactional_id: str, producer_id: int, producer_epoch: int, group_id: str
     ) -> ErrorCode:
-        """Let the offsets partition of a group take part in a transaction."""
+        """Add the offsets partition of a group to a transaction."""
         place = self.offsets_place(group_id)
         return self.add_partition(transactional_id, producer_id, producer_epoch, place)
 
@@ -124,7 +124,7 @@ class TransactionCoordinator:
         producer_epoch: int,
         place: TopicPartition,
     ) -> ErrorCode:
-        """Let a partition take part; it begins a transaction if none is open."""
+        """Add a partition to a transaction, which begins if none is open."""
         error, transaction = self._find(transactional_id, producer_id, producer_epoch)
         if transaction is None:
             return error
@@ -141,9 +141,9 @@ class TransactionCoordinator:
         producer_epoch: int,
         place: TopicPartition,
     ) -> ErrorCode:
-        """NONE if a partition takes part in the producer's transaction.
+        """Return NONE if a partition is part of the producer's transaction.
 
-        A partition that does not is INVALID_TXN_STATE here, by whatever name a version knows it.
+        The error of other partitions is INVALID_TXN_STATE here; API versions may name it otherwise.
         """
         error, transaction = self._find(transactional_id, producer_id, producer_epoch)
         if transaction is None:
@@ -154,9 +154,9 @@ class TransactionCoordinator:
     def end(
         self, transactional_id: str, producer_id: int, producer_epoch: int, *, committed: bool
     ) -> tuple[ErrorCode, WritableTxnMarker | None]:
-        """Commit or abort: an error, or NONE with the marker to write, if there is one to write.
+        """Commit or abort; return an error, or NONE with the marker to write, if any.
 
-        A request that is repeated after its transaction ended is NONE without a marker.
+        A request repeated after the end of its transaction gets NONE without a marker.
         """
         transaction = self._transactions.get(transactional_id)
         if not transactional_id:
@@ -181,7 +181,7 @@ class TransactionCoordinator:
     def markers_written(
         self, transactional_id: str, outcomes: dict[TopicPartition, ErrorCode]
     ) -> WritableTxnMarker | None:
-        """Take the outcomes of markers; the marker to write again, None when all are through."""
+        """Take the results of markers; return the marker to write again, None when all are done."""
         transaction = self._transactions[transactional_id]
         if transaction.state not in _PREPARED:
             return None
@@ -199,14 +199,14 @@ class TransactionCoordinator:
         return TopicPartition(OFFSETS_TOPIC, partition_for(group_id, self._offsets_partitions))
 
     def state_of(self, transactional_id: str) -> TransactionState | None:
-        """The state of a transactional id; None for one that is not known."""
+        """The state of a transactional id; None for an unknown one."""
         transaction = self._transactions.get(transactional_id)
         return None if transaction is None else transaction.state
 
     def _find(
         self, transactional_id: str, producer_id: int, producer_epoch: int
     ) -> tuple[ErrorCode, Transaction | None]:
-        """The transaction that a producer may change now, or why it may not."""
+        """The transaction that a producer may change now, or the error."""
         if not transactional_id:
             return ErrorCode.INVALID_REQUEST, None
         transaction = self._transactions.get(transactional_id)
@@ -219,7 +219,7 @@ class TransactionCoordinator:
         return ErrorCode.NONE, transaction
 
     def _marker(self, transaction: Transaction) -> WritableTxnMarker:
-        """The marker for the partitions that still take part."""
+        """The marker for the partitions that still need one."""
         topics: dict[str, list[int]] = {}
         for place in transaction.partitions:
             topics.setdefault(place.topic, []).append(place.partition)
@@ -237,14 +237,14 @@ _ENDS: Final = {
     True: (TransactionState.COMPLETE_COMMIT, TransactionState.PREPARE_COMMIT),
     False: (TransactionState.COMPLETE_ABORT, TransactionState.PREPARE_ABORT),
 }
-"""For commit and abort, the state at the end and the one on the way there."""
+"""For commit and abort: the final state, and the prepared one."""
 
 
 class ProducerVerifier:
     """Tells a group coordinator whether its partition is part of a producer's transaction.
 
-    Once the log has something of the open transaction nobody is asked any more. From version 5 of
-    TxnOffsetCommit on the partition is added instead of verified.
+    If the log has the transaction open, the coordinator is not asked. From version 5 of
+    TxnOffsetCommit on, the partition is added instead of verified.
 
     Source: ReplicaManager.maybeSendPartitionsToTransactionCoordinator; AddPartitionsToTxnManager.
     """
@@ -256,7 +256,7 @@ class ProducerVerifier:
         self._logs = logs
 
     def verdict(self, request: TxnOffsetCommitRequest, api_version: int) -> ErrorCode:
-        """As `TransactionVerifier.verdict`."""
+        """Whether the request's offsets may be committed; see `TransactionVerifier.verdict`."""
         place = self._transactions.offsets_place(request.group_id)
         producer_id, epoch = request.producer_id, request.producer_epoch
         if self._logs.producers(place.partition).has_open_transaction(producer_id, epoch):

@@ -1,6 +1,6 @@
-"""What every broker knows of the cluster: who is there and who leads which partition.
+"""The metadata that every broker has of the cluster: brokers and partition leaders.
 
-As metadata that the controller has spread to all brokers at once.
+All brokers share it, as if the controller updated them all at once.
 """
 
 from dataclasses import dataclass, field
@@ -19,14 +19,14 @@ from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
 
 NO_LEADER = -1
 _INTERNAL_TOPICS = (OFFSETS_TOPIC, "__transaction_state")
-"""Source: kafka trunk, clients/.../common/internals/Topic.java, isInternal."""
+"""Internal topics. Source: kafka trunk, clients/.../common/internals/Topic.java, isInternal."""
 _TRANSACTION_PARTITIONS = 50
 """`transaction.state.log.num.partitions`."""
 
 
 @dataclass(slots=True)
 class Leadership:
-    """Who leads one partition; `leader_id` is -1 while nobody can."""
+    """The leader of one partition; `leader_id` is -1 while there is none."""
 
     leader_id: int
     leader_epoch: int = 0
@@ -37,11 +37,11 @@ class ClusterView:
     """The metadata image.
 
     Args:
-        nodes: Registered brokers by id, the dead ones too until they are fenced.
+        nodes: Registered brokers by id, including dead ones.
         topics: Leaders of each topic's partitions, in partition order.
-        offsets_partitions: `offsets.topic.num.partitions`, of an offsets topic yet to be created.
+        offsets_partitions: `offsets.topic.num.partitions`, for an offsets topic not yet created.
         catalogue: Ids and partition counts of the same topics.
-        broker_epochs: Of each broker's newest registration.
+        broker_epochs: Broker epoch of each broker's latest registration.
     """
 
     nodes: dict[int, Node] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class ClusterView:
     broker_epochs: dict[int, int] = field(default_factory=dict)
 
     def register(self, node: Node) -> None:
-        """A broker process starts: it is no longer fenced, and has an epoch above all before."""
+        """Register a started broker: unfence it, with a broker epoch above all others."""
         self.nodes[node.node_id] = node
         self.fenced[node.node_id] = False
         self.broker_epochs[node.node_id] = max(self.broker_epochs.values(), default=0) + 1
@@ -66,7 +66,7 @@ class ClusterView:
         return partition_for(group_id, len(self.topics[OFFSETS_TOPIC]))
 
     def create_topic(self, name: str, partitions: int) -> None:
-        """Add a topic, or partitions up to that number, spread over the living brokers.
+        """Add a topic, or partitions up to a number, spread over the living brokers.
 
         Raises:
             ScenarioError: The topic has more partitions already.
@@ -84,9 +84,9 @@ class ClusterView:
         self.catalogue.put(name, Topic(topic_id, partitions))
 
     def metadata(self, request: MetadataRequest) -> MetadataResponse:
-        """Brokers that are not fenced, and the topics asked for, in request order.
+        """Answer Metadata: brokers that are not fenced, and topics in request order.
 
-        An unknown topic has UNKNOWN_TOPIC_OR_PARTITION and no partitions.
+        An unknown topic gets UNKNOWN_TOPIC_OR_PARTITION and no partitions.
         """
         names = self.topics if request.topics is None else request.topics
         return MetadataResponse(
@@ -95,7 +95,7 @@ class ClusterView:
         )
 
     def create_internal_topic(self, name: str) -> None:
-        """Create an internal topic with its configured number of partitions, unless it is there."""
+        """Create an internal topic with its configured number of partitions, unless it exists."""
         if name not in self.topics:
             is_offsets = name == OFFSETS_TOPIC
             self.create_topic(

@@ -1,8 +1,8 @@
-"""Offsets of version 0, which brokers keep in ZooKeeper and no group coordinator hears of.
+"""Offsets of version 0 commits, which brokers keep in ZooKeeper without a group coordinator.
 
 Each is a node `/consumers/GROUP/offsets/TOPIC/PARTITION` whose data is the offset in decimal
-digits. Nothing else is kept: neither metadata nor a time, so that nothing expires. Topics and
-rights are checked by `offset_apis` and `fetch_api`.
+digits. Metadata and timestamp are not kept, so nothing expires. `offset_apis` and `fetch_api` check
+topics and authorization.
 
 Source: kafka 0.10.2, KafkaApis.handleOffsetCommitRequest and handleOffsetFetchRequest with ZkUtils;
 2.8, the same with KafkaZkClient.
@@ -27,24 +27,24 @@ from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.resources import TopicPartition
 
 Nodes = dict[str, str | None]
-"""Data of each node by its path; None of a node that is there only for those below it."""
+"""Data of each node by its path; None for a node that only has children."""
 
 _BEYOND_BMP: Final = "\U00010000-\U0010ffff"
 _ILLEGAL: Final = re.compile(f"[\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff{_BEYOND_BMP}]")
-"""Source: zookeeper 3.5, PathUtils.validatePath, which looks at UTF-16 units."""
+"""Illegal UTF-16 units of a path. Source: zookeeper 3.5, PathUtils.validatePath."""
 _ILLEGAL_TO_ZKCLIENT: Final = re.compile(
     f"[\x00-\x1e\x80-\x9e\ud801-\uf8fe\ufff1-\ufffe{_BEYOND_BMP}]"
 )
-"""Source: zookeeper 3.4, PathUtils.validatePath, whose ranges leave out their ends."""
+"""The same, with ranges without their ends. Source: zookeeper 3.4, PathUtils.validatePath."""
 
 
 def offset_path(group_id: str, topic: str, index: int) -> str:
-    """Where the offset of a partition is kept. Source: ZKGroupTopicDirs, ConsumerOffset.path."""
+    """Path of a partition's offset. Source: ZKGroupTopicDirs, ConsumerOffset.path."""
     return f"/consumers/{group_id}/offsets/{topic}/{index}"
 
 
 def put_node(nodes: Nodes, path: str, data: str) -> None:
-    """Give a node its data; it and those on the way to it are made if absent."""
+    """Set a node's data; the node and its parents are created if absent."""
     nodes[path] = data
     parent, slash, _ = path.rpartition("/")
     while parent and slash and parent not in nodes:
@@ -53,13 +53,12 @@ def put_node(nodes: Nodes, path: str, data: str) -> None:
 
 
 class ZooKeeperOffsets:
-    """The offsets that the brokers of a cluster keep in its ZooKeeper.
+    """The offsets that the brokers of a cluster store in ZooKeeper.
 
     Args:
         metadata_limit: `offset.metadata.max.bytes`, compared with UTF-16 units.
-        nodes: What is there already; the tree is changed by `write` alone.
-        write: Makes a node have data, for good when it returns; None puts it into `nodes`. It may
-            raise OSError.
+        nodes: Existing nodes; only `write` changes them.
+        write: Sets a node's data durably; may raise OSError. None puts it into `nodes`.
     """
 
     __slots__ = ("_metadata_limit", "_nodes", "_write")
@@ -77,7 +76,7 @@ class ZooKeeperOffsets:
     def commit(
         self, group_id: str, topics: tuple[OffsetCommitRequestTopic, ...], profile: Profile
     ) -> tuple[OffsetCommitResponseTopic, ...]:
-        """Keep offsets of topics that exist; a partition named twice is kept as named last."""
+        """Store offsets of existing topics; if a partition is named twice, the last one wins."""
         asked = {
             TopicPartition(topic.name, entry.partition_index): entry
             for topic in topics
@@ -103,14 +102,14 @@ class ZooKeeperOffsets:
         try:
             self._write(path, str(entry.committed_offset))
         except OSError:
-            # As for any failure of ZooKeeper. Source: Errors.forException.
+            # The error of any ZooKeeper failure. Source: Errors.forException.
             return ErrorCode.UNKNOWN_SERVER_ERROR
         return ErrorCode.NONE
 
     def fetch(
         self, group_id: str, place: TopicPartition, profile: Profile
     ) -> OffsetFetchResponsePartitions:
-        """The offset of a partition of a topic that exists; none is an unknown partition."""
+        """The offset of an existing topic's partition; UNKNOWN_TOPIC_OR_PARTITION without one."""
         path = offset_path(group_id, place.topic, place.partition)
         if not _is_path(path, profile):
             return OffsetFetchResponsePartitions(
@@ -121,13 +120,13 @@ class ZooKeeperOffsets:
             return OffsetFetchResponsePartitions(place.partition, int(data))
         error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if profile.uses_zkclient and path in self._nodes:
-            # QUIRK: a node without data is no number to 0.10.2, which a later Kafka takes for none.
+            # QUIRK: 0.10.2 fails to parse a node without data; later Kafkas see no offset.
             error = ErrorCode.UNKNOWN_SERVER_ERROR
         return OffsetFetchResponsePartitions(place.partition, error_code=error, committed_offset=-1)
 
 
 def _is_path(path: str, profile: Profile) -> bool:
-    """Whether ZooKeeper takes a path; others are an IllegalArgumentException to the broker."""
+    """Whether ZooKeeper accepts a path; others raise IllegalArgumentException in the broker."""
     illegal = _ILLEGAL_TO_ZKCLIENT if profile.uses_zkclient else _ILLEGAL
     names = path.removeprefix("/").split("/")
     return not any(name in {"", ".", ".."} for name in names) and illegal.search(path) is None

@@ -1,8 +1,8 @@
-"""The client side of group membership, whole: joining, beating, and leaving.
+"""The client side of group membership as a whole: joining, heartbeats, and leaving.
 
-What a consumer and a Connect worker share. The parts are `port_core` (threads and network),
-`discovery`, `heartbeat_thread` and `join_group`; here are leaving, closing, and the table that
-brings each answer to its handler.
+Shared by consumers and Connect workers. The parts are `port_core` (threads and network),
+`discovery`, `heartbeat_thread` and `join_group`; this module has leaving, closing, and the table
+that maps each answer to its handler.
 
 Source: kafka trunk, clients/.../consumer/internals/AbstractCoordinator.java.
 """
@@ -35,14 +35,14 @@ from coordinator_sim.protocol.errors import ErrorCode
 
 
 class AbstractCoordinator(JoinGroup):
-    """A group member; subclasses say what it offers and what it does with an assignment."""
+    """A group member; subclasses define its protocols and how it uses an assignment."""
 
     __slots__ = ()
 
     # Leaving.
 
     def leave_group(self, reason: str, now_ms: int) -> Effects:
-        """Leave of one's own accord, if it can be told, and rejoin at the next poll.
+        """Leave voluntarily, informing the coordinator if possible, and rejoin at the next poll.
 
         Source: kafka trunk, AbstractCoordinator.maybeLeaveGroup, which is public.
         """
@@ -50,9 +50,9 @@ class AbstractCoordinator(JoinGroup):
         return self._settle(now_ms)
 
     def _maybe_leave_group(self, reason: str, now_ms: int) -> None:
-        """Tell the coordinator where a dynamic member can, and be out of the group locally.
+        """Send LeaveGroup for a dynamic member where possible, and reset the member locally.
 
-        Fire and forget: the answer changes nothing. Static members only reset themselves.
+        The answer to LeaveGroup is ignored. Static members only reset themselves.
 
         Source: kafka trunk, AbstractCoordinator.maybeLeaveGroup.
         """
@@ -102,7 +102,7 @@ class AbstractCoordinator(JoinGroup):
         self._close_membership(now_ms)
 
     def _close_membership(self, now_ms: int) -> None:
-        """AbstractCoordinator.close: no more heartbeats, callbacks of leaving, LeaveGroup."""
+        """Stop heartbeats, call back, send LeaveGroup. Source: AbstractCoordinator.close."""
         self._stop_heartbeat_thread()
         if self._config.leave_group_on_close:
             self._on_leave_prepare(now_ms)
@@ -113,7 +113,7 @@ class AbstractCoordinator(JoinGroup):
         self._leave_prepared(None, now_ms)
 
     def _leave_prepared(self, error: str | None, now_ms: int) -> None:
-        """The callbacks of leaving are through; if one raised, no LeaveGroup is sent."""
+        """Send LeaveGroup after the callbacks of leaving; if one raised, do not send it."""
         if error is not None:
             self._end_call(now_ms, error)
             return
@@ -175,7 +175,7 @@ class AbstractCoordinator(JoinGroup):
             pending.future.fail(exception_name(error))
 
     def _on_other_response(self, pending: PendingRequest, response: Response, now_ms: int) -> None:
-        """An answer that only a subclass knows.
+        """Handle an answer to a request of a subclass.
 
         Raises:
             InvariantViolation: the answer is of another API than its request.
@@ -185,7 +185,7 @@ class AbstractCoordinator(JoinGroup):
         )
 
     def _on_failure(self, pending: PendingRequest, error: str, now_ms: int) -> None:
-        """A request will not be answered. Losing the coordinator's connection makes it unknown.
+        """Handle a request without an answer; a lost connection makes the coordinator unknown.
 
         Source: kafka trunk, AbstractCoordinator.CoordinatorResponseHandler.onFailure.
         """

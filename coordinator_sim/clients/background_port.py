@@ -1,8 +1,8 @@
-"""The base of consumers whose group is served apart from the application's polls.
+"""Base of consumers whose group protocol runs independently of the application's polls.
 
-Java's client looks at its group while the application polls. librdkafka has a main thread for it,
-franz-go goroutines: joins go on while the application processes records. Here are the verbs of a
-port, requests and connections, metadata, and the queue of callbacks; no group logic.
+Java's client serves its group while the application polls. librdkafka has a main thread for it,
+franz-go goroutines: joins go on while the application processes records. This module has the verbs
+of a port, requests and connections, metadata, and the queue of callbacks; no group logic.
 """
 
 from abc import ABC, abstractmethod
@@ -33,7 +33,7 @@ from coordinator_sim.protocol.resources import TopicPartition
 
 
 class PendingCallback(NamedTuple):
-    """A callback that the application has not run yet, and what follows it."""
+    """A callback that the application has not run yet, and its continuation."""
 
     kind: CallbackKind
     partitions: tuple[TopicPartition, ...]
@@ -75,37 +75,37 @@ class BackgroundPort(BackgroundRequests, ABC):
 
     @property
     def traits(self) -> ClientTraits:
-        """In which values the client differs from Java's."""
+        """Values in which the client differs from Java's."""
         return self._traits
 
     @property
     def member_id(self) -> str:
-        """The id the coordinator gave; empty before, and after a reset."""
+        """Member id given by the coordinator; empty before, and after a reset."""
         return self._member_id
 
     @property
     def generation_id(self) -> int:
-        """The generation the member believes to be in; -1 for none."""
+        """Generation the member believes to be in; -1 for none."""
         return self._generation_id
 
     @property
     def coordinator_node(self) -> int | None:
-        """The broker that coordinates the group, as far as the member knows; None when unknown."""
+        """Broker that coordinates the group, as far as the member knows; None when unknown."""
         return self._coordinator_id
 
     @property
     def owned_partitions(self) -> tuple[TopicPartition, ...]:
-        """The partitions assigned now, by topic and partition."""
+        """Partitions assigned now, by topic and partition."""
         return tuple(sorted(self._assigned))
 
     @property
     def positions(self) -> dict[TopicPartition, int]:
-        """The next offset of every partition that may be consumed now."""
+        """Next offset of every partition that may be consumed now."""
         return {tp: offset for tp, offset in self._assigned.items() if offset is not None}
 
     @property
     def fetchable(self) -> dict[TopicPartition, int]:
-        """Those of `positions` to fetch from."""
+        """Positions of the partitions to fetch from."""
         return self.positions
 
     @property
@@ -114,17 +114,17 @@ class BackgroundPort(BackgroundRequests, ABC):
         return self._call is AppCall.POLL and not self._is_app_in_callback()
 
     def advance_position(self, partition: TopicPartition, offset: int) -> None:
-        """The application consumed up to `offset`; ignored where not assigned any more."""
+        """Record consumption up to `offset`; ignored where the partition is not assigned."""
         if partition in self._assigned:
             self._assigned[partition] = offset
             self._on_consumed(partition, offset)
 
     def next_deadline_ms(self) -> int | None:
-        """The one alarm to arm; None when only an outside event can matter."""
+        """The one alarm to arm; None when only an event from outside can matter."""
         return self._deadline_ms if self._deadline_ms < FOREVER else None
 
     def poll(self, now_ms: int, timeout_ms: int) -> Effects:
-        """The application polls; the first poll starts the client. Ends with `PollReturned`.
+        """Begin the application's poll; the first one starts the client. Ends with `PollReturned`.
 
         Raises:
             InvariantViolation: the application is in a call.
@@ -165,7 +165,7 @@ class BackgroundPort(BackgroundRequests, ABC):
         return self._settle(now_ms)
 
     def callback_completed(self, token: int, outcome: str | None, now_ms: int) -> Effects:
-        """Go on after an application callback; what it raised is not looked at.
+        """Continue after an application callback; an exception it raised is ignored.
 
         Raises:
             InvariantViolation: no callback with this token is outstanding.
@@ -184,13 +184,13 @@ class BackgroundPort(BackgroundRequests, ABC):
         return self._settle(now_ms, woken=False)
 
     def fetch_completed(self, now_ms: int) -> Effects:
-        """Records arrived: a poll that only waits for them returns now."""
+        """Return from a poll that only waits for records."""
         if self.awaits_records:
             self._end_poll(now_ms)
         return self._settle(now_ms, woken=False)
 
     def positions_found(self, found: Mapping[TopicPartition, int], now_ms: int) -> Effects:
-        """The answer to `ResetPositions`; ignored where a position is known by now."""
+        """Adopt the answer to `ResetPositions`; ignored where a position is known by now."""
         for partition, offset in found.items():
             if partition in self._assigned and self._assigned[partition] is None:
                 self._assigned[partition] = offset
@@ -199,9 +199,9 @@ class BackgroundPort(BackgroundRequests, ABC):
     def commit(
         self, offsets: Mapping[TopicPartition, int], *, sync: bool, now_ms: int
     ) -> tuple[int, Effects]:
-        """Commit the offsets; `CommitCompleted` with the returned token ends it.
+        """Commit the offsets; the commit ends with `CommitCompleted` and the returned token.
 
-        Only the application knows whether it waits for that (`sync`).
+        Only the application knows whether it waits for the end (`sync`).
         """
         del sync
         token = self._next_token
@@ -250,7 +250,7 @@ class BackgroundPort(BackgroundRequests, ABC):
         self._callbacks.append(PendingCallback(kind, tuple(partitions), then))
 
     def _offer_callback(self) -> None:
-        """Hand the next callback out once the application can run it."""
+        """Run the next callback once the application is free to run it."""
         if not self._callbacks or self._callback is not None:
             return
         if self._traits.callbacks_need_poll and self._call not in (AppCall.POLL, AppCall.CLOSE):
@@ -295,11 +295,11 @@ class BackgroundPort(BackgroundRequests, ABC):
     # The loop.
 
     def _settle(self, now_ms: int, *, woken: bool = True) -> Effects:
-        """Let the group's thread run as far as it can, and answer what it asked for.
+        """Let the group's thread run as far as it can; return the requested effects.
 
         Args:
             now_ms: The present instant.
-            woken: Whether what happened wakes the group's thread.
+            woken: Whether the event wakes the group's thread.
         """
         net = self._net
         if self._has_started and not self._is_closed():
@@ -334,56 +334,56 @@ class BackgroundPort(BackgroundRequests, ABC):
         return self._call is AppCall.CLOSED
 
     def _on_link_broken(self, node_id: int) -> None:
-        """A connection broke; what was in flight on it fails next."""
+        """Record that a connection broke; its requests in flight fail next."""
 
     # What a client provides.
 
     @abstractmethod
     def _on_start(self, now_ms: int) -> None:
-        """The application subscribed and polls for the first time."""
+        """Start the client: the application has subscribed and polls for the first time."""
 
     @abstractmethod
     def _on_poll(self, now_ms: int) -> None:
-        """The application begins a poll."""
+        """Handle the beginning of an application's poll."""
 
     @abstractmethod
     def _on_poll_ended(self, now_ms: int) -> None:
-        """The application's poll is over."""
+        """Handle the end of an application's poll."""
 
     @abstractmethod
     def _on_consumed(self, partition: TopicPartition, offset: int) -> None:
-        """The application was given the records before `offset`."""
+        """Record that the application received the records before `offset`."""
 
     @abstractmethod
     def _commit_for_application(
         self, token: int, offsets: dict[TopicPartition, int], now_ms: int
     ) -> None:
-        """The application commits these offsets; ends with `CommitCompleted`."""
+        """Commit offsets for the application; ends with `CommitCompleted`."""
 
     @abstractmethod
     def _on_subscription_changed(self, now_ms: int) -> None:
-        """The subscription is another one."""
+        """Handle a changed subscription."""
 
     @abstractmethod
     def _begin_close(self, now_ms: int) -> None:
-        """Give up the group, then `_finish_close`."""
+        """Leave the group, then call `_finish_close`."""
 
     @abstractmethod
     def _fire_due(self, now_ms: int) -> bool:
-        """Fire the client's own timers; whether that woke the group's thread."""
+        """Fire the client's own timers; return whether that woke the group's thread."""
 
     @abstractmethod
     def _serve(self, now_ms: int) -> None:
-        """One turn of the group's thread."""
+        """Run one turn of the group's thread."""
 
     @abstractmethod
     def _next_wake_ms(self) -> int:
-        """The earliest of the client's own timers."""
+        """Return the earliest of the client's own timers."""
 
     @abstractmethod
     def _dispatch(self, pending: PendingRequest, response: Response, now_ms: int) -> None:
-        """Bring an answer to its handler."""
+        """Pass an answer to its handler."""
 
     @abstractmethod
     def _on_failure(self, pending: PendingRequest, error: str, now_ms: int) -> None:
-        """A request will not be answered."""
+        """Handle a request that will not be answered."""

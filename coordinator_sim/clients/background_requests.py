@@ -24,9 +24,9 @@ from coordinator_sim.wire.consumer_protocol import decode_subscription
 
 
 class ConsumerSetup(TypedDict):
-    """What a model is made with besides its configuration; the arguments of `BackgroundRequests`.
+    """Arguments of a model besides its configuration, as `BackgroundRequests` takes them.
 
-    The layers of a model hand it down as it is.
+    The layers of a model pass them down unchanged.
     """
 
     client_id: str
@@ -38,20 +38,20 @@ class ConsumerSetup(TypedDict):
 
 
 class BackgroundRequests:
-    """What a client knows of the cluster and of itself, and how it asks.
+    """The client's view of the cluster and of itself, and its means to send requests.
 
     Args:
         config: Timeouts and switches.
-        traits: In which values the client differs from Java's.
-        client_id: Names the client in choices of chance.
+        traits: Values in which the client differs from Java's.
+        client_id: Names the client in random choices.
         group_id: The group.
-        topics: The subscription.
-        assignors: In order of preference.
-        bootstrap: The brokers to ask first.
-        jitter: Where chance comes from.
+        topics: Topics of the subscription.
+        assignors: Assignors in order of preference.
+        bootstrap: Brokers to ask first.
+        jitter: Source of random choices.
 
     Raises:
-        ConfigError: no assignor.
+        ConfigError: the list of assignors is empty.
     """
 
     __slots__ = (
@@ -103,7 +103,7 @@ class BackgroundRequests:
 
     @property
     def _coordinator_node_id(self) -> int:
-        """The connection kept for the coordinator alone; to be asked only when it is known."""
+        """Id of the coordinator's own connection; valid only while the coordinator is known."""
         return COORDINATOR_NODE_OFFSET - (self._coordinator_id or 0)
 
     def _request(
@@ -145,13 +145,13 @@ class BackgroundRequests:
         )
 
     def _reset_positions(self, partitions: Sequence[TopicPartition]) -> None:
-        """Have the driver find where partitions without a committed offset begin."""
+        """Have the driver find the reset position of partitions without a committed offset."""
         reset = self._config.auto_offset_reset
         if partitions and reset is not OffsetReset.NONE:
             self._out.append(ResetPositions(partitions=tuple(partitions), to=reset))
 
     def _topic_racks(self, topics: Sequence[str]) -> TopicRacks:
-        """The topics that exist, as an assignor takes them."""
+        """Return the racks of the topics that exist, as an assignor takes them."""
         known = self._metadata.topics
         return {
             topic: tuple(partition.replica_racks for partition in known[topic].partitions)
@@ -160,7 +160,7 @@ class BackgroundRequests:
         }
 
     def _partition_counts(self) -> dict[str, int]:
-        """How many partitions each topic of the subscription has; absent ones do not exist."""
+        """Return the partition count of each subscribed topic; absent topics do not exist."""
         known = self._metadata.topics
         return {
             topic: len(known[topic].partitions) for topic in self._subscription if topic in known
@@ -171,7 +171,7 @@ class BackgroundRequests:
 
 
 def members_of(response: JoinGroupResponse) -> list[AssignorMember]:
-    """The members that a leader was told of, in wire order.
+    """Return the members listed in a leader's JoinGroup response, in wire order.
 
     Raises:
         WireFormatError: a member's metadata does not parse.

@@ -1,4 +1,4 @@
-"""Exponential backoff in whole milliseconds, and the door through which chance enters a port."""
+"""Exponential backoff in whole milliseconds, and the source of a port's random choices."""
 
 from typing import Final, Protocol
 
@@ -10,20 +10,20 @@ _SPREAD: Final = 2_000
 
 
 class Jitter(Protocol):
-    """Where a port's random choices come from. 0 is always the dull choice."""
+    """Source of a port's random choices. 0 is always the neutral choice."""
 
     def draw(self, site: str, key: str, n: int) -> int:
-        """A number in [0, n), n at least 1, chosen for this site and key."""
+        """Return a number in [0, n), n at least 1, chosen for this site and key."""
         ...
 
 
 class _NoJitter:
-    """Always the dull choice: factor 1, first node."""
+    """The neutral choice always: factor 1, first node."""
 
     __slots__ = ()
 
     def draw(self, site: str, key: str, n: int) -> int:  # noqa: ARG002 - the Jitter protocol's names
-        """Zero."""
+        """Return zero."""
         return 0
 
 
@@ -44,7 +44,7 @@ class ExponentialBackoff(Struct, frozen=True, gc=False):
     max_ms: int
 
     def backoff_ms(self, attempts: int, jitter: Jitter, *, site: str, key: str) -> int:
-        """Wait before attempt number `attempts + 1`; `attempts` counts from 0.
+        """Return the wait before attempt number `attempts + 1`; `attempts` counts from 0.
 
         Returns:
             Milliseconds, 0 to `max_ms`. When `initial_ms` is not below `max_ms` there is no

@@ -1,7 +1,7 @@
-"""What other clients do differently from Java's, where the difference is a value.
+"""Values in which other clients differ from Java's.
 
-Where it is an order of steps, the client has a module of its own. Settings keep Kafka's names;
-what is not named in `default_settings` has Java's default.
+A client that differs in the order of steps has a module of its own. Settings keep Kafka's names;
+a setting absent from `default_settings` has Java's default.
 """
 
 from collections.abc import Mapping
@@ -14,15 +14,15 @@ from coordinator_sim.protocol.api_keys import ApiKey
 
 
 class ClientTraits(Struct, frozen=True, kw_only=True):
-    """The values in which a client differs.
+    """Values in which one client differs.
 
     Args:
-        name: As scenarios call the client.
+        name: Name of the client in scenarios.
         default_settings: Defaults that differ from Java's, by Kafka's names.
-        api_versions: The newest version that the client speaks, by API.
-        rack_when_unset: What the subscription says as the rack of a client without one.
-        join_timeout_lapse_ms: What a JoinGroup may take longer than the rebalance timeout.
-        leave_timeout_ms: How long a LeaveGroup may stay unanswered.
+        api_versions: The newest version that the client sends, by API.
+        rack_when_unset: Rack in the subscription of a client without one.
+        join_timeout_lapse_ms: Time a JoinGroup may take beyond the rebalance timeout.
+        leave_timeout_ms: Time limit for the answer to a LeaveGroup.
         callbacks_need_poll: Whether rebalance callbacks run only while the application polls.
     """
 
@@ -35,7 +35,7 @@ class ClientTraits(Struct, frozen=True, kw_only=True):
     callbacks_need_poll: bool
 
     def config_from(self, settings: Mapping[str, str]) -> ConsumerConfig:
-        """The settings of a consumer of this client.
+        """Return the settings of a consumer of this client.
 
         Raises:
             ConfigError: an unknown key, a value of the wrong kind, or one out of bounds.
@@ -68,7 +68,7 @@ LIBRDKAFKA: Final = ClientTraits(
 )
 """librdkafka 2.16. Its request timeout is `socket.timeout.ms`.
 
-Its `reconnect.backoff.ms` is 100 and grows, but while a broker is wanted and none is up, one is
+Its `reconnect.backoff.ms` is 100 and grows; but while a broker is needed and none is up, one is
 tried every half of that.
 
 Source: librdkafka 2.15, rdkafka_conf.c, rdkafka_request.c (JoinGroupRequest, LeaveGroupRequest);
@@ -100,7 +100,7 @@ FRANZ_GO: Final = ClientTraits(
     leave_timeout_ms=10_000,
     callbacks_need_poll=False,
 )
-"""franz-go 1.22. `max.poll.interval.ms` stands for its rebalance timeout: it watches no polls.
+"""franz-go 1.22. `max.poll.interval.ms` is its rebalance timeout: it does not watch polls.
 
 Source: franz-go 1.22, pkg/kgo/config.go (defaultCfg), client.go (connTimeouter).
 """

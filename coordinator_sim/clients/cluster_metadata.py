@@ -1,7 +1,7 @@
-"""What a client knows of the cluster: brokers, topics, and when to ask again.
+"""A client's view of the cluster: brokers, topics, and when to ask for Metadata again.
 
-Three instants forbid a request: the refresh backoff after the last answer or failure, the backoff
-of answers that said nothing new, and a cluster without a broker to ask. New topics lift them.
+Three instants delay a request: the refresh backoff after the last answer or failure, the backoff
+after answers without news, and a cluster without a reachable broker. New topics override them.
 
 Source: kafka trunk, clients/.../Metadata.java, consumer/internals/ConsumerMetadata.java.
 """
@@ -23,7 +23,7 @@ TopicSnapshot = dict[str, tuple[tuple[str, ...], ...]]
 """Topic -> for each partition, ascending, the sorted racks that matter for a rebalance."""
 
 RefreshBackoff = Callable[[int], int]
-"""How long to wait after this many attempts, 0 for the first, in milliseconds."""
+"""Maps a number of attempts, 0 for the first, to the wait in milliseconds."""
 
 
 def _retain_all(topic: str, is_internal: bool) -> bool:  # noqa: ARG001 - what a filter is given
@@ -38,7 +38,7 @@ class ClusterMetadata:
     max_age_ms: int
     wanted_topics: tuple[str, ...] | None = ()
     retains: Callable[[str, bool], bool] = _retain_all
-    """Which topics of an answer are kept, by name and whether it is internal."""
+    """Whether a topic of an answer is kept, by its name and whether it is internal."""
     topics: dict[str, TopicMetadata] = field(default_factory=dict)
     version: int = 0
     update_requested: bool = True
@@ -51,14 +51,14 @@ class ClusterMetadata:
     equivalent_count: int = 0
     allowed_at_ms: int = 0
     progress_at_ms: int = 0
-    """Until when answers without news forbid the next request."""
+    """Instant until which answers without news delay the next request."""
     reachable_at_ms: int = 0
 
     def request_update(self, *, has_reason: bool = False) -> int:
-        """Ask for a new view as soon as the backoffs allow; answers the present version.
+        """Ask for a new view as soon as the backoffs allow; return the present version.
 
         Args:
-            has_reason: Whether answers without news are forgotten, so that they do not delay it.
+            has_reason: Whether to forget earlier answers without news, which would delay it.
         """
         self.update_requested = True
         if has_reason:
@@ -68,7 +68,7 @@ class ClusterMetadata:
         return self.version
 
     def request_update_for_new_topics(self) -> None:
-        """Ask for a new view at once: a request in flight asks for less, another one follows."""
+        """Ask for a new view at once, after a request in flight that lacks the new topics."""
         self.lacks_new_topics = self.in_flight
         self.update_requested = True
         self.equivalent_count = 0
@@ -76,7 +76,7 @@ class ClusterMetadata:
         self._set_due()
 
     def is_fresh(self, now_ms: int) -> bool:
-        """Whether nobody wants an update, and none is due for age."""
+        """Whether no update is requested, and none is due for age."""
         return not self.update_requested and (
             now_ms < self.refreshed_at_ms + self.max_age_ms or now_ms < self._allowed_at_ms()
         )
@@ -86,13 +86,13 @@ class ClusterMetadata:
         return now_ms >= self._allowed_at_ms()
 
     def sent(self) -> None:
-        """A request is on its way; no other is due meanwhile."""
+        """Record that a request is in flight; no other is due meanwhile."""
         self.in_flight = True
         self.lacks_new_topics = False
         self._set_due()
 
     def postpone(self, reachable_at_ms: int) -> None:
-        """No broker can be asked before this instant."""
+        """Delay requests until this instant, because no broker can be asked before."""
         self.reachable_at_ms = reachable_at_ms
         self._set_due()
 
@@ -100,7 +100,7 @@ class ClusterMetadata:
         return max(self.allowed_at_ms, self.progress_at_ms)
 
     def _set_due(self) -> None:
-        """`due_ms` is when the next request is to be sent; never while one is in flight."""
+        """Set `due_ms`, when the next request is to be sent; FOREVER while one is in flight."""
         if self.in_flight:
             self.due_ms = FOREVER
             return
@@ -110,9 +110,9 @@ class ClusterMetadata:
         self.due_ms = due_ms
 
     def update(self, response: MetadataResponse, now_ms: int, backoff: RefreshBackoff) -> None:
-        """Adopt a response. Topics that answered a retriable error are asked for again.
+        """Adopt a response. Topics with a retriable error are asked for again.
 
-        A response without brokers is of one that starts up, and counts as lost.
+        A response without brokers comes from a broker that starts up, and counts as lost.
         """
         if not response.brokers:
             self.failed(now_ms, backoff)
@@ -147,7 +147,7 @@ class ClusterMetadata:
         return False
 
     def failed(self, now_ms: int, backoff: RefreshBackoff) -> None:
-        """A request was lost, or could not be sent: try again after the backoff."""
+        """Handle a lost or unsendable request: try again after the backoff."""
         self.in_flight = False
         self.update_requested = True
         self.equivalent_count = 0
@@ -157,7 +157,7 @@ class ClusterMetadata:
         self._set_due()
 
     def snapshot(self, topics: tuple[str, ...], *, with_racks: bool) -> TopicSnapshot:
-        """What a leader compares to notice a change: partitions, and racks if it has one.
+        """Return the partitions, with racks if the leader has one, compared to notice a change.
 
         Source: kafka trunk, ConsumerCoordinator.MetadataSnapshot.
         """

@@ -12,7 +12,7 @@ from coordinator_sim.errors import ConfigError
 
 _INT_MAX: Final = 2_147_483_647
 JOIN_GROUP_TIMEOUT_LAPSE_MS: Final = 5_000
-"""What a JoinGroup may take longer than the rebalance timeout (AbstractCoordinator)."""
+"""Time a JoinGroup may take beyond the rebalance timeout (AbstractCoordinator)."""
 
 
 @unique
@@ -28,12 +28,12 @@ class ConnectProtocolCompatibility(IntEnum):
 
     @property
     def protocol_name(self) -> str:
-        """The name offered in JoinGroup; eager is called `default` there."""
+        """Name offered in JoinGroup; eager is called `default` there."""
         return _PROTOCOL_NAMES[self]
 
     @classmethod
     def from_protocol_name(cls, name: str) -> "ConnectProtocolCompatibility":
-        """The sub-protocol that JoinGroup calls `name`.
+        """Return the sub-protocol that JoinGroup calls `name`.
 
         Raises:
             ConfigError: no sub-protocol has this name.
@@ -55,7 +55,7 @@ _PROTOCOL_NAMES: Final = {
 
 @unique
 class OffsetReset(Enum):
-    """Where a partition without a committed offset begins."""
+    """Start position of a partition without a committed offset."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -63,7 +63,7 @@ class OffsetReset(Enum):
 
 
 class GroupConfig(Struct, frozen=True, kw_only=True):
-    """What every group member has. Durations in milliseconds.
+    """Settings of every group member. Durations in milliseconds.
 
     Source: kafka trunk, clients/.../internals/GroupRebalanceConfig.java, CommonClientConfigs.java.
     """
@@ -92,18 +92,18 @@ class GroupConfig(Struct, frozen=True, kw_only=True):
 
     @property
     def join_request_timeout_ms(self) -> int:
-        """How long a JoinGroup may stay unanswered; never beyond Java's int."""
+        """Time limit for the answer to a JoinGroup; never beyond Java's int."""
         lapse = self.rebalance_timeout_ms + JOIN_GROUP_TIMEOUT_LAPSE_MS
         return max(
             self.request_timeout_ms, self.rebalance_timeout_ms if lapse > _INT_MAX else lapse
         )
 
     def retry_backoff(self) -> ExponentialBackoff:
-        """The backoff of lookups, commits and failed heartbeats."""
+        """Backoff of lookups, commits and failed heartbeats."""
         return ExponentialBackoff(self.retry_backoff_ms, self.retry_backoff_max_ms)
 
     def reconnect_backoff(self) -> ExponentialBackoff:
-        """The backoff between connection attempts to one node."""
+        """Backoff between connection attempts to one node."""
         return ExponentialBackoff(self.reconnect_backoff_ms, self.reconnect_backoff_max_ms)
 
 
@@ -119,7 +119,7 @@ class ConsumerConfig(GroupConfig, frozen=True, kw_only=True):
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, str]) -> Self:
-        """Build from Kafka's setting names; what is absent keeps Kafka's default.
+        """Build from Kafka's setting names; absent settings keep Kafka's default.
 
         Raises:
             ConfigError: an unknown key, a value of the wrong kind, or one out of bounds.
@@ -128,9 +128,9 @@ class ConsumerConfig(GroupConfig, frozen=True, kw_only=True):
 
 
 class WorkerConfig(GroupConfig, frozen=True, kw_only=True):
-    """A Connect worker's settings of its membership; workers never have a static one.
+    """A Connect worker's membership settings; workers never have a static membership.
 
-    They are read and checked by `connect.settings.worker_config`.
+    Read and checked by `connect.settings.worker_config`.
     """
 
     session_timeout_ms: int = 10_000

@@ -1,7 +1,7 @@
 """A consumer's coordinator: subscription, assignment, callbacks, positions.
 
 The driver polls it as an application polls KafkaConsumer. Records do not pass through here: the
-driver tells positions with `advance_position`, and ends a poll early with `fetch_completed`.
+driver reports positions with `advance_position`, and ends a poll early with `fetch_completed`.
 
 Source: kafka trunk, clients/.../consumer/internals/ConsumerCoordinator.java and
 ClassicKafkaConsumer.poll.
@@ -29,12 +29,12 @@ class ConsumerCoordinator(ConsumerRebalance):
 
     Args:
         config: Timeouts and switches.
-        client_id: Names the client in choices of chance; the broker sees the driver's.
+        client_id: Names the client in random choices; the broker sees the driver's id.
         group_id: The group.
         topics: The first subscription; empty to subscribe later.
-        assignors: In order of preference; they must have a rebalance protocol in common.
-        bootstrap: The brokers to ask first.
-        jitter: Where chance comes from.
+        assignors: Assignors in order of preference, with a rebalance protocol in common.
+        bootstrap: Brokers to ask first.
+        jitter: Source of random choices.
 
     Raises:
         ConfigError: no assignor, or assignors without a common rebalance protocol.
@@ -68,21 +68,21 @@ class ConsumerCoordinator(ConsumerRebalance):
 
     @property
     def protocol_type(self) -> str:
-        """`consumer`."""
+        """Protocol type of the group: `consumer`."""
         return "consumer"
 
     @property
     def member_id(self) -> str:
-        """The id the coordinator gave; empty before, and after a reset."""
+        """Member id given by the coordinator; empty before, and after a reset."""
         return self._generation.member_id
 
     def subscribe(self, topics: Sequence[str], now_ms: int) -> Effects:
         """Replace the subscription; the next poll rejoins if it changed.
 
-        No topics: as `unsubscribe`, which ends with `PollReturned`.
+        Without topics, acts as `unsubscribe`, which ends with `PollReturned`.
 
         Raises:
-            InvariantViolation: the consumer has a pattern, or partitions by hand.
+            InvariantViolation: the consumer has a pattern, or partitions assigned by hand.
         """
         if not topics:
             return self.unsubscribe(now_ms)
@@ -93,7 +93,7 @@ class ConsumerCoordinator(ConsumerRebalance):
         """Subscribe to the topics whose whole name matches, also to later ones.
 
         Raises:
-            InvariantViolation: the consumer has topics, or partitions by hand.
+            InvariantViolation: the consumer has topics, or partitions assigned by hand.
             ConfigError: the pattern is malformed.
 
         Source: kafka trunk, ClassicKafkaConsumer.subscribeInternal.
@@ -102,7 +102,7 @@ class ConsumerCoordinator(ConsumerRebalance):
         return self._settle(now_ms)
 
     def assign(self, partitions: Sequence[TopicPartition], now_ms: int) -> Effects:
-        """Have these partitions by hand, without the group; none: as `unsubscribe`.
+        """Assign partitions by hand, without the group; without partitions, act as `unsubscribe`.
 
         Raises:
             InvariantViolation: the consumer has a subscription.
@@ -118,7 +118,7 @@ class ConsumerCoordinator(ConsumerRebalance):
         return self._settle(now_ms)
 
     def enforce_rebalance(self, now_ms: int, reason: str = "") -> Effects:
-        """Rejoin at the next poll, though nothing asks for it.
+        """Rejoin at the next poll even without a reason to.
 
         Source: kafka trunk, ClassicKafkaConsumer.enforceRebalance.
         """
@@ -126,7 +126,7 @@ class ConsumerCoordinator(ConsumerRebalance):
         return self._settle(now_ms)
 
     def unsubscribe(self, now_ms: int) -> Effects:
-        """Give everything up and leave; ends with `PollReturned`.
+        """Give up all partitions and leave; ends with `PollReturned`.
 
         Source: kafka trunk, ClassicKafkaConsumer.unsubscribe.
         """
@@ -137,7 +137,7 @@ class ConsumerCoordinator(ConsumerRebalance):
     def commit(
         self, offsets: Mapping[TopicPartition, int], *, sync: bool, now_ms: int
     ) -> tuple[int, Effects]:
-        """Commit the offsets; `CommitCompleted` with the returned token ends it.
+        """Commit the offsets; the commit ends with `CommitCompleted` and the returned token.
 
         A synchronous commit is a call, also of a callback, for at most `default.api.timeout.ms`.
         The completion of an asynchronous one is delivered inside the application's next call.
@@ -183,7 +183,7 @@ class ConsumerCoordinator(ConsumerRebalance):
         return self._settle(now_ms)
 
     def _is_steady(self, now_ms: int) -> bool:
-        """Whether a poll would look at everything and find nothing to do but wait."""
+        """Whether a poll would find nothing to do but wait."""
         node_id = self._coordinator
         return (
             self._call is AppCall.NONE
@@ -206,13 +206,13 @@ class ConsumerCoordinator(ConsumerRebalance):
         )
 
     def fetch_completed(self, now_ms: int) -> Effects:
-        """Records arrived: a poll that only waits for them returns now."""
+        """Return from a poll that only waits for records."""
         if self.awaits_records:
             self._end_call(now_ms)
         return self._settle(now_ms)
 
     def _poll_loop(self, now_ms: int) -> None:
-        """One turn of the loop of ClassicKafkaConsumer.poll, up to where it must wait."""
+        """Run one turn of the loop of ClassicKafkaConsumer.poll, up to where it must wait."""
         self._update_metadata_snapshot()
         error = self._invoke_completed_commits(now_ms)
         if error is None and self._subscriptions.is_automatic:
@@ -224,7 +224,7 @@ class ConsumerCoordinator(ConsumerRebalance):
                 now_ms, deadline_ms=self._call_deadline_ms, then=self._poll_coordinator_ready
             )
         elif self._metadata.update_requested and not self._net.is_any_ready():
-            # Without a group nobody looks for a coordinator, which would pace reconnections.
+            # Without a group no coordinator lookup runs, which would pace reconnections.
             self._block_for_metadata(self._call_deadline_ms, self._poll_positions)
         else:
             self._poll_positions(now_ms)
@@ -273,7 +273,7 @@ class ConsumerCoordinator(ConsumerRebalance):
         """Wait for anything to arrive, as pollForFetches does."""
         until_ms = self._call_deadline_ms
         if self._join_prepare_deadline_ms < FOREVER and self._heartbeat_running:
-            # The loop goes round for a heartbeat, and then sees that preparing took too long.
+            # The loop runs for a heartbeat, and then sees that preparing took too long.
             until_ms = min(until_ms, self._heartbeat_due_ms)
         rejoining = self._rejoin_needed_or_pending()
         if self._consumer_config.enable_auto_commit and self._assigned and not rejoining:
@@ -303,7 +303,7 @@ class ConsumerCoordinator(ConsumerRebalance):
             self._end_call(now_ms)
 
     def _begin_close(self, now_ms: int) -> None:
-        """Commit a last time if automatic, then leave (ConsumerCoordinator.close)."""
+        """Commit a last time if auto-commit is on, then leave (ConsumerCoordinator.close)."""
         fenced = self._invoke_completed_commits(now_ms)
         if self._consumer_config.enable_auto_commit and fenced is None:
             self._commit_sync(self.positions, now_ms)
@@ -318,7 +318,7 @@ class ConsumerCoordinator(ConsumerRebalance):
             super()._commit_sync_ended(error, now_ms)
 
     def _await_unsent_commits(self, now_ms: int) -> None:
-        """Asynchronous commits may still wait for a coordinator to be sent to."""
+        """Wait for asynchronous commits that still need a coordinator to be sent to."""
         if self._unsent_commits and now_ms < self._call_deadline_ms:
             self._ensure_coordinator_ready(
                 now_ms, deadline_ms=self._call_deadline_ms, then=self._poll_unsent_commits

@@ -1,4 +1,4 @@
-"""What a consumer does as the group's leader.
+"""The duties of a consumer that leads its group.
 
 Source: kafka trunk, ConsumerCoordinator.java, onLeaderElected, updateGroupSubscription,
 validateCooperativeAssignment, MetadataSnapshot; SubscriptionState.java.
@@ -27,14 +27,14 @@ from coordinator_sim.wire.consumer_protocol import decode_subscription, encode_a
 
 _COOPERATIVE_STICKY: Final = "cooperative-sticky"
 _BUILT_IN: Final = ("range", "roundrobin", "sticky", _COOPERATIVE_STICKY)
-"""The assignors that give nothing but subscribed topics."""
+"""Assignors that assign only subscribed topics."""
 
 SavedWait = tuple[Wait, int, Future | None, Continuation | None]
-"""What the application's thread waited for before the election."""
+"""The state of the application's blocked thread before the election."""
 
 
 class ConsumerLeader(ConsumerSubscription):
-    """The leader's duties: assign to all, and watch the topics of all."""
+    """The leader's duties: compute all members' assignments, and watch all their topics."""
 
     __slots__ = ("_assignment_snapshot", "_is_leader")
 
@@ -43,7 +43,7 @@ class ConsumerLeader(ConsumerSubscription):
         self._assignment_snapshot: TopicSnapshot | None = None
 
     def _is_assignment_outdated(self) -> bool:
-        """Whether this leader's assignment was computed from other metadata than it has now."""
+        """Whether this leader's assignment was computed from older metadata than the present."""
         snapshot = self._assignment_snapshot
         return snapshot is not None and snapshot != self._metadata_snapshot
 
@@ -70,10 +70,10 @@ class ConsumerLeader(ConsumerSubscription):
         self._watch_group_topics(topics, then, now_ms)
 
     def _watch_group_topics(self, topics: Sequence[str], then: Continuation, now_ms: int) -> None:
-        """Go on with metadata of these topics, as ConsumerCoordinator.updateGroupSubscription.
+        """Get metadata of these topics. Source: ConsumerCoordinator.updateGroupSubscription.
 
-        The application's thread is inside its poll then; whatever that waited for, it waits for
-        again afterwards.
+        The application's thread is inside its poll then, and afterwards waits again for what it
+        waited for before.
         """
         self._follow_topics(look=self._subscriptions.subscribe_group(topics))
         if self._metadata.is_fresh(now_ms):
@@ -111,7 +111,7 @@ class ConsumerLeader(ConsumerSubscription):
     ) -> None:
         self._is_leader = True
         if response.skip_assignment:
-            # A static leader returned: everyone keeps what the broker has stored.
+            # A static leader returned: all members keep the assignment the broker has stored.
             self._assignment_snapshot = self._metadata_snapshot
             self._send_sync_group({}, future, now_ms)
             return
@@ -130,7 +130,7 @@ class ConsumerLeader(ConsumerSubscription):
         if assignor.name in _BUILT_IN or all(topic in watched for topic in given):
             then(now_ms)
         else:
-            # An assignor of one's own may give topics that nobody subscribed to.
+            # A custom assignor may assign topics that no member subscribed to.
             self._watch_group_topics((*watched, *given), then, now_ms)
 
     def _sync_as_leader(
@@ -157,9 +157,9 @@ class ConsumerLeader(ConsumerSubscription):
         members: Sequence[AssignorMember],
         assignments: Mapping[str, Sequence[TopicPartition]],
     ) -> bool:
-        """Whether a cooperative assignment gives a partition that another member still owns.
+        """Whether a cooperative assignment gives away a partition that another member still owns.
 
-        The built-in cooperative assignor is exempt: it has looked at the owners' generations.
+        The built-in cooperative assignor is exempt: it checks the owners' generations itself.
 
         Source: kafka trunk, ConsumerCoordinator.validateCooperativeAssignment.
         """
@@ -178,10 +178,10 @@ class ConsumerLeader(ConsumerSubscription):
 
 
 def select_rebalance_protocol(assignors: Sequence[ConsumerAssignor]) -> RebalanceProtocol:
-    """The highest protocol that all assignors support.
+    """Return the highest protocol that all assignors support.
 
     Raises:
-        ConfigError: there is no assignor, or they have none in common.
+        ConfigError: the list is empty, or the assignors have no protocol in common.
 
     Source: kafka trunk, ConsumerCoordinator's constructor.
     """

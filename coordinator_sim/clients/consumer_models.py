@@ -1,4 +1,4 @@
-"""A consumer of any client that is modelled, by the client's name."""
+"""Makes consumers of any modelled client, by the client's name."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -22,11 +22,11 @@ _MODELS: Final[Mapping[str, Callable[..., ConsumerPort]]] = {
     FRANZ_GO.name: FranzGoConsumer,
 }
 CLIENTS: Final = (JAVA, *_MODELS)
-"""The names of the clients; Java's is a port of its source, the others are models."""
+"""Names of the clients; Java's is a port of its source, the others are models."""
 
 
 def api_versions_of(client: str) -> Mapping[ApiKey, int]:
-    """The versions that a client sends; empty for Java's, which speaks the newest of all.
+    """Return the versions that a client sends; empty for Java's, which sends the newest.
 
     Raises:
         ConfigError: an unknown client.
@@ -52,17 +52,17 @@ def make_consumer(  # noqa: PLR0913 - everything a client is configured with, by
     bootstrap: tuple[Node, ...],
     jitter: Jitter = NO_JITTER,
 ) -> ConsumerPort:
-    """A consumer of the named client, not started yet.
+    """Return a consumer of the named client, not started yet.
 
     Args:
         client: One of `CLIENTS`.
-        settings: By Kafka's names; what is absent has that client's default.
-        client_id: Names the client in choices of chance.
+        settings: Settings by Kafka's names; absent ones have that client's default.
+        client_id: Names the client in random choices.
         group_id: The group.
-        topics: The subscription.
-        assignors: In order of preference.
-        bootstrap: The brokers to ask first.
-        jitter: Where chance comes from.
+        topics: Topics of the subscription.
+        assignors: Assignors in order of preference.
+        bootstrap: Brokers to ask first.
+        jitter: Source of random choices.
 
     Raises:
         ConfigError: an unknown client, or settings or assignors that the client refuses.

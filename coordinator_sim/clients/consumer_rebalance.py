@@ -1,4 +1,4 @@
-"""What a consumer does around a rebalance: when, with what offer, and what it gives up and gets.
+"""A consumer's part in a rebalance: when to rejoin, what to offer, what to revoke and adopt.
 
 Source: kafka trunk, ConsumerCoordinator.java, rejoinNeededOrPending, metadata, onJoinPrepare,
 onJoinComplete, onLeavePrepare.
@@ -21,7 +21,7 @@ from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.consumer_protocol import decode_assignment, encode_subscription
 
 _VERSION_SIZE = 2
-"""An assignment is no shorter than its version."""
+"""Size of the version field, the smallest valid assignment."""
 
 
 class _Adoption(NamedTuple):
@@ -34,7 +34,7 @@ class _Adoption(NamedTuple):
 
 
 class ConsumerRebalance(ConsumerPositions):
-    """The hooks of AbstractCoordinator, as a consumer fills them."""
+    """Implements the hooks of AbstractCoordinator for a consumer."""
 
     __slots__ = ("_auto_commit_future", "_join_prepare_deadline_ms")
 
@@ -80,7 +80,7 @@ class ConsumerRebalance(ConsumerPositions):
     # onJoinPrepare
 
     def _on_join_prepare(self, now_ms: int) -> None:
-        """Commit if automatic, then give up what the rebalance protocol demands."""
+        """Auto-commit if enabled, then give up what the rebalance protocol demands."""
         if self._join_prepare_deadline_ms == FOREVER:
             self._join_prepare_deadline_ms = now_ms + self._config.rebalance_timeout_ms
         if self._consumer_config.enable_auto_commit and self._auto_commit_future is None:
@@ -116,7 +116,7 @@ class ConsumerRebalance(ConsumerPositions):
             then(None, now_ms)
 
     def _is_out_of_group(self) -> bool:
-        """Whether the generation or the member id was reset, so that nothing is owned any more."""
+        """Whether the generation or the member id was reset, so that it owns nothing any more."""
         generation_id, member_id, _ = self._generation
         return generation_id == NO_GENERATION_ID or member_id == UNKNOWN_MEMBER_ID
 
@@ -124,7 +124,7 @@ class ConsumerRebalance(ConsumerPositions):
         self, given_up: tuple[TopicPartition, ...], outcome: str | None, now_ms: int
     ) -> None:
         if outcome == WAKEUP:
-            # QUIRK: a wake-up inside the callback passes everything that follows it by: the
+            # QUIRK: a wake-up inside the callback skips everything that follows it: the
             # member joins at the next poll with the partitions it was about to give up.
             self._end_call(now_ms, WAKEUP)
             return
@@ -183,7 +183,7 @@ class ConsumerRebalance(ConsumerPositions):
         self._run_callback(CallbackKind.PARTITIONS_ASSIGNED, then, partitions=added)
 
     def _assigned_in_join(self, error: str | None, outcome: str | None, now_ms: int) -> None:
-        """Both callbacks have run; what the first one raised (`error`) is thrown now."""
+        """Throw what the first callback raised (`error`), now that both have run."""
         if outcome == WAKEUP:
             self._end_call(now_ms, WAKEUP)
         elif error is not None or outcome is not None:

@@ -1,4 +1,4 @@
-"""A consumer's topics and partitions as data, and the view of the cluster that follows them.
+"""A consumer's topics and partitions as data, and its Metadata requests for them.
 
 Source: kafka trunk, ConsumerCoordinator.java, maybeUpdateSubscriptionMetadata,
 updatePatternSubscription, maybeUpdateJoinedSubscription.
@@ -19,7 +19,7 @@ from coordinator_sim.protocol.resources import TopicPartition
 
 
 class ConsumerSubscription(OffsetCommits):
-    """What is wanted, what is assigned, and what is known of both."""
+    """The subscription, the assignment, and metadata about both."""
 
     __slots__ = (
         "_assigned",
@@ -54,12 +54,12 @@ class ConsumerSubscription(OffsetCommits):
 
     @property
     def subscription(self) -> tuple[str, ...]:
-        """The topics subscribed to, sorted; those that match so far, for a pattern."""
+        """Topics subscribed to, sorted; for a pattern, the topics that match so far."""
         return self._subscriptions.topics
 
     @property
     def owned_partitions(self) -> tuple[TopicPartition, ...]:
-        """The partitions assigned now, by topic and partition."""
+        """Partitions assigned now, by topic and partition."""
         return tuple(self._assigned)
 
     # For the parts above.
@@ -92,14 +92,14 @@ class ConsumerSubscription(OffsetCommits):
             self._assigned.pop(partition, None)
 
     def _follow_topics(self, *, look: bool) -> None:
-        """The next Metadata asks for these topics; `look` asks at once."""
+        """Ask for these topics in the next Metadata request; `look` asks at once."""
         state = self._subscriptions
         self._metadata.wanted_topics = None if state.has_pattern else state.metadata_topics()
         if look:
             self._metadata.request_update_for_new_topics()
 
     def _update_metadata_snapshot(self) -> None:
-        """Look at metadata that is new: a pattern may match other topics."""
+        """Apply new metadata: a pattern may match other topics."""
         metadata, state = self._metadata, self._subscriptions
         if metadata.version <= self._metadata_snapshot_version:
             return
@@ -111,7 +111,7 @@ class ConsumerSubscription(OffsetCommits):
         )
 
     def _on_metadata(self, response: MetadataResponse, now_ms: int) -> None:
-        """A topic that is denied or misnamed is the application's to know, each time it is told.
+        """Report a denied or invalid topic to the application each time an answer has one.
 
         Source: kafka trunk, Metadata.maybeThrowAnyException.
         """
@@ -124,7 +124,7 @@ class ConsumerSubscription(OffsetCommits):
                 return
 
     def _join_assigned_topics(self, partitions: Sequence[TopicPartition]) -> None:
-        """The leader may know topics that match the pattern, and that this member has not seen."""
+        """Add topics that the leader saw match the pattern before this member did."""
         joined = self._joined_subscription or ()
         added = [tp.topic for tp in partitions if tp.topic not in joined]
         if not self._subscriptions.has_pattern or not added:

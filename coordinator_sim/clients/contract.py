@@ -1,4 +1,4 @@
-"""The shape that every client port has, so that one driver can operate any of them."""
+"""The interface of every client port, so that one driver can operate any of them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -15,7 +15,7 @@ class ClientPort(Protocol):
     """
 
     def poll(self, now_ms: int, timeout_ms: int) -> Effects:
-        """The application calls `poll(timeout)`; ends with `PollReturned` at the latest then."""
+        """Begin the application's `poll(timeout)`; ends with `PollReturned` at the latest then."""
         ...
 
     def expire(self, now_ms: int) -> Effects:
@@ -23,19 +23,19 @@ class ClientPort(Protocol):
         ...
 
     def on_connected(self, node_id: int, now_ms: int) -> Effects:
-        """A connection that the port asked for is open."""
+        """Handle the opening of a connection that the port asked for."""
         ...
 
     def on_disconnected(self, node_id: int, now_ms: int) -> Effects:
-        """A connection is gone, or could not be opened; its requests will not be answered."""
+        """Handle a lost or failed connection; its requests will not be answered."""
         ...
 
     def on_response(self, correlation_id: int, response: Response, now_ms: int) -> Effects:
-        """A response arrived. Unknown correlation ids (timed out before) are ignored."""
+        """Handle a response. Unknown correlation ids (timed out before) are ignored."""
         ...
 
     def callback_completed(self, token: int, outcome: str | None, now_ms: int) -> Effects:
-        """The application's callback returned (None) or raised (the exception's name)."""
+        """Continue after the application's callback; `outcome` names its exception, or is None."""
         ...
 
     def wakeup(self, now_ms: int) -> Effects:
@@ -47,36 +47,36 @@ class ClientPort(Protocol):
         ...
 
     def next_deadline_ms(self) -> int | None:
-        """The one alarm that the driver arms; None when nothing is pending."""
+        """The one alarm that the driver arms; None when no deadline is pending."""
         ...
 
 
 class ConsumerPort(ClientPort, Protocol):
-    """A port that consumes: what an application asks of any consumer, whichever client it is."""
+    """A port that consumes: the calls of an application to any consumer, whichever client it is."""
 
     @property
     def member_id(self) -> str:
-        """The id the coordinator gave; empty before, and after a reset."""
+        """Member id given by the coordinator; empty before, and after a reset."""
         ...
 
     @property
     def generation_id(self) -> int:
-        """The generation the member believes to be in; -1 for none."""
+        """Generation the member believes to be in; -1 for none."""
         ...
 
     @property
     def owned_partitions(self) -> tuple[TopicPartition, ...]:
-        """The partitions assigned now, by topic and partition."""
+        """Partitions assigned now, by topic and partition."""
         ...
 
     @property
     def positions(self) -> dict[TopicPartition, int]:
-        """The next offset of every assigned partition whose position is known."""
+        """Next offset of every assigned partition whose position is known."""
         ...
 
     @property
     def fetchable(self) -> dict[TopicPartition, int]:
-        """Those of `positions` to fetch from."""
+        """Positions of the partitions to fetch from."""
         ...
 
     @property
@@ -85,15 +85,15 @@ class ConsumerPort(ClientPort, Protocol):
         ...
 
     def advance_position(self, partition: TopicPartition, offset: int) -> None:
-        """The application consumed up to `offset`; ignored where not assigned any more."""
+        """Record consumption up to `offset`; ignored where the partition is not assigned."""
         ...
 
     def fetch_completed(self, now_ms: int) -> Effects:
-        """Records arrived: a poll that only waits for them returns now."""
+        """Return from a poll that only waits for records."""
         ...
 
     def positions_found(self, found: Mapping[TopicPartition, int], now_ms: int) -> Effects:
-        """The answer to `ResetPositions`."""
+        """Adopt the answer to `ResetPositions`."""
         ...
 
     def subscribe(self, topics: Sequence[str], now_ms: int) -> Effects:
@@ -103,5 +103,5 @@ class ConsumerPort(ClientPort, Protocol):
     def commit(
         self, offsets: Mapping[TopicPartition, int], *, sync: bool, now_ms: int
     ) -> tuple[int, Effects]:
-        """Commit the offsets; `CommitCompleted` with the returned token ends it."""
+        """Commit the offsets; the commit ends with `CommitCompleted` and the returned token."""
         ...

@@ -28,7 +28,7 @@ ReadyContinuation = Callable[[bool, int], None]
 
 
 class Discovery(PortCore):
-    """Knows the coordinator's connection, or how to find it."""
+    """Finds the coordinator, and keeps its connection."""
 
     __slots__ = (
         "_coordinator",
@@ -62,11 +62,11 @@ class Discovery(PortCore):
 
     @property
     def coordinator_node(self) -> int | None:
-        """The broker that coordinates the group, as far as the member knows; None when unknown."""
+        """Broker that coordinates the group, as far as the member knows; None when unknown."""
         return None if self._coordinator is None else COORDINATOR_NODE_OFFSET - self._coordinator
 
     def _coordinator_unknown(self, now_ms: int) -> bool:
-        """Whether there is no coordinator to talk to; a broken connection makes it unknown.
+        """Whether no coordinator is known; a broken connection makes it unknown.
 
         Source: kafka trunk, AbstractCoordinator.checkAndGetCoordinator.
         """
@@ -79,7 +79,7 @@ class Discovery(PortCore):
         return False
 
     def _mark_coordinator_unknown(self, now_ms: int, *, disconnected: bool = False) -> None:
-        """Forget the coordinator; unless it is disconnected already, fail what is in flight."""
+        """Forget the coordinator; unless already disconnected, fail its requests in flight."""
         node_id = self._coordinator
         if node_id is None:
             return
@@ -91,7 +91,7 @@ class Discovery(PortCore):
             self._net.disconnect(node_id, now_ms)
 
     def _lookup_coordinator(self, now_ms: int) -> Future:
-        """The lookup in flight, or a new one; a failed future when no broker can be asked."""
+        """Return the lookup in flight, or a new one; a failed future without a broker to ask."""
         if self._lookup is not None:
             return self._lookup
         node_id = self._net.least_loaded(self._metadata.nodes, now_ms)
@@ -113,7 +113,7 @@ class Discovery(PortCore):
             return
         self._coordinator = COORDINATOR_NODE_OFFSET - answer.node_id
         self._net.try_connect(self._coordinator, now_ms)
-        # A long outage must not count as silence of the coordinator just found.
+        # A long outage must not count as silence of the new coordinator.
         self._session_deadline_ms = now_ms + self._config.session_timeout_ms
         self._on_coordinator_found(now_ms)
         pending.future.complete()
@@ -123,7 +123,7 @@ class Discovery(PortCore):
     def _ensure_coordinator_ready(
         self, now_ms: int, *, deadline_ms: int, then: ReadyContinuation
     ) -> None:
-        """Find the coordinator by the deadline, then go on with whether it is known."""
+        """Find the coordinator by the deadline, then continue with whether it is known."""
         if not self._coordinator_unknown(now_ms):
             then(True, now_ms)  # noqa: FBT003 - the continuation's one argument is the answer
             return
@@ -155,7 +155,7 @@ class Discovery(PortCore):
             self._ready_sleep(now_ms, self._ready_await_metadata)
         else:
             self._lookup = None
-            # QUIRK: where the request itself failed the error is also remembered, as if the
+            # QUIRK: where the request itself failed, the error is also kept, as if the
             # heartbeat thread had met it: the next lookup throws it once more.
             self._on_fatal_lookup(future.error, now_ms)
 
@@ -193,4 +193,4 @@ class Discovery(PortCore):
         self._ready_then(not self._coordinator_unknown(now_ms), now_ms)
 
     def _on_coordinator_found(self, now_ms: int) -> None:
-        """Called when the coordinator became known; the heartbeat thread re-arms."""
+        """Re-arm the heartbeat thread; called when the coordinator became known."""

@@ -1,4 +1,4 @@
-"""What a client port asks its driver to do, and how callbacks into the application are named.
+"""Effects that a client port requests of its driver, and the names of application callbacks.
 
 Every verb of a port returns a tuple of effects, to be carried out in order.
 """
@@ -40,7 +40,7 @@ class Send(Struct, frozen=True, gc=False):
 
 @unique
 class CallbackKind(Enum):
-    """Which application callback is to run."""
+    """Application callback to run."""
 
     PARTITIONS_ASSIGNED = "PARTITIONS_ASSIGNED"
     PARTITIONS_REVOKED = "PARTITIONS_REVOKED"

@@ -1,6 +1,6 @@
-"""The names of the Java client's exceptions, and which of them are worth a retry.
+"""Names of the Java client's exceptions, and which of them are retriable.
 
-A port never raises them: a name travels in futures, in `PollReturned` and in `CommitCompleted`.
+A port never raises them: names travel in futures, in `PollReturned` and in `CommitCompleted`.
 """
 
 from typing import Final
@@ -61,7 +61,7 @@ _RETRIABLE_CODES: Final = (
 
 
 def exception_name(error: ErrorCode) -> str:
-    """The simple name of the exception that Java's `Errors` has for a code.
+    """Return the simple name of the exception that Java's `Errors` has for a code.
 
     Source: kafka trunk, clients/.../common/protocol/Errors.java.
     """

@@ -8,7 +8,7 @@ from coordinator_sim.protocol.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
 
 @unique
 class MemberState(Enum):
-    """Where a member is in its join.
+    """State of a member in its join.
 
     Source: kafka trunk, AbstractCoordinator.MemberState.
     """
@@ -20,7 +20,7 @@ class MemberState(Enum):
 
 
 class Generation(NamedTuple):
-    """The generation triple. Two are unchanged when all three parts are equal.
+    """The generation triple; two are the same when all three parts are equal.
 
     Source: kafka trunk, AbstractCoordinator.Generation.
     """
@@ -31,7 +31,7 @@ class Generation(NamedTuple):
 
     @property
     def is_reset(self) -> bool:
-        """Whether it names no generation; the member id may still be valid.
+        """Whether the triple names no generation; the member id may still be valid.
 
         Source: kafka trunk, AbstractCoordinator.hasGenerationReset.
         """

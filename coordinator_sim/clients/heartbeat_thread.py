@@ -1,7 +1,7 @@
-"""The heartbeat thread as a machine: three timers, and what is due first.
+"""The heartbeat thread as a state machine: three timers, and which is due first.
 
-The timers are looked at every `retry.backoff.ms`, see `port_core`; a heartbeat that is due while
-the application waits for records is sent at the very instant.
+The timers are checked every `retry.backoff.ms`, see `port_core`; a heartbeat that is due while
+the application waits for records is sent at once.
 
 Source: kafka trunk, AbstractCoordinator.HeartbeatThread, HeartbeatResponseHandler; Heartbeat.java.
 """
@@ -26,11 +26,11 @@ _HEARTBEATING: Final = (MemberState.COMPLETING_REBALANCE, MemberState.STABLE)
 _NONE: Final = ErrorCode.NONE
 _NETWORK: Final = Wait.NETWORK
 _IGNORED_FUTURE: Final = Future()
-"""Heartbeats have no waiter; they share a future that nobody completes."""
+"""Shared future of all heartbeats: no code waits for them."""
 
 
 class HeartbeatThread(Discovery):
-    """Keeps the session alive, and leaves when the application stops polling."""
+    """Keeps the session alive, and leaves the group when the application stops polling."""
 
     __slots__ = (
         "_beat",
@@ -77,7 +77,7 @@ class HeartbeatThread(Discovery):
         self._beat = None
 
     def _reset_state_and_rejoin(self, reason: str, *, reset_member_id: bool) -> None:
-        """Be out of the group; the member id may be kept because it may still be valid.
+        """Reset the membership; the member id may be kept because it may still be valid.
 
         Source: kafka trunk, AbstractCoordinator.resetStateAndRejoin.
         """
@@ -89,7 +89,7 @@ class HeartbeatThread(Discovery):
         self._activity = True
 
     # The hot path: a heartbeat and its answer while nothing else is due. Both verbs do exactly
-    # what the general loop would, without turning it.
+    # what the general loop would do, without running it.
 
     def expire(self, now_ms: int) -> Effects:
         """Fire what is due: request timeouts, the heartbeat thread, then the blocked call."""
@@ -118,7 +118,7 @@ class HeartbeatThread(Discovery):
         return (send,)
 
     def on_response(self, correlation_id: int, response: Response, now_ms: int) -> Effects:
-        """Handle an answer, or keep it until somebody polls; unknown ids are ignored."""
+        """Handle an answer, or keep it until a thread polls; unknown ids are ignored."""
         beat = self._beat
         if (
             beat is None
@@ -138,7 +138,7 @@ class HeartbeatThread(Discovery):
 
     def _arm_after_beat(self, now_ms: int) -> None:
         if self._wait is _NETWORK:
-            # Java's application thread goes round its loop and resets the poll timer.
+            # Java's application thread runs its loop and resets the poll timer.
             self._poll_deadline_ms = now_ms + self._config.rebalance_timeout_ms
         wake_ms = self._heartbeat_due_ms
         if (
@@ -165,7 +165,7 @@ class HeartbeatThread(Discovery):
             self._heartbeat_failure = None
 
     def _enable_heartbeat_thread(self, now_ms: int) -> None:
-        """Start beating with all three timers at their full length."""
+        """Start heartbeats with all three timers at their full length."""
         if not self._heartbeat_started:
             return
         config = self._config
@@ -191,7 +191,7 @@ class HeartbeatThread(Discovery):
         )
 
     def _schedule_heartbeat_thread(self) -> None:
-        """Find the thread's first look that finds a timer over."""
+        """Compute the thread's first check that finds an expired timer."""
         self._heartbeat_wake_ms = self._look_at_ms(
             min(self._heartbeat_due_ms, self._session_deadline_ms, self._poll_deadline_ms)
         )
@@ -200,10 +200,10 @@ class HeartbeatThread(Discovery):
         self._schedule_heartbeat_thread()
 
     def _run_heartbeat_thread(self, now_ms: int) -> None:
-        """One turn, in the order of HeartbeatThread.run."""
+        """Run one turn, in the order of HeartbeatThread.run."""
         self._thread_anchor_ms = now_ms
         if not self._coordinator_unknown(now_ms) and now_ms >= self._session_deadline_ms:
-            # The coordinator may be ill: look for it again. The member neither leaves nor rejoins.
+            # The coordinator may be down: look it up again. The member neither leaves nor rejoins.
             self._mark_coordinator_unknown(now_ms)
         node_id = self._coordinator
         if node_id is None:
@@ -233,7 +233,7 @@ class HeartbeatThread(Discovery):
         self._net.send(beat, self._config.request_timeout_ms, now_ms)
 
     def _new_beat(self, node_id: int) -> PendingRequest:
-        """A heartbeat of this generation, used again for each turn that finds it answered."""
+        """Return a heartbeat of this generation, reused for each turn that finds it answered."""
         request = HeartbeatRequest(
             group_id=self._group_id,
             generation_id=self._generation.generation_id,
@@ -249,7 +249,7 @@ class HeartbeatThread(Discovery):
         )
 
     def _poll_heartbeat(self, now_ms: int) -> str | None:
-        """The application shows that it is alive; answers the thread's failure, if it has one.
+        """Record that the application is alive; return the thread's failure, if it has one.
 
         Source: kafka trunk, AbstractCoordinator.pollHeartbeat.
         """
@@ -310,7 +310,7 @@ class HeartbeatThread(Discovery):
             self._failed_heartbeat(now_ms)
 
     def _received_heartbeat(self, now_ms: int) -> None:
-        """The session is good for its full length; the interval still counts from the send."""
+        """Restart the session timeout; the heartbeat interval still counts from the send."""
         self._heartbeat_attempts = 0
         self._session_deadline_ms = now_ms + self._config.session_timeout_ms
         self._schedule_heartbeat_thread()
@@ -320,7 +320,7 @@ class HeartbeatThread(Discovery):
             self._heartbeat_attempts, self._jitter, site="heartbeat-backoff", key=self._client_id
         )
         self._heartbeat_attempts += 1
-        # The thread is notified: it looks now, and from now on at other instants.
+        # The thread is notified: it checks now, and from now on at other instants.
         self._thread_anchor_ms = now_ms
         if self._coordinator is None:
             self._heartbeat_wake_ms = now_ms
@@ -331,7 +331,7 @@ class HeartbeatThread(Discovery):
 
     @abstractmethod
     def request_rejoin(self, reason: str) -> None:
-        """Rejoin at the next poll; `reason` is told to the coordinator."""
+        """Rejoin at the next poll; `reason` is sent to the coordinator."""
 
     @abstractmethod
     def _on_poll_timeout(self, now_ms: int) -> None: ...

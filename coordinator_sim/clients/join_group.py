@@ -1,4 +1,4 @@
-"""Joining a group: the loop of JoinGroup and SyncGroup, and the rules of trying again.
+"""Joining a group: the loop of JoinGroup and SyncGroup, and its retries.
 
 Source: kafka trunk, AbstractCoordinator.java, ensureActiveGroup, joinGroupIfNeeded,
 JoinGroupResponseHandler, SyncGroupResponseHandler.
@@ -39,7 +39,7 @@ from coordinator_sim.protocol.context import NO_GENERATION_ID
 from coordinator_sim.protocol.errors import ErrorCode
 
 MAX_REASON_LENGTH: Final = 255
-"""What JoinGroup and LeaveGroup carry of a reason (JoinGroupRequest.maybeTruncateReason)."""
+"""Length of a reason in JoinGroup and LeaveGroup (JoinGroupRequest.maybeTruncateReason)."""
 
 _FATAL_JOIN_ERRORS: Final = (
     ErrorCode.FENCED_INSTANCE_ID,
@@ -53,7 +53,7 @@ _FATAL_JOIN_ERRORS: Final = (
 
 
 class JoinGroup(HeartbeatThread):
-    """Brings the member from UNJOINED to STABLE, and back there after every rebalance."""
+    """Takes the member from UNJOINED to STABLE, and back there after every rebalance."""
 
     __slots__ = (
         "_active_deadline_ms",
@@ -84,11 +84,11 @@ class JoinGroup(HeartbeatThread):
     # Rejoin rules.
 
     def request_rejoin(self, reason: str) -> None:
-        """Rejoin at the next poll; `reason` is told to the coordinator."""
+        """Rejoin at the next poll; `reason` is sent to the coordinator."""
         self._request_rejoin(reason)
 
     def _request_rejoin(self, reason: str) -> None:
-        """The two-argument form of AbstractCoordinator.requestRejoin, which nobody overrides."""
+        """Two-argument AbstractCoordinator.requestRejoin, which no subclass overrides."""
         self._rejoin_reason = reason
         self._rejoin_needed = True
 
@@ -100,9 +100,9 @@ class JoinGroup(HeartbeatThread):
     def _ensure_active_group(
         self, now_ms: int, *, deadline_ms: int, then: Callable[[bool, int], None]
     ) -> None:
-        """Be joined and synced by the deadline, then go on with whether that is so.
+        """Join and sync by the deadline, then continue with whether that succeeded.
 
-        With the deadline now, the present answers are looked at and nothing is waited for.
+        If the deadline is now, only answers that have arrived are handled.
         """
         self._active_deadline_ms = deadline_ms
         self._active_then = then
@@ -121,7 +121,7 @@ class JoinGroup(HeartbeatThread):
         self._active_then(active, now_ms)
 
     def _join_loop(self, now_ms: int) -> None:
-        """One turn of the loop of joinGroupIfNeeded."""
+        """Run one turn of the loop of joinGroupIfNeeded."""
         if not self._rejoin_needed_or_pending():
             self._active_end(active=True, now_ms=now_ms)
             return
@@ -140,7 +140,7 @@ class JoinGroup(HeartbeatThread):
             self._await_join(now_ms)
 
     def _join_prepared(self, *, completed: bool, now_ms: int) -> None:
-        """`_on_join_prepare` is over; not completed means: come again, no JoinGroup yet."""
+        """Continue after `_on_join_prepare`; if not completed, call it again before JoinGroup."""
         if completed:
             self._await_join(now_ms)
         else:
@@ -170,12 +170,12 @@ class JoinGroup(HeartbeatThread):
             self._join_future = None
             self._join_loop(now_ms)
         else:
-            # The future stays until the callbacks are through: if one raises, the next poll
+            # The future stays until the callbacks have ended: if one raises, the next poll
             # delivers the same bytes again.
             self._on_join_complete(self._generation, future.value, now_ms)
 
     def _join_completed(self, now_ms: int) -> None:
-        """`_on_join_complete` went through."""
+        """Finish the join after `_on_join_complete`."""
         self._join_future = None
         self._needs_join_prepare = True
         self._join_loop(now_ms)
@@ -254,7 +254,7 @@ class JoinGroup(HeartbeatThread):
         if self._is_foreign_protocol_type(response.protocol_type):
             future.fail(exception_name(ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
         elif self._state is not MemberState.PREPARING_REBALANCE:
-            # The member left while the join was parked.
+            # The member left while its JoinGroup was parked.
             future.fail(UNJOINED_GROUP)
         else:
             self._enter(MemberState.COMPLETING_REBALANCE)
@@ -315,7 +315,7 @@ class JoinGroup(HeartbeatThread):
             ):
                 pass
             case _:
-                # COORDINATOR_LOAD_IN_PROGRESS too: no conforming broker answers it to a sync.
+                # COORDINATOR_LOAD_IN_PROGRESS too: no conforming broker answers it to a SyncGroup.
                 future.fail(KAFKA)
                 return
         future.fail(exception_name(error))
@@ -342,11 +342,11 @@ class JoinGroup(HeartbeatThread):
     @property
     @abstractmethod
     def protocol_type(self) -> str:
-        """`consumer` or `connect`."""
+        """Protocol type of the group: `consumer` or `connect`."""
 
     @abstractmethod
     def _join_metadata(self, now_ms: int) -> tuple[JoinGroupRequestProtocol, ...]:
-        """The protocols to offer, most preferred first."""
+        """Return the protocols to offer, most preferred first."""
 
     @abstractmethod
     def _on_join_prepare(self, now_ms: int) -> None:

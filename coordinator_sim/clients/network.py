@@ -1,8 +1,8 @@
-"""The port's connections: who is connected, what is in flight, what timed out.
+"""The port's connections: open links, requests in flight, timeouts.
 
-The port of Java's NetworkClient as far as a driver could notice: queueing until a connection is
-open, request timeouts that close the connection, reconnect backoff, the least loaded node. No
-group logic is here. Failed requests are handed out in `failed`, in the order they failed.
+Ports Java's NetworkClient as far as a driver can notice: queueing until a connection is open,
+request timeouts that close the connection, reconnect backoff, the least loaded node. No group logic
+is here. `failed` holds failed requests, in the order they failed.
 
 Source: kafka trunk, clients/.../NetworkClient.java, ClusterConnectionStates.java,
 consumer/internals/ConsumerNetworkClient.java.
@@ -46,7 +46,7 @@ class Future:
 
 @unique
 class RequestKind(Enum):
-    """What a request is for, so that its answer finds its handler."""
+    """Purpose of a request, which selects the handler of its answer."""
 
     LOOKUP = "LOOKUP"
     METADATA = "METADATA"
@@ -100,17 +100,17 @@ class _Link(Enum):
 
 _READY: Final = _Link.READY
 _CONNECTING_RANK: Final = 1 << 40
-"""Behind any number of requests in flight."""
+"""Ranks behind any number of requests in flight."""
 _DOWN_RANK: Final = 1 << 41
-"""Behind a connection that is being opened; the instant of the last attempt is added."""
+"""Ranks behind a connection being opened; the instant of the last attempt is added."""
 
 
 @dataclass(slots=True)
 class _Connection:
-    """One connection; `failed` says that it was open or tried, and broke.
+    """One connection; `failed` means that it was open or tried, and broke.
 
     Args:
-        last_attempt_ms: When it was tried or broke last; 0 for never.
+        last_attempt_ms: Last attempt to connect or last break; 0 for never.
     """
 
     link: _Link = _Link.DOWN
@@ -155,7 +155,7 @@ class NetworkClient:
         self.failed: deque[tuple[PendingRequest, str]] = deque()
 
     def send(self, pending: PendingRequest, timeout_ms: int, now_ms: int) -> None:
-        """Send now if the node is connected; else connect, and send then."""
+        """Send at once if the node is connected; else connect first."""
         pending.correlation_id = self._next_correlation_id
         self._next_correlation_id += 1
         pending.deadline_ms = deadline_ms = now_ms + timeout_ms
@@ -169,7 +169,7 @@ class NetworkClient:
         self._refresh_deadline()
 
     def take(self, correlation_id: int) -> PendingRequest | None:
-        """The request that an answer belongs to, now out of flight; None when given up before."""
+        """Remove and return the request that an answer belongs to; None when given up before."""
         pending = self._in_flight.pop(correlation_id, None)
         if pending is not None:
             self._connections[pending.node_id].in_flight_count -= 1
@@ -182,7 +182,7 @@ class NetworkClient:
     def send_again(self, pending: PendingRequest, deadline_ms: int) -> Send | None:
         """Send a request that is out of flight once more; None unless its node is connected.
 
-        The effect is the caller's to hand out. For heartbeats, which are many and all alike.
+        The caller emits the effect. Used for heartbeats, which are many and all alike.
         """
         connection = self._connections[pending.node_id]
         if connection.link is not _READY:
@@ -209,7 +209,7 @@ class NetworkClient:
         self._refresh_deadline()
 
     def on_connected(self, node_id: int) -> None:
-        """Send what waited for the connection."""
+        """Send requests that waited for the connection."""
         connection = self._connection(node_id)
         if connection.link is not _Link.CONNECTING:
             return
@@ -260,7 +260,7 @@ class NetworkClient:
         return connection is not None and connection.link is _READY
 
     def retry_at_ms(self, node_id: int) -> int:
-        """When a connection that is down may be tried; FOREVER while it is open or opening."""
+        """Return when a closed connection may be tried; FOREVER while it is open or opening."""
         connection = self._connection(node_id)
         return connection.retry_at_ms if connection.link is _Link.DOWN else FOREVER
 
@@ -283,7 +283,7 @@ class NetworkClient:
         return connection is not None and bool(connection.in_flight_count or connection.unsent)
 
     def is_idle(self) -> bool:
-        """Whether nothing at all is in flight."""
+        """Whether no request is in flight."""
         return not self._in_flight
 
     def is_any_ready(self) -> bool:
@@ -291,11 +291,11 @@ class NetworkClient:
         return any(each.link is _READY for each in self._connections.values())
 
     def least_loaded(self, nodes: tuple[Node, ...], now_ms: int) -> int | None:
-        """The node that is asked what any may answer.
+        """Return the node for a request that any node may answer.
 
-        Of those connected the first with the fewest requests in flight, looking from a drawn offset
-        on; else the last that is being connected; else the first of those tried longest ago. None
-        when no node is connected or may be tried now.
+        Among connected nodes, the first with the fewest requests in flight, counted from a random
+        offset; else the last that is being connected; else the first of those tried longest ago.
+        None when no node is connected or may be tried now.
 
         Source: kafka trunk, NetworkClient.leastLoadedNode.
         """
@@ -312,12 +312,12 @@ class NetworkClient:
         return best
 
     def next_retry_at_ms(self) -> int:
-        """The first instant at which some broken connection may be tried again."""
+        """Return the first instant at which some broken connection may be tried again."""
         waiting = [c.retry_at_ms for c in self._connections.values() if c.link is _Link.DOWN]
         return min(waiting, default=FOREVER)
 
     def close(self) -> None:
-        """Close every open connection; nothing in flight will be answered."""
+        """Close every open connection; requests in flight will not be answered."""
         for node_id, connection in self._connections.items():
             if connection.link is not _Link.DOWN:
                 self._out.append(Disconnect(node_id))

@@ -1,4 +1,4 @@
-"""Committing and fetching offsets: requests, error tables, and who is told.
+"""Committing and fetching offsets: requests, error tables, and completions.
 
 Source: kafka trunk, clients/.../consumer/internals/ConsumerCoordinator.java, commitOffsetsAsync,
 commitOffsetsSync, OffsetCommitResponseHandler, fetchCommittedOffsets, OffsetFetchResponseHandler.
@@ -47,7 +47,7 @@ _REBALANCING: Final = (MemberState.PREPARING_REBALANCE, MemberState.COMPLETING_R
 
 
 class AsyncCommit(NamedTuple):
-    """An asynchronous commit that is not settled; token None is the automatic one."""
+    """An asynchronous commit without an outcome yet; token None is the automatic one."""
 
     token: int | None
     offsets: dict[TopicPartition, int]
@@ -85,7 +85,7 @@ class OffsetCommits(AbstractCoordinator):
     def _commit_async(
         self, token: int | None, offsets: Mapping[TopicPartition, int], now_ms: int
     ) -> Future | None:
-        """Send now, or after the coordinator lookup that this starts; None for the latter."""
+        """Send at once, or return None and send after the coordinator lookup that this starts."""
         commit = AsyncCommit(token, dict(offsets), Future())
         if not offsets or not self._coordinator_unknown(now_ms):
             self._start_async_commit(commit, now_ms)
@@ -96,7 +96,7 @@ class OffsetCommits(AbstractCoordinator):
         return None
 
     def _look_before_commit(self, now_ms: int) -> str | None:
-        """Start a lookup where the coordinator is unknown; answers what a failed one throws.
+        """Start a lookup if the coordinator is unknown; return the error that a failed one throws.
 
         Source: kafka trunk, AbstractCoordinator.ensureCoordinatorReadyAsync.
         """
@@ -143,7 +143,7 @@ class OffsetCommits(AbstractCoordinator):
                 self._completed_commits.append((commit.token, error))
 
     def _invoke_completed_commits(self, now_ms: int) -> str | None:
-        """Run the callbacks of finished commits; answers an error if the member was fenced.
+        """Run the callbacks of finished commits; return an error if the member was fenced.
 
         Source: kafka trunk, ConsumerCoordinator.invokeCompletedOffsetCommitCallbacks.
         """
@@ -206,7 +206,7 @@ class OffsetCommits(AbstractCoordinator):
     def _commit_resolved(self, now_ms: int) -> None:
         future = self._commit_future
         self._commit_future = None
-        # Commits that were in flight before this one are told of first, in order.
+        # Commits in flight before this one complete first, in order.
         fenced = self._invoke_completed_commits(now_ms)
         if fenced is not None:
             self._commit_sync_ended(fenced, now_ms)
@@ -229,7 +229,7 @@ class OffsetCommits(AbstractCoordinator):
         self._block(Wait.SLEEP, until_ms, resume)
 
     def _await_async_commits(self, now_ms: int) -> None:
-        """A synchronous commit of nothing waits for the asynchronous ones in flight.
+        """Wait for asynchronous commits in flight: a synchronous commit without offsets does so.
 
         Source: kafka trunk, ConsumerCoordinator.invokePendingAsyncCommits.
         """
@@ -260,7 +260,7 @@ class OffsetCommits(AbstractCoordinator):
     def _send_offset_commit(
         self, offsets: Mapping[TopicPartition, int], future: Future, now_ms: int
     ) -> None:
-        """Send, or settle the future where no request may go out.
+        """Send the commit, or settle its future where no request may be sent.
 
         Source: kafka trunk, ConsumerCoordinator.sendOffsetCommitRequest.
         """
@@ -304,7 +304,7 @@ class OffsetCommits(AbstractCoordinator):
     def _on_offset_commit(
         self, pending: PendingRequest, response: OffsetCommitResponse, now_ms: int
     ) -> None:
-        """The first partition error that decides ends the commit; denied topics are collected."""
+        """End the commit by the first decisive partition error; denied topics are collected."""
         future = pending.future
         denied = False
         for topic in response.topics:
@@ -323,7 +323,7 @@ class OffsetCommits(AbstractCoordinator):
         self._settle_commits()
 
     def _commit_error(self, sent: Generation, code: ErrorCode, now_ms: int) -> str:
-        """The exception of a partition's error, with its effect on membership.
+        """Return the exception for a partition's error, and apply its effect on membership.
 
         Source: kafka trunk, ConsumerCoordinator.OffsetCommitResponseHandler.handle.
         """
@@ -387,7 +387,7 @@ class OffsetCommits(AbstractCoordinator):
     def _on_offset_fetch(
         self, pending: PendingRequest, response: OffsetFetchResponse, now_ms: int
     ) -> None:
-        """Keep the offsets of the one group asked for, or fail as the error table says."""
+        """Keep the offsets of the one requested group, or fail as the error table says."""
         group = next((g for g in response.groups if g.group_id == self._group_id), None)
         if group is None:
             pending.future.fail(KAFKA)

@@ -1,13 +1,13 @@
-"""The two machines of a client port and the loop that turns them; no group logic.
+"""The two threads of a client port and the loop that runs them; no group logic.
 
-The application's thread is either outside any call, running, or blocked (`Wait`): blocking is
-plain data, namely what is waited for, until when, and the method to resume with. Answers are
-handled only while one of the two polls the network, as in Java: an application that processes
-records during a rebalance leaves its JoinGroup response unread.
+The application's thread is outside any call, running, or blocked (`Wait`). A blocked thread is only
+data: what it waits for, until when, and the method to resume with. Answers are handled only while
+one of the two threads polls the network, as in Java: an application that processes records during
+a rebalance leaves its JoinGroup response unread.
 
-The heartbeat thread looks every `retry.backoff.ms` (`_thread_anchor_ms` is one of these instants)
-and whenever it is notified. Looks that would find nothing are left out: `_heartbeat_wake_ms` is the
-next one that matters. While the application looks for the coordinator, or assigns as leader, it
+The heartbeat thread checks every `retry.backoff.ms` (`_thread_anchor_ms` is one of these instants)
+and whenever it is notified. Checks that would find nothing are skipped: `_heartbeat_wake_ms` is the
+next one that matters. While the application looks up the coordinator, or assigns as leader, it
 holds the lock that the thread needs (`_is_locked`).
 
 Source: kafka trunk, clients/.../consumer/internals/ConsumerNetworkClient.java, poll;
@@ -46,7 +46,7 @@ from coordinator_sim.protocol.cluster_view import MetadataRequest, MetadataRespo
 from coordinator_sim.protocol.resources import ConnectorTaskId, TopicPartition
 
 NOTIFICATION_TOKEN: Final = -1
-"""The token of callbacks that no thread waits for; they need no `callback_completed`."""
+"""Token of callbacks that no thread waits for; they need no `callback_completed`."""
 
 Continuation = Callable[[int], None]
 CallbackContinuation = Callable[[str | None, int], None]
@@ -54,7 +54,7 @@ CallbackContinuation = Callable[[str | None, int], None]
 
 @unique
 class Wait(Enum):
-    """What the application's thread is blocked on."""
+    """Reason why the application's thread is blocked."""
 
     NOTHING = "NOTHING"
     SLEEP = "SLEEP"
@@ -69,7 +69,7 @@ _POLLING: Final = (Wait.NETWORK, Wait.FUTURE, Wait.METADATA)
 
 @unique
 class AppCall(Enum):
-    """The call that the application is in."""
+    """Call that the application is in."""
 
     NONE = "NONE"
     POLL = "POLL"
@@ -163,12 +163,12 @@ class PortCore(ABC):
 
     @property
     def state(self) -> MemberState:
-        """Where the member is in its join."""
+        """State of the member in its join."""
         return self._state
 
     @property
     def generation_id(self) -> int:
-        """The generation the member believes to be in; -1 for none."""
+        """Generation the member believes to be in; -1 for none."""
         return self._generation.generation_id
 
     @property
@@ -182,7 +182,7 @@ class PortCore(ABC):
         return self._call is AppCall.POLL and self._wait is Wait.NETWORK
 
     def next_deadline_ms(self) -> int | None:
-        """The one alarm to arm; None when only an outside event can matter."""
+        """The one alarm to arm; None when only an event from outside can matter."""
         return self._deadline_ms if self._deadline_ms < FOREVER else None
 
     def on_connected(self, node_id: int, now_ms: int) -> Effects:
@@ -195,19 +195,19 @@ class PortCore(ABC):
         """Fail the requests of this connection.
 
         Args:
-            node_id: Of the connection.
+            node_id: Id of the connection's node.
             now_ms: The present instant.
-            error: Name of the Java client's exception where trying again would not help, as
-                `SaslAuthenticationException`; None for a connection that is merely gone.
+            error: Name of the Java client's exception where retrying would not help, such as
+                `SaslAuthenticationException`; None for a connection that is merely lost.
         """
         self._net.on_disconnected(node_id, now_ms, error or DISCONNECT)
-        # The broker may be gone from the cluster.
+        # The broker may have left the cluster.
         self._metadata.request_update()
         self._activity = True
         return self._settle(now_ms)
 
     def on_response(self, correlation_id: int, response: Response, now_ms: int) -> Effects:
-        """Handle an answer, or keep it until somebody polls; unknown ids are ignored."""
+        """Handle an answer, or keep it until a thread polls; unknown ids are ignored."""
         pending = self._net.take(correlation_id)
         if pending is None:
             return ()
@@ -218,7 +218,7 @@ class PortCore(ABC):
         return self._settle(now_ms)
 
     def callback_completed(self, token: int, outcome: str | None, now_ms: int) -> Effects:
-        """Go on after an application callback.
+        """Continue after an application callback.
 
         Raises:
             InvariantViolation: no callback with this token is outstanding.
@@ -342,17 +342,17 @@ class PortCore(ABC):
             return False
         if now_ms >= self._heartbeat_wake_ms:
             return True
-        # An application that waits for records goes round its loop then, and notifies the thread.
+        # An application that waits for records runs its loop then, and notifies the thread.
         return self._wait is Wait.NETWORK and now_ms >= self._heartbeat_due_ms
 
     def _look_at_ms(self, at_ms: int) -> int:
-        """The heartbeat thread's first look at this instant or later."""
+        """Return the heartbeat thread's first check at this instant or later."""
         pause_ms = max(self._config.retry_backoff_ms, 1)
         anchor_ms = self._thread_anchor_ms
         return anchor_ms + -(-(at_ms - anchor_ms) // pause_ms) * pause_ms
 
     def _wake_thread_for_network(self, now_ms: int) -> None:
-        """What arrived or is due while only the heartbeat thread polls waits for its next look."""
+        """Delay network events to the thread's next check while only the heartbeat thread polls."""
         due_ms = min(self._net.deadline_ms, self._metadata.due_ms)
         if self._inbox or self._net.failed:
             due_ms = now_ms + 1
@@ -363,7 +363,7 @@ class PortCore(ABC):
     # The loop.
 
     def _settle(self, now_ms: int) -> Effects:
-        """Turn both machines until neither can move, and answer what they asked for."""
+        """Run both threads until neither can continue; return the requested effects."""
         while True:
             looks = self._does_thread_look(now_ms)
             if looks or self._wait in _POLLING:
@@ -401,7 +401,7 @@ class PortCore(ABC):
             self._send_metadata(now_ms)
 
     def _arm(self) -> None:
-        """Cache the next deadline, and apart from it what neither heartbeats nor requests set."""
+        """Cache the next deadline, and separately the part not set by heartbeats or requests."""
         running, wait = self._heartbeat_running, self._wait
         other_ms = FOREVER
         if wait is not Wait.NOTHING and wait is not Wait.CALLBACK:
@@ -421,7 +421,7 @@ class PortCore(ABC):
     def _request(
         self, kind: RequestKind, node_id: int, request: Request, now_ms: int, timeout_ms: int = -1
     ) -> Future:
-        """Send a request under the present generation; answers the future of its outcome."""
+        """Send a request under the present generation; return the future of its outcome."""
         future = Future()
         pending = PendingRequest(
             kind,

@@ -1,4 +1,4 @@
-"""Where a consumer reads on: committed offsets of new partitions, and resets without one.
+"""Start positions of a consumer: committed offsets of new partitions, and resets without one.
 
 A port has no log: the driver is asked for the beginning or the end of a partition
 (`ResetPositions`) and answers with `positions_found`.
@@ -22,16 +22,16 @@ from coordinator_sim.protocol.resources import TopicPartition
 
 
 class _PositionFetch(NamedTuple):
-    """An OffsetFetch, and what it was sent for."""
+    """An OffsetFetch, and the partitions and generation it was sent for."""
 
     partitions: tuple[TopicPartition, ...]
     generation: Generation | None
-    """None unless the member was STABLE."""
+    """Generation at the send; None unless the member was STABLE."""
     future: Future
 
 
 class ConsumerPositions(ConsumerLeader):
-    """The next offset of each assigned partition, once it is known."""
+    """Next offset of each assigned partition, once it is known."""
 
     __slots__ = (
         "_fetch_attempts",
@@ -55,27 +55,27 @@ class ConsumerPositions(ConsumerLeader):
 
     @property
     def positions(self) -> dict[TopicPartition, int]:
-        """The next offset of every assigned partition whose position is known."""
+        """Next offset of every assigned partition whose position is known."""
         return {tp: offset for tp, offset in self._assigned.items() if offset is not None}
 
     @property
     def fetchable(self) -> dict[TopicPartition, int]:
-        """Those of `positions` to fetch from; none while a last commit before a revocation runs."""
+        """Positions of the partitions to fetch from; empty during a commit before a revocation."""
         return {} if self._pending_revocation else self.positions
 
     def advance_position(self, partition: TopicPartition, offset: int) -> None:
-        """The application consumed up to `offset`, or seeks it; ignored where not assigned."""
+        """Set a position after consumption or a seek; ignored where not assigned."""
         if partition in self._assigned:
             self._assigned[partition] = offset
             self._resets.pop(partition, None)
 
     def seek_to(self, partitions: Sequence[TopicPartition], to: OffsetReset) -> None:
-        """Begin these partitions anew at the next poll (seekToBeginning, seekToEnd)."""
+        """Reset the positions of partitions at the next poll (seekToBeginning, seekToEnd)."""
         for partition in partitions:
             self._request_reset(partition, to)
 
     def positions_found(self, found: Mapping[TopicPartition, int], now_ms: int) -> Effects:
-        """The answer to `ResetPositions`; ignored where no reset is wanted any more."""
+        """Adopt the answer to `ResetPositions`; ignored where no reset is pending any more."""
         for partition, offset in found.items():
             if partition in self._resets:
                 self.advance_position(partition, offset)
@@ -97,7 +97,7 @@ class ConsumerPositions(ConsumerLeader):
         return tuple(tp for tp, at in self._assigned.items() if at is None and tp not in resets)
 
     def _update_positions(self, now_ms: int) -> None:
-        """Fetch committed offsets where they are missing, then wait for records."""
+        """Fetch missing committed offsets, then wait for records."""
         self._fetch_attempts = 0
         self._fetch_round(now_ms)
 
@@ -172,7 +172,7 @@ class ConsumerPositions(ConsumerLeader):
             self._steady_version = -1
 
     def _ask_for_resets(self) -> None:
-        """Ask the driver, once for each reset that is still wanted."""
+        """Ask the driver, once for each pending reset."""
         if not self._unasked_resets:
             return
         wanted = [(tp, self._resets[tp]) for tp in self._unasked_resets if tp in self._resets]
@@ -188,7 +188,7 @@ class ConsumerPositions(ConsumerLeader):
             self._resets.pop(partition, None)
 
     def _adopt_partitions(self, partitions: Sequence[TopicPartition]) -> None:
-        """Have these and no others; those kept keep their positions."""
+        """Replace the assigned partitions; those kept keep their positions."""
         owned = self._assigned
         self._assigned = {tp: owned.get(tp) for tp in partitions}
         self._resets = {tp: to for tp, to in self._resets.items() if tp in self._assigned}
@@ -198,4 +198,4 @@ class ConsumerPositions(ConsumerLeader):
 
     @abstractmethod
     def _poll_network_wait(self, now_ms: int) -> None:
-        """Wait for anything to arrive, as pollForFetches does."""
+        """Wait for any event, as pollForFetches does."""

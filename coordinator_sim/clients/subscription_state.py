@@ -1,6 +1,6 @@
-"""What a consumer wants to read: topics by name, topics by pattern, or partitions by hand.
+"""A consumer's subscription: topics by name, topics by pattern, or partitions by hand.
 
-The partitions it was assigned and their positions are the port's; the topics are here.
+The port keeps the assigned partitions and their positions; this module keeps the topics.
 
 Source: kafka trunk, clients/.../consumer/internals/SubscriptionState.java.
 """
@@ -15,7 +15,7 @@ from coordinator_sim.protocol.resources import TopicPartition
 
 @unique
 class SubscriptionType(Enum):
-    """How the consumer came to its topics; it may change only by way of `NONE`."""
+    """How the consumer got its topics; it changes only by way of `NONE`."""
 
     NONE = "NONE"
     AUTO_TOPICS = "AUTO_TOPICS"
@@ -24,7 +24,7 @@ class SubscriptionType(Enum):
 
 
 class SubscriptionState:
-    """Topics of one consumer, sorted, and as a leader those of its group.
+    """Topics of one consumer, sorted, and for a leader those of its group.
 
     Args:
         exclude_internal_topics: Whether a pattern never matches the broker's own topics.
@@ -46,27 +46,27 @@ class SubscriptionState:
 
     @property
     def has_pattern(self) -> bool:
-        """Whether the topics follow from a pattern."""
+        """Whether the subscription is a pattern."""
         return self._pattern is not None
 
     def subscribe(self, topics: Iterable[str]) -> bool:
-        """Want these topics; whether that is a change.
+        """Subscribe to topics; return whether that is a change.
 
         Raises:
-            InvariantViolation: the consumer has a pattern, or partitions by hand.
+            InvariantViolation: the consumer has a pattern, or partitions assigned by hand.
         """
         self._be(SubscriptionType.AUTO_TOPICS)
         return self._change(topics)
 
     def subscribe_pattern(self, pattern: str) -> None:
-        """Want the topics whose whole name matches; none until a cluster is shown.
+        """Subscribe to topics whose whole name matches; empty until `match` gets the topics.
 
         Raises:
-            InvariantViolation: the consumer has topics, or partitions by hand.
+            InvariantViolation: the consumer has topics, or partitions assigned by hand.
             ConfigError: the pattern is malformed.
         """
-        # DEVIATION: a regular expression of Python; Java's differ in rare forms, as character
-        # classes of Unicode and intersections.
+        # DEVIATION: a pattern is a Python regular expression; Java's differ in rare forms, such as
+        # Unicode character classes and intersections.
         try:
             compiled = re.compile(pattern)
         except re.error as error:
@@ -75,11 +75,11 @@ class SubscriptionState:
         self._pattern = compiled
 
     def match(self, cluster_topics: Iterable[str]) -> bool:
-        """Want what matches among these; whether that is a change."""
+        """Subscribe to the matching topics of the cluster; return whether that is a change."""
         return self._change(topic for topic in cluster_topics if self._matches(topic))
 
     def assign(self, partitions: Iterable[TopicPartition]) -> bool:
-        """Have these partitions by hand; whether that changed the topics.
+        """Assign partitions by hand; return whether that changed the topics.
 
         Raises:
             InvariantViolation: the consumer has a subscription.
@@ -88,18 +88,18 @@ class SubscriptionState:
         return self._change(partition.topic for partition in partitions)
 
     def unsubscribe(self) -> None:
-        """Want nothing."""
+        """Clear the subscription."""
         self.kind = SubscriptionType.NONE
         self._pattern = None
         self.topics = self.group_topics = ()
 
     def subscribe_group(self, topics: Iterable[str]) -> bool:
-        """As leader, watch these topics; whether some are not the consumer's own."""
+        """Watch these topics as leader; return whether some are not the consumer's own."""
         self.group_topics = tuple(sorted(dict.fromkeys(topics)))
         return any(topic not in self.topics for topic in self.group_topics)
 
     def metadata_topics(self) -> tuple[str, ...]:
-        """The topics to know about: the consumer's own and, as leader, its group's."""
+        """Return the topics to ask Metadata for: the consumer's own and, as leader, its group's."""
         if not self.group_topics:
             return self.topics
         return tuple(sorted(dict.fromkeys((*self.group_topics, *self.topics))))
@@ -114,7 +114,7 @@ class SubscriptionState:
         return self._matches(topic) and not (is_internal and self._exclude_internal)
 
     def admits(self, partitions: Iterable[TopicPartition]) -> bool:
-        """Whether all these are of topics that are subscribed, or match the pattern."""
+        """Whether all these partitions are of subscribed topics, or match the pattern."""
         if self._pattern is not None:
             return all(self._matches(partition.topic) for partition in partitions)
         return all(partition.topic in self.topics for partition in partitions)

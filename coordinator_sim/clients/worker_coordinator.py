@@ -1,7 +1,7 @@
 """A Connect worker's coordinator: eager, compatible and sessioned.
 
 The driver is the herder: callbacks tell it what to run (`WORK_ASSIGNED`) and what to stop
-(`WORK_REVOKED`). What the worker believes to own is `assignment`.
+(`WORK_REVOKED`). `assignment` is the work that the worker believes to own.
 
 Source: kafka trunk, connect/runtime/.../distributed/WorkerCoordinator.java.
 """
@@ -38,7 +38,7 @@ _EAGER: Final = ConnectProtocolCompatibility.EAGER
 
 
 class ConfigSnapshot(Struct, frozen=True, kw_only=True):
-    """What a worker has read of the config topic.
+    """State of the config topic, as far as a worker has read it.
 
     Args:
         offset: One past the last record read; -1 before any.
@@ -54,12 +54,12 @@ class WorkerCoordinator(AbstractCoordinator):
 
     Args:
         config: Timeouts and the Connect protocol.
-        client_id: Names the client in choices of chance.
+        client_id: Names the client in random choices.
         group_id: The Connect cluster.
-        url: The REST URL told to the others.
-        config_snapshot: Takes a fresh snapshot of what this worker has read of the config topic.
-        bootstrap: The brokers to ask first.
-        jitter: Where chance comes from.
+        url: REST URL advertised to the other workers.
+        config_snapshot: Takes a fresh snapshot of the config topic as this worker has read it.
+        bootstrap: Brokers to ask first.
+        jitter: Source of random choices.
     """
 
     __slots__ = (
@@ -101,7 +101,7 @@ class WorkerCoordinator(AbstractCoordinator):
         self._rejoin_requested = False
         self._last_completed_generation_id = NO_GENERATION_ID
         delay_ms = config.scheduled_rebalance_max_delay_ms
-        # Both live as long as the process: their memory survives the loss of leadership.
+        # Both live as long as the process: they keep their state when leadership is lost.
         self._eager_assignor: ConnectAssignor = make_connect_assignor(
             "default", scheduled_rebalance_max_delay_ms=delay_ms
         )
@@ -113,38 +113,38 @@ class WorkerCoordinator(AbstractCoordinator):
 
     @property
     def protocol_type(self) -> str:
-        """`connect`."""
+        """Protocol type of the group: `connect`."""
         return "connect"
 
     @property
     def member_id(self) -> str:
-        """The member id while STABLE, else empty: nobody leads during a rebalance."""
+        """Member id while STABLE, else empty: no worker leads during a rebalance."""
         stable = self._state is MemberState.STABLE
         return self._generation.member_id if stable else UNKNOWN_MEMBER_ID
 
     @property
     def assignment(self) -> ConnectAssignment | None:
-        """The work this worker believes to own; None before any and after losing it."""
+        """Work this worker believes to own; None before any and after losing it."""
         return self._snapshot
 
     @property
     def connect_protocol(self) -> ConnectProtocolCompatibility:
-        """The sub-protocol of the last generation; at first the configured one."""
+        """Sub-protocol of the last generation; at first the configured one."""
         return self._protocol
 
     @property
     def last_completed_generation_id(self) -> int:
-        """The last generation whose assignment arrived here; -1 for none."""
+        """Last generation whose assignment this worker received; -1 for none."""
         return self._last_completed_generation_id
 
     @property
     def is_leader(self) -> bool:
-        """Whether this worker leads the generation it is stable in."""
+        """Whether this worker leads the generation in which it is stable."""
         snapshot = self._snapshot
         return snapshot is not None and self.member_id == snapshot.leader
 
     def owner_url(self, resource: str | ConnectorTaskId) -> str | None:
-        """The URL of the worker that owns a connector or a task; None unless leader and stable."""
+        """Return the URL of the owner of a connector or task; None unless leader and stable."""
         if self._rejoin_needed_or_pending() or not self.is_leader or self._leader_state is None:
             return None
         return self._leader_state.owner_url(resource)
@@ -158,12 +158,12 @@ class WorkerCoordinator(AbstractCoordinator):
         self._rejoin_requested = True
 
     def forget_revoked(self) -> None:
-        """The herder has stopped what was revoked: do not report it again."""
+        """Forget revoked work that the herder has stopped: it is not reported again."""
         if self._snapshot is not None:
             self._snapshot = replace(self._snapshot, revoked_connectors=(), revoked_tasks=())
 
     def retain(self, connectors: Iterable[str], tasks: Iterable[ConnectorTaskId]) -> None:
-        """The herder has stopped all but this of the work: the rest is not reported any more."""
+        """Keep only this work after the herder stopped the rest, which is no longer reported."""
         if self._snapshot is not None:
             self._snapshot = replace(
                 self._snapshot, connectors=tuple(connectors), tasks=tuple(tasks)
@@ -171,12 +171,12 @@ class WorkerCoordinator(AbstractCoordinator):
 
     @property
     def assigned_connector_count(self) -> int:
-        """The metric `assigned-connectors`."""
+        """Value of the metric `assigned-connectors`."""
         return 0 if self._snapshot is None else len(self._snapshot.connectors)
 
     @property
     def assigned_task_count(self) -> int:
-        """The metric `assigned-tasks`."""
+        """Value of the metric `assigned-tasks`."""
         return 0 if self._snapshot is None else len(self._snapshot.tasks)
 
     # poll
@@ -184,7 +184,7 @@ class WorkerCoordinator(AbstractCoordinator):
     def poll(self, now_ms: int, timeout_ms: int) -> Effects:
         """Begin `WorkerCoordinator.poll(timeout)`; ends with `PollReturned`.
 
-        While the worker is out of the group the timeout is not looked at.
+        The timeout is ignored while the worker is out of the group.
         """
         self._begin_call(AppCall.POLL, min(now_ms + timeout_ms, FOREVER))
         self._poll_round(now_ms)
@@ -201,7 +201,7 @@ class WorkerCoordinator(AbstractCoordinator):
             self._poll_membership(now_ms)
 
     def _discovered(self, ready: bool, now_ms: int) -> None:
-        """Without a coordinator for a heartbeat interval, stop working: others may take over."""
+        """Stop working after a heartbeat interval without a coordinator: others may take over."""
         snapshot = self._snapshot
         if ready or snapshot is None or snapshot.error is not ConnectError.NO_ERROR:
             self._poll_membership(now_ms)
@@ -254,7 +254,7 @@ class WorkerCoordinator(AbstractCoordinator):
         )
 
     def _join_metadata(self, now_ms: int) -> tuple[JoinGroupRequestProtocol, ...]:  # noqa: ARG002 - hook
-        """Every protocol up to the configured one, the newest first."""
+        """Return every protocol up to the configured one, the newest first."""
         self._config_snapshot = self._fresh_snapshot()
         offered = range(self._worker_config.connect_protocol, _EAGER - 1, -1)
         return tuple(
@@ -304,8 +304,8 @@ class WorkerCoordinator(AbstractCoordinator):
         self._protocol = ConnectProtocolCompatibility.from_protocol_name(
             generation.protocol_name or _EAGER.protocol_name
         )
-        # A heartbeat that asked for a rejoin since the SyncGroup answer is forgotten here; the
-        # next heartbeat asks again.
+        # A heartbeat answer since the SyncGroup answer that asked for a rejoin is forgotten here;
+        # the next heartbeat asks again.
         self._rejoin_requested = False
         if self._protocol is not _EAGER and (new.revoked_connectors or new.revoked_tasks):
             self._run_callback(
@@ -325,7 +325,7 @@ class WorkerCoordinator(AbstractCoordinator):
             self._adopt(decode_connect_assignment(future.value), now_ms)
 
     def _adopt(self, new: ConnectAssignment, now_ms: int) -> None:  # noqa: ARG002 - as its siblings
-        """Replace the assignment (eager), or add the new work in front of what is kept.
+        """Replace the assignment (eager), or add the new work in front of the kept work.
 
         QUIRK: when the group turns eager, the work this worker held under the incremental
         protocol and is not given again was never revoked, and runs on beside its new owner.
@@ -358,7 +358,7 @@ class WorkerCoordinator(AbstractCoordinator):
 
     def _on_leader_elected(self, response: JoinGroupResponse, future: Future, now_ms: int) -> None:
         if response.skip_assignment:
-            # Only a static leader is told so, and Connect has no static membership.
+            # Only a static leader gets skip_assignment, and Connect has no static membership.
             future.fail(ILLEGAL_STATE)
             return
         protocol = ConnectProtocolCompatibility.from_protocol_name(
@@ -395,6 +395,6 @@ class WorkerCoordinator(AbstractCoordinator):
         self._send_sync_group(assignments, future, now_ms)
 
     def _on_poll_timeout(self, now_ms: int) -> None:
-        """The herder was busy for its whole rebalance timeout."""
+        """Leave the group: the herder was busy for its whole rebalance timeout."""
         self._out.append(RunCallback(token=NOTIFICATION_TOKEN, kind=CallbackKind.POLL_TIMEOUT))
         self._maybe_leave_group("worker poll timeout has expired.", now_ms)

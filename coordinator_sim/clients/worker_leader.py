@@ -1,4 +1,4 @@
-"""What a Connect leader does in one round, as functions of the members' metadata.
+"""A Connect leader's work in one round, as functions of the members' metadata.
 
 Source: kafka trunk, EagerAssignor.performAssignment, IncrementalCooperativeAssignor
 .performAssignment and fillAssignments; WorkerCoordinator.LeaderState.
@@ -27,14 +27,14 @@ _NO_LOAD = WorkerLoad()
 
 
 class LeaderState(Struct, frozen=True, kw_only=True):
-    """Who owns what after the leader's last assignment, for forwarding requests."""
+    """Owners of all work after the leader's last assignment, for forwarding requests."""
 
     urls: dict[str, str]
     connector_owners: dict[str, str]
     task_owners: dict[ConnectorTaskId, str]
 
     def owner_url(self, resource: str | ConnectorTaskId) -> str | None:
-        """The URL of the owner of a connector or task; None when nobody owns it."""
+        """Return the URL of the owner of a connector or task; None when it has no owner."""
         if isinstance(resource, str):
             owner = self.connector_owners.get(resource)
         else:
@@ -43,7 +43,7 @@ class LeaderState(Struct, frozen=True, kw_only=True):
 
 
 class LeadershipRound(Struct, frozen=True, kw_only=True):
-    """What the leader brings to a round."""
+    """Protocol, assignor and generation that the leader uses in a round."""
 
     protocol: ConnectProtocolCompatibility
     assignor: ConnectAssignor
@@ -52,7 +52,7 @@ class LeadershipRound(Struct, frozen=True, kw_only=True):
     now_ms: int
 
     def highest_offset(self, response: JoinGroupResponse) -> int:
-        """The furthest position in the config topic that a member reports."""
+        """Return the highest config topic offset that a member reports."""
         return max(decode_worker_metadata(m.metadata).config_offset for m in response.members)
 
 
@@ -63,14 +63,14 @@ def lead(
     config_offset: int,
     configured: Mapping[str, int] | None,
 ) -> tuple[dict[str, bytes], LeaderState | None]:
-    """Everyone's assignment bytes, and the leader's view of owners.
+    """Return all assignments as bytes, and the leader's view of owners.
 
     Args:
         turn: Protocol, assignor and generation.
         response: The leader's JoinGroup response with all members.
-        config_offset: What the assignment is computed from; with a mismatch, what is missing.
+        config_offset: Offset the assignment is computed from; on a mismatch, the missing one.
         configured: Connector -> number of its tasks; None when the leader has not read up to
-            `config_offset`: then everybody gets CONFIG_MISMATCH and empty lists.
+            `config_offset`: then all members get CONFIG_MISMATCH and empty lists.
     """
     workers = {m.member_id: decode_worker_metadata(m.metadata) for m in response.members}
     template = ConnectAssignment(
@@ -129,7 +129,7 @@ def _leader_state(
     kept: tuple[ConnectMember, ...],
     plan: ConnectAssignmentPlan,
 ) -> LeaderState:
-    """Owners after this round: what members keep, without the revoked, and what is added."""
+    """Return the owners after this round: kept work without revoked work, plus added work."""
     connectors: dict[str, str] = {}
     tasks: dict[ConnectorTaskId, str] = {}
     for member in kept:

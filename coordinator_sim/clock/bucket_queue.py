@@ -1,7 +1,7 @@
 """A heap that breaks ties as Java's does, for the buckets of a timing wheel.
 
-Two buckets of different wheels may start at one instant; which comes up first is decided by how
-the heap sifts, and so shows in the order of timers. Python's `heapq` sifts in another way.
+Two buckets of different wheels may start at one instant; the heap's sifting decides which comes up
+first, and so affects the order of timers. Python's `heapq` sifts differently.
 """
 
 from typing import Generic, TypeVar
@@ -18,7 +18,7 @@ class BucketQueue(Generic[T]):
         self._items: list[tuple[int, T]] = []
 
     def first(self) -> T | None:
-        """The item that comes up next, None when there is none."""
+        """Return the item that comes up next, None when the queue is empty."""
         return self._items[0][1] if self._items else None
 
     def add(self, at_ms: int, item: T) -> None:
@@ -35,7 +35,7 @@ class BucketQueue(Generic[T]):
         items[index] = (at_ms, item)
 
     def remove_first(self) -> None:
-        """Drop the item that comes up next; there must be one."""
+        """Remove the item that comes up next; the queue must not be empty."""
         items = self._items
         last = items.pop()
         size = len(items)

@@ -1,6 +1,6 @@
-"""What a driver needs of time: to read it, and to be called back at an instant.
+"""The time interface of a driver: read the time, and be called back at an instant.
 
-The pure rooms are told the time and never see this. A simulation implements `Clock` with virtual
+The pure packages are told the time and never use this. A simulation implements `Clock` with virtual
 microseconds, a server with real ones.
 """
 
@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 Action = Callable[[], None]
-"""What a clock calls at the instant asked for."""
+"""Callback of a clock at the requested instant."""
 
 
 class Clock(Protocol):
-    """Integer microseconds that never run backwards."""
+    """A source of integer microseconds that never run backwards."""
 
     @property
     def now_us(self) -> int:
@@ -23,7 +23,7 @@ class Clock(Protocol):
     def call_at(self, at_us: int, action: Action) -> None:
         """Call the action once at the instant, which must not have passed.
 
-        Actions of one instant run in the order they were asked for.
+        Actions of one instant run in the order they were requested.
         """
         ...
 
@@ -33,15 +33,15 @@ _NEVER: Final = 1 << 62
 
 
 class Alarmed(ABC):
-    """A driver with one alarm, for the one deadline that its core gives out.
+    """A driver with one alarm, for its core's next deadline.
 
-    Moving the alarm later costs nothing: the call already asked of the clock stays, and asks again
-    when it comes too early. A member's heartbeat, which moves a deadline every few seconds, is
-    then free of queue work. The order among alarms of one instant is that of their last asking.
-    A base class and not a part, so that an idle driver is one object less in the CPU's cache.
+    Moving the alarm later costs nothing: the pending call of the clock stays, and is requested
+    again when it comes too early. A member's heartbeat, which moves a deadline every few seconds,
+    needs no queue work then. Alarms of one instant ring in the order of their last request. A base
+    class instead of a part, so that an idle driver is one object less in the CPU's cache.
 
     Args:
-        clock: Where to ask for calls.
+        clock: Clock that calls back.
     """
 
     __slots__ = ("_alarm_asked_us", "_alarm_at_us", "_clock")
@@ -60,17 +60,17 @@ class Alarmed(ABC):
             self._clock.call_at(at_us, self._ring)
 
     def switch_alarm_off(self) -> None:
-        """Do not ring until set again."""
+        """Switch the alarm off until it is set again."""
         self._alarm_at_us = _NEVER
 
     @abstractmethod
     def _on_alarm(self) -> None:
-        """The alarm rings, never before its instant; it is off by now."""
+        """Handle the alarm, never before its instant; it is off by now."""
 
     def _ring(self) -> None:
         now_us = self._clock.now_us
         if now_us < self._alarm_asked_us:
-            return  # an earlier call took this one's place, and asked again where needed
+            return  # an earlier call replaced this one, and asked again where needed
         self._alarm_asked_us = _NEVER
         at_us = self._alarm_at_us
         if at_us <= now_us:

@@ -1,13 +1,13 @@
-"""Timers as data: the deadlines of a coordinator, named, inspectable and cancellable.
+"""The timers of a coordinator as data: deadlines with names, inspectable and cancellable.
 
 A port of Kafka's hierarchical timing wheel, because the wheel decides the order in which timers of
 one deadline fire. A timer armed far ahead waits in a coarse bucket and drops into finer ones when
-the coarse bucket comes up; there it lines up behind those armed straight into the finer bucket
-before. The wheel's own time is that of the bucket that came up last: while none does, it stands
-still, and a timer armed meanwhile goes by the old time.
+the coarse bucket comes up; there it queues behind timers armed earlier directly into the finer
+bucket. The wheel's own time is that of the last bucket that came up: it stands still until the next
+one, and a timer armed meanwhile is placed by the old time.
 
-A timer that is pushed back within its bucket (a session, by most heartbeats) only stores its new
-deadline and its new place in line; the bucket is put in order when it comes up.
+A timer that is postponed within its bucket (a session, by most heartbeats) only stores its new
+deadline and its new place in line; the bucket is sorted when it comes up.
 
 Source: kafka trunk, server-common TimingWheel.java, TimerTaskList.java and SystemTimer.java (tick
 1 ms, 20 slots).
@@ -30,7 +30,7 @@ WHEEL_SIZE: Final = 20
 
 @unique
 class TimerKind(Enum):
-    """What a timer is for."""
+    """Purpose of a timer."""
 
     SESSION = "session"
     REPEAT = "repeat"
@@ -43,7 +43,7 @@ class TimerKind(Enum):
     LINGER = "linger"
     ORPHAN = "orphan"
 
-    # Enum hashes the name, in Python; a kind is one object, and no order comes of its hash.
+    # Python's Enum hashes the name; a kind is one object, and no order depends on its hash.
     __hash__ = object.__hash__
 
 
@@ -63,12 +63,12 @@ class Timer:
     """One armed timer. Inactive once fired or cancelled.
 
     Args:
-        deadline_ms: When it fires.
+        deadline_ms: Instant at which it fires.
         arm_seq: Its place in line; a new one whenever it is armed or drops into a finer bucket.
-        data: What its owner wants back when it fires.
-        bucket: Where it waits; None while it is ready to fire.
+        data: Owner's data, returned when it fires.
+        bucket: Bucket it waits in; None while it is ready to fire.
         bucket_end_ms: First instant after the bucket.
-        tick_ms: The bucket's span.
+        tick_ms: Span of the bucket.
     """
 
     key: TimerKey
@@ -116,12 +116,12 @@ class TimerQueue:
         self._wheel_ms = -1
         self._seq = 0
         # The deadline placed last and its bucket, while the wheel stands still: a rebalance arms
-        # many timers of one deadline.
+        # many timers with one deadline.
         self._latest_ms = _NOT_PLACED
         self._latest = Bucket(_NOT_PLACED, 1)
 
     def start(self, now_ms: int) -> None:
-        """The wheel begins to turn, unless it has begun; at the latest with the first timer."""
+        """Start the wheel, unless it has started; at the latest with the first timer."""
         if self._wheel_ms < 0:
             self._wheel_ms = now_ms
             self._latest_ms = _NOT_PLACED
@@ -142,12 +142,12 @@ class TimerQueue:
         return timer
 
     def postpone(self, timer: Timer, deadline_ms: int) -> None:
-        """Move an active timer's deadline; next to no work while it stays in its bucket."""
+        """Move an active timer's deadline; cheap while it stays in its bucket."""
         if (
             timer.deadline_ms <= deadline_ms < timer.bucket_end_ms
             and deadline_ms >= self._wheel_ms + timer.tick_ms
         ):
-            # As far ahead as a whole slot, it is beyond the reach of every finer wheel.
+            # A whole slot ahead, it is beyond the reach of every finer wheel.
             timer.deadline_ms = deadline_ms
             self._seq = timer.arm_seq = self._seq + 1
             return
@@ -156,14 +156,14 @@ class TimerQueue:
         self._place(timer)
 
     def cancel(self, key: TimerKey) -> None:
-        """Drop the timer of that name, if it is armed."""
+        """Cancel the timer of that name, if it is armed."""
         timer = self._timers.pop(key, None)
         if timer is not None:
             timer.active = False
             self._withdraw(timer)
 
     def rename(self, timer: Timer, name: TimerKey) -> None:
-        """Let an armed timer run on under another name, in its place."""
+        """Rename an armed timer, which keeps its place."""
         del self._timers[timer.key]
         timer.key = name
         self._timers[name] = timer
@@ -176,7 +176,7 @@ class TimerQueue:
     def pop_due(self, now_ms: int) -> Timer | None:
         """Take the next timer whose deadline is not after `now_ms`; None when there is none.
 
-        Each round fires one, or empties one bucket into finer ones, of which there are few.
+        Each round fires one timer, or empties one bucket into finer ones, of which there are few.
         """
         while True:
             if self._ready:
@@ -190,13 +190,13 @@ class TimerQueue:
             self._turn(bucket)
 
     def next_deadline_ms(self) -> int | None:
-        """The earliest deadline, None when nothing is armed. Looks at every timer."""
+        """Return the earliest deadline, None when nothing is armed. Scans every timer."""
         return min((timer.deadline_ms for timer in self._timers.values()), default=None)
 
     def wake_up_ms(self) -> int | None:
-        """An instant not after the earliest deadline, None when nothing is queued; for alarms.
+        """Return an instant not after the earliest deadline, None when nothing is queued.
 
-        It is the start of the next bucket, which may hold nothing that is due, or nothing at all.
+        The result is the start of the next bucket, which may hold no due timer, or none at all.
         """
         if self._ready:
             return self._ready[0].deadline_ms
@@ -204,19 +204,19 @@ class TimerQueue:
         return None if bucket is None else bucket.start_ms
 
     def get(self, key: TimerKey) -> Timer | None:
-        """The armed timer of that name."""
+        """Return the armed timer of that name; None when it is not armed."""
         return self._timers.get(key)
 
     def __len__(self) -> int:
-        """The number of armed timers."""
+        """Return the number of armed timers."""
         return len(self._timers)
 
     def __iter__(self) -> Iterator[Timer]:
-        """The armed timers in the order in which they would fire."""
+        """Iterate over the armed timers in firing order."""
         return iter(sorted(self._timers.values(), key=_firing_order))
 
     def _place(self, timer: Timer) -> None:
-        """Line the timer up where the wheel puts it now. Source: TimingWheel.add."""
+        """Put the timer where the wheel places it now. Source: TimingWheel.add."""
         deadline_ms = timer.deadline_ms
         wheel_ms = self._wheel_ms
         self._seq = timer.arm_seq = self._seq + 1
@@ -232,13 +232,13 @@ class TimerQueue:
         timer.bucket_end_ms = bucket.start_ms + bucket.tick_ms
 
     def _bucket_for(self, deadline_ms: int) -> Bucket:
-        """The bucket of a deadline ahead of the wheel, queued from now on."""
+        """Return the bucket of a deadline ahead of the wheel, queued from now on."""
         if deadline_ms == self._latest_ms:
             return self._latest
         wheel_ms = self._wheel_ms
         tick = 1
         span = WHEEL_SIZE
-        # Ends because each wheel spans twenty times the one below it.
+        # Terminates because each wheel spans twenty times the one below it.
         while deadline_ms >= wheel_ms - wheel_ms % tick + span:
             tick = span
             span *= WHEEL_SIZE
@@ -252,7 +252,7 @@ class TimerQueue:
         return bucket
 
     def _withdraw(self, timer: Timer) -> None:
-        """Take the timer out of its bucket, which stays queued even if it is empty now."""
+        """Remove the timer from its bucket, which stays queued even if it is empty now."""
         if timer.bucket is not None:
             del timer.bucket.timers[timer]
             timer.bucket = None
@@ -260,7 +260,7 @@ class TimerQueue:
             self._ready.remove(timer)
 
     def _turn(self, bucket: Bucket) -> None:
-        """Advance the wheel to its first bucket and empty that, in line, into finer ones.
+        """Advance the wheel to its first bucket and move that one's timers, in line, to finer ones.
 
         Source: SystemTimer.advanceClock and TimerTaskList.flush.
         """

@@ -368,7 +368,7 @@ class GroupCoordinator:
     # -- leadership ------------------------------------------------------------------------
 
     def begin_load(self, partition: int, leader_epoch: int, now_ms: int) -> CoordinatorResult:
-        """This broker leads the partition now; requests are told to wait until `finish_load`.
+        """Begin to lead a partition: requests are told to wait until `finish_load`.
 
         An epoch not above the one known is ignored. A partition that is active goes on as it is,
         under the new epoch.
@@ -414,7 +414,7 @@ class GroupCoordinator:
         return runtime.take()
 
     def unload(self, partition: int, leader_epoch: int | None, now_ms: int) -> CoordinatorResult:
-        """This broker leads the partition no more: everything parked is told NOT_COORDINATOR.
+        """Stop leading a partition: every parked request is told NOT_COORDINATOR.
 
         Args:
             partition: Of the offsets topic.

@@ -236,7 +236,7 @@ class StoreEmptyGroup:
     group: Group
 
     def finish(self, error: ErrorCode) -> None:
-        """Nobody waits for this one."""
+        """Trace a failed append that no request depends on."""
         if error is not NO_ERROR:
             trace_store_failure(self.runtime, self.group, error, "empty generation")
 

@@ -241,7 +241,7 @@ class OffsetStore:
         return None if topics is None else topics.get(topic, position)
 
     def get(self, key: OffsetCommitKey, position: int = LATEST) -> OffsetCommitValue | None:
-        """As `stored`, without the record's offset."""
+        """The committed offset at a log position, without the offset of its record."""
         stored = self.stored(key, position)
         return None if stored is None else stored[0]
 

@@ -47,7 +47,7 @@ class ScalaTakeover:
         ]
 
     def groups_closed(self, runtime: Runtime, partition: Partition) -> None:
-        """Nothing that the end of the groups has armed is left."""
+        """Cancel every timer that the end of the groups has left armed."""
         cancel_timers(runtime, partition)
 
 

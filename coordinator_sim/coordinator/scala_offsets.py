@@ -77,7 +77,7 @@ class GroupOffsets:
     # -- plain commits ---------------------------------------------------------------------
 
     def prepare(self, values: dict[Place, OffsetCommitValue]) -> None:
-        """These are about to be appended. Source: prepareOffsetCommit."""
+        """Hold offsets as pending until their append is through. Source: prepareOffsetCommit."""
         self.pending.update(values)
 
     def appended(self, place: Place, value: OffsetCommitValue, base_offset: int) -> None:
@@ -99,7 +99,7 @@ class GroupOffsets:
     # -- transactions ----------------------------------------------------------------------
 
     def prepare_txn(self, producer_id: int, values: dict[Place, OffsetCommitValue]) -> None:
-        """As `prepare`, for a producer. Source: prepareTxnOffsetCommit."""
+        """Hold a producer's offsets as pending. Source: prepareTxnOffsetCommit."""
         held = self.transactional.setdefault(producer_id, {})
         for place, value in values.items():
             held[place] = (value, None)
@@ -163,7 +163,7 @@ class GroupOffsets:
         return immutable_order(removed)
 
     def remove_all(self) -> list[Place]:
-        """As `remove`, of everything committed. Source: removeAllOffsets."""
+        """Remove every committed offset. Source: removeAllOffsets."""
         return self.remove(_table_order(self.committed, self._capacity))
 
     def remove_expired(self, is_expired: Callable[[Place, OffsetCommitValue], bool]) -> list[Place]:

@@ -1,6 +1,6 @@
-"""One group driven by hand: requests with the dull fields filled in, answers by their type.
+"""One group driven by hand: requests with default fields filled in, answers by their type.
 
-For tests and sketches; a client's own behaviour (retries, heartbeats) is in `clients`.
+For tests and sketches; real client behaviour (retries, heartbeats) is in `clients`.
 """
 
 from typing import TypeVar
@@ -33,8 +33,8 @@ class GroupDriver:
     """Sends the requests of one group's members.
 
     Args:
-        session_timeout_ms: Of every JoinGroup that does not say otherwise.
-        rebalance_timeout_ms: Likewise.
+        session_timeout_ms: Default session timeout of a JoinGroup.
+        rebalance_timeout_ms: Default rebalance timeout of a JoinGroup.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class GroupDriver:
     def sync(
         self, member_id: str, generation_id: int, assignments: dict[str, bytes] | None = None
     ) -> Step:
-        """Send a SyncGroup; a leader's has assignments by member id."""
+        """Send a SyncGroup; a leader's carries assignments by member id."""
         request = SyncGroupRequest(
             group_id=self.group_id,
             generation_id=generation_id,
@@ -171,22 +171,22 @@ class GroupDriver:
 
     @property
     def generation_id(self) -> int:
-        """The group's generation now, -1 when there is no such group."""
+        """Generation of the group now, -1 when the group does not exist."""
         group = self.harness.coordinator.group(self.group_id)
         return -1 if group is None else group.generation_id
 
     @property
     def state(self) -> str:
-        """The group's state by its trace name, `none` when there is no such group."""
+        """State of the group by its trace name, `none` when the group does not exist."""
         group = self.harness.coordinator.group(self.group_id)
         return "none" if group is None else group.state.value
 
 
 def answer(step: Step, kind: type[R]) -> R:
-    """The answer to the step's own request.
+    """Return the answer to the step's own request.
 
     Raises:
-        InvariantViolation: it is parked, or of another kind.
+        InvariantViolation: the request is parked, or the answer is of another type.
     """
     response = step.response
     if not isinstance(response, kind):

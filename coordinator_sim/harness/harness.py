@@ -1,8 +1,8 @@
 """One broker in virtual time, operated by verbs: for tests, transcripts, comparisons.
 
 The verbs are those of the oracle's line protocol: call, advance, topics, elect, resign, append,
-hold, commit, fail. Each returns a `Step` saying everything it caused, with the instant of each
-answer. The log outlives the coordinator's leadership, so `elect` after `resign` is a failover.
+hold, commit, fail. Each returns a `Step` with everything it caused, and the instant of each answer.
+The log outlives the coordinator's leadership, so `elect` after `resign` is a failover.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,11 +32,11 @@ from coordinator_sim.protocol.seeded_ids import SeededIds
 from coordinator_sim.trace.events import TraceEvent
 
 START_MS = 1_000_000
-"""Where virtual time starts, unless told otherwise."""
+"""Start of virtual time by default."""
 
 
 class TimedReply(Struct, frozen=True):
-    """An answer and the instant it left."""
+    """An answer and the instant it was sent."""
 
     at_ms: int
     token: int
@@ -44,10 +44,10 @@ class TimedReply(Struct, frozen=True):
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """What one verb caused, in order.
+    """Effects of one verb, in order.
 
     Args:
-        token: Of the request that `call` sent; None for other verbs.
+        token: Token of the request that `call` sent; None for other verbs.
     """
 
     now_ms: int
@@ -58,7 +58,7 @@ class Step(Struct, frozen=True, kw_only=True):
 
     @property
     def response(self) -> Response | None:
-        """The answer to this step's own request; None while it is parked."""
+        """Answer to this step's own request; None while it is parked."""
         for reply in self.replies:
             if reply.token == self.token:
                 return reply.response
@@ -66,7 +66,7 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 class FailingAppends:
-    """An append policy that refuses the next appends, as told."""
+    """An append policy that refuses the next appends on demand."""
 
     __slots__ = ("_count", "_error")
 
@@ -80,19 +80,19 @@ class FailingAppends:
         self._count = count
 
     def verdict(self, batch: LogBatch) -> ErrorCode:  # noqa: ARG002 - any batch may fail
-        """The error of this append."""
+        """Return the error of this append."""
         if self._count == 0:
             return ErrorCode.NONE
         self._count -= 1
         return self._error
 
     def takes_unacknowledged(self, batch: LogBatch) -> bool:  # noqa: ARG002 - any batch is taken
-        """Always: only what somebody hears of fails."""
+        """Return True: only acknowledged appends fail."""
         return True
 
 
 class FailingVerification:
-    """A transaction verifier that finds what it is told to find."""
+    """A transaction verifier with a preset result."""
 
     __slots__ = ("error",)
 
@@ -104,7 +104,7 @@ class FailingVerification:
         request: TxnOffsetCommitRequest,  # noqa: ARG002 - any request may fail
         api_version: int,  # noqa: ARG002 - as above
     ) -> ErrorCode:
-        """The finding."""
+        """Return the preset result."""
         return self.error
 
 
@@ -112,17 +112,17 @@ class Harness:
     """A broker that leads every offsets partition, its log, and its clock.
 
     Attributes:
-        topics: Those that exist; until the first is set, whatever is named does.
-        hears_own_last: Whether a request's own answer comes after others that it caused: KafkaApis
-            asks for it when the coordinator has returned.
-        checks_txn_topics: Whether TxnOffsetCommit passes the edge of the broker. False gives it
+        topics: Existing topics; until the first is set, every topic exists.
+        hears_own_last: Whether a request's own answer comes after others that it caused, as in
+            KafkaApis, which sends it when the coordinator has returned.
+        checks_txn_topics: Whether TxnOffsetCommit passes the checks of KafkaApis. False passes it
             straight to the coordinator, as Kafka's oracle does.
-        told: Hears the events of every step; None for nobody.
+        told: Called with the events of every step; None for no listener.
 
     Args:
-        seed: Of the member ids.
+        seed: Seed of the member ids.
         elect: Whether it leads all partitions from the start, at leader epoch 1.
-        started: Whether its coordinator takes requests before `startup`.
+        started: Whether its coordinator accepts requests before `startup`.
     """
 
     def __init__(
@@ -208,7 +208,7 @@ class Harness:
         return self._step()
 
     def set_topic(self, name: str, partition_count: int, topic_id: bytes = bytes(16)) -> None:
-        """Make a topic known; from the first one on, commits to unknown ones are refused."""
+        """Create a topic; from the first one on, commits to unknown topics are refused."""
         self.topics.put(name, Topic(topic_id, partition_count))
 
     def remove_topics(self, names: Sequence[str]) -> Step:
@@ -235,7 +235,7 @@ class Harness:
         return self._step(context.token)
 
     def startup(self) -> Step:
-        """Start a coordinator that was not."""
+        """Start a coordinator that was created unstarted."""
         self.coordinator.startup(self.now_ms)
         return self._step()
 
@@ -264,12 +264,12 @@ class Harness:
     def append(
         self, partition: int, records: tuple[LogRecord, ...], timestamp_ms: int | None = None
     ) -> Step:
-        """Put records into the log behind the coordinator's back, for a later `elect`.
+        """Put records into the log without the coordinator's knowledge, for a later `elect`.
 
         Args:
-            partition: Of the offsets topic.
-            records: One batch of them.
-            timestamp_ms: Their time; now, unless given.
+            partition: Offsets partition.
+            records: Records of one batch.
+            timestamp_ms: Their time, by default now.
         """
         log = self._log.setdefault(partition, [])
         batch = LogBatch(
@@ -286,17 +286,17 @@ class Harness:
         """Put stored batches into the logs of their partitions, for a later `elect`.
 
         Args:
-            batches: With the offsets and times that they have, such as those of a segment.
+            batches: Batches with their own offsets and times, such as those of a segment.
         """
         for batch in batches:
             self._log.setdefault(batch.partition, []).append(batch)
 
     def replace_log(self, partition: int, batches: Sequence[LogBatch]) -> None:
-        """Let a log be these batches, for a later `elect`: what compaction makes of one."""
+        """Replace a log by these batches, for a later `elect`: for example a compacted log."""
         self._log[partition] = list(batches)
 
     def hold(self, *, high_watermark: bool) -> None:
-        """Whether appends wait for `commit` from now on."""
+        """Set whether appends wait for `commit` from now on."""
         self.coordinator.hold_high_watermark(hold=high_watermark)
 
     def commit(self, partition: int | None = None, offset: int | None = None) -> Step:
@@ -312,25 +312,25 @@ class Harness:
         self._appends.fail(error, count)
 
     def fail_verification(self, error: ErrorCode) -> None:
-        """Let the verification of transactions end so from now on; NONE lets all pass."""
+        """Set the result of verifying transactions from now on; NONE lets all pass."""
         self._verifier.error = error
 
     def authorize(self, authorizer: Authorizer | None) -> None:
-        """Ask this authorizer from now on; None allows everything."""
+        """Use this authorizer from now on; None allows everything."""
         self._apis.use_authorizer(authorizer)
 
-    # -- looking ---------------------------------------------------------------------------
+    # -- inspection ------------------------------------------------------------------------
 
     def partition_of(self, group_id: str) -> int:
-        """The offsets partition of a group."""
+        """Return the offsets partition of a group."""
         return partition_for(group_id, self.config.offsets_topic_num_partitions)
 
     def timers(self) -> tuple[Timer, ...]:
-        """The armed timers in firing order."""
+        """Return the armed timers in firing order."""
         return self.coordinator.timers()
 
     def log(self, partition: int) -> tuple[LogBatch, ...]:
-        """The batches of an offsets partition, in log order."""
+        """Return the batches of an offsets partition, in log order."""
         return tuple(self._log.get(partition, ()))
 
     # -- inside ----------------------------------------------------------------------------
@@ -345,12 +345,12 @@ class Harness:
             self._replies.sort(key=lambda reply: reply.token == token)
 
     def _hear_own(self, token: int) -> None:
-        """Put a request's own answer behind the others, where it is heard last."""
+        """Move a request's own answer behind the others, where it is expected last."""
         if self.hears_own_last:
             self._replies.sort(key=lambda reply: reply.token == token)
 
     def _settle(self) -> None:
-        """Fire what is due already: a delay of 0 ms ends within the verb that armed it."""
+        """Fire timers that are due: a delay of 0 ms ends within the verb that armed it."""
         wake_up_ms = self.coordinator.wake_up_ms()
         if wake_up_ms is not None and wake_up_ms <= self.now_ms:
             self._take(self.coordinator.expire(self.now_ms))

@@ -1,7 +1,7 @@
-"""The text log of a broker (or a client) to trace events, line by line.
+"""Reads the text log of a broker (or a client) into trace events, line by line.
 
-Lines come in as text, events go out in line order: order inside a file is that of its lines, not
-of its times, which may run backwards. No file is opened here.
+Events come out in the order of the lines: order inside a file is the order of its lines, not of
+its times, which may run backwards. No file is opened here.
 """
 
 import re
@@ -42,17 +42,17 @@ _LOADS: Final = re.compile(
     r"Loading offsets |Error loading offsets |Failed to load metadata ).*__consumer_offsets"
     r"|(?:Elected|Resigned) as the group coordinator for partition "
 )
-"""Lines of a coordinator that no other part of a broker writes, whatever stands around them."""
+"""Lines that only a coordinator writes, whatever the layout around them."""
 _FAILURES: Final = frozenset({Event.LOAD_FAILED, Event.STORE_FAILED})
-"""Their reason may be the exception in the line below."""
+"""Events whose reason may be the exception in the next line."""
 _ERROR_LENGTH: Final = 1_000
 _BROKER_LOGGERS: Final = ("kafka.coordinator.group.", "kafka.coordinator.Group")
 _JOIN_LIMIT: Final = 4
-"""Further lines that one message may be wrapped over, at 80 columns a long one takes five."""
+"""Most continuation lines of one wrapped message; at 80 columns a long one takes five."""
 _TIME_WITHIN: Final = 80
-"""A line's own time begins within this many characters, prefixes of collectors included."""
+"""Number of leading characters, collectors' prefixes included, in which a line's time begins."""
 _NEARBY_US: Final = 50_000
-"""Lines of one request are logged within this time of each other."""
+"""Largest time between lines of one request."""
 _HELD_LIMIT: Final = 64
 _QUIET_LEVELS: Final = frozenset({"DEBUG", "TRACE", "FINE", "FINER", "FINEST"})
 _CAUSES: Final = {
@@ -69,10 +69,10 @@ def parse_broker_log(
     summary: IngestSummary | None = None,
     keep_raw: bool = False,
 ) -> Iterator[TraceEvent]:
-    """The events of one log, in line order, their incarnations counted within this log.
+    """Yield the events of one log, in line order; incarnations are counted within this log.
 
     Args:
-        lines: With or without line ends.
+        lines: Lines with or without line ends.
         source_ref: Names the log in its events.
         tz: Zone of the times that do not name one.
         summary: Receives the counts; complete when the last event has been taken.
@@ -85,7 +85,7 @@ def parse_broker_log(
 
 
 def has_token(line: str) -> bool:
-    """Whether a line can be a coordinator's or a client's: one cheap test for every line."""
+    """Whether a line may be a coordinator's or a client's: one cheap test for every line."""
     return (
         "oordinator" in line
         or "groupId=" in line
@@ -99,14 +99,14 @@ def has_token(line: str) -> bool:
 
 
 class _Unfinished(Struct, frozen=True):
-    """A line that may go on in the next one."""
+    """A line that the next line may continue."""
 
     number: int
     parts: tuple[str, ...]
 
 
 class BrokerLog:
-    """Reads one log; incarnations are left at 0 for whoever knows the other logs of the cluster.
+    """Reads one log; incarnations stay 0 for a caller that knows the cluster's other logs.
 
     Args:
         source_ref: Names the log in its events.
@@ -142,7 +142,7 @@ class BrokerLog:
         self._ready: list[TraceEvent] = []
 
     def read(self, lines: Iterable[str]) -> Iterator[TraceEvent]:
-        """The events, in line order. May be called once."""
+        """Yield the events, in line order. May be called once."""
         summary = self.summary
         for number, line in enumerate(lines, 1):
             summary.lines += 1
@@ -189,7 +189,7 @@ class BrokerLog:
         return is_open(message) or (_is_brokers(envelope) and find(message) is None)
 
     def _joins(self, line: str) -> bool:
-        """Whether the line may be more of the unfinished one; if so it is used up."""
+        """Whether the line may continue the unfinished one; if so it is consumed."""
         unfinished = self._unfinished
         text = clean(line)
         if unfinished is None or not text or is_stack_trace(line):
@@ -203,9 +203,9 @@ class BrokerLog:
         return True
 
     def _join(self, parts: tuple[str, ...]) -> Envelope:
-        """A wrapped message put together: each break inside a word, or else between two.
+        """Join a wrapped message; each break is either inside a word or between two words.
 
-        The way that lets most of the message be understood wins; there are 16 at the most.
+        The way that parses most of the message wins; there are at most 16.
         """
         best, most = peel("".join(parts), self._reader), -1
         for breaks in product(("", " "), repeat=len(parts) - 1):
@@ -218,7 +218,7 @@ class BrokerLog:
         return best
 
     def _give_up_joining(self) -> None:
-        """No logger came: as few lines as make a whole message are one, the others stand alone."""
+        """Join the fewest lines that make a whole message, as no logger came; split the rest."""
         if self._unfinished is None:
             return
         parts = self._unfinished.parts
@@ -227,7 +227,7 @@ class BrokerLog:
         self._finish_joining(next(whole, 1))
 
     def _finish_joining(self, count: int) -> None:
-        """Read the first `count` lines of the unfinished one as one, the rest on their own."""
+        """Read the first `count` lines of the unfinished one as one line, the rest separately."""
         unfinished, self._unfinished = self._unfinished, None
         if unfinished is None:
             return
@@ -243,7 +243,7 @@ class BrokerLog:
         return bool(self._reader.find_all(text[:_TIME_WITHIN])) or text.startswith(("{", "%"))
 
     def _with_time(self, envelope: Envelope) -> Envelope:
-        """Two-line layouts have the time in the line before."""
+        """Take the time of a two-line layout from the line before."""
         if envelope.instant is not None:
             return envelope
         previous = clean(self._previous)[:_TIME_WITHIN]
@@ -272,7 +272,7 @@ class BrokerLog:
             self._emit(event)
 
     def _time_of(self, number: int, envelope: Envelope) -> tuple[int, TimeKind, int]:
-        """When the line was written: brokers and clients in one log have clocks of their own."""
+        """Return when the line was written: brokers and clients in one log have separate clocks."""
         instant = envelope.instant
         if instant is None:
             return self._last_ts_us or 0, TimeKind.INFERRED, 0
@@ -291,7 +291,7 @@ class BrokerLog:
         )
 
     def _events_of(self, line: Line) -> list[TraceEvent] | None:
-        """The line's events; None when it is no coordinator's and no client's."""
+        """Return the line's events; None when it is not a coordinator's or a client's."""
         if _is_brokers(line.envelope):
             return self._broker_events(line)
         events = self._clients.read(line)
@@ -338,7 +338,7 @@ class BrokerLog:
     def _with_fingerprint(
         self, events: list[TraceEvent], wording: tuple[str, ...], line: Line
     ) -> list[TraceEvent]:
-        """Each wording is judged once; an event that narrows the range says so."""
+        """Note version evidence: each wording counts once, on the event that narrows the range."""
         wording = (*wording, str(line.truncated))
         if wording in self._wordings:
             return events
@@ -370,7 +370,7 @@ class BrokerLog:
             self._release(self._with_cause(event))
 
     def _settle_failure(self, line: str) -> None:
-        """Hand out the failure that waits, with the exception that the line below it tells."""
+        """Emit the waiting failure, with the exception in the line below it."""
         event, self._failed = self._failed, None
         if event is None:
             return
@@ -381,13 +381,13 @@ class BrokerLog:
         self._release(event)
 
     def _release_timeless(self, ts_us: int) -> None:
-        """Lines without a time before the first line with one take that one's."""
+        """Emit lines without a time before the first line with one, at that line's time."""
         timeless, self._timeless = self._timeless, []
         for event in timeless:
             self._release(msgspec.structs.replace(event, ts_us=ts_us))
 
     def _with_cause(self, event: TraceEvent) -> TraceEvent:
-        """Brokers before 2.1 give no reason: the departure just before is one.
+        """Add a cause where brokers before 2.1 log none: the departure just before.
 
         Source: kafka 0.11 to 2.0, GroupCoordinator.scala, onExpireHeartbeat and handleLeaveGroup.
         """
@@ -409,7 +409,7 @@ class BrokerLog:
         )
 
     def _release(self, event: TraceEvent) -> None:
-        """Hand an event out; after a static member's return wait for the line that explains it."""
+        """Emit an event; a static member's return waits for the line that explains it."""
         if self._held:
             late = abs(event.ts_us - self._held[0].ts_us) > _NEARBY_US
             if late or len(self._held) >= _HELD_LIMIT:
@@ -424,7 +424,7 @@ class BrokerLog:
         self._ready.extend(held)
 
     def _mark_quiet_replacement(self) -> None:
-        """The message names no group: it belongs to the latest replacement still held."""
+        """Mark the latest held replacement: the message names no group."""
         for index in range(len(self._held) - 1, -1, -1):
             event = self._held[index]
             if event.event is Event.STATIC_REPLACED:

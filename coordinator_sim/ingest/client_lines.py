@@ -1,7 +1,7 @@
 """Lines of consumers and Connect workers to trace events.
 
-A client's messages build on each other: a member id is told once and meant later. What one client
-said last is kept here, per client and group.
+A client's messages build on each other: a member id is logged once and used later. The last values
+of each client and group are kept here.
 """
 
 import re
@@ -50,7 +50,7 @@ _ERRORS_TOLD: Final = frozenset({Event.JOIN_RESP, Event.SYNC_RESP, Event.HEARTBE
 
 @dataclass(slots=True)
 class _Client:
-    """What one client last said."""
+    """Last values that one client logged."""
 
     member_id: str | None = None
     generation: int | None = None
@@ -62,7 +62,7 @@ class ClientLog:
     """The clients of one log.
 
     Args:
-        source_ref: Of the events.
+        source_ref: Names the log in its events.
         keep_raw: Whether events carry their line.
     """
 
@@ -72,7 +72,7 @@ class ClientLog:
         self._clients: dict[tuple[str, str], _Client] = {}
 
     def read(self, line: Line) -> list[TraceEvent] | None:
-        """The events of a client's line; empty for one of no consequence, None for no client's."""
+        """Return the events of a client's line; empty for irrelevant ones, None for no client's."""
         message, logger = line.envelope.message, line.envelope.logger
         prefix = _PREFIX.search(message, 0, _PREFIX_WITHIN)
         if prefix is None and not logger.endswith(_LOGGERS):
@@ -139,9 +139,9 @@ def _remember(client: _Client, match: Match) -> None:
 def _computed(
     match: Match, line: Line, columns: dict[str, object], attrs: dict[str, str]
 ) -> list[TraceEvent]:
-    """The leader's whole plan: one ASSIGNED per member whose entry is complete."""
+    """Return the leader's whole plan: one ASSIGNED per member whose entry is complete."""
     columns["leader_id"] = columns.pop("member_id", None)
-    # The client named in the prefix is the leader; the members' own ids are in the plan alone.
+    # The client named in the prefix is the leader; only the plan has the members' own ids.
     columns["client_id"] = None
     columns["group_instance_id"] = None
     text = match.values.get("map", line.envelope.message.partition(": {")[2])
@@ -157,7 +157,7 @@ def _computed(
 
 
 def _plan_entries(text: str) -> Iterator[tuple[str, str]]:
-    """Member id and partitions of each entry that is not cut off."""
+    """Yield member id and partitions of each entry that is not cut off."""
     start = 0
     while (mark := text.find(_PLAN_MARK, start)) >= 0:
         end = text.find("]", mark)
@@ -169,7 +169,7 @@ def _plan_entries(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _fill_worker(match: Match, columns: dict[str, object], attrs: dict[str, str]) -> None:
-    """A worker's own assignment, as the bytes that it was read from."""
+    """Add a worker's own assignment, as the bytes that it was read from."""
     text = match.values.get("assignment_text")
     if text is None:
         return
@@ -219,6 +219,6 @@ def _partitions(text: str) -> tuple[TopicPartition, ...]:
 
 
 def _split_number(name: str) -> tuple[str, str]:
-    """`a-b-3` is number 3 of `a-b`; a name without a number counts as number 0."""
+    """Split `a-b-3` into `a-b` and 3; a name without a number counts as number 0."""
     topic, _, number = name.rpartition("-")
     return (topic, number) if number.isdigit() else (name, "0")

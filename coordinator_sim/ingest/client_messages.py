@@ -1,6 +1,6 @@
-"""What consumers and Connect workers log about their group, from 0.10 to 4.x.
+"""Log messages of consumers and Connect workers about their group, from 0.10 to 4.x.
 
-Templates have the form of the broker's; `client_lines` adds what the messages leave unsaid.
+Templates have the form of the broker's; `client_lines` adds what the messages omit.
 
 Source: AbstractCoordinator, ConsumerCoordinator, ConsumerRebalanceListenerInvoker (clients),
 WorkerCoordinator, DistributedHerder (connect/runtime); kafka-python's coordinator package.
@@ -137,11 +137,11 @@ OWNERSHIP: Final = (
 )
 
 CLIENT_CATALOGUE: Final = (*JOINING, *OWNERSHIP)
-"""In order: the first template whose anchor and pattern match wins."""
+"""Templates in order: the first whose anchor and pattern match wins."""
 
 
 def find_client(message: str) -> tuple[Template, re.Match[str]] | None:
-    """The template of a client's message and its match; None for one of no consequence."""
+    """Return the template of a client's message and its match; None for an irrelevant message."""
     for known in CLIENT_CATALOGUE:
         if known.anchor in message:
             match = known.match(message)

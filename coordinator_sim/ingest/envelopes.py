@@ -1,7 +1,7 @@
-"""What a logging layout wraps around a message: time, level, logger, prefixes.
+"""Parts of a log line around its message: time, level, logger, prefixes.
 
 Layouts are recognised by their parts, found anywhere in the head of the line, because pasted and
-collected logs put other text before and after them. Nothing here knows what a message says.
+collected logs put other text before and after them. The meaning of messages is not known here.
 """
 
 import re
@@ -58,10 +58,10 @@ class Envelope(Struct, frozen=True):
 
     Args:
         layout: Name of the layout, for the summary.
-        instant: The event's own time; None when the line has none.
-        message: What the program said, without the logger that follows it in most layouts.
-        has_tail: The logger stood after the message, so the message is whole.
-        collector_ts: The time another program put in front, as text; may be of another zone.
+        instant: Time of the event itself; None when the line has none.
+        message: Text of the program, without the logger that follows it in most layouts.
+        has_tail: Whether the logger stood after the message, so that the message is whole.
+        collector_ts: Time added in front by another program, as text; its zone may differ.
     """
 
     layout: str
@@ -74,7 +74,7 @@ class Envelope(Struct, frozen=True):
 
 
 def peel(text: str, reader: InstantReader) -> Envelope:
-    """Takes one cleaned line apart. A line of no known layout is all message.
+    """Take one cleaned line apart. A line of no known layout is all message.
 
     Source: the default patterns of Kafka's config/log4j.properties, log4j2.yaml and
     connect-log4j.properties; the others are layouts that collectors and frameworks write.
@@ -115,7 +115,7 @@ def _peel_text(text: str, reader: InstantReader) -> Envelope:
 
 
 def _epoch_before(text: str, level: re.Match[str]) -> Instant | None:
-    """The time of a layout that prints milliseconds or seconds since the epoch."""
+    """Return the time of a layout that prints milliseconds or seconds since the epoch."""
     number = _EPOCH.match(text, 0, level.start())
     if number is None:
         return None
@@ -124,7 +124,7 @@ def _epoch_before(text: str, level: re.Match[str]) -> Instant | None:
 
 
 def _level_after_time(text: str, reader: InstantReader) -> re.Match[str] | None:
-    """The level word; one that stands before the only time belongs to a two-line layout."""
+    """Find the level word; before the only time it belongs to a two-line layout."""
     level = _LEVEL.search(text, 0, _HEAD_LENGTH)
     if level is None or reader.find_all(text[: level.start()]):
         return level
@@ -135,7 +135,7 @@ def _level_after_time(text: str, reader: InstantReader) -> re.Match[str] | None:
 def _layout_before(
     text: str, instant: Instant | None, level: re.Match[str], collector: str | None
 ) -> str:
-    """The layout as far as the text up to the level tells it."""
+    """Return the layout, as far as the text up to the level determines it."""
     if instant is None:
         return "jul"
     if collector is not None:
@@ -155,7 +155,7 @@ def _layout_before(
 def _finish(
     layout: str, instant: Instant | None, level: str, text: str, head: re.Match[str]
 ) -> Envelope:
-    """Splits what follows the level into logger and message."""
+    """Split the text after the level into logger and message."""
     logger = ""
     start = head.end()
     if layout == "log4j":
@@ -186,7 +186,7 @@ _AFTER_LEVEL: Final = (
 
 
 def _after_level(layout: str, text: str, start: int) -> tuple[str, str, int]:
-    """Layout, logger and start of the message, when more than a blank follows the level."""
+    """Return layout, logger and start of the message, when more than a blank follows the level."""
     for name, pattern, group in _AFTER_LEVEL:
         match = pattern.match(text, start)
         if match is not None:
@@ -196,7 +196,7 @@ def _after_level(layout: str, text: str, start: int) -> tuple[str, str, int]:
 
 
 def _split_tail(message: str) -> tuple[str, str, str]:
-    """The message, the logger after it (empty when cut off or elsewhere), and what follows that."""
+    """Return the message, the logger after it (empty when missing), and the text after that."""
     at = max(map(message.rfind, _TAILS))
     if at < 0:
         at = max(map(message.rfind, _TAILS_MORE))
@@ -257,7 +257,7 @@ def _log4j_instant(parts: object) -> Instant | None:
 
 
 def _first(entry: dict[str, object], names: tuple[str, ...]) -> object | None:
-    """The first of the named members present, written flat or nested by dots."""
+    """Return the first present member of the names, written flat or nested by dots."""
     for name in names:
         value: object | None = entry.get(name)
         if value is None and "." in name:

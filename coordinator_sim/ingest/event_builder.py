@@ -1,4 +1,4 @@
-"""From a matched template to trace events: columns, attributes, causes."""
+"""Builds trace events from a matched template: columns, attributes, causes."""
 
 import re
 from typing import Final
@@ -25,16 +25,16 @@ _NUMBERS: Final = {
         *("session_timeout_ms", "rebalance_timeout_ms"),
     )
 } | {"p": "offsets_partition"}
-"""Groups that are numbers, and their columns."""
+"""Pattern groups that are numbers, and their columns."""
 _INT32_END: Final = 2**31
 _INT32_DIGITS: Final = 11
-"""Characters of the longest, with its sign; Python refuses to read numbers of 4,300."""
+"""Characters of the longest int32, with its sign; Python refuses to read numbers of 4,300."""
 _TEXTS: Final = frozenset(
     {"group_id", "member_id", "leader_id", "client_id", "client_host"}
     | {"protocol_name", "client_reason"}
 )
 _FREE_TEXT: Final = frozenset({"reason", "client_reason", "a_partitions", "a_error", "many"})
-"""Groups that stay useful when the line is cut inside them."""
+"""Pattern groups that stay useful when the line is cut inside them."""
 _STATE_AFTER: Final = {
     Event.PREPARE_REBALANCE: GroupState.PREPARING_REBALANCE,
     Event.JOIN_COMPLETE: GroupState.AWAITING_SYNC,
@@ -46,13 +46,13 @@ _REASON_END: Final = re.compile(r"\)\.?$")
 
 
 class Line(Struct, frozen=True):
-    """One log line, ready for its meaning to be read.
+    """One log line, ready to be interpreted.
 
     Args:
         number: Line number in its file, from 1; of the first line when several were joined.
-        ts_us: Its time; that of an earlier line when it has none.
-        truncated: The end of the message is missing.
-        raw: The text as found.
+        ts_us: Time of the line, or of an earlier line when it has none.
+        truncated: Whether the end of the message is missing.
+        raw: Text as found.
     """
 
     number: int
@@ -65,11 +65,11 @@ class Line(Struct, frozen=True):
 
 
 class Match(Struct, frozen=True):
-    """What a template's groups hold for one line; groups cut off by the line's end are absent.
+    """Values of a template's groups for one line; groups cut off by the line's end are absent.
 
     Args:
-        values: By name, a trailing `2` of alternative groups removed.
-        lost_group: The group id itself was cut off, so nobody can say whose event it is.
+        values: Values by name, without the trailing `2` of alternative groups.
+        lost_group: Whether the group id was cut off, so that the event's group is unknown.
     """
 
     template: Template
@@ -78,7 +78,7 @@ class Match(Struct, frozen=True):
 
 
 def read_match(template: Template, match: re.Match[str], line: Line) -> Match:
-    """The values of a match, without those that the end of a cut line may have shortened."""
+    """Return the values of a match, without those that the end of a cut line may have shortened."""
     values: dict[str, str] = {}
     lost_group = False
     end = len(line.envelope.message)
@@ -96,7 +96,7 @@ def read_match(template: Template, match: re.Match[str], line: Line) -> Match:
 def base_columns(
     line: Line, source: Source, source_ref: str, *, keep_raw: bool
 ) -> dict[str, object]:
-    """The columns that every event of a line has."""
+    """Return the columns that every event of a line has."""
     columns: dict[str, object] = {
         "ts_us": line.ts_us,
         "seq": line.number,
@@ -111,7 +111,7 @@ def base_columns(
 
 
 def line_attrs(line: Line, fixed: dict[str, str]) -> dict[str, str]:
-    """The attributes that a line gives to its events, on top of the template's own."""
+    """Return the attributes that a line gives to its events, besides the template's own."""
     attrs = dict(fixed)
     if line.truncated:
         attrs["truncated"] = "1"
@@ -123,13 +123,13 @@ def line_attrs(line: Line, fixed: dict[str, str]) -> dict[str, str]:
 def build_events(
     match: Match, line: Line, columns: dict[str, object], attrs: dict[str, str]
 ) -> list[TraceEvent]:
-    """The events of one line: one, or one per member or group that the message lists.
+    """Return the events of one line: one, or one per member or group that the message lists.
 
     Args:
-        match: Of the line's template.
-        line: Where the message stands.
-        columns: Of `base_columns` and the line's prefix; extended here.
-        attrs: Of `line_attrs`; extended here.
+        match: Match of the line's template.
+        line: Line of the message.
+        columns: Columns of `base_columns` and the line's prefix; extended here.
+        attrs: Attributes of `line_attrs`; extended here.
     """
     event = match.template.event
     if event is None:
@@ -150,7 +150,7 @@ def build_events(
 
 
 def whole_number(text: str) -> int | None:
-    """A number as Kafka's ints hold it; None for one that cannot have been one."""
+    """Parse a number in the range of Kafka's ints; None for any other."""
     if len(text) > _INT32_DIGITS:
         text = text.lstrip("0") or "0"
     value = int(text) if len(text) <= _INT32_DIGITS else _INT32_END
@@ -158,7 +158,7 @@ def whole_number(text: str) -> int | None:
 
 
 def listed(text: str) -> list[str]:
-    """The elements of a collection as Scala or Java print it: `Set(a, b)`, `[a, b]` or `a, b`."""
+    """Split a collection as Scala or Java print it: `Set(a, b)`, `[a, b]` or `a, b`."""
     wrapped = _COLLECTION.match(text)
     inner = wrapped.group(1) if wrapped is not None else text
     return [name for name in inner.split(", ") if name]
@@ -200,13 +200,13 @@ def _fill_cause(
 
 
 def _whole(name: str | None, text: str, line: Line) -> str | None:
-    """A name of a reason, unless the end of a cut line may have shortened it."""
+    """Return a name of a reason; None when the end of a cut line may have shortened it."""
     is_cut = line.truncated and name is not None and text.endswith(name)
     return None if is_cut else name
 
 
 def error_of(text: str) -> ErrorCode | None:
-    """The error a client's message speaks of; None for one that is not known by its words."""
+    """Return the error that a client's message describes; None when its words are unknown."""
     for name, code in ErrorCode.__members__.items():
         if name in text:
             return code

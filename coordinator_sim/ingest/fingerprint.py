@@ -1,4 +1,4 @@
-"""Which Kafka versions can have written a log, judged by its wording.
+"""Kafka versions that can have written a log, judged by its wording.
 
 Each wording narrows the range of versions. A wording that contradicts the range so far starts a
 new one: the broker was upgraded, or the file holds the lines of two brokers.
@@ -17,13 +17,13 @@ VERSIONS: Final = (
 
 
 class Evidence(Struct, frozen=True):
-    """A wording and the versions that have it.
+    """A wording and the versions that use it.
 
     Args:
-        pattern: Searched in the message with its logger.
+        pattern: Pattern searched in the message with its logger.
         first: Oldest version, by name.
         last: Newest version, by name.
-        whole: The end of the message must be seen, for it is what is missing that tells.
+        whole: Whether the end of the message must be seen, because a missing part is the evidence.
     """
 
     pattern: re.Pattern[str]
@@ -71,7 +71,7 @@ EVIDENCE: Final = (
 
 
 _ENOUGH: Final = 1_024
-"""Characters of a message that are looked at; what tells a version stands before."""
+"""Characters of a message that are searched; version evidence stands before."""
 
 
 class Fingerprint:
@@ -84,12 +84,12 @@ class Fingerprint:
         self._earlier: list[str] = []
 
     def observe(self, message: str, logger: str, *, whole: bool) -> bool:
-        """Take one message into account; true when the range changed.
+        """Take one message into account; return whether the range changed.
 
         Args:
-            message: As the coordinator wrote it, with its bracketed prefix.
+            message: Text of the coordinator, with its bracketed prefix.
             logger: Name of the logger; empty when not known.
-            whole: The message was not cut off.
+            whole: Whether the message was not cut off.
         """
         text = f"{logger} {message[:_ENOUGH]}"
         whole = whole and len(message) <= _ENOUGH
@@ -110,7 +110,7 @@ class Fingerprint:
 
     @property
     def current(self) -> str | None:
-        """The range by the latest evidence, such as `2.5-2.7`; None without any."""
+        """Range of the latest evidence, such as `2.5-2.7`; None without any."""
         if not self._informed:
             return None
         low, high = VERSIONS[self._low], VERSIONS[self._high]

@@ -1,4 +1,4 @@
-"""What a coordinator says of a group's rebalances and members, in every Kafka version.
+"""Messages of a coordinator about a group's rebalances and members, in every Kafka version.
 
 Source: GroupCoordinator.scala and GroupMetadataManager.scala (0.9 to 3.9); GroupMetadataManager,
 ClassicGroup (.java, 3.7 to 4.4).

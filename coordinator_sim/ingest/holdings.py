@@ -1,6 +1,6 @@
-"""What a trace's rebalances cost: who owned what from when to when, computed in plain Python.
+"""Costs of a trace's rebalances: which member owned which resource when, in plain Python.
 
-The same definitions as the Spark report's (`docs/trace-schema.md`), for one trace at a time and
+The definitions are those of the Spark report (`docs/trace-schema.md`), for one trace at a time and
 without Spark; the two are checked against each other. Reads events alone.
 """
 
@@ -24,7 +24,7 @@ _TOLD_BY: Final = {Event.ASSIGNED, Event.MEMBER_ADDED}
 _ENDS_OF_PROCESS: Final = ("crashed", "gone")
 
 Interval = tuple[int, int]
-"""From (included) to (excluded), in microseconds."""
+"""From (included) and to (excluded), in microseconds."""
 
 
 class Holding(Struct, frozen=True, kw_only=True):
@@ -38,11 +38,11 @@ class Holding(Struct, frozen=True, kw_only=True):
 
 
 class GroupCosts(Struct, frozen=True, kw_only=True):
-    """What its rebalances cost one group.
+    """Costs of one group's rebalances.
 
     Args:
-        unowned_us: Over all resources, the time without an owner while the group had members.
-        stopped_us: Time from rebalances until somebody owned something again, in which nobody did.
+        unowned_us: Time without an owner while the group had members, summed over all resources.
+        stopped_us: Time after rebalances in which no member owned anything, until one did again.
     """
 
     group_id: str
@@ -51,10 +51,10 @@ class GroupCosts(Struct, frozen=True, kw_only=True):
 
 
 class Stop(Struct, frozen=True, kw_only=True):
-    """One stretch in which nobody in a group owned anything, as charged to a rebalance.
+    """One stretch in which no member of a group owned anything, as charged to a rebalance.
 
     Args:
-        from_us: When the last member let go; it may lie before the rebalance.
+        from_us: When the last member let go; may be before the rebalance.
         stopped_us: Length of the part after the rebalance began.
         last_holders: Keys of the members that let go last, at `from_us`.
     """
@@ -83,10 +83,10 @@ class _Rebalance(Struct):
 
 
 def costs_of(events: Sequence[TraceEvent]) -> list[GroupCosts]:
-    """The costs of every group with assignments, by group id.
+    """Return the costs of every group with assignments, by group id.
 
     Args:
-        events: Of one trace, in emission order; it ends with its last event.
+        events: Events of one trace, in emission order; it ends with its last event.
     """
     ends_us = max((event.ts_us for event in events), default=0)
     found = holdings(events)
@@ -110,7 +110,7 @@ def costs_of(events: Sequence[TraceEvent]) -> list[GroupCosts]:
 
 
 def stops_of(events: Sequence[TraceEvent]) -> list[Stop]:
-    """Every stop of every group with assignments, by group id and time."""
+    """Return every stop of every group with assignments, by group id and time."""
     ends_us = max((event.ts_us for event in events), default=0)
     found = holdings(events)
     rebalances = _rebalances(events)
@@ -126,7 +126,7 @@ def stops_of(events: Sequence[TraceEvent]) -> list[Stop]:
 
 
 def _stops(own: list[Holding], held: list[_Rebalance], ends_us: int) -> Iterator[Stop]:
-    """The stops of one group; one that spans several rebalances counts for each its part."""
+    """Yield the stops of one group; a stop during several rebalances is split among them."""
     for from_us, to_us in _gaps([(each.from_us, each.to_us) for each in own], ends_us):
         stopped_us = sum(
             _charged(held, index, (from_us, to_us), ends_us) for index in range(len(held))
@@ -142,7 +142,7 @@ def _stops(own: list[Holding], held: list[_Rebalance], ends_us: int) -> Iterator
 
 
 def holdings(events: Sequence[TraceEvent]) -> list[Holding]:
-    """Who owned what: of workers that tell, while they worked; of others, by assignment."""
+    """Return all holdings: of workers that log their work, by work; of others, by assignment."""
     telling = {event.group_id for event in events if _changed(event)}
     ends_us = max((event.ts_us for event in events), default=0)
     marks = _marks(events)
@@ -178,7 +178,7 @@ def _given(
     marks: dict[tuple[str, str], list[_Mark]],
     ends_us: int,
 ) -> Iterator[Holding]:
-    """What one generation gave its members, for as long as each held it."""
+    """Yield the holdings of one generation's assignment, for as long as each lasted."""
     for index, member_key in enumerate(row.member_keys):
         own = marks.get((row.group_id, member_key), [])
         given = [name for name, owner in zip(names, row.owners, strict=False) if owner == index]
@@ -196,7 +196,7 @@ def _given(
 def _holds(
     row: GenerationRow, following: GenerationRow | None, marks: list[_Mark], ends_us: int
 ) -> Iterator[Interval]:
-    """When one member held what one generation gave it."""
+    """Yield when one member held the resources of one generation."""
     is_eager = (row.protocol_name or "") not in COOPERATIVE_PROTOCOLS
     next_us = None
     if following is not None:
@@ -248,7 +248,7 @@ def _worked(
 def _runs(
     events: Sequence[TraceEvent], ends_us: int
 ) -> Iterator[tuple[tuple[str, str, str], Interval]]:
-    """Each run of a connector or task, from its start to its stop or the end of its process."""
+    """Yield each run of a connector or task, from its start to its stop or its process's end."""
     running: dict[tuple[str, str, str], int] = {}
     for event in events:
         group_id, client_id = event.group_id or "", event.client_id or ""
@@ -284,7 +284,7 @@ def _key_of(event: TraceEvent) -> str:
 
 
 def _clients(events: Iterable[TraceEvent]) -> list[tuple[str, str, str]]:
-    """Group, client and member key of every member whose client is known, each once."""
+    """Return group, client and member key of every member whose client is known, each once."""
     return list(
         dict.fromkeys(
             (event.group_id or "", event.client_id, _key_of(event))
@@ -335,7 +335,7 @@ def _mark_of(ordinal: int, event: TraceEvent, alive_us: int | None) -> _Mark | N
 
 
 def _rebalances(events: Iterable[TraceEvent]) -> dict[str, list[_Rebalance]]:
-    """Each group's rebalances; one that has no end of its own ends where the next begins."""
+    """Return each group's rebalances; one without an end ends where the next begins."""
     found: dict[str, list[_Rebalance]] = defaultdict(list)
     for event in events:
         own = found[event.group_id or ""]
@@ -361,7 +361,7 @@ def _empty_times(held: list[_Rebalance], ends_us: int) -> list[Interval]:
 
 
 def _charged(held: list[_Rebalance], index: int, gap: Interval, ends_us: int) -> int:
-    """Idle time that one finished rebalance began or found, up to the next one."""
+    """Return the idle time that one finished rebalance began or found, up to the next one."""
     rebalance = held[index]
     if rebalance.end_us is None or gap[0] >= max(rebalance.end_us, rebalance.start_us + 1):
         return 0
@@ -389,6 +389,6 @@ def _covered(intervals: Iterable[Interval]) -> list[Interval]:
 
 
 def _gaps(intervals: Iterable[Interval], ends_us: int) -> list[Interval]:
-    """The time between intervals, and from the last one to the end of the trace."""
+    """Return the time between intervals, and from the last one to the end of the trace."""
     whole = [*_covered(intervals), (ends_us, ends_us)]
     return [(one[1], other[0]) for one, other in pairwise(whole) if other[0] > one[1]]

@@ -1,7 +1,7 @@
-"""Which life of a group an event belongs to.
+"""Numbers the incarnations of groups: one per life of a group id.
 
-Generations restart when a group is gone and comes back under its name, so a generation alone
-names nothing: (group, incarnation, generation) does.
+Generations restart when a group vanishes and returns under its name, so a generation alone
+is ambiguous: (group, incarnation, generation) is not.
 """
 
 from dataclasses import dataclass
@@ -26,16 +26,16 @@ class _Life:
 class IncarnationCounter:
     """Numbers the incarnations of every group of one cluster, from 0.
 
-    A group begins a new one with the first event after its death, and when a coordinator tells of
-    a generation lower than the one before. What clients log late does not count: a client's
-    generation may be one behind.
+    A new incarnation begins with the first event after a group's death, and when a coordinator logs
+    a lower generation than before. Late lines of clients do not count: a client's generation may be
+    one behind.
     """
 
     def __init__(self) -> None:
         self._lives: dict[str, _Life] = {}
 
     def number(self, event: TraceEvent) -> TraceEvent:
-        """The event with its incarnation; events must come in the order they happened."""
+        """Return the event with its incarnation; events must come in the order they happened."""
         if event.group_id is None:
             return event
         life = self._lives.get(event.group_id)

@@ -31,7 +31,7 @@ _QUICK: Final = re.compile(r"\d\d?:\d\d:\d\d")
 _US: Final = 1_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLIS_FROM: Final = 100_000_000_000
-"""Numbers from here on are epoch milliseconds: as seconds they would lie beyond the year 5000."""
+"""Smallest number read as epoch milliseconds: in seconds it would be beyond the year 5000."""
 _MILLIS_END: Final = 253_402_300_800_000
 _UTC_NAMES: Final = ("Z", "UTC", "GMT")
 _NOON: Final = 12
@@ -40,14 +40,14 @@ _CACHE_LIMIT: Final = 10_000
 
 
 class Instant(Struct, frozen=True):
-    """A point in time as written, and where in its text it was found.
+    """A point in time as written, and its place in the text.
 
     Args:
         ts_us: Microseconds since the epoch, UTC.
         err_us: 1 000 000 for whole seconds, 1 000 for milliseconds, 1 for finer ones.
-        zoned: The text itself names the zone.
-        repeat_us: How much later it was if the clocks had already gone back: not 0 in the hour
-            that the end of summer time repeats.
+        zoned: Whether the text itself names the zone.
+        repeat_us: Time to add if the clocks had already gone back: not 0 in the hour that the end
+            of summer time repeats.
         start: Index of its first character.
         end: Index past its last character.
     """
@@ -61,7 +61,7 @@ class Instant(Struct, frozen=True):
 
 
 class InstantReader:
-    """Reads instants of one log; local times are in the zone given.
+    """Reads the instants of one log; local times are in the given zone.
 
     A local hour that a clock change repeats is read as its first occurrence, and marked.
     """
@@ -71,7 +71,7 @@ class InstantReader:
         self._minutes: dict[tuple[str, ...], tuple[int, int]] = {}
 
     def find_all(self, text: str) -> list[Instant]:
-        """Every instant in the text, in order of position; empty when there is none."""
+        """Return every instant in the text, in order of position; empty when there is none."""
         if _QUICK.search(text) is None:
             return []
         found: list[Instant] = []
@@ -83,7 +83,7 @@ class InstantReader:
         return sorted(found, key=lambda instant: instant.start)
 
     def read_default(self, text: str) -> Instant | None:
-        """The instant of a `yyyy-MM-dd HH:mm:ss,SSS` text, the layout of Kafka's own files."""
+        """Return the instant of a `yyyy-MM-dd HH:mm:ss,SSS` text, the layout of Kafka's files."""
         key = (text[:4], text[5:7], "", text[8:10], text[11:13], text[14:16], "", "")
         try:
             minute_us, repeat_us = self._minute_of(key)
@@ -123,7 +123,7 @@ class InstantReader:
 
 
 def from_number(value: float) -> Instant | None:
-    """Epoch seconds or milliseconds, told apart by size; None beyond the year 9999."""
+    """Return epoch seconds or milliseconds, told apart by size; None beyond the year 9999."""
     if not 0 <= value < _MILLIS_END:
         return None
     if value >= _MILLIS_FROM:
@@ -133,7 +133,7 @@ def from_number(value: float) -> Instant | None:
 
 
 def _to_minute_us(key: tuple[str, ...], tz: tzinfo) -> tuple[int, int]:
-    """A minute of the local clock, and how much later its second occurrence is; 0 for none."""
+    """Return a minute of the local clock, and the delay of its second occurrence; 0 for none."""
     year_text, month_text, month_name, day, hour_text, minute, half, zone = key
     year = int(year_text) + (2000 if len(year_text) == len("yy") else 0)
     month = int(month_text) if month_text else _MONTHS.get(month_name.lower(), 0)
@@ -156,7 +156,7 @@ def _to_minute_us(key: tuple[str, ...], tz: tzinfo) -> tuple[int, int]:
 
 
 def _second_offset(instant: datetime) -> timedelta:
-    """The distance to UTC after a clock change that this local time lies in, if it does."""
+    """Return the UTC offset after a clock change that this local time may lie in."""
     return instant.replace(fold=1).utcoffset() or timedelta()
 
 

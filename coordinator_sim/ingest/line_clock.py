@@ -1,7 +1,7 @@
-"""The times of a log's lines, read in line order: a clock that is set back does not turn it round.
+"""Assigns times to a log's lines in line order, also where the clock was set back.
 
-The order of lines is what happened, a time is a measurement of it. Lines that overtake each other
-by as little as threads do keep their times here; within a group `trace.history` steadies them.
+The order of lines is the order of events, and times are measurements. Small inversions between
+threads' lines keep their times here; within a group `trace.history` steadies them.
 """
 
 from typing import Final
@@ -11,20 +11,21 @@ from msgspec import Struct
 from coordinator_sim.ingest.instants import Instant
 
 OVERTAKEN_US: Final = 50_000
-"""Lines of one happening are written within this of each other, in either order (measured)."""
+"""Largest time between lines of one event, in either order (measured)."""
 SET_BACK_US: Final = 60_000_000
-"""A line this far behind the line above was timed by a clock that was set back in between; one
-that is less behind was timed wrongly by itself (measured: 1.4 s)."""
+"""A line this far behind the line above means that the clock was set back in between; a line that
+is less behind has a wrong time itself (measured: 1.4 s).
+"""
 
 
 class LineTime(Struct, frozen=True):
-    """When a line was written, as well as its log tells.
+    """Time of a line, as exactly as its log tells.
 
     Args:
         ts_us: Microseconds since the epoch.
         err_us: Uncertainty, either way.
-        is_measured: Whether it is the time that the line says; if not it was timed before the
-            line above and has that one's time.
+        is_measured: Whether the line has its own time; otherwise that was before the line above,
+            and the line gets that line's time.
         set_back_us: How far the clock was set back just before this line; 0 for not at all.
     """
 
@@ -37,10 +38,9 @@ class LineTime(Struct, frozen=True):
 class LineClock:
     """Follows one writer's clock through one log.
 
-    An hour that the end of summer time repeats is told from its first occurrence by the lines
-    before it, where the zone is known. Any other clock that is set back goes on from the line
-    above at its own pace, until it has caught up. A single line that is behind takes the time of
-    the line above.
+    The lines before an hour that the end of summer time repeats tell it from its first occurrence,
+    where the zone is known. Any other clock that is set back continues from the line above at its
+    own pace, until it has caught up. A single line that is behind takes the time of the line above.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class LineClock:
         self._behind_us = 0
 
     def read(self, instant: Instant) -> LineTime:
-        """The time of the next line, from the instant that is written in it."""
+        """Return the time of the next line, from the instant written in it."""
         ts_us = instant.ts_us
         last_us = self._last_us
         if last_us is None:

@@ -1,4 +1,4 @@
-"""What a coordinator says of its partitions, of loading, of offsets, and of little weight.
+"""Messages of a coordinator about its partitions, loading, offsets, and minor matters.
 
 Source: GroupMetadataManager.scala (0.9 to 3.9); CoordinatorRuntime, GroupCoordinatorShard,
 GroupCoordinatorService, GroupMetadataManager (.java, 3.7 to 4.4).
@@ -99,7 +99,7 @@ LOADING: Final = (
         "member-loaded",
         Event.GROUP_LOADED,
         "Loaded member",
-        # The generation printed here is the one before: it is not the group's.
+        # The generation printed here is the previous one, not the group's present one.
         rf"Loaded member {METADATA} in group {GROUP} with generation (?P<a_stored_generation>\d+)",
     ),
     template(

@@ -1,7 +1,7 @@
-"""Several logs of one cluster as one story: brokers side by side, rotated files one after another.
+"""Merges several logs of one cluster: brokers in parallel, rotated files in sequence.
 
-Inside a log, line order rules, whatever its clock says. Between logs, the latest time each has
-reached decides.
+Inside a log, the order of its lines decides, whatever its clock says. Between logs, the latest time
+that each has reached decides.
 """
 
 import heapq
@@ -28,11 +28,11 @@ class TimedLog(Struct, frozen=True):
 def merge_logs(
     logs: Iterable[TimedLog], *, is_repeated: Callable[[TraceEvent], bool] | None = None
 ) -> Iterator[TraceEvent]:
-    """The events of all logs, incarnations numbered over the whole cluster.
+    """Yield the events of all logs, with incarnations numbered over the whole cluster.
 
     A log is started when the others have reached its first event, so that a month of hourly files
-    needs few open at a time. Of equal times the log that was started first goes first:
-    rotated parts often meet within one second. An event that `is_repeated` is left out.
+    needs few open at a time. At equal times the log started first goes first, because rotated parts
+    often meet within one second. An event that `is_repeated` is left out.
     """
     counter = IncarnationCounter()
     waiting = sorted(enumerate(logs), key=lambda entry: (entry[1].first_us, entry[0]), reverse=True)
@@ -52,7 +52,7 @@ def merge_logs(
         if following is None:
             heapq.heappop(running)
         else:
-            # A clock that runs back keeps the place of its log: line order rules inside it.
+            # A clock that runs back keeps its log's place: the order of lines decides inside it.
             reached_us = max(reached_us, following.ts_us)
             heapq.heapreplace(running, (reached_us, place, following, events))
         if is_repeated is None or not is_repeated(event):

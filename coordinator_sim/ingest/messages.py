@@ -1,4 +1,4 @@
-"""The catalogue of a coordinator's log messages. A template matches by its fixed words alone."""
+"""Catalogue of a coordinator's log messages. A template matches by its fixed words alone."""
 
 import re
 from typing import Final
@@ -8,11 +8,11 @@ from coordinator_sim.ingest.log_messages import KNOWN, LOADING, OFFSETS
 from coordinator_sim.ingest.templates import Template
 
 CATALOGUE: Final = (*REBALANCE, *MEMBERS, *CONSUMER_GROUPS, *LOADING, *OFFSETS, *KNOWN)
-"""In order: the first template whose anchor and pattern match wins."""
+"""Templates in order: the first whose anchor and pattern match wins."""
 
 
 def find(message: str) -> tuple[Template, re.Match[str]] | None:
-    """The template of a coordinator's message and its match; None for an unknown message."""
+    """Return the template of a coordinator's message and its match; None for an unknown message."""
     for template in CATALOGUE:
         if template.anchor in message:
             match = template.match(message)

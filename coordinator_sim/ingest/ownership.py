@@ -1,8 +1,8 @@
-"""Who owns what: decodes the assignments of a trace into the dense form.
+"""Decodes the assignments of a trace into the dense form: owners per generation.
 
-Fed with a trace's events in emission order, an `OwnershipTracker` yields one `GenerationRow` per
-generation that handed out assignments, and the `ResourceRow`s they point to. It never looks at
-what clients did with an assignment: that is a matter of times, and of the reports.
+Given a trace's events in emission order, an `OwnershipTracker` yields one `GenerationRow` per
+generation with assignments, and the `ResourceRow`s they point to. It ignores what clients did with
+an assignment: that depends on times, and is left to the reports.
 """
 
 import re
@@ -40,7 +40,7 @@ _NATURAL: Final = re.compile(r"(.*-)(\d+)", re.DOTALL)
 
 
 def _natural_order(resource: str) -> tuple[str, int, str]:
-    """Sorts partitions and tasks of one topic or connector by number."""
+    """Sort key that orders partitions and tasks of one topic or connector by number."""
     matched = _NATURAL.fullmatch(resource)
     if matched is None:
         return (resource, -1, "")
@@ -59,7 +59,7 @@ class _Member:
 
 @dataclass(slots=True)
 class _Group:
-    """One incarnation of a group: what it handed out, and the generation being gathered."""
+    """One incarnation of a group: its assignments, and the generation being gathered."""
 
     group_id: str
     incarnation: int
@@ -71,26 +71,26 @@ class _Group:
     protocol_name: str | None = None
     leader_id: str | None = None
     gathered: dict[str, _Member] = field(default_factory=dict)
-    """By member key: a static member that is replaced keeps its place."""
+    """Members by key: a static member that is replaced keeps its place."""
     held: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """What each member held after the last generation, by member id; Connect's deltas need it."""
+    """Resources of each member after the last generation, by member id, for Connect's deltas."""
     subscriptions: dict[str, bytes] = field(default_factory=dict)
     positions: dict[str, int] = field(default_factory=dict)
-    """The universe: every resource seen so far, and its position in the list."""
+    """Universe: every resource seen so far, and its position in the list."""
     list_id: int = NOBODY
 
 
 class OwnershipTracker:
     """Gathers assignments per group and generation.
 
-    A generation is complete when the group goes on to another one or vanishes, and at `finish`.
-    A group that empties gets a row without members, in which nobody owns anything.
-    Groups whose protocol type is neither consumer nor connect are skipped: their bytes are their
-    own.
+    A generation is complete when the group starts another one or vanishes, and at `finish`.
+    A group that becomes empty gets a row without members, in which nothing is owned.
+    Groups whose protocol type is neither consumer nor connect are skipped: their bytes are
+    opaque.
 
     Args:
-        trace_id: Of the run, copied to the rows.
-        cluster_id: Of the run, copied to the rows.
+        trace_id: Trace id of the run, copied to the rows.
+        cluster_id: Cluster id of the run, copied to the rows.
     """
 
     def __init__(self, trace_id: str, cluster_id: str) -> None:
@@ -99,7 +99,7 @@ class OwnershipTracker:
         self._groups: dict[str, _Group] = {}
         self._list_ids: dict[tuple[str, ...], int] = {}
         self.undecodable_count = 0
-        """Assignments whose bytes did not parse; such a member counts as owning nothing."""
+        """Assignments whose bytes did not parse; their members count as owning nothing."""
         self._generations: list[GenerationRow] = []
         self._resources: list[ResourceRow] = []
 
@@ -108,7 +108,7 @@ class OwnershipTracker:
         if event.event not in _HEEDED or event.group_id is None:
             return
         if event.source is Source.CONNECT_LOG:
-            # A worker's log tells of that worker alone; the rest of its group would look idle.
+            # A worker's log has that worker alone; the rest of its group would look idle.
             return
         group = self._groups.get(event.group_id)
         if group is None or group.incarnation != event.incarnation:
@@ -135,7 +135,7 @@ class OwnershipTracker:
         return bool(self._generations or self._resources)
 
     def take(self) -> tuple[list[GenerationRow], list[ResourceRow]]:
-        """The rows completed since the last call, in order of completion."""
+        """Return the rows completed since the last call, in order of completion."""
         taken = self._generations, self._resources
         self._generations, self._resources = [], []
         return taken
@@ -190,7 +190,7 @@ class OwnershipTracker:
         member.owned = given
 
     def _held_by(self, group: _Group, member_id: str) -> tuple[str, ...]:
-        """What a Connect worker holds: as it said when it joined, or as folded so far."""
+        """Return what a Connect worker holds: as its JoinGroup said, or as folded so far."""
         said = group.subscriptions.get(member_id)
         if said is not None:
             metadata = decode_worker_metadata(said)
@@ -253,7 +253,7 @@ class OwnershipTracker:
         )
 
     def _empty(self, group: _Group, generation: int, ts_us: int) -> GenerationRow:
-        """A generation without members: everything it knew is given up."""
+        """Return a generation without members, in which all known resources are given up."""
         return GenerationRow(
             trace_id=self._trace_id,
             cluster_id=self._cluster_id,
@@ -300,7 +300,7 @@ def _resources_of(connectors: tuple[str, ...], held: ConnectAssignment) -> tuple
 
 
 def _subscriptions_equal(group: _Group, protocol_type: str) -> bool | None:
-    """Whether every member may take every resource; None where a subscription is not known."""
+    """Whether every member may own every resource; None where a subscription is not known."""
     if protocol_type == CONNECT:
         return True
     topics: set[frozenset[str]] = set()
@@ -318,7 +318,7 @@ def _subscriptions_equal(group: _Group, protocol_type: str) -> bool | None:
 def dense_rows(
     events: Iterable[TraceEvent], trace_id: str, cluster_id: str
 ) -> tuple[list[GenerationRow], list[ResourceRow]]:
-    """The dense form of a whole trace held in memory."""
+    """Return the dense form of a whole trace held in memory."""
     tracker = OwnershipTracker(trace_id, cluster_id)
     for event in events:
         tracker.record(event)

@@ -1,4 +1,4 @@
-"""Why a broker says that it rebalances a group: free text to `RebalanceReason`.
+"""Maps a broker's reason for a rebalance, free text, to `RebalanceReason`.
 
 Kafka changed the wording and its capitals several times; the fixed words of each version are here.
 """
@@ -16,7 +16,7 @@ _WRAPPED: Final = re.compile(r"(?:Some\(|Optional\[)(.*)[)\]]$", re.DOTALL)
 
 
 class ReasonRule(Struct, frozen=True):
-    """One wording: the fixed words, whose groups name the member and its instance."""
+    """One wording: the fixed words, with groups for the member and its instance."""
 
     reason: RebalanceReason
     pattern: re.Pattern[str]
@@ -46,7 +46,7 @@ RULES: Final = (
     ),
     _rule(
         RebalanceReason.MEMBER_FAILED,
-        # One letter tells the two endings apart, where a screen cut the rest off.
+        # One letter tells the two endings apart, where a screen cut off the rest.
         r"removing member (?P<member>.*?) on h",
     ),
     _rule(RebalanceReason.MEMBER_LEFT, r"removing member (?P<member>.*?) on l"),
@@ -67,15 +67,15 @@ RULES: Final = (
     _rule(RebalanceReason.OVER_CAPACITY, r"freshly-loaded group .*is over capacity"),
     _rule(RebalanceReason.DOWNGRADE, r"downgrade group "),
 )
-"""In order: the first that matches from the start of the text wins."""
+"""Rules in order: the first that matches from the start of the text wins."""
 
 
 class Cause(Struct, frozen=True):
     """A reason taken apart.
 
     Args:
-        text: The broker's part, as written.
-        client_reason: What the client said (KIP-800); None when nothing was logged.
+        text: Part of the broker, as written.
+        client_reason: Reason of the client (KIP-800); None when nothing was logged.
         member_id: The one member named; None when none or several are.
     """
 
@@ -87,7 +87,7 @@ class Cause(Struct, frozen=True):
 
 
 def classify(text: str) -> Cause:
-    """What a `(reason: ...)` means; UNKNOWN for words that no version writes."""
+    """Return the meaning of a `(reason: ...)`; UNKNOWN for words that no version writes."""
     broker_text, found, client_text = text.partition(_CLIENT_REASON)
     client_reason = client_text if found else None
     for rule in RULES:
@@ -107,7 +107,7 @@ def classify(text: str) -> Cause:
 
 
 def instance_id(text: str | None) -> str | None:
-    """A group instance id as Java or Scala prints it: `None`, `Some(x)`, `null` or bare."""
+    """Parse a group instance id as Java or Scala prints it: `None`, `Some(x)`, `null` or bare."""
     if text is None or text in _NO_INSTANCE:
         return None
     wrapped = _WRAPPED.match(text)

@@ -1,9 +1,9 @@
 """Logs that hold the same lines: copies, excerpts that overlap, and two clusters taken for one.
 
-Lines are compared by what they say, never by the names of their files. What a broker says of a
-group at one instant happens once in a cluster, so one line tells a repeat, in whatever layout. What
-a client says may be said by another client of the same name: there several lines in a row tell.
-Everything is linear in the lines, and what is remembered is bounded.
+Lines are compared by content, never by the names of their files. A broker's message about a group
+at one instant occurs once in a cluster, so one line shows a repeat, in whatever layout. A client's
+message may come from another client of the same name: several lines in a row are needed. The time
+is linear in the lines, and the memory is bounded.
 """
 
 import hashlib
@@ -19,21 +19,24 @@ from coordinator_sim.ingest.broker_log import has_token
 from coordinator_sim.trace.events import Event, Source, TimeKind, TraceEvent
 
 BLOCK_LINES: Final = 3
-"""So many coordinator's lines in a row, times included, are not equal in two logs by chance
-when one of them is `_TELLING`."""
+"""Number of coordinators' lines in a row, with their times, that two logs share only by copying if
+one of them is `_TELLING`.
+"""
 _TELLING: Final = re.compile(
     r":\d\d[.,]\d{3}|\d{10}\.?\d{3}|[0-9a-f]{8}-[0-9a-f]{4}-|\[Group ?(?:Coord|Meta)"
 )
 """A time finer than a second, a member's id or a broker. Clients that share a client id write equal
-lines of other kinds within one second."""
+lines of other kinds within one second.
+"""
 _CLOCK: Final = re.compile(r"\d\d?:\d\d:\d\d|\d{10}")
 _TIME_WITHIN: Final = 80
-"""A line's own time begins within this many characters; a line without one has the time of the line
-above, which then is compared with it."""
+"""Number of leading characters in which a line's own time begins; a line without one is compared
+with the time of the line above.
+"""
 _MOST_BLOCKS: Final = 400_000
-"""Blocks remembered; when there are more every second one goes, the same ones of every log."""
+"""Limit of remembered blocks; above it, every second one is dropped, the same ones of every log."""
 _WINDOW_US: Final = 1_000_000
-"""Copies of a line have one time; lines of one log overtake each other by less than this."""
+"""Copies of a line have one time; lines of one log are out of order by less than this."""
 _CONTRADICTIONS: Final = 2
 _GENERATION_LINES: Final = frozenset(
     {Event.PREPARE_REBALANCE, Event.JOIN_COMPLETE, Event.SYNC_LEADER, Event.GROUP_EMPTY}
@@ -45,19 +48,19 @@ _NOT_SAID: Final = frozenset(
 
 
 class LogContents:
-    """What several logs hold, as far as coordinators' and clients' lines go."""
+    """Content of several logs, as far as coordinators' and clients' lines go."""
 
     def __init__(self) -> None:
         self.copy_of: dict[str, str] = {}
-        """By the name of a log that is a copy: the name of the first log of that content."""
+        """Name of a copy -> name of the first log of that content."""
         self.overlaps: dict[str, str] = {}
-        """By the name of a log that shares lines with others: the first log of those."""
+        """Name of a log that shares lines with others -> the first log of those."""
         self._whole: dict[bytes, str] = {}
         self._blocks: dict[int, str] = {}
         self._sparsity = 1
 
     def add(self, name: str, lines: Iterable[str]) -> None:
-        """Read one log; of logs with the same lines the one added first counts."""
+        """Read one log; of logs with the same lines the first one added counts."""
         whole = hashlib.blake2b(digest_size=16)
         recent: deque[bytes] = deque(maxlen=BLOCK_LINES)
         blocks: set[int] = set()
@@ -101,7 +104,7 @@ class LogContents:
 
 
 def timed_lines(lines: Iterable[str]) -> Iterator[str]:
-    """What coordinators and clients say, each line with its time, be it in the line above."""
+    """Yield the lines of coordinators and clients, each with its time or the line above's."""
     above = ""
     for line in lines:
         if has_token(line):
@@ -111,7 +114,7 @@ def timed_lines(lines: Iterable[str]) -> Iterator[str]:
 
 
 class RepeatedLines:
-    """Tells the lines that another log has already given.
+    """Finds lines that another log has already given.
 
     Args:
         overlaps: `LogContents.overlaps`. Lines of clients, and those without a time of their own,
@@ -126,10 +129,10 @@ class RepeatedLines:
         self._previous: tuple[dict[object, int], ...] = ({}, {})
 
     def is_repeated(self, event: TraceEvent) -> bool:
-        """Whether this event's line is there already; events come in the order of their times.
+        """Whether this event's line was already given; events come in the order of their times.
 
-        A line that one log has twice is two lines: the second counts unless another log had a
-        second one, too.
+        A line that one log has twice is two lines: the second counts unless another log also had a
+        second one.
         """
         given = self._said(event)
         if given is None:
@@ -143,7 +146,7 @@ class RepeatedLines:
         return before < known
 
     def _said(self, event: TraceEvent) -> object:
-        """What makes the event the same in two logs; None for what any two logs may hold."""
+        """Return the event's identity across logs; None for lines that any two logs may share."""
         if (
             event.source is Source.BROKER_LOG
             and event.event is not Event.UNPARSED
@@ -164,7 +167,7 @@ class RepeatedLines:
 
 
 class _Told(Struct):
-    """How far each log tells of one group."""
+    """How far each log has followed one group."""
 
     file: str | None = None
     generation: int | None = None
@@ -173,19 +176,19 @@ class _Told(Struct):
 
 
 class OneCluster:
-    """Notices that logs taken for one cluster's tell of two groups of one name."""
+    """Detects logs taken for one cluster's that hold two groups of one name."""
 
     def __init__(self) -> None:
         self._groups: dict[str, _Told] = {}
 
     def check(self, event: TraceEvent) -> None:
-        """Look at the next event of all logs together.
+        """Check the next event of all logs together.
 
-        A coordinator that takes a group over goes on from the generation of the one before. Two
-        logs that in turn each go on from their own generation tell of different groups.
+        A coordinator that takes a group over continues from its last generation. Two logs that in
+        turn each continue from their own generation belong to different groups.
 
         Raises:
-            DataError: They do so; the message says how to read them apart.
+            DataError: the logs do so; the message says how to read them apart.
         """
         group_id, generation = event.group_id, event.generation
         if group_id is None or generation is None or event.event not in _GENERATION_LINES:

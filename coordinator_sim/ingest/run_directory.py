@@ -60,13 +60,13 @@ class RunDirectoryWriter:
 
     Args:
         path: The run's directory, created with its parents.
-        info: What the whole run shares.
+        info: Properties that the whole run shares.
         format: `parquet`, or `jsonl` to read it without tools.
         keep_raw: Whether the original text of ingested lines is kept.
-        open_file: Makes the files of JSON Lines.
+        open_file: Opens the files of JSON Lines.
 
     Raises:
-        ConfigError: The directory holds something that is not a trace.
+        ConfigError: the directory holds something that is not a trace.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class RunDirectoryWriter:
             self._write_manifest()
 
     def record(self, event: TraceEvent) -> None:
-        """Take the next event of the run."""
+        """Write the next event of the run."""
         event = numbered(event, self._digest.count)
         if event.source is self._info.source:
             event = msgspec.structs.replace(event, source=None)
@@ -172,7 +172,7 @@ class RunDirectory:
 
     Args:
         path: The run's directory.
-        info: What its `run.json` says.
+        info: Content of its `run.json`.
     """
 
     def __init__(self, path: Path, info: RunManifest) -> None:
@@ -180,10 +180,10 @@ class RunDirectory:
         self.info = info
 
     def events(self) -> Iterator[TraceEvent]:
-        """The events in emission order, numbered as they were recorded.
+        """Yield the events in emission order, numbered as they were recorded.
 
         Raises:
-            DataError: A file of the trace cannot be read, or one is missing.
+            DataError: a file of the trace cannot be read, or one is missing.
         """
         count = 0
         for _, rows in groupby(self._event_rows(), key=lambda row: row.ordinal):
@@ -197,11 +197,11 @@ class RunDirectory:
             )
 
     def generations(self) -> Iterator[GenerationRow]:
-        """The dense assignment of every generation that has one, in order of completion."""
+        """Yield the dense assignment of every generation that has one, in order of completion."""
         return self._table(GENERATIONS_DIR, GenerationRow)
 
     def resources(self) -> Iterator[ResourceRow]:
-        """The resource lists that the generations point to."""
+        """Yield the resource lists that the generations point to."""
         return self._table(RESOURCES_DIR, ResourceRow)
 
     def _event_rows(self) -> Iterator[EventRow]:
@@ -221,8 +221,8 @@ def read_run(path: Path) -> RunDirectory:
     """Open the trace in a directory.
 
     Raises:
-        ConfigError: There is no such directory.
-        DataError: The directory is no trace, or its run did not end.
+        ConfigError: the directory does not exist.
+        DataError: the directory is no trace, or its run did not end.
     """
     if not path.exists():
         raise ConfigError(f"{path}: no such file or folder")
@@ -242,11 +242,11 @@ def check_replaceable(path: Path, keep: Path | None = None) -> None:
 
     Args:
         path: Where to write; it need not exist.
-        keep: A trace that is still wanted.
+        keep: A trace that must not be overwritten.
 
     Raises:
-        ConfigError: It is a file, holds something that is no trace, or is the trace to keep, or
-            its name is not UTF-8.
+        ConfigError: the path is a file, holds something that is no trace, or is the trace to keep,
+            or its name is not UTF-8.
     """
     check_encodable(path)
     if keep is not None and path.resolve() == keep.resolve():
@@ -264,12 +264,12 @@ def check_replaceable(path: Path, keep: Path | None = None) -> None:
 
 
 def holds_trace(path: Path) -> bool:
-    """Whether a directory holds a trace, or what an interrupted one left."""
+    """Whether a directory holds a trace, or the remains of an interrupted one."""
     return any((path / name).exists() for name in (MANIFEST_NAME, *_TABLES))
 
 
 def _clear(path: Path) -> None:
-    """Make the directory, without the trace that may be there."""
+    """Create the directory, without the trace that may be there."""
     check_replaceable(path)
     path.mkdir(parents=True, exist_ok=True)
     (path / MANIFEST_NAME).unlink(missing_ok=True)

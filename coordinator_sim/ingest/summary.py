@@ -1,4 +1,4 @@
-"""What became of the lines of a log: the figures a user sees after an import."""
+"""Counts of a log's lines by outcome, as a user sees them after an import."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -22,7 +22,7 @@ class IngestSummary:
     parsed: int = 0
     """Lines that gave at least one event."""
     known: int = 0
-    """Lines of a coordinator or client that are recognised and tell nothing a trace keeps."""
+    """Lines of a coordinator or client that are recognised and hold nothing a trace keeps."""
     unparsed: int = 0
     """Lines of a coordinator that match no template, and lines cut off before their meaning."""
     continuations: int = 0
@@ -30,11 +30,11 @@ class IngestSummary:
     clock_regressions: int = 0
     """Events whose time is before that of an earlier line."""
     set_backs: dict[int, int] = field(default_factory=dict)
-    """By line number, by how many microseconds the clock was set back just before the line."""
+    """Line number -> microseconds by which the clock was set back just before the line."""
     repeated: int = 0
     """Events left out because another log of the import has their lines."""
     cut_lines: int = 0
-    """Lines that were longer than a reader takes; the rest of each was left out."""
+    """Lines longer than the reader's limit; the rest of each was left out."""
     timeless: int = 0
     """Events of lines without a time of their own, placed at the line before."""
     by_event: dict[Event, int] = field(default_factory=dict)
@@ -42,11 +42,11 @@ class IngestSummary:
     unparsed_patterns: dict[str, int] = field(default_factory=dict)
     groups: set[str] = field(default_factory=set)
     version_ranges: tuple[str, ...] = ()
-    """Kafka versions that fit the wording; empty when nothing tells."""
+    """Kafka versions that fit the wording; empty without evidence."""
 
     @property
     def events(self) -> int:
-        """All events given, UNPARSED ones included."""
+        """Number of all emitted events, UNPARSED ones included."""
         return sum(self.by_event.values())
 
     def count_event(self, event: TraceEvent) -> None:
@@ -58,12 +58,12 @@ class IngestSummary:
             self.groups.add(event.group_id)
 
     def count_repeated(self, event: TraceEvent) -> None:
-        """Take an event back that was counted and is left out."""
+        """Take back an event that was counted and is left out."""
         self.repeated += 1
         self.by_event[event.event] -= 1
 
     def count_layout(self, layout: str) -> None:
-        """Count one line that was recognised, by the layout it had."""
+        """Count one recognised line, by its layout."""
         self.by_layout[layout] = self.by_layout.get(layout, 0) + 1
 
     def count_unparsed(self, pattern: str) -> None:
@@ -74,7 +74,7 @@ class IngestSummary:
         self.unparsed_patterns[pattern] = self.unparsed_patterns.get(pattern, 0) + 1
 
     def add(self, other: "IngestSummary") -> None:
-        """Take over the counts of another log."""
+        """Add the counts of another log."""
         self.lines += other.lines
         self.parsed += other.parsed
         self.known += other.known

@@ -15,16 +15,16 @@ from coordinator_sim.trace.events import Event
 
 
 class Template(Struct, frozen=True):
-    """One message.
+    """One log message.
 
     Args:
-        name: For counts and for the version fingerprint.
-        event: None for a message that is known but tells nothing the trace keeps.
+        name: Name for counts and for the version fingerprint.
+        event: Kind of the event; None for a known message that the trace does not keep.
         anchor: Literal text that the message contains; checked before the pattern.
-        pattern: The message's fixed words, with groups for what varies.
+        pattern: The message's fixed words, with groups for the variable parts.
         attrs: Fixed entries of the event's `attrs`.
-        lead: The literal text that the pattern begins with.
-        reach: How far into a message the pattern looks.
+        lead: Literal text that the pattern begins with.
+        reach: Number of characters of a message that the pattern reads.
     """
 
     name: str
@@ -36,10 +36,10 @@ class Template(Struct, frozen=True):
     reach: int
 
     def match(self, message: str) -> re.Match[str] | None:
-        """The match at the first places where the lead stands; None when there is none.
+        """Return the match at the first places of the lead; None when there is none.
 
-        A pattern is tried at few places and over a bounded length, so that no line, however it
-        repeats a message's words, takes more than a moment.
+        A pattern is tried at few places and over a bounded length, so that no line takes long,
+        however often it repeats a message's words.
         """
         at = message.find(self.lead)
         for _ in range(_TRIES):
@@ -54,7 +54,7 @@ class Template(Struct, frozen=True):
 
 _TRIES: Final = 3
 _REACH: Final = 8_192
-"""Characters of a message that are looked at: the longest of Kafka's without a list has 2,000."""
+"""Characters of a message that are searched: Kafka's longest without a list has 2,000."""
 _REACH_OF_LISTS: Final = 4_000_000
 _LEAD: Final = re.compile(r"(?:[\w ',:-]|\\[\[\].()])+(?![?*+{|])")
 
@@ -62,7 +62,7 @@ _LEAD: Final = re.compile(r"(?:[\w ',:-]|\\[\[\].()])+(?![?*+{|])")
 def template(
     name: str, event: Event | None, anchor: str, pattern: str = "", **attrs: str
 ) -> Template:
-    """A template; without a pattern the anchor says it all."""
+    """Return a template; without a pattern the anchor is the whole message."""
     text = pattern or re.escape(anchor)
     literal = _LEAD.match(text)
     if pattern and literal is None:
@@ -81,7 +81,7 @@ def template(
 
 
 LISTS: Final = ("many", "groups", "a_member_ids", "map", "a_partitions", "assignment_text")
-"""Groups that hold as much as a group has members or partitions."""
+"""Pattern groups that grow with a group's members or partitions."""
 GROUP: Final = r"(?P<group_id>.*?)"
 MEMBER: Final = r"(?P<member_id>.*?)"
 GENERATION: Final = r"(?P<generation>\d+)"

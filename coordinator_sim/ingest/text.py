@@ -1,6 +1,6 @@
-"""Lines as people paste them, made plain: what surrounds a log line is taken off here.
+"""Strips everything around a log line from lines as people paste them.
 
-Nothing here knows what a log line means; layouts are in `envelopes`, messages in `messages`.
+Meaning is not known here: layouts are in `envelopes`, messages in `messages`.
 """
 
 import re
@@ -11,7 +11,7 @@ _JUNK: Final = str.maketrans("", "", "\x00\r\n\ufeff\u200b")
 _LEADING: Final = re.compile(r"^(?:[\s>*#│┃║▏▌`]|\"(?=\[?\d))+")
 _TRAILING: Final = ' \t\v\f│┃║`"'
 _TRAILING_MARKS: Final = ("**", " /", " \\")
-"""Markdown: the end of emphasis, line breaks."""
+"""Markdown: end of emphasis, line breaks."""
 _STACK: Final = re.compile(
     r"^\s+at |^\s*Caused by:|^\s*Suppressed:|^\s+\.\.\. \d+ (?:more|common)"
     r"|^[\w.$]+(?:Exception|Error)(?::|$)"
@@ -24,7 +24,7 @@ _PATTERN_LENGTH: Final = 100
 
 
 def clean(line: str) -> str:
-    """The line without terminal codes, borders, quoting marks and surrounding blanks.
+    """Return the line without terminal codes, borders, quoting marks and surrounding blanks.
 
     Back-ticks inside the line stay: Kafka writes some of its own.
     """
@@ -45,7 +45,7 @@ def is_stack_trace(line: str) -> bool:
 
 
 def is_exception(line: str) -> bool:
-    """Whether a line begins an exception: its class, and mostly what it says."""
+    """Whether a line begins an exception: its class, and usually its message."""
     return _EXCEPTION.match(line) is not None
 
 
@@ -60,6 +60,6 @@ def is_open(text: str) -> bool:
 
 
 def pattern_of(message: str) -> str:
-    """A message with ids and numbers replaced by signs, to count alike messages together."""
+    """Return a message with ids and numbers replaced by signs, to count similar ones together."""
     text = _NAMED.sub(r"\1{}", _UUID.sub("{}", message[: 10 * _PATTERN_LENGTH]))
     return _DIGITS.sub("#", text)[:_PATTERN_LENGTH]

@@ -1,6 +1,6 @@
-"""Threads for calls that block, and that nobody waits for when the process ends.
+"""Threads for blocking calls that the process does not wait for at its end.
 
-A pool of the standard library is joined at exit, and a call into librdkafka may take a minute.
+The standard library joins its pools at exit, and a call into librdkafka may take a minute.
 """
 
 import asyncio
@@ -18,16 +18,16 @@ T = TypeVar("T")
 
 
 def in_background(name: str, work: Callable[[], object]) -> None:
-    """Do something in a thread of its own."""
+    """Run work in a thread of its own."""
     threading.Thread(target=work, name=name, daemon=True).start()
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """What a blocking call returns, or raises.
+    """Return what a blocking call returns, or raise what it raises.
 
     Raises:
-        KafkaException: as the call.
-        CoordinatorSimError: as the call.
+        KafkaException: the call raised it.
+        CoordinatorSimError: the call raised it.
     """
     outcome: Future[T] = Future()
 
@@ -46,10 +46,10 @@ async def in_thread(work: Callable[[], T]) -> T:
 
 
 class InOrder:
-    """A thread that does one thing after another.
+    """A thread that runs jobs in order.
 
     Args:
-        name: Of the thread.
+        name: Name of the thread.
     """
 
     def __init__(self, name: str) -> None:
@@ -57,11 +57,11 @@ class InOrder:
         in_background(name, self._run)
 
     def submit(self, work: Callable[[], object]) -> None:
-        """Do this after what was submitted before."""
+        """Run a job after those submitted before."""
         self._queue.put(work)
 
     def end(self) -> None:
-        """End after what was submitted; returns at once."""
+        """End after the submitted jobs; returns at once."""
         self._queue.put(None)
 
     def _run(self) -> None:

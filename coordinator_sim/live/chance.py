@@ -1,4 +1,4 @@
-"""Chance of a real process: nothing is recorded, no seed gives it again."""
+"""Random choices of a real process: not recorded, and not reproducible by a seed."""
 
 import secrets
 
@@ -9,5 +9,5 @@ class SystemChance:
     __slots__ = ()
 
     def draw(self, site: str, key: str, n: int) -> int:  # noqa: ARG002 - the Jitter protocol's names
-        """A number in [0, n)."""
+        """Return a random number in [0, n)."""
         return secrets.randbelow(n)

@@ -1,6 +1,6 @@
-"""One TCP connection to a broker: versions agreed first, then requests and their answers in order.
+"""One TCP connection to a broker: agrees on versions, then carries requests and answers in order.
 
-Nothing here knows what a group is. A listener hears of every turn of the connection's life.
+This module knows no groups. A listener is told every change of the connection's state.
 
 Source: kafka trunk, NetworkClient.handleApiVersionsResponse, handleCompletedReceives.
 """
@@ -32,9 +32,9 @@ from coordinator_sim.wire.cluster_frames import (
 from coordinator_sim.wire.frames import decode_response, encode_request
 
 MAX_FRAME_BYTES: Final = 100 * 1024 * 1024
-"""A longer answer is none: `socket.request.max.bytes` is the same by default."""
+"""Longest valid answer, as the default of `socket.request.max.bytes`."""
 SOFTWARE: Final = ("coordinator-sim", __version__.replace("+", "-"))
-"""How a broker's metrics call this client (KIP-511)."""
+"""Name and version of this client in a broker's metrics (KIP-511)."""
 
 _LENGTH_BYTES: Final = 4
 _NEWEST_SPOKEN: Final = {
@@ -42,7 +42,7 @@ _NEWEST_SPOKEN: Final = {
     ApiKey.OFFSET_COMMIT: 9,
     ApiKey.OFFSET_FETCH: 9,
 }
-"""Where it is not the codec's newest: commits of version 10 name topics by ids, ports by names.
+"""Versions below the codec's newest: commits of version 10 name topics by ids, ports by names.
 
 Source: kafka 4.3, OffsetCommitRequest.Builder.forTopicNames, OffsetFetchRequest likewise.
 """
@@ -51,10 +51,10 @@ _STABLE_OFFSETS_SINCE: Final = 7
 
 
 class FrameSeen(Struct, frozen=True, kw_only=True):
-    """One frame that went over a connection, without its length prefix.
+    """One frame that was sent or received, without its length prefix.
 
     Args:
-        connection: The number of the connection, counted over the driver's life.
+        connection: Number of the connection, counted over the driver's life.
         is_request: Whether it went to the broker.
     """
 
@@ -71,8 +71,8 @@ class InFlight(Struct, frozen=True, kw_only=True, gc=False):
     """A request that waits for its answer.
 
     Args:
-        correlation_id: The port's number of it.
-        wire_id: The connection's.
+        correlation_id: The port's correlation id.
+        wire_id: The connection's correlation id.
     """
 
     correlation_id: int
@@ -82,33 +82,33 @@ class InFlight(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class ConnectionListener(Protocol):
-    """What the owner of connections hears of one of them."""
+    """Callbacks of one connection to its owner."""
 
     def ready(self, connection: "BrokerConnection") -> None:
-        """Versions are agreed; requests may be sent."""
+        """Handle agreed versions; requests may be sent."""
         ...
 
     def answered(self, connection: "BrokerConnection", sent: InFlight, response: Response) -> None:
-        """An answer arrived."""
+        """Handle an answer."""
         ...
 
     def lost(self, connection: "BrokerConnection", reason: str) -> None:
-        """The connection is gone, or never came about; `reason` is for people."""
+        """Handle a connection that is gone or failed to open; `reason` is for people."""
         ...
 
     def seen(self, frame: FrameSeen) -> None:
-        """A frame was sent or received."""
+        """Handle a frame that was sent or received."""
         ...
 
 
 class BrokerConnection(asyncio.Protocol):
-    """One connection. Whoever makes it opens it with `loop.create_connection`.
+    """One connection, opened by its maker with `loop.create_connection`.
 
     Args:
-        node_id: The port's name of it.
-        number: Of this connection, for `FrameSeen`.
-        client_id: What the broker calls this client.
-        listener: Who hears of it.
+        node_id: Node id that the port uses.
+        number: Number of this connection, for `FrameSeen`.
+        client_id: Client id in requests.
+        listener: Listener of the connection's events.
     """
 
     def __init__(
@@ -129,16 +129,16 @@ class BrokerConnection(asyncio.Protocol):
         self._fault = ""
 
     def close(self) -> None:
-        """End it without a word to the listener; what was written still leaves."""
+        """Close without notifying the listener; written data is still sent."""
         self._is_over = True
         if self._transport is not None:
             self._transport.close()
 
     def send(self, correlation_id: int, request: Request) -> None:
-        """Send a request in the newest version that both sides speak.
+        """Send a request in the newest version that both sides support.
 
         Raises:
-            UnsupportedVersion: there is no such version, or it cannot say what the request holds.
+            UnsupportedVersion: there is no such version, or it cannot express the request.
         """
         version = self._version_for(request.api_key)
         wire_id = self._take_wire_id()
@@ -163,7 +163,7 @@ class BrokerConnection(asyncio.Protocol):
     # asyncio.Protocol.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The socket is open: ask which versions the broker speaks."""
+        """Ask for the broker's versions: the socket is open."""
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 - TCP gives no other
         self._transport = transport
         if self._is_over:
@@ -172,7 +172,7 @@ class BrokerConnection(asyncio.Protocol):
             self._ask_versions()
 
     def data_received(self, data: bytes) -> None:
-        """Cut frames out of what arrived; a frame that makes no sense ends the connection."""
+        """Split received data into frames; an invalid frame ends the connection."""
         received = self._received
         received += data
         while not self._is_over and len(received) >= _LENGTH_BYTES:
@@ -190,7 +190,7 @@ class BrokerConnection(asyncio.Protocol):
                 self._break(str(error))
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The other side closed, or the network broke."""
+        """Handle a connection that the other side closed, or that broke."""
         if not self._is_over:
             self._is_over = True
             reason = self._fault or ("closed by the broker" if error is None else str(error))
@@ -224,7 +224,7 @@ class BrokerConnection(asyncio.Protocol):
         self._write(API_VERSIONS, self._asked_version, wire_id, frame)
 
     def _on_versions(self, frame: bytes) -> None:
-        """Adopt what the broker speaks; where it refuses the version, ask in one that it names.
+        """Adopt the broker's versions; if it refuses the version, ask in one that it names.
 
         Source: NetworkClient.handleApiVersionsResponse; a broker that names none gets version 0.
         """
@@ -281,14 +281,14 @@ class BrokerConnection(asyncio.Protocol):
         )
 
     def _break(self, fault: str) -> None:
-        """End the connection for what the broker did; the listener hears of it as lost."""
+        """End the connection because of the broker's fault; the listener sees it as lost."""
         self._fault = fault
         if self._transport is not None:
             self._transport.abort()
 
 
 def _sayable(request: Request, version: int) -> Request:
-    """The request without what Java's builder drops for an old broker.
+    """Return the request without what Java's builder drops for an old broker.
 
     Source: kafka trunk, OffsetFetchRequest.Builder.build, throwOnFetchStableOffsetsUnsupported.
     """

@@ -1,7 +1,7 @@
 """A consumer in a real group: the application's loop around the port of a consumer coordinator.
 
-Poll, take records, poll again. Membership and commits are the port's; records come from
-`records.RecordReader`, or from nowhere where the library for them is not installed.
+The loop polls, takes records, and polls again. Membership and commits are the port's; records come
+from `records.RecordReader`, or there are none where its library is not installed.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from coordinator_sim.live.records import RecordRange, RecordReader
 
 POLL_TIMEOUT_MS: Final = 500
-"""What the application gives `poll`."""
+"""Timeout that the application passes to `poll`."""
 CLOSE_TIMEOUT_MS: Final = 30_000
 """Default timeout of `KafkaConsumer.close`."""
 
@@ -50,13 +50,13 @@ _WORDS: Final = {
 
 
 class ConsumerOptions(Struct, frozen=True, kw_only=True):
-    """What a consumer is started with.
+    """Options of a consumer.
 
     Args:
-        topics: By name; none for a pattern.
+        topics: Topics by name; empty for a pattern.
         pattern: A regular expression for whole names, instead of topics.
-        settings: Kafka's names, such as `session.timeout.ms`.
-        assignors: In order of preference.
+        settings: Settings by Kafka's names, such as `session.timeout.ms`.
+        assignors: Assignors in order of preference.
     """
 
     bootstrap: tuple[Node, ...]
@@ -72,9 +72,9 @@ class ConsumerMember(PortLoop):
     """One consumer, from its first poll to its last.
 
     Args:
-        options: What it is started with.
-        reader: Where records come from; None to keep membership alone.
-        audience: Who is told what happens.
+        options: Options of the consumer.
+        reader: Source of records; None to keep membership alone.
+        audience: Receives the member's events.
 
     Raises:
         ConfigError: a setting or an assignor is unknown or out of bounds.
@@ -96,7 +96,7 @@ class ConsumerMember(PortLoop):
             self._consumer, options.bootstrap, client_id=options.client_id, audience=audience
         )
         if options.pattern:
-            # Nothing is connected yet: there are no effects to carry out.
+            # No connection exists yet: there are no effects to carry out.
             self._consumer.subscribe_pattern(options.pattern, now_ms())
         self._reader = reader
         self._fetching: asyncio.Task[None] | None = None
@@ -106,7 +106,7 @@ class ConsumerMember(PortLoop):
 
     @property
     def fatal_error(self) -> str | None:
-        """The exception that ended the consumer; None where it ended because it was asked to."""
+        """Exception that ended the consumer; None where it was asked to end."""
         return self._fatal_error
 
     def stop(self) -> None:
@@ -147,7 +147,7 @@ class ConsumerMember(PortLoop):
             case ResetPositions(partitions=partitions, to=to):
                 self._lookups.append(self._loop.create_task(self._look_up(partitions, to)))
             case _:
-                pass  # commits end unheard: the answer itself is told
+                pass  # commits end silently: their answers are reported
 
     def _on_poll_returned(self, error: str | None) -> None:
         if error is not None and error not in RETRIABLE and error not in _SURVIVABLE:
@@ -185,7 +185,7 @@ class ConsumerMember(PortLoop):
     # Records.
 
     async def _look_up(self, partitions: tuple[TopicPartition, ...], to: OffsetReset) -> None:
-        """Find where partitions begin or end; who reads nothing begins anywhere."""
+        """Find where partitions begin or end; a member without reader begins at 0."""
         left = partitions
         while left and not self._ended.done():
             if self._reader is None:
@@ -211,7 +211,7 @@ class ConsumerMember(PortLoop):
                 self._guarded(partial(self._take, ranges))
 
     def _takeable(self) -> dict[TopicPartition, int]:
-        """Where records may be taken; nowhere during a rebalance, nor once the end has begun.
+        """Return where records may be taken; empty during a rebalance and once closing began.
 
         A cooperative member could go on, but what it consumes after the commit of its revoked
         partitions would be consumed twice.
@@ -221,7 +221,7 @@ class ConsumerMember(PortLoop):
         return self._consumer.fetchable
 
     def _take(self, ranges: "Sequence[RecordRange]") -> None:
-        """Consume what may still be consumed; what came too late is the next owner's."""
+        """Consume what is still assigned; late records belong to the next owner."""
         positions = self._takeable()
         taken = [
             each

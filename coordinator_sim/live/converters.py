@@ -1,7 +1,7 @@
-"""Texts as the bytes of a record and back, as the converters that come with Connect write them.
+"""Conversion between texts and record values, as Connect's own converters do it.
 
-Only what FileStream connectors handle: strings. Which converter counts is the connector's setting,
-else the worker's.
+Only strings are supported, which FileStream connectors use. The connector's setting names the
+converter, else the worker's.
 
 Source: kafka trunk, connect/api/.../storage/StringConverter.java, connect/json/.../JsonConverter
 .java, fromConnectData and toConnectData; Worker.buildWorkerTask for whose setting counts.
@@ -33,7 +33,7 @@ class ValueConverter:
         worker: The worker's properties.
 
     Raises:
-        DataError: a converter that has no strings, or is unknown here.
+        DataError: a converter that is unknown, or does not support strings.
     """
 
     def __init__(self, connector: Mapping[str, str], worker: Mapping[str, str]) -> None:
@@ -49,7 +49,7 @@ class ValueConverter:
         self._has_schema = enabled.strip().lower() == "true"
 
     def to_bytes(self, text: str) -> bytes:
-        """A line of text as a record's value."""
+        """Convert a line of text to a record's value."""
         if self._class == STRING_CONVERTER:
             return text.encode()
         if self._has_schema:
@@ -57,12 +57,12 @@ class ValueConverter:
         return to_json([text])[1:-1]
 
     def to_text(self, value: bytes | None) -> str | None:
-        """A record's value as FileStreamSink prints it; None for null.
+        """Convert a record's value to text as FileStreamSink prints it; None for null.
 
         DEVIATION: a structured value is printed as JSON, not as Java's maps and structs print.
 
         Raises:
-            DataError: the bytes are none of this converter; the message is the task's trace.
+            DataError: the converter cannot read the bytes; the message is the task's trace.
         """
         if value is None:
             return None

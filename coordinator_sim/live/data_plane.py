@@ -1,7 +1,7 @@
-"""What a Connect worker asks of topics, done by librdkafka: admin, producers, readers of logs.
+"""A Connect worker's topic effects, done by librdkafka: admin, producers, readers of logs.
 
-Every call blocks in a thread of its own; answers come back on the loop. A question is
-answered once, an error by the name of Kafka's exception.
+Every call blocks in a thread of its own; answers are given on the loop's thread. An effect is
+answered once; errors carry the names of Kafka's exceptions.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ DataEffect = (
     | FenceProducers
     | GroupEffect
 )
-"""The effects that are carried out here."""
+"""Effects that are carried out here."""
 
 PRODUCER_FENCED: Final = "ProducerFencedException"
 UNKNOWN_TOPIC: Final = "UnknownTopicOrPartitionException"
@@ -79,7 +79,7 @@ _LEADERLESS: Final = (
     KafkaError.UNKNOWN_TOPIC_OR_PART,
 )
 _TRANSACTION_TIMEOUT_MS: Final = 10_000
-"""Of the leader's producer (DistributedHerder, KafkaConfigBackingStore.fencableProducerProps)."""
+"""Timeout of the leader's producer (KafkaConfigBackingStore.fencableProducerProps)."""
 _NAMED_ERRORS: Final = {
     "_TIMED_OUT": TIMEOUT,
     "_MSG_TIMED_OUT": TIMEOUT,
@@ -90,26 +90,26 @@ _NAMED_ERRORS: Final = {
     "_UNKNOWN_TOPIC": UNKNOWN_TOPIC,
     "_UNKNOWN_PARTITION": UNKNOWN_TOPIC,
 }
-"""Errors of librdkafka's own, and one that its producer means otherwise than a broker does."""
+"""librdkafka's own errors, and one with another meaning in its producer than from a broker."""
 
 
 Written = Callable[[int | None, str | None], object]
-"""Hears of a record's offset, or of the name of an error."""
+"""Called with a record's offset, or with the name of an error."""
 
 
 class DataListener(Protocol):
-    """Who asked: a worker's loop. Called on the loop's thread alone."""
+    """Callbacks to a worker's loop, on the loop's thread alone."""
 
     def answered(self, token: int, value: object, error: str | None) -> None:
-        """The answer to an effect with this token."""
+        """Handle the answer to the effect with this token."""
         ...
 
     def fetched(self, fetched: Fetched) -> None:
-        """Records of a topic that is read."""
+        """Handle records of a topic that is read."""
         ...
 
     def failed(self, error: DataError) -> None:
-        """A topic cannot be read any more."""
+        """Handle a topic that can no longer be read."""
         ...
 
 
@@ -117,10 +117,10 @@ class DataPlane:
     """The topics of one worker.
 
     Args:
-        bootstrap: As `bootstrap.servers`.
-        client_id: What brokers call its clients, with a word behind it for each.
-        listener: Who asked.
-        loop: Where answers are given.
+        bootstrap: `bootstrap.servers`.
+        client_id: Prefix of its clients' ids.
+        listener: Receives the answers.
+        loop: Event loop on which answers are given.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class DataPlane:
         self._delivering.start()
 
     def carry_out(self, effect: DataEffect) -> None:  # noqa: C901 - one case an effect
-        """Begin what the effect asks for."""
+        """Begin to carry out an effect."""
         match effect:
             case DescribeCluster(token=token):
                 self._ask(token, self._cluster_id)
@@ -170,7 +170,7 @@ class DataPlane:
                 self._ask(effect.token, partial(carry_out_for_group, self._admin, effect))
 
     def close(self) -> None:
-        """Close every client; what is still asked is not answered any more. Blocks a moment."""
+        """Close every client; open questions stay unanswered. Blocks a moment."""
         self._is_closed = True
         for reader in self._readers.values():
             reader.stop()
@@ -222,7 +222,7 @@ class DataPlane:
         return True
 
     def _partition_count(self, name: str) -> int:
-        """Ask as an admin does, which creates no topic."""
+        """Ask with the admin client, which creates no topic."""
         asked = self._admin.describe_topics(TopicCollection([name]), request_timeout=_TIMEOUT_S)
         try:
             return len(asked[name].result().partitions)
@@ -245,7 +245,7 @@ class DataPlane:
         return {each.partition: future.result().offset for each, future in found.items()}
 
     def _patient_end_offsets(self, effect: ListEndOffsets) -> dict[int, int]:
-        """Ask again while leaders are being chosen, as Java's admin client does by itself."""
+        """Retry while leaders are elected, as Java's admin client does by itself."""
         deadline_s = time.monotonic() + _TIMEOUT_S
         while True:
             try:
@@ -302,7 +302,7 @@ class DataPlane:
         )
 
     def write(self, topic: str, key: bytes | None, value: bytes | None, written: Written) -> None:
-        """Write one record; `written` hears on the loop of its offset, or of an error."""
+        """Write one record; `written` is called on the loop with its offset, or an error."""
 
         def delivered(error: KafkaError | None, message: Message) -> None:
             if error is None:
@@ -313,10 +313,10 @@ class DataPlane:
         self._producer.produce(topic, value=value, key=key, on_delivery=delivered)
 
     async def end_offsets(self, topic: str) -> dict[int, int]:
-        """Partition -> end offset.
+        """Return partition -> end offset.
 
         Raises:
-            DataError: they are not to be had.
+            DataError: the offsets are not available.
         """
         effect = ListEndOffsets(0, topic)
         try:
@@ -325,7 +325,7 @@ class DataPlane:
             raise DataError(f"{topic}: {error.args[0].str()}") from None
 
     def _deliver(self) -> None:
-        """Serve the callbacks of the producer, for as long as there is one."""
+        """Serve the producer's callbacks until it is closed."""
         while not self._is_closed:
             self._producer.poll(_POLL_S)
 
@@ -340,15 +340,15 @@ class DataPlane:
         self._ask(effect.token, partial(write_in_transaction, producer, effect), thread)
 
     def producer_of(self, transactional_id: str) -> Producer | None:
-        """The producer of a transactional id, if it has been initialised here."""
+        """Return the producer of a transactional id initialised here, or None."""
         producer, _ = self._transactional.get(transactional_id, (None, None))
         return producer
 
     def task_producer(self, task: str, overrides: Mapping[str, str]) -> Producer:
-        """A new producer of a task's records. Source: Worker.baseProducerConfigs.
+        """Return a new producer of a task's records. Source: Worker.baseProducerConfigs.
 
         Raises:
-            KafkaException: an override that librdkafka does not know.
+            KafkaException: librdkafka does not know an override.
         """
         settings = self._producer_settings("")
         own = {"client.id": f"connector-producer-{task}", **overrides}
@@ -361,7 +361,7 @@ class DataPlane:
             thread.end()
 
     def _fence(self, transactional_ids: tuple[str, ...]) -> None:
-        """Take each id for a moment: that its broker raises the epoch is all there is to it."""
+        """Initialise a producer for each id once, so that its coordinator raises the epoch."""
         for transactional_id in transactional_ids:
             Producer(self._transactional_settings(transactional_id)).init_transactions(_TIMEOUT_S)
 
@@ -373,7 +373,7 @@ class DataPlane:
         }
 
     def _producer_settings(self, purpose: str) -> dict[str, Any]:
-        """As the stores configure theirs: all replicas, one request in flight, Java's hash."""
+        """Return the settings of the stores' producers: acks=all, one in flight, Java's hash."""
         return {
             **self._settings(purpose),
             "acks": "all",
@@ -397,7 +397,7 @@ def write_in_transaction(producer: Producer, effect: ProduceInTransaction) -> No
     """Begin, write all, commit; an abortable failure is aborted before it is raised.
 
     Raises:
-        KafkaException: it cannot be done; fenced producers say so.
+        KafkaException: the transaction failed; fenced producers say so.
     """
     producer.begin_transaction()
     try:
@@ -411,7 +411,7 @@ def write_in_transaction(producer: Producer, effect: ProduceInTransaction) -> No
 
 
 def error_name(error: KafkaError) -> str:
-    """The name of Kafka's exception for an error of librdkafka."""
+    """Return the name of Kafka's exception for an error of librdkafka."""
     name = error.name()
     known = _NAMED_ERRORS.get(name)
     if known is not None:

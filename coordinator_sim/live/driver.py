@@ -1,7 +1,7 @@
 """The loop around one port on a real network: connections, one alarm, effects in order.
 
-What the application does with a poll's end, a callback or a worker's wishes is in `consumer` and
-`worker`. No group logic is here.
+`consumer` and `worker` handle the end of a poll, callbacks and a worker's effects. No group logic
+is here.
 """
 
 import asyncio
@@ -20,39 +20,39 @@ from coordinator_sim.messages.requests import Response
 from coordinator_sim.protocol.cluster_view import Node
 
 FIRST_CONTACT_S: Final = 10.0
-"""A bootstrap of which no broker has answered so long after the start is taken for a mistake."""
+"""Time from the start without a broker's answer after which the bootstrap counts as wrong."""
 
 _MS_PER_S: Final = 1000
 _EPOCH_NS: Final = time.time_ns() - time.monotonic_ns()
 
 
 def now_ms() -> int:
-    """The present instant in milliseconds since 1970, on a clock that never runs backwards.
+    """Return milliseconds since 1970, on a clock that never runs backwards.
 
-    Ports only need the second; a worker's session keys carry the instant of their creation.
+    Ports only need it never to run backwards; session keys carry the time since 1970.
     """
     return (_EPOCH_NS + time.monotonic_ns()) // 1_000_000
 
 
 class LinkedPort(Protocol):
-    """What the loop needs of a port: a consumer's, or a whole Connect worker."""
+    """The part of a port that the loop uses: a consumer's, or a whole Connect worker."""
 
     def expire(self, now_ms: int) -> tuple[WorkerEffect, ...]:
         """Fire every deadline up to now."""
         ...
 
     def on_connected(self, node_id: int, now_ms: int) -> tuple[WorkerEffect, ...]:
-        """A connection that the port asked for is open."""
+        """Handle the opening of a connection that the port asked for."""
         ...
 
     def on_disconnected(self, node_id: int, now_ms: int) -> tuple[WorkerEffect, ...]:
-        """A connection is gone, or could not be opened."""
+        """Handle a connection that is gone, or could not be opened."""
         ...
 
     def on_response(
         self, correlation_id: int, response: Response, now_ms: int
     ) -> tuple[WorkerEffect, ...]:
-        """A response arrived."""
+        """Handle a response."""
         ...
 
     def next_deadline_ms(self) -> int | None:
@@ -61,14 +61,14 @@ class LinkedPort(Protocol):
 
 
 class Audience(Protocol):
-    """Who is told what a member does."""
+    """Receives a member's events and frames."""
 
     def event(self, event: MemberEvent) -> None:
-        """Something happened that a user wants to know."""
+        """Handle an event for users."""
         ...
 
     def frame(self, frame: FrameSeen) -> None:
-        """A frame went over a connection."""
+        """Handle a frame that was sent or received."""
         ...
 
 
@@ -76,10 +76,10 @@ class PortLoop(ABC):
     """One running port.
 
     Args:
-        port: What decides.
-        bootstrap: Brokers to begin with.
-        client_id: What brokers call this client.
-        audience: Who is told.
+        port: The port to drive.
+        bootstrap: Brokers to ask first.
+        client_id: Client id in requests.
+        audience: Receives the events.
     """
 
     def __init__(
@@ -96,11 +96,11 @@ class PortLoop(ABC):
         self._broken: dict[int, str] = {}
 
     async def run(self) -> None:
-        """Live until closed.
+        """Run until closed.
 
         Raises:
             ConfigError: no broker of the bootstrap answered.
-            UnsupportedVersion: a broker and the port have no version of an API in common.
+            UnsupportedVersion: a broker and the port have no common version of an API.
         """
         self._loop.set_exception_handler(self._on_bug)
         contact = self._loop.call_later(FIRST_CONTACT_S, self._require_contact)
@@ -116,7 +116,7 @@ class PortLoop(ABC):
     @property
     @abstractmethod
     def fatal_error(self) -> str | None:
-        """What ended the port; None where it ended because it was asked to."""
+        """Cause that ended the port; None where it was asked to end."""
 
     @abstractmethod
     def stop(self) -> None:
@@ -124,19 +124,19 @@ class PortLoop(ABC):
 
     @abstractmethod
     def _start(self) -> None:
-        """Do the first thing."""
+        """Start the port."""
 
     @abstractmethod
     def _carry_out(self, effect: WorkerEffect) -> None:
-        """Do what only this kind of port asks for."""
+        """Carry out an effect that only this kind of port has."""
 
     async def _clean_up(self) -> None:  # noqa: B027 - most loops have nothing to give back
-        """Give back what the loop holds besides connections."""
+        """Release what the loop holds besides connections."""
 
     # LinksOwner.
 
     def connected(self, node_id: int) -> None:
-        """Tell the port."""
+        """Pass an open connection to the port."""
         self._was_connected = True
         host, port = self._links.address_of(node_id) or ("", 0)
         self._tell(
@@ -146,7 +146,7 @@ class PortLoop(ABC):
         self._turn(lambda: self._port.on_connected(node_id, now_ms()))
 
     def disconnected(self, node_id: int, reason: str) -> None:
-        """Tell the port; people hear of the same reason once in a row."""
+        """Pass a lost connection to the port; repeated reasons are shown once."""
         if self._broken.get(node_id) != reason:
             self._broken[node_id] = reason
             host, port = self._links.address_of(node_id) or ("", 0)
@@ -159,20 +159,20 @@ class PortLoop(ABC):
         self._turn(lambda: self._port.on_disconnected(node_id, now_ms()))
 
     def received(self, sent: InFlight, response: Response) -> None:
-        """Tell the port."""
+        """Pass a response to the port."""
         event = told_of(sent.request, response)
         if event is not None:
             self._audience.event(event)
         self._turn(lambda: self._port.on_response(sent.correlation_id, response, now_ms()))
 
     def seen(self, frame: FrameSeen) -> None:
-        """Pass on what went over a connection."""
+        """Pass on a frame that was sent or received."""
         self._audience.frame(frame)
 
     # Effects and the alarm.
 
     def _turn(self, verb: Callable[[], tuple[WorkerEffect, ...]]) -> None:
-        """Call a verb of the port and carry out what it asks for."""
+        """Call a verb of the port and carry out its effects."""
         self._guarded(lambda: self._run(verb()))
 
     def _run(self, effects: tuple[WorkerEffect, ...]) -> None:
@@ -191,7 +191,7 @@ class PortLoop(ABC):
         self._arm()
 
     def _guarded(self, action: Callable[[], None]) -> None:
-        """Do something on behalf of the loop; what it raises ends `run`."""
+        """Run an action for the loop; an exception ends `run`."""
         if self._ended.done():
             return
         try:
@@ -200,7 +200,7 @@ class PortLoop(ABC):
             self._fail(error)
 
     def _soon(self, action: Callable[[], None], delay_s: float = 0.0) -> None:
-        """Do something after what is being done now."""
+        """Run an action after the present one."""
         self._loop.call_later(delay_s, self._guarded, action)
 
     def _end(self) -> None:
@@ -212,7 +212,7 @@ class PortLoop(ABC):
             self._ended.set_exception(error)
 
     def _on_bug(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """What escapes a callback is a bug, and `run` raises it."""
+        """End `run` with an exception that escaped a callback: it is a bug."""
         error = context.get("exception")
         if isinstance(error, Exception) and not self._ended.done():
             self._fail(error)

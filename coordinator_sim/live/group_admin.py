@@ -1,4 +1,4 @@
-"""What a live worker's admin client asks of a sink's consumer group, by librdkafka."""
+"""Admin requests of a live worker about a sink's consumer group, by librdkafka."""
 
 import time
 from typing import Final
@@ -20,7 +20,7 @@ from coordinator_sim.connect.effects import (
 from coordinator_sim.protocol.resources import TopicPartition
 
 GroupEffect = ListGroupOffsets | AlterGroupOffsets | DeleteGroupOffsets | DeleteGroup
-"""What is carried out here."""
+"""Effects carried out here."""
 
 _TIMEOUT_S: Final = 60.0
 """`default.api.timeout.ms` of the admin client."""
@@ -33,7 +33,7 @@ _RETRIED: Final = (
 
 
 def carry_out_for_group(admin: AdminClient, effect: GroupEffect) -> object:
-    """Do it, and wait for it; the value that the effect's docstring names.
+    """Carry an effect out and wait; return the value that its docstring names.
 
     DEVIATION: single offsets are not deleted, for librdkafka's Python client has no such call; the
     request fails as on a broker without it.
@@ -46,7 +46,7 @@ def carry_out_for_group(admin: AdminClient, effect: GroupEffect) -> object:
         try:
             return _carry_out(admin, effect)
         except KafkaException as error:
-            # Java's admin client tries these again by itself.
+            # Java's admin client retries these by itself.
             if error.args[0].code() not in _RETRIED or time.monotonic() >= deadline_s:
                 raise
         time.sleep(_RETRY_BACKOFF_S)

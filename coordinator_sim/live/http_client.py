@@ -9,13 +9,13 @@ import httpx
 from coordinator_sim.connect.effects import CallHttp, HttpResponse
 
 REFUSED: Final = "java.net.ConnectException: Connection refused"
-"""What Java's client says of a worker that does not listen."""
+"""Error of Java's client for a worker that does not listen."""
 
 _CONNECT_TIMEOUT_S: Final = 15.0
-"""Jetty's default; for the answer itself Java sets no limit."""
+"""Jetty's default; Java sets no timeout for the answer itself."""
 
 Answered = Callable[[int, object, str | None], None]
-"""Takes the token of a call, its HttpResponse, or an error."""
+"""Takes the token of a call, and its HttpResponse or an error."""
 
 
 class RestClient:
@@ -33,13 +33,13 @@ class RestClient:
         self._calls: dict[int, asyncio.Task[None]] = {}
 
     def call(self, effect: CallHttp) -> None:
-        """Send a request; its answer comes by the token."""
+        """Send a request; `answered` gets its token."""
         task = asyncio.get_running_loop().create_task(self._call(effect))
         self._calls[effect.token] = task
         task.add_done_callback(lambda _: self._calls.pop(effect.token, None))
 
     async def close(self) -> None:
-        """Give up what is under way."""
+        """Abort the calls in progress."""
         for task in tuple(self._calls.values()):
             task.cancel()
         await self._client.aclose()

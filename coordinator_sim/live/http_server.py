@@ -1,6 +1,6 @@
-"""The listener of a worker's REST API: requests in, answers out by their numbers.
+"""The listener of a worker's REST API: passes requests on, and answers them by number.
 
-What a request means is decided elsewhere; every path is handed over as it came.
+Requests are interpreted elsewhere; every path is passed on unchanged.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from coordinator_sim.connect.effects import AnswerHttp, HttpRequest, HttpRespons
 from coordinator_sim.listening import bound_socket
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-"""What is handed over; Starlette itself refuses other methods."""
+"""Methods that are passed on; Starlette itself refuses others."""
 
 _UNAVAILABLE = 503
 
@@ -29,12 +29,12 @@ class RestServer:
     """One listening socket.
 
     Args:
-        host: An interface; empty for all of them.
-        port: 0 for any that is free.
+        host: Interface to listen on; empty for all of them.
+        port: Port to listen on; 0 for any free one.
         requested: Called on the loop for every request.
 
     Raises:
-        ConfigError: the address cannot be listened on.
+        ConfigError: the address is not available.
     """
 
     def __init__(self, host: str, port: int, requested: Requested) -> None:
@@ -51,7 +51,7 @@ class RestServer:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """Port that it listens on."""
         return int(self._socket.getsockname()[1])
 
     def start(self) -> None:
@@ -59,13 +59,13 @@ class RestServer:
         self._task = asyncio.get_running_loop().create_task(self._server.serve([self._socket]))
 
     def answer(self, answer: AnswerHttp) -> None:
-        """Answer a request; one whose caller has gone is forgotten."""
+        """Answer a request; ignored when its caller has gone."""
         waiting = self._waiting.pop(answer.exchange, None)
         if waiting is not None and not waiting.done():
             waiting.set_result(answer.response)
 
     async def stop(self) -> None:
-        """Close the listener; what still waits is told that there is no server any more."""
+        """Close the listener; waiting requests are answered with 503."""
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_result(HttpResponse(status=_UNAVAILABLE))
@@ -89,11 +89,11 @@ class RestServer:
 
 
 class _QuietServer(uvicorn.Server):
-    """Leaves signals to those who started it."""
+    """Server that leaves signals to the program."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Capture none."""
+        """Capture no signals."""
         yield
 
 

@@ -1,7 +1,7 @@
-"""The connections of one client, by the node ids that its port gives them.
+"""The connections of one client, by its port's node ids.
 
 A coordinator's connection is node `2147483647 - id`, apart from the same broker's other one.
-Addresses are those of the bootstrap and of every Metadata and FindCoordinator answer since.
+Addresses come from the bootstrap and from every Metadata and FindCoordinator answer since.
 """
 
 import asyncio
@@ -17,22 +17,22 @@ from coordinator_sim.protocol.errors import ErrorCode
 
 
 class LinksOwner(Protocol):
-    """Who has the connections: the loop around a port."""
+    """Callbacks to the owner of the connections: the loop around a port."""
 
     def connected(self, node_id: int) -> None:
-        """The connection is open and versions are agreed."""
+        """Handle an open connection with agreed versions."""
         ...
 
     def disconnected(self, node_id: int, reason: str) -> None:
-        """The connection is gone, or could not be opened; `reason` is for people."""
+        """Handle a connection that is gone or failed to open; `reason` is for people."""
         ...
 
     def received(self, sent: InFlight, response: Response) -> None:
-        """An answer arrived."""
+        """Handle an answer."""
         ...
 
     def seen(self, frame: FrameSeen) -> None:
-        """A frame was sent or received."""
+        """Handle a frame that was sent or received."""
         ...
 
 
@@ -40,9 +40,9 @@ class Links:
     """The connections of one client.
 
     Args:
-        bootstrap: Brokers to begin with.
-        client_id: What brokers call this client.
-        owner: Who hears of them.
+        bootstrap: Brokers to ask first.
+        client_id: Client id in requests.
+        owner: Receives the events of the connections.
     """
 
     def __init__(self, bootstrap: Iterable[Node], *, client_id: str, owner: LinksOwner) -> None:
@@ -54,7 +54,7 @@ class Links:
         self._opened_count = 0
 
     def address_of(self, node_id: int) -> tuple[str, int] | None:
-        """Where a node listens, as far as the client has heard; None when it has not."""
+        """Return the address of a node, as far as the client knows; None otherwise."""
         address = self._addresses.get(node_id)
         if address is None:
             address = self._addresses.get(COORDINATOR_NODE_OFFSET - node_id)
@@ -72,7 +72,7 @@ class Links:
         task.add_done_callback(lambda done: self._forget(node_id, done))
 
     def disconnect(self, node_id: int) -> None:
-        """Close a connection; nothing more is heard of it."""
+        """Close a connection; no further event of it follows."""
         task = self._opening.pop(node_id, None)
         if task is not None:
             task.cancel()
@@ -81,10 +81,10 @@ class Links:
             connection.close()
 
     def send(self, effect: Send) -> None:
-        """Send a request; one whose connection has just gone is dropped, as its failure follows.
+        """Send a request; dropped if its connection was just lost, as its failure follows.
 
         Raises:
-            UnsupportedVersion: broker and client have no version in common.
+            UnsupportedVersion: broker and client have no common version.
         """
         connection = self._open.get(effect.node_id)
         if connection is not None:
@@ -115,7 +115,7 @@ class Links:
             self._owner.disconnected(connection.node_id, reason)
 
     def seen(self, frame: FrameSeen) -> None:
-        """Pass on what went over a connection."""
+        """Pass on a frame that was sent or received."""
         self._owner.seen(frame)
 
     async def _connect(self, connection: BrokerConnection) -> None:
@@ -133,7 +133,7 @@ class Links:
         if self._opening.get(node_id) is task:
             del self._opening[node_id]
         if not task.cancelled():
-            task.result()  # an exception here is a bug, and is to be heard of
+            task.result()  # an exception here is a bug, and must not be lost
 
     def _learn(self, response: Response) -> None:
         if isinstance(response, MetadataResponse):

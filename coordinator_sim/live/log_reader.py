@@ -1,4 +1,4 @@
-"""The reader of one log: all partitions of a topic from the beginning, for ever, in a thread."""
+"""The reader of one log: a thread reads all partitions of a topic from the beginning, for ever."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -22,10 +22,10 @@ class LogReader:
     """One consumer without a group.
 
     Args:
-        topic: What to read.
-        settings: Of librdkafka: brokers, client id, isolation.
-        hand_over: Called in the reader's thread with what arrived.
-        failed: Called there once, when the topic cannot be read any more.
+        topic: Topic to read.
+        settings: Settings of librdkafka: brokers, client id, isolation.
+        hand_over: Called in the reader's thread with the records read.
+        failed: Called there once, when the topic can no longer be read.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class LogReader:
         self._hand_over = hand_over
         self._failed = failed
         self._stopped = threading.Event()
-        # librdkafka wants a group's name even where nothing joins and nothing is committed.
+        # librdkafka requires a group id even where it neither joins nor commits.
         self._consumer = Consumer(
             {
                 **settings,
@@ -57,7 +57,7 @@ class LogReader:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop reading; returns when the consumer is closed, or takes too long to."""
+        """Stop reading; returns when the consumer is closed, or after a time limit."""
         self._stopped.set()
         self._thread.join(_STOP_S)
 
@@ -83,7 +83,7 @@ class LogReader:
 
 
 def fetched_of(topic: str, messages: list[Message]) -> Fetched:
-    """What one poll brought; the end of a partition tells a position past markers.
+    """Return the records of one poll; the end of a partition gives a position past markers.
 
     Raises:
         DataError: the topic cannot be read.

@@ -1,9 +1,9 @@
 """Looks for connector classes: manifests in the folders of `plugin.path`, and entry points.
 
 As with Java's plugin path, every folder in a listed folder is a location of its own, and so is a
-manifest that lies in a listed folder itself. Entry points of installed packages stand for the class
-path: their classes are not isolated. What cannot be read is left out and told of, and does not keep
-a worker from starting.
+manifest directly in a listed folder. Entry points of installed packages stand for the class path:
+their classes are not isolated. Unreadable files are left out and reported, and do not keep a worker
+from starting.
 
 Source: kafka trunk, connect/runtime/.../isolation/PluginUtils.java, pluginLocations, pluginUrls;
 PluginScanner.java.
@@ -22,15 +22,15 @@ from coordinator_sim.connect.plugins.standard_plugins import connector_plugin, f
 from coordinator_sim.errors import ConfigError
 
 ENTRY_POINT_GROUP: Final = "coordinator_sim.connectors"
-"""Entry points of this group name a `ConnectorManifest`, or several in a sequence."""
+"""Group of entry points that name a `ConnectorManifest`, or a sequence of several."""
 _SUFFIXES: Final = (".toml", ".json")
 
 
 class Scan(Struct, frozen=True):
-    """What was found.
+    """Result of a scan.
 
     Args:
-        plugins: In the order found; FileStream's first.
+        plugins: Plugins in the order found; FileStream's first.
         problems: One line for each file, folder or entry point that was left out.
     """
 
@@ -43,7 +43,7 @@ def scan_plugins(plugin_path: Sequence[str], *, with_entry_points: bool = True) 
 
     Args:
         plugin_path: Folders, as `plugin.path` lists them.
-        with_entry_points: Whether installed packages are asked too.
+        with_entry_points: Whether to load entry points of installed packages too.
     """
     plugins = list(file_stream_plugins())
     problems: list[str] = []
@@ -57,7 +57,7 @@ def scan_plugins(plugin_path: Sequence[str], *, with_entry_points: bool = True) 
 
 
 def _manifest_files(listed: Path, problems: list[str]) -> Iterable[tuple[str, Path]]:
-    """Location and file of every manifest below a listed folder, by name."""
+    """Yield location and file of every manifest below a listed folder, by name."""
     if not listed.is_dir():
         problems.append(f"plugin path {listed} is no folder")
         return

@@ -1,7 +1,7 @@
 """Records of the partitions a member owns, read by librdkafka and assigned by hand.
 
-The group's protocol is the port's affair: this consumer joins nothing and commits nothing.
-Its calls block, so they run in a thread, one at a time.
+The port runs the group's protocol: this consumer neither joins nor commits. Its calls block, so
+they run in a thread, one at a time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,12 +22,12 @@ _LOOK_UP_S: Final = 5.0
 
 
 class RecordRange(Struct, frozen=True, kw_only=True):
-    """Records of one partition that one fetch brought, in order.
+    """Records of one partition in one fetch, in order.
 
     Args:
-        first_offset: Of the first of them.
-        last_offset: Of the last of them.
-        count: How many; fewer than the offsets between where the log has holes.
+        first_offset: Offset of the first record.
+        last_offset: Offset of the last record.
+        count: Number of records; fewer than the offsets between where the log has gaps.
     """
 
     partition: TopicPartition
@@ -37,12 +37,12 @@ class RecordRange(Struct, frozen=True, kw_only=True):
 
 
 class RecordReader:
-    """A consumer of partitions that somebody else assigns.
+    """A consumer whose partitions are assigned by its caller.
 
     Args:
-        bootstrap: As `bootstrap.servers`.
-        group_id: Named in requests only; nothing joins.
-        client_id: What brokers call it.
+        bootstrap: `bootstrap.servers`.
+        group_id: Group id in requests only; it does not join.
+        client_id: Client id in requests.
     """
 
     def __init__(self, bootstrap: str, *, group_id: str, client_id: str) -> None:
@@ -60,7 +60,7 @@ class RecordReader:
         self._next_offsets: dict[TopicPartition, int] = {}
 
     def fetch(self, positions: Mapping[TopicPartition, int], timeout_s: float) -> list[RecordRange]:
-        """What the partitions hold from these positions on; empty when nothing came in time.
+        """Return the partitions' records from these positions on; empty when none came in time.
 
         Raises:
             DataError: a partition cannot be read.
@@ -79,7 +79,7 @@ class RecordReader:
     def offsets_at(
         self, partitions: Sequence[TopicPartition], to: OffsetReset
     ) -> dict[TopicPartition, int]:
-        """Where partitions begin or end; one that cannot be asked now is left out."""
+        """Return the begin or end offsets of partitions; unavailable ones are left out."""
         found = {}
         for partition in partitions:
             asked = Assigned(partition.topic, partition.partition)

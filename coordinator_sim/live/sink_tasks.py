@@ -1,4 +1,4 @@
-"""Sink tasks that run for real: FileStreamSink, and what a manifest asks for.
+"""Sink tasks that really run: FileStreamSink, and those that manifests describe.
 
 A task is a consumer of group `connect-NAME` in a thread of its own; it commits what it has put
 every `offset.flush.interval.ms`, before it gives partitions up, and at its end.
@@ -28,7 +28,7 @@ _WAIT_S: Final = 0.2
 
 
 class Sink(Protocol):
-    """Where a task puts records."""
+    """Destination of a task's records."""
 
     def put(self, values: list[bytes | None]) -> None:
         """Take the values of records, in order.
@@ -39,22 +39,22 @@ class Sink(Protocol):
         ...
 
     def flush(self) -> None:
-        """Make sure that what was put is kept."""
+        """Make sure that the values put are stored."""
         ...
 
     def close(self) -> None:
-        """Give back what is open."""
+        """Close open resources."""
         ...
 
 
 class FileSink:
-    """Lines at the end of a file. Without `file` Java prints them; here nobody sees them.
+    """Appends lines to a file. Without `file` Java prints them; here they are dropped.
 
     DEVIATION: a file that takes no more fails the task; Java's PrintStream drops the lines.
 
     Args:
         config: The task's settings.
-        to_text: Its converter.
+        to_text: Converter of the task's values.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class FileSink:
             ) from None
 
     def put(self, values: list[bytes | None]) -> None:
-        """Append a line for each value; the system has them at once, as from Java's stream."""
+        """Append a line for each value; the system gets them at once, as from Java's stream."""
         left = b"".join(sink_line(self._to_text(value)) for value in values)
         if self._stream is None:
             return
@@ -82,7 +82,7 @@ class FileSink:
             raise DataError(f"{_CONNECT_ERROR}{self._stream.name}: {error.strerror}") from None
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: lines are not buffered."""
 
     def close(self) -> None:
         """Close the file."""
@@ -91,35 +91,35 @@ class FileSink:
 
 
 class SteadySink:
-    """Takes records no faster than a manifest says, and keeps none.
+    """Takes records no faster than a manifest says, and discards them.
 
     Args:
-        work: The manifest's; a rate of 0 is no limit.
+        work: Work in the manifest; a rate of 0 is no limit.
     """
 
     def __init__(self, work: WorkSpec) -> None:
         self._records_per_s = work.records_per_s
 
     def put(self, values: list[bytes | None]) -> None:
-        """Take as long as these many records take."""
+        """Wait as long as these many records take."""
         if self._records_per_s:
             time.sleep(len(values) / self._records_per_s)
 
     def flush(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: records are not kept."""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: there are no open resources."""
 
 
 class SinkTask:
     """One running sink task.
 
     Args:
-        settings: Of its consumer.
-        topics: What it subscribes to; one that begins with `^` is a pattern.
-        sink: Where records go.
-        flush_interval_s: Between commits.
+        settings: Settings of its consumer.
+        topics: Topics to subscribe to; one that begins with `^` is a pattern.
+        sink: Destination of the records.
+        flush_interval_s: Time between commits.
         failed: Called in the task's thread with the trace, at most once.
         used: Called in the task's thread with each topic that records come from, once.
     """
@@ -166,23 +166,23 @@ class SinkTask:
         self._thread.start()
 
     def pause(self, is_paused: bool) -> None:
-        """Consume nothing for a while, or go on; the task stays in its group."""
+        """Pause consumption, or continue; the task stays in its group."""
         self._is_paused = is_paused
 
     def stop(self) -> None:
         """End after the poll in progress, with a last commit; returns when that is done.
 
-        Leaving the group goes on behind: a JoinGroup that is parked holds it up.
+        Leaving the group continues in the background: a parked JoinGroup delays it.
         """
         self._stopping.set()
         self._is_over.wait()
 
     def await_left(self, timeout_s: float) -> None:
-        """Wait for the end of the consumer, so that its group hears of it."""
+        """Wait for the end of the consumer, so that it leaves its group."""
         self._thread.join(timeout_s)
 
     def abandon(self) -> None:
-        """End without a commit; nobody waits."""
+        """End without a commit and without being waited for."""
         self._is_abandoned = True
         self._stopping.set()
 
@@ -193,7 +193,7 @@ class SinkTask:
             self._failed(str(error))
         except KafkaException as error:
             self._failed(f"{_CONNECT_ERROR}{error.args[0].str()}")
-        finally:  # after a bug as well, so that nobody waits for ever
+        finally:  # after a bug too, so that `stop` does not wait for ever
             self._sink.close()
             self._is_over.set()
             self._consumer.close()
@@ -214,7 +214,7 @@ class SinkTask:
         for message in messages:
             error = message.error()
             if error is not None:
-                # A topic that is not there yet is waited for, as Java's consumer does.
+                # A topic that does not exist yet is waited for, as Java's consumer does.
                 is_waited_for = error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
                 if is_waited_for or error.retriable() or error.code() < 0:
                     continue
@@ -232,9 +232,9 @@ class SinkTask:
             self._sink.put(values)
 
     def _commit(self) -> None:
-        """Flush and commit; what the broker refuses is tried again next time, as in Java.
+        """Flush and commit; a refused commit is tried again next time, as in Java.
 
-        A commit that a rebalance overtakes is the next owner's loss alone.
+        If a rebalance prevents a commit, the next owner repeats the records.
         """
         if not self._put or self._is_abandoned:
             return

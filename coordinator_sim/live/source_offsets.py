@@ -1,4 +1,4 @@
-"""The source offsets of a cluster, followed on the offset topic, and the commits of tasks here.
+"""The source offsets of a cluster, read from the offset topic, and the commits of local tasks.
 
 Source: kafka trunk, OffsetStorageReaderImpl.offsets, OffsetStorageWriter.doFlush.
 """
@@ -17,7 +17,7 @@ class SourceOffsets:
     """The last value of every key of the offset topic.
 
     Args:
-        plane: Writes and tells the topic's end.
+        plane: Writes records and looks up the topic's end.
         topic: The offset topic.
     """
 
@@ -30,11 +30,11 @@ class SourceOffsets:
 
     @property
     def topic(self) -> str:
-        """The offset topic."""
+        """Name of the offset topic."""
         return self._topic
 
     def fetched(self, fetched: Fetched) -> None:
-        """Take what was read; other topics are passed over."""
+        """Take records read; those of other topics are ignored."""
         if fetched.topic != self._topic:
             return
         self._positions.update(fetched.positions)
@@ -50,10 +50,10 @@ class SourceOffsets:
     async def offset_of(
         self, connector: str, partition: Mapping[str, object]
     ) -> dict[str, object] | None:
-        """The offset of a source partition, once all that is on the topic now has been read.
+        """Return the offset of a source partition, after reading to the topic's present end.
 
         Raises:
-            DataError: the end of the topic is not to be had, or the value is no offset.
+            DataError: the end of the topic is not available, or the value is no offset.
         """
         ends = await self._plane.end_offsets(self._topic)
         while any(self._positions.get(number, 0) < end for number, end in ends.items()):
@@ -67,7 +67,7 @@ class SourceOffsets:
     async def commit(
         self, connector: str, partition: Mapping[str, object], offset: Mapping[str, object]
     ) -> str | None:
-        """Write an offset; the name of an error, None when it is written."""
+        """Write an offset; return the name of an error, None when it is written."""
         outcome: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
 
         def written(_offset: int | None, error: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Source tasks that run for real: FileStreamSource, and what a manifest asks for.
+"""Source tasks that really run: FileStreamSource, and those that manifests describe.
 
 A task polls, writes what it polled, and commits the offsets of what was written every
 `offset.flush.interval.ms` and at its end.
@@ -41,7 +41,7 @@ _POLL_S: Final = 0.1
 
 
 class SourceRecord(Struct, frozen=True, kw_only=True):
-    """A record that a task polled, and where its source goes on after it."""
+    """A record that a task polled, and the source position after it."""
 
     topic: str
     text: str
@@ -50,27 +50,27 @@ class SourceRecord(Struct, frozen=True, kw_only=True):
 
 
 class Source(Protocol):
-    """What a task reads."""
+    """The source of a task's records."""
 
     async def open(self, offsets: SourceOffsets, task: ConnectorTaskId) -> None:
-        """Find out where to go on."""
+        """Look up the start position."""
         ...
 
     def poll(self) -> tuple[tuple[SourceRecord, ...], float]:
-        """What there is, and for how many seconds nothing more is to be expected."""
+        """Return available records, and the seconds until more are expected."""
         ...
 
     def close(self) -> None:
-        """Give back what is open."""
+        """Close open resources."""
         ...
 
 
 class TellingSource:
-    """A source that tells of each topic it has records for, once.
+    """A source that reports each topic it has records for, once.
 
     Args:
-        source: Where the records come from.
-        used: Takes the topic.
+        source: Source of the records.
+        used: Called with the topic.
     """
 
     def __init__(self, source: Source, used: Callable[[str], object]) -> None:
@@ -79,11 +79,11 @@ class TellingSource:
         self._told: dict[str, None] = {}
 
     async def open(self, offsets: SourceOffsets, task: ConnectorTaskId) -> None:
-        """Find out where to go on."""
+        """Look up the start position."""
         await self._source.open(offsets, task)
 
     def poll(self) -> tuple[tuple[SourceRecord, ...], float]:
-        """What there is, and for how many seconds nothing more is to be expected."""
+        """Return available records, and the seconds until more are expected."""
         records, pause_s = self._source.poll()
         for topic in dict.fromkeys(record.topic for record in records):
             if topic not in self._told:
@@ -92,7 +92,7 @@ class TellingSource:
         return records, pause_s
 
     def close(self) -> None:
-        """Give back what is open."""
+        """Close open resources."""
         self._source.close()
 
 
@@ -117,7 +117,7 @@ class FileSource:
         """Look up the position.
 
         Raises:
-            DataError: the committed position is no number.
+            DataError: the committed position is not a number.
         """
         offset = await offsets.offset_of(task.connector, source_partition(self._file))
         position = 0 if offset is None else offset.get(POSITION_FIELD)
@@ -126,7 +126,7 @@ class FileSource:
         self._position = position or 0
 
     def poll(self) -> tuple[tuple[SourceRecord, ...], float]:
-        """The lines that are there; a file that does not exist yet is waited for.
+        """Return available lines; a file that does not exist yet is waited for.
 
         Raises:
             DataError: the file cannot be opened; the message is the task's trace.
@@ -171,12 +171,12 @@ class FileSource:
 
 
 class SteadySource:
-    """Records at the rate that a manifest gives, numbered for ever; they go to `topic`.
+    """Numbered records at the manifest's rate, without end; they go to `topic`.
 
     Args:
         config: The task's settings; without `topic` the topic has the connector's name.
-        task: Whose records they are.
-        work: The manifest's.
+        task: Task whose records they are.
+        work: Work in the manifest.
     """
 
     def __init__(self, config: Mapping[str, str], task: ConnectorTaskId, work: WorkSpec) -> None:
@@ -188,13 +188,13 @@ class SteadySource:
         self._waits_s = work.start_ms / 1000
 
     async def open(self, offsets: SourceOffsets, task: ConnectorTaskId) -> None:
-        """Go on behind the last number committed."""
+        """Continue after the last committed number."""
         offset = await offsets.offset_of(task.connector, self._partition)
         number = 0 if offset is None else offset.get("number")
         self._number = number if isinstance(number, int) else 0
 
     def poll(self) -> tuple[tuple[SourceRecord, ...], float]:
-        """What fell due since the last poll."""
+        """Return the records due since the last poll."""
         if self._waits_s:
             waits_s, self._waits_s = self._waits_s, 0.0
             return (), waits_s
@@ -215,20 +215,20 @@ class SteadySource:
         return records, _POLL_S
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: there are no open resources."""
 
 
 class SourceTask:
     """One running source task.
 
     Args:
-        task: Which.
-        source: What it reads.
-        offsets: Where it goes on, and where it commits.
-        to_bytes: Its converter.
-        producer: Writes its records.
-        is_transactional: Whether each poll is a transaction, with the offsets in it.
-        flush_interval_s: Between commits of offsets.
+        task: Id of the task.
+        source: Source of its records.
+        offsets: Offsets to start from and to commit.
+        to_bytes: Converter of its values.
+        producer: Producer of its records.
+        is_transactional: Whether each poll is one transaction that includes the offsets.
+        flush_interval_s: Time between commits of offsets.
     """
 
     def __init__(  # noqa: PLR0913 - what a task is put together from
@@ -255,11 +255,11 @@ class SourceTask:
         self._pending: dict[str, SourceRecord] = {}
 
     def pause(self, is_paused: bool) -> None:
-        """Stop polling for a while, or go on."""
+        """Pause polling, or continue."""
         self._is_paused = is_paused
 
     def stop(self) -> None:
-        """End after the poll in progress; `run` returns when it has."""
+        """End after the poll in progress; `run` returns then."""
         self._stopping.set()
 
     async def run(self) -> None:
@@ -304,7 +304,7 @@ class SourceTask:
             ) from None
 
     def _write(self, records: tuple[SourceRecord, ...]) -> None:
-        """Write the records of one poll and wait for all of them; in a thread."""
+        """Write the records of one poll and wait for all of them; runs in a thread."""
         if self._is_transactional:
             self._producer.begin_transaction()
         for record in records:
@@ -339,7 +339,7 @@ class SourceTask:
         self._pending.clear()
 
     async def _commit(self) -> None:
-        """Commit the offsets of what was written since the last time.
+        """Commit the offsets of records written since the last commit.
 
         A commit that fails is tried again with the next one, as in Java.
         """

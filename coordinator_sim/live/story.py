@@ -1,4 +1,4 @@
-"""What a member's answers mean, in one line each for people and as data for machines."""
+"""Meaning of a member's answers: one line each for people, and data for machines."""
 
 from typing import Final
 
@@ -16,16 +16,16 @@ from coordinator_sim.protocol.resources import ConnectorTaskId
 from coordinator_sim.wire.connect_protocol import decode_connect_assignment
 
 CONNECT: Final = "connect"
-"""The protocol type of workers."""
+"""Protocol type of workers."""
 
 
 class MemberEvent(Struct, frozen=True, kw_only=True):
-    """Something that a user of a member wants to know.
+    """An event that matters to a member's user.
 
     Args:
-        kind: Which event, upper-case, as `JOINED`.
-        text: For people.
-        details: For machines; its names do not change.
+        kind: Name of the event, upper-case, such as `JOINED`.
+        text: Line for people.
+        details: Data for machines; the names do not change.
     """
 
     kind: str
@@ -34,7 +34,7 @@ class MemberEvent(Struct, frozen=True, kw_only=True):
 
 
 def told_of(request: Request, response: Response) -> MemberEvent | None:
-    """The event that an answer is; None where nothing worth telling happened."""
+    """Return the event that an answer is; None where it is not worth reporting."""
     match response:
         case FindCoordinatorResponse():
             return _found(response)
@@ -86,7 +86,7 @@ def _joined(response: JoinGroupResponse) -> MemberEvent | None:
 
 
 def _synced(request: SyncGroupRequest, response: SyncGroupResponse) -> MemberEvent | None:
-    """What a Connect worker is given; a consumer's callbacks tell of its partitions."""
+    """Report a Connect worker's assignment; a consumer's callbacks report its partitions."""
     if response.error_code is not ErrorCode.NONE:
         return _refused("SyncGroup", response.error_code)
     if request.protocol_type != CONNECT or not response.assignment:

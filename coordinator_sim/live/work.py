@@ -1,7 +1,7 @@
-"""Connectors and tasks of a live worker: started, paused, stopped, and failing as manifests say.
+"""Connectors and tasks of a live worker: start, pause, stop, and failures as manifests say.
 
-FileStreamSource and FileStreamSink are genuine; of any other class the manifest's rate of records
-is moved. Whether a class is known at all, the worker has found out before it asks.
+FileStreamSource and FileStreamSink are genuine; tasks of other classes move records at the
+manifest's rate. The worker checks that a class is installed before it asks.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ from coordinator_sim.live.source_tasks import (
 from coordinator_sim.protocol.resources import ConnectorTaskId
 
 WorkEffect = StartConnector | StartTask | StopConnector | StopTask | CancelTask | ChangeTargetState
-"""The effects that are carried out here."""
+"""Effects that are carried out here."""
 
 _MS: Final = 1000
 _LEAVE_S: Final = 5.0
@@ -51,26 +51,26 @@ _NO_WORK: Final = WorkSpec()
 
 
 class WorkListener(Protocol):
-    """Who asked for the work: a worker's loop."""
+    """Callbacks to a worker's loop."""
 
     def answered(self, token: int, value: object, error: str | None) -> None:
-        """The answer to an effect with this token."""
+        """Handle the answer to the effect with this token."""
         ...
 
     def work_failed(self, resource: str | ConnectorTaskId, trace: str) -> None:
-        """A connector or a task has failed by itself."""
+        """Handle a connector or a task that failed by itself."""
         ...
 
     def topic_used(self, task: ConnectorTaskId, topic: str) -> None:
-        """A task has records for a topic, or of it, for the first time."""
+        """Handle a task's first record for a topic, or from it."""
         ...
 
 
 class WorkSettings(Struct, frozen=True, kw_only=True):
-    """What the work needs to know of its worker.
+    """Settings of the worker that the work needs.
 
     Args:
-        properties: Of the worker; its converters count where a connector names none.
+        properties: Worker properties; its converters count where a connector names none.
     """
 
     bootstrap: str
@@ -80,18 +80,18 @@ class WorkSettings(Struct, frozen=True, kw_only=True):
 
 
 class RunningTask(Protocol):
-    """A task that runs."""
+    """A running task."""
 
     def pause(self, is_paused: bool) -> None:
-        """Rest, or go on."""
+        """Pause the task, or continue."""
         ...
 
     async def end(self) -> None:
-        """Stop in order; returns when it is over."""
+        """Stop in an orderly way; returns when it is over."""
         ...
 
     def cancel(self) -> None:
-        """Be forgotten."""
+        """Abandon the task."""
         ...
 
 
@@ -100,8 +100,8 @@ class SourceRun:
 
     Args:
         work: The task.
-        listener: Hears of its failure.
-        task: Which.
+        listener: Told of its failure.
+        task: Id of the task.
     """
 
     def __init__(self, work: SourceTask, listener: WorkListener, task: ConnectorTaskId) -> None:
@@ -111,16 +111,16 @@ class SourceRun:
         self._running = asyncio.get_running_loop().create_task(self._run())
 
     def pause(self, is_paused: bool) -> None:
-        """Rest, or go on."""
+        """Pause the task, or continue."""
         self._work.pause(is_paused)
 
     async def end(self) -> None:
-        """Stop in order."""
+        """Stop in an orderly way."""
         self._work.stop()
         await asyncio.wait([self._running])
 
     def cancel(self) -> None:
-        """Be forgotten."""
+        """Abandon the task."""
         self._running.cancel()
 
     async def _run(self) -> None:
@@ -142,16 +142,16 @@ class SinkRun:
         work.start()
 
     def pause(self, is_paused: bool) -> None:
-        """Rest, or go on."""
+        """Pause the task, or continue."""
         self._work.pause(is_paused)
 
     async def end(self) -> None:
-        """Stop in order."""
+        """Stop in an orderly way."""
         await in_thread(self._work.stop)
 
     @property
     def is_alive(self) -> bool:
-        """Whether its consumer is still there."""
+        """Whether its consumer is not closed yet."""
         return self._work.is_alive
 
     async def left(self) -> None:
@@ -159,7 +159,7 @@ class SinkRun:
         await in_thread(partial(self._work.await_left, _LEAVE_S))
 
     def cancel(self) -> None:
-        """Be forgotten."""
+        """Abandon the task."""
         self._work.abandon()
 
 
@@ -167,11 +167,11 @@ class WorkRunner:
     """The connectors and tasks of one worker.
 
     Args:
-        plugins: What is installed.
+        plugins: The installed plugins.
         plane: The worker's topics.
         offsets: The cluster's source offsets.
-        settings: Of the worker.
-        listener: Who asked.
+        settings: Settings of the worker.
+        listener: Receives the answers.
     """
 
     def __init__(
@@ -196,7 +196,7 @@ class WorkRunner:
         self._sinks: list[SinkRun] = []
 
     def carry_out(self, effect: WorkEffect) -> None:
-        """Begin what the effect asks for."""
+        """Begin to carry out an effect."""
         match effect:
             case StartConnector():
                 self._start_connector(effect)
@@ -216,7 +216,7 @@ class WorkRunner:
                         running.pause(target_state is not TargetState.STARTED)
 
     async def close(self) -> None:
-        """End what still runs, in order; what takes too long ends with the process."""
+        """End running work in an orderly way; what takes too long ends with the process."""
         for handle in self._failures.values():
             handle.cancel()
         left = [self._loop.create_task(running.end()) for running in self._tasks.values()]
@@ -262,10 +262,10 @@ class WorkRunner:
         self._loop.call_soon(self._listener.answered, effect.token, None, trace)
 
     def _made(self, effect: StartTask, manifest: ConnectorManifest, work: WorkSpec) -> RunningTask:
-        """The task, running.
+        """Return the task, running.
 
         Raises:
-            DataError: it cannot be; the message is its trace.
+            DataError: the task cannot run; the message is its trace.
         """
         config = {**effect.connector_config, **effect.config}
         if effect.connector_config.get("transforms", "").strip():
@@ -293,7 +293,7 @@ class WorkRunner:
         )
 
     def _teller(self, task: ConnectorTaskId) -> Callable[[str], object]:
-        """What tells the worker of a topic that a task uses, from any thread."""
+        """Return a callback that reports a topic of a task, from any thread."""
         return lambda topic: self._loop.call_soon_threadsafe(self._listener.topic_used, task, topic)
 
     def _source_task(
@@ -357,7 +357,7 @@ class WorkRunner:
         self._cancel_failure(task)
         return self._tasks.pop(task, None)
 
-    # Failures that a manifest asks for.
+    # Failures that manifests ask for.
 
     def _failure_at_start(self, law: FailureLaw | None) -> str | None:
         return law.trace if law is not None and law.at_start and self._strikes(law) else None
@@ -384,7 +384,7 @@ class WorkRunner:
         self._listener.work_failed(resource, trace)
 
     def _manifest(self, config: Mapping[str, str]) -> ConnectorManifest:
-        """The manifest of a connector; the worker asks for none that is not installed."""
+        """Return the manifest of a connector; the worker asks only for installed ones."""
         plugin = self._plugins.connector(config["connector.class"])
         if plugin.manifest is None:
             raise InvariantViolation(f"{plugin.class_name} is a connector without a manifest")
@@ -392,7 +392,7 @@ class WorkRunner:
 
 
 def sink_topics(config: Mapping[str, str]) -> list[str]:
-    """What a sink subscribes to: names, or one pattern as librdkafka wants it."""
+    """Return a sink's subscription: names, or one pattern in librdkafka's form."""
     pattern = config.get("topics.regex")
     if pattern:
         return [pattern if pattern.startswith("^") else f"^{pattern}$"]
@@ -400,7 +400,7 @@ def sink_topics(config: Mapping[str, str]) -> list[str]:
 
 
 def overrides(config: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """What a connector sets of its own client; names that librdkafka lacks fail the task."""
+    """Return a connector's settings of its client; names unknown to librdkafka fail the task."""
     return {
         name.removeprefix(prefix): value
         for name, value in config.items()
@@ -409,5 +409,5 @@ def overrides(config: Mapping[str, str], prefix: str) -> dict[str, str]:
 
 
 def _work_of(manifest: ConnectorManifest) -> WorkSpec:
-    """What the manifest says of the work; genuine classes have none to be told of."""
+    """Return the manifest's work; genuine classes have none."""
     return _NO_WORK if manifest.class_name in (SOURCE_CLASS, SINK_CLASS) else manifest.work

@@ -1,7 +1,7 @@
-"""A Connect worker in a real group: the port with all that it asks of the world around it.
+"""A Connect worker in a real group: the port with everything it needs around it.
 
-Membership goes over our own connections, topics through librdkafka, REST through a listener on the
-advertised address, and the work of connectors is run here.
+Membership uses our own connections, topics librdkafka, REST a listener on the advertised address;
+the work of connectors runs in this process.
 """
 
 import secrets
@@ -50,12 +50,12 @@ _WORK = (StartConnector, StartTask, StopConnector, StopTask, CancelTask, ChangeT
 
 
 class WorkerOptions(Struct, frozen=True, kw_only=True):
-    """What a worker is started with.
+    """Options of a worker.
 
     Args:
-        properties: By Kafka's names, `bootstrap.servers` and `group.id` among them.
-        plugins: What lies on its plugin path.
-        problems: What was left out there, a line each.
+        properties: Settings by Kafka's names, with `bootstrap.servers` and `group.id`.
+        plugins: Plugins on its plugin path.
+        problems: What the scan left out there, a line each.
     """
 
     bootstrap: tuple[Node, ...]
@@ -68,12 +68,12 @@ class ConnectMember(PortLoop):
     """One worker, from its start to its end.
 
     Args:
-        options: What it is started with.
-        audience: Who is told what happens.
+        options: Options of the worker.
+        audience: Receives the member's events.
 
     Raises:
-        ConfigError: a property is missing, unknown in kind or out of bounds, or the listener's
-            address is taken.
+        ConfigError: a property is missing, of the wrong type or out of bounds, or the listener's
+            address is in use.
     """
 
     def __init__(self, options: WorkerOptions, audience: Audience) -> None:
@@ -121,7 +121,7 @@ class ConnectMember(PortLoop):
 
     @property
     def fatal_error(self) -> str | None:
-        """What ended the worker; None where it ended because it was asked to."""
+        """Cause that ended the worker; None where it was asked to end."""
         return self._cause_of_death
 
     def stop(self) -> None:
@@ -143,20 +143,20 @@ class ConnectMember(PortLoop):
         await self._client.close()
         await in_thread(self._plane.close)
 
-    # What others tell: topics, work, HTTP.
+    # Callbacks: topics, work, HTTP.
 
     def answered(self, token: int, value: object, error: str | None) -> None:
-        """Pass an answer on to the worker; any at all shows that there are brokers."""
+        """Pass an answer on to the worker; any success shows that there are brokers."""
         self._was_connected = self._was_connected or error is None
         self._turn(lambda: self._worker.answered(token, value, error, now_ms=now_ms()))
 
     def fetched(self, fetched: Fetched) -> None:
-        """Pass on what was read of an internal topic."""
+        """Pass on records read of an internal topic."""
         self._offsets.fetched(fetched)
         self._turn(lambda: self._worker.fetched(fetched, now_ms()))
 
     def failed(self, error: DataError) -> None:
-        """A topic cannot be read any more: the worker ends."""
+        """End the worker: a topic can no longer be read."""
         self._fail(error)
 
     def work_failed(self, resource: str | ConnectorTaskId, trace: str) -> None:

@@ -1,4 +1,4 @@
-"""One entry of a broker's log, and the layout that Kafka's own configuration gives it."""
+"""One entry of a broker's log, and its layout in Kafka's own configuration."""
 
 from datetime import UTC, datetime
 from typing import Final
@@ -13,12 +13,12 @@ ERROR: Final = "ERROR"
 
 
 class Entry(Struct, frozen=True):
-    """What a logger is told.
+    """Arguments of one call of a logger.
 
     Args:
         logger: Name of the logging class.
-        message: With the prefix by which a class names its broker.
-        level: As log4j prints it.
+        message: Message with the prefix by which a class names its broker.
+        level: Level as log4j prints it.
     """
 
     logger: str
@@ -27,7 +27,7 @@ class Entry(Struct, frozen=True):
 
 
 def layout(entry: Entry, ts_us: int) -> str:
-    """The line of an entry, without a line end; the time is UTC, in whole milliseconds.
+    """Return the line of an entry, without a line end; the time is UTC, in whole milliseconds.
 
     Source: config/log4j.properties and config/log4j2.yaml, pattern `[%d] %p %m (%c)%n`.
     """

@@ -1,4 +1,4 @@
-"""What the Scala coordinators of all releases say alike: groups and offsets of a partition.
+"""Wording common to the Scala coordinators of all releases: groups and offsets of a partition.
 
 Source: kafka 0.10.2 and 3.9, core/.../coordinator: GroupMetadataManager.scala.
 """
@@ -24,27 +24,30 @@ APPEND_ERRORS: Final = frozenset(
         ErrorCode.REQUEST_TIMED_OUT,
     }
 )
-"""Errors of an append that every release has an answer to."""
+"""Append errors that every release handles."""
 
 
 class EveryScalaWords(Words):
-    """Any Scala coordinator, whose package and whose prefix of the manager a release gives."""
+    """Any Scala coordinator; releases set the package and the manager's prefix."""
 
     package: str
-    """Of the logging classes."""
+    """Package of the logging classes."""
     manager_prefix: str
-    """How GroupMetadataManager begins a message: a format of its broker's id."""
+    """Prefix of GroupMetadataManager's messages: a format of its broker's id."""
     expected: frozenset[ErrorCode] = APPEND_ERRORS
-    """Errors of an append that are not called unexpected."""
+    """Append errors that are not called unexpected."""
     not_stored: Mapping[str, str]
-    """What the coordinator failed to do, for each kind of append whose failure it tells."""
+    """Text for each kind of append whose failure is logged."""
 
     def error_text(self, code: ErrorCode) -> str:
-        """The message of an error."""
+        """Return the message of an error."""
         return error_message(code)
 
     def _tell_store_failed(self, event: TraceEvent) -> Iterator[Entry]:
-        """Source: storeGroup (0.10.2: prepareStoreGroup), then GroupCoordinator's callbacks."""
+        """Log a failed append.
+
+        Source: storeGroup (0.10.2: prepareStoreGroup), then GroupCoordinator's callbacks.
+        """
         raw = raw_error(event)
         append = (
             f"Appending metadata message for group {event.group_id} generation {event.generation} "
@@ -79,7 +82,7 @@ class EveryScalaWords(Words):
         yield self.manager(event, f"Error loading offsets from {place}", ERROR)
 
     def _tell_group_dead(self, event: TraceEvent) -> Iterator[Entry]:
-        """Source: GroupMetadataManager.cleanupGroupMetadata; other ends are told otherwise."""
+        """Log a group without offsets. Source: GroupMetadataManager.cleanupGroupMetadata."""
         if event.attrs.get("cause") == "no offsets":
             text = f"Group {event.group_id} transitioned to Dead in generation {event.generation}"
             yield self.manager(event, text)
@@ -88,14 +91,14 @@ class EveryScalaWords(Words):
         count = event.attrs.get("count")
         yield self.manager(event, f"Removed {count} expired offsets in 0 milliseconds.")
 
-    # -- who speaks ------------------------------------------------------------------------
+    # -- logging classes -------------------------------------------------------------------
 
     def coordinator(self, event: TraceEvent, text: str, level: str = INFO) -> Entry:
-        """An entry of GroupCoordinator."""
+        """Return an entry of GroupCoordinator."""
         prefix = f"[GroupCoordinator {event.broker_id}]: "
         return Entry(f"{self.package}.GroupCoordinator", prefix + text, level)
 
     def manager(self, event: TraceEvent, text: str, level: str = INFO) -> Entry:
-        """An entry of GroupMetadataManager."""
+        """Return an entry of GroupMetadataManager."""
         prefix = self.manager_prefix.format(event.broker_id)
         return Entry(f"{self.package}.GroupMetadataManager", prefix + text, level)

@@ -1,4 +1,4 @@
-"""The Java coordinator's words, 4.0 to 4.4.
+"""Log wording of the Java coordinator, 4.0 to 4.4.
 
 Source: kafka trunk, group-coordinator: GroupMetadataManager, OffsetMetadataManager,
 GroupCoordinatorShard, GroupCoordinatorService, classic/ClassicGroup; coordinator-common:
@@ -80,7 +80,7 @@ class JavaWords(MemberWords):
         )
 
     def fenced(self, event: TraceEvent, current: str) -> Entry:
-        """Source: ClassicGroup.validateMember."""
+        """Return the entry of a fenced member. Source: ClassicGroup.validateMember."""
         return self.coordinator(
             event,
             f"Request memberId={event.member_id} for static member with "
@@ -90,11 +90,11 @@ class JavaWords(MemberWords):
         )
 
     def names(self, member_ids: list[str]) -> str:
-        """Members that did not rejoin, as a list prints them."""
+        """Format members that did not rejoin, as a Java list."""
         return f"[{', '.join(member_ids)}]"
 
     def unassigned(self, member_ids: list[str]) -> str:
-        """Members that the leader gave nothing, as a map prints them."""
+        """Format members without an assignment from the leader, as a Java map."""
         # QUIRK: Kafka prints a map of byte arrays, so each member comes with the identity
         # hash of an array, which differs from process to process; it is 0 here.
         # Source: kafka trunk, GroupMetadataManager.classicGroupSyncToClassicGroup.
@@ -119,7 +119,7 @@ class JavaWords(MemberWords):
     # -- rebalances ------------------------------------------------------------------------
 
     def reason(self, event: TraceEvent, leaver: TraceEvent | None) -> str:
-        """The reason, which is in the core's own words."""
+        """Return the reason, which the core words like Java."""
         del leaver
         reason = self.shown(event.reason_text or "")
         if reason.endswith(_NO_REASON):
@@ -211,7 +211,7 @@ class JavaWords(MemberWords):
     def coordinator(
         self, event: TraceEvent, text: str, level: str = INFO, *, logger: str = _GROUPS
     ) -> Entry:
-        """An entry of the coordinator of one offsets partition."""
+        """Return an entry of the coordinator of one offsets partition."""
         prefix = (
             f"[GroupCoordinator id={event.broker_id} topic={OFFSETS_TOPIC} "
             f"partition={event.offsets_partition}] "
@@ -220,7 +220,7 @@ class JavaWords(MemberWords):
 
 
 def _member(event: TraceEvent) -> str:
-    """The member of an event with all that is known of it. Source: ClassicGroupMember.toString."""
+    """Format the member of an event in full. Source: ClassicGroupMember.toString."""
     protocols = event.attrs.get("protocols", "").replace(",", ", ")
     return (
         f"ClassicGroupMember(memberId='{event.member_id}', "
@@ -232,5 +232,5 @@ def _member(event: TraceEvent) -> str:
 
 
 def _broker(event: TraceEvent, text: str, level: str = INFO) -> Entry:
-    """An entry about an offsets partition as a whole."""
+    """Return an entry about an offsets partition as a whole."""
     return Entry(_RUNTIME, f"[GroupCoordinator id={event.broker_id}] {text}", level)

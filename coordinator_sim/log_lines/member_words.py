@@ -1,6 +1,6 @@
-"""What every coordinator since 2.x says alike: members, rebalances, the ends of join phases.
+"""Log wording common to coordinators since 2.x: members, rebalances, ends of join phases.
 
-Releases differ in the logging class, in where the offsets partition stands and in full stops.
+Releases differ in the logging class, the place of the offsets partition and full stops.
 
 Source: kafka 3.9, GroupCoordinator.scala; kafka trunk, group-coordinator GroupMetadataManager.
 """
@@ -14,42 +14,42 @@ from coordinator_sim.trace.events import TraceEvent
 
 
 class MemberWords(Words):
-    """A coordinator that logs what its members do."""
+    """A coordinator that logs its members' actions."""
 
     full_stop: str = ""
-    """What ends the messages that a release ends and another does not."""
+    """End of messages that some releases end with a full stop."""
     quiet_return: str
-    """Said when a static member came back and nothing else changed."""
+    """Text for a static member that returned without changing anything else."""
 
     def __init__(self, profile: Profile) -> None:
         super().__init__(profile)
         self._tellers |= dict.fromkeys(OPERATIONS, self._tell_fenced)
 
-    # -- what releases say each in their own way -------------------------------------------
+    # -- wording that differs between releases ---------------------------------------------
 
     def place(self, event: TraceEvent) -> str:
-        """The group's offsets partition as it ends some messages."""
+        """Return the group's offsets partition as it ends some messages."""
         del event
         return ""
 
     def reason(self, event: TraceEvent, leaver: TraceEvent | None) -> str:
-        """Why the group rebalances; the arguments are those of `rebalancing`."""
+        """Return why the group rebalances; the arguments are those of `rebalancing`."""
         raise NotImplementedError
 
     def names(self, member_ids: list[str]) -> str:
-        """Members that did not rejoin, as a collection prints them."""
+        """Format members that did not rejoin, as a collection."""
         raise NotImplementedError
 
     def unassigned(self, member_ids: list[str]) -> str:
-        """Members that the leader gave nothing, as a collection prints them."""
+        """Format members without an assignment from the leader, as a collection."""
         raise NotImplementedError
 
     def fenced(self, event: TraceEvent, current: str) -> Entry:
-        """A request of a static member that another one, `current`, took the place of."""
+        """Return the entry of a static member that another one, `current`, replaced."""
         raise NotImplementedError
 
     def replaced(self, event: TraceEvent) -> str:
-        """A static member came back without its id."""
+        """Return the text for a static member that returned without its id."""
         return (
             f"Static member with groupInstanceId={event.group_instance_id} and unknown member id "
             f"joins group {event.group_id} in {self.state(event)} state. Replacing previously "
@@ -57,7 +57,7 @@ class MemberWords(Words):
         )
 
     def epoch(self, event: TraceEvent) -> str:
-        """A leader epoch that need not be known."""
+        """Format a leader epoch that may be unknown."""
         epoch = event.attrs.get("epoch")
         return "OptionalInt.empty" if epoch is None else f"OptionalInt[{epoch}]"
 
@@ -90,7 +90,7 @@ class MemberWords(Words):
             yield self.fenced(event, current)
 
     def removed(self, events: list[TraceEvent]) -> Iterator[Entry]:
-        """Source: onCompleteJoin of 3.9, completeClassicGroupJoin of 4.x."""
+        """Log kicked members. Source: onCompleteJoin of 3.9, completeClassicGroupJoin of 4.x."""
         names = self.names([str(event.member_id) for event in events])
         yield self.coordinator(
             events[0],
@@ -98,7 +98,7 @@ class MemberWords(Words):
         )
 
     def nobody_rejoined(self, event: TraceEvent) -> Entry:
-        """A join phase ended without a member."""
+        """Return the entry of a join phase that ended without a member."""
         return self.coordinator(
             event,
             f"Group {event.group_id} could not complete rebalance because no members rejoined"
@@ -109,7 +109,7 @@ class MemberWords(Words):
     # -- rebalances ------------------------------------------------------------------------
 
     def rebalancing(self, event: TraceEvent, leaver: TraceEvent | None) -> Iterator[Entry]:
-        """A rebalance and its reason. Source: prepareRebalance."""
+        """Log a rebalance and its reason. Source: prepareRebalance."""
         yield self.coordinator(
             event,
             f"Preparing to rebalance group {event.group_id} in state PreparingRebalance with old "

@@ -1,7 +1,7 @@
-"""Why a group rebalances, in the words of coordinators before 4.0.
+"""Reasons of rebalances in the wording of coordinators before 4.0.
 
-The core gives its reasons in the words of Kafka 4.4. Here they are taken apart and put into the
-words of the Scala coordinator, which changed a little between releases.
+The core words its reasons like Kafka 4.4. They are parsed here and put into the wording of the
+Scala coordinator, which changed a little between releases.
 
 Source: GroupCoordinator.scala of 2.8 and 3.9, every call of prepareRebalance and
 maybePrepareRebalance.
@@ -18,7 +18,7 @@ from coordinator_sim.log_lines.scala_values import option, scala_set
 from coordinator_sim.trace.events import RebalanceReason, TraceEvent
 
 NOT_PROVIDED: Final = "not provided"
-"""Stands for the reason of a client that gives none. Source: JoinGroupRequest.joinReason."""
+"""Reason of a client that gives none. Source: JoinGroupRequest.joinReason."""
 _STATE: Final = re.compile(r" during (\w+)(?:;|$)")
 _LIMIT: Final = re.compile(r"over capacity (\d+)")
 _CODE: Final = re.compile(r"^Error (\w+) when")
@@ -26,13 +26,13 @@ _LISTED: Final = re.compile(r"[\[(](.*)[\])]", re.DOTALL)
 
 
 class Told(Struct, frozen=True):
-    """A reason to be put into words.
+    """A reason to be worded.
 
     Args:
-        cause: The reason taken apart.
-        text: The reason as the core gave it.
-        state: The state that the group was in, as clients see it.
-        leaver: The event of the member that left, where one did.
+        cause: Parsed reason.
+        text: Reason as the core words it.
+        state: State of the group, by the name that clients know.
+        leaver: Event of the member that left, if one did.
     """
 
     cause: Cause
@@ -42,7 +42,7 @@ class Told(Struct, frozen=True):
 
 
 def told(event: TraceEvent, awaiting_sync: str, leaver: TraceEvent | None) -> Told:
-    """The reason of a PREPARE_REBALANCE, ready to be put into words."""
+    """Return the reason of a PREPARE_REBALANCE, ready to be worded."""
     text = event.reason_text or ""
     cause = classify(text)
     found = _STATE.search(text)
@@ -51,7 +51,7 @@ def told(event: TraceEvent, awaiting_sync: str, leaver: TraceEvent | None) -> To
 
 
 def scala_3_reason(why: Told) -> str:
-    """The reason as 3.2 to 3.9 give it, the client's included (KIP-800)."""
+    """Return the reason as 3.2 to 3.9 log it, the client's included (KIP-800)."""
     text = _SCALA_3[why.cause.reason](why)
     if why.cause.reason in _WITH_CLIENT_REASON:
         return f"{text}; client reason: {_client_reason(why)}"
@@ -59,7 +59,7 @@ def scala_3_reason(why: Told) -> str:
 
 
 def scala_2_reason(why: Told) -> str:
-    """The reason as 2.8 gives it."""
+    """Return the reason as 2.8 logs it."""
     return _SCALA_2.get(why.cause.reason, _SCALA_3[why.cause.reason])(why)
 
 

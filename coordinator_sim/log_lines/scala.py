@@ -1,4 +1,4 @@
-"""The Scala coordinator's words, 3.2 to 3.9.
+"""Log wording of the Scala coordinator, 3.2 to 3.9.
 
 Source: kafka 3.9, core/.../coordinator/group: GroupCoordinator.scala, GroupMetadataManager.scala,
 GroupMetadata.scala.
@@ -31,7 +31,7 @@ _NOT_STORED: Final = {"empty generation": "write empty", "static member": "persi
 
 
 class ScalaWords(EveryScalaWords, MemberWords):
-    """The coordinator of 3.2 to 3.9; older ones say some things otherwise."""
+    """The coordinator of 3.2 to 3.9; older ones differ in some messages."""
 
     holds_departures = True
     package = "kafka.coordinator.group"
@@ -44,7 +44,7 @@ class ScalaWords(EveryScalaWords, MemberWords):
     )
 
     def place(self, event: TraceEvent) -> str:
-        """The group's offsets partition as it ends some messages."""
+        """Return the group's offsets partition as it ends some messages."""
         return f" ({offsets_log(event)})"
 
     # -- members ---------------------------------------------------------------------------
@@ -83,7 +83,7 @@ class ScalaWords(EveryScalaWords, MemberWords):
         yield self.coordinator(event, text)
 
     def fenced(self, event: TraceEvent, current: str) -> Entry:
-        """Source: GroupCoordinator.validateCurrentMember."""
+        """Return the entry of a fenced member. Source: GroupCoordinator.validateCurrentMember."""
         return self.coordinator(
             event,
             f"Request memberId={event.member_id} for static member with "
@@ -92,11 +92,11 @@ class ScalaWords(EveryScalaWords, MemberWords):
         )
 
     def names(self, member_ids: list[str]) -> str:
-        """Members that did not rejoin, as the keys of a map."""
+        """Format members that did not rejoin, as the keys of a map."""
         return scala_key_set(member_ids)
 
     def unassigned(self, member_ids: list[str]) -> str:
-        """Members that the leader gave nothing, as a set."""
+        """Format members without an assignment from the leader, as a set."""
         return scala_set(member_ids)
 
     def _tell_leader_replaced(self, event: TraceEvent) -> Iterator[Entry]:
@@ -116,13 +116,13 @@ class ScalaWords(EveryScalaWords, MemberWords):
             yield self.metadata(text)
 
     def member(self, event: TraceEvent) -> str:
-        """The member of an event with all that is known of it."""
+        """Format the member of an event in full."""
         return member_metadata(event)
 
     # -- rebalances ------------------------------------------------------------------------
 
     def reason(self, event: TraceEvent, leaver: TraceEvent | None) -> str:
-        """Why the group rebalances."""
+        """Return why the group rebalances."""
         return scala_3_reason(told(event, self.shown("AwaitingSync"), leaver))
 
     # -- offsets partitions ----------------------------------------------------------------
@@ -185,7 +185,7 @@ class ScalaWords(EveryScalaWords, MemberWords):
                     f"Loaded member {self.member(event)} in group {event.group_id} with generation "
                     f"{event.generation}."
                 )
-                # It is the companion object that says so.
+                # The companion object logs this one.
                 yield Entry(f"{self.package}.GroupMetadata$", text)
             case "session of a dead group":
                 yield self.coordinator(
@@ -204,8 +204,8 @@ class ScalaWords(EveryScalaWords, MemberWords):
             case _:
                 return
 
-    # -- who speaks ------------------------------------------------------------------------
+    # -- logging classes -------------------------------------------------------------------
 
     def metadata(self, text: str, level: str = INFO) -> Entry:
-        """An entry of GroupMetadata, which does not say whose it is."""
+        """Return an entry of GroupMetadata, which does not name the group."""
         return Entry(f"{self.package}.GroupMetadata", text, level)

@@ -1,4 +1,4 @@
-"""The Scala coordinator's words before 3.0: those of 2.8, and those of 0.10.2.
+"""Log wording of the Scala coordinator before 3.0: of 2.8, and of 0.10.2.
 
 Source: kafka 2.8.2, core/.../coordinator/group: GroupCoordinator.scala, GroupMetadata.scala; kafka
 0.10.2.2, core/.../coordinator: GroupCoordinator.scala, GroupMetadataManager.scala.
@@ -21,20 +21,20 @@ _NOT_STORED: Final = {"empty generation": "write empty"}
 
 
 class Scala2Words(ScalaWords):
-    """The coordinator of 2.8: no client reasons, departures first, little of joins at INFO."""
+    """The coordinator of 2.8: no client reasons, departures first, few joins at INFO."""
 
     holds_departures = False
 
     def member(self, event: TraceEvent) -> str:
-        """The member of an event with all that is known of it."""
+        """Format the member of an event in full."""
         return member_metadata(event, ending=", ")
 
     def reason(self, event: TraceEvent, leaver: TraceEvent | None) -> str:
-        """Why the group rebalances."""
+        """Return why the group rebalances."""
         return scala_2_reason(told(event, self.shown("AwaitingSync"), leaver))
 
     def _tell_member_id_assigned(self, event: TraceEvent) -> Iterator[Entry]:
-        """That is not told at INFO."""
+        """Log nothing: 2.8 does not log it at INFO."""
         del event
         yield from ()
 
@@ -67,7 +67,7 @@ class Scala2Words(ScalaWords):
         yield self.coordinator(event, text)
 
     def replaced(self, event: TraceEvent) -> str:
-        """A static member came back without its id."""
+        """Return the text for a static member that returned without its id."""
         return (
             f"Static member {option(event.group_instance_id)} of group {event.group_id} with "
             f"unknown member id rejoins, assigning new member id {event.member_id}, while old "
@@ -75,7 +75,7 @@ class Scala2Words(ScalaWords):
         )
 
     def fenced(self, event: TraceEvent, current: str) -> Entry:
-        """Source: GroupMetadata.isStaticMemberFenced."""
+        """Return the entry of a fenced member. Source: GroupMetadata.isStaticMemberFenced."""
         text = (
             f"given member.id {event.member_id} is identified as a known static member "
             f"{event.group_instance_id}, but not matching the expected member.id {current} "
@@ -92,28 +92,28 @@ class Scala2Words(ScalaWords):
         )
 
     def epoch(self, event: TraceEvent) -> str:
-        """A leader epoch that need not be known."""
+        """Format a leader epoch that may be unknown."""
         return option(event.attrs.get("epoch"))
 
 
 class LegacyWords(EveryScalaWords):
-    """The coordinator of 0.10.2: states of groups, nothing of members, no reasons."""
+    """The coordinator of 0.10.2: states of groups, no members, no reasons."""
 
     package = "kafka.coordinator"
     manager_prefix = "[Group Metadata Manager on Broker {}]: "
     not_stored = _NOT_STORED
 
     def error_text(self, code: ErrorCode) -> str:
-        """The message of an error, as it was then."""
+        """Return the message of an error in 0.10.2."""
         return _MESSAGES.get(code) or error_message(code)
 
     def removed(self, events: list[TraceEvent]) -> Iterator[Entry]:
-        """Members that did not rejoin are dropped in silence."""
+        """Log nothing: 0.10.2 drops members that did not rejoin silently."""
         del events
         yield from ()
 
     def rebalancing(self, event: TraceEvent, leaver: TraceEvent | None) -> Iterator[Entry]:
-        """A rebalance, without its reason. Source: GroupCoordinator.prepareRebalance."""
+        """Log a rebalance without its reason. Source: GroupCoordinator.prepareRebalance."""
         del leaver
         yield self.coordinator(
             event,
@@ -150,7 +150,7 @@ class LegacyWords(EveryScalaWords):
         )
 
     def _tell_unload_done(self, event: TraceEvent) -> Iterator[Entry]:
-        """Source: GroupMetadataManager.removeGroupsForPartition; zero is not worth a line."""
+        """Log an unload of offsets. Source: GroupMetadataManager.removeGroupsForPartition."""
         place = f"{offsets_log(event)} on follower transition."
         for what in ("offsets", "groups"):
             count = event.attrs.get(what, "0")
@@ -158,7 +158,7 @@ class LegacyWords(EveryScalaWords):
                 yield self.manager(event, f"Removed {count} cached {what} for {place}")
 
     def _tell_offset_tombstone(self, event: TraceEvent) -> Iterator[Entry]:
-        """Source: GroupMetadataManager.cleanupGroupMetadata, which calls them expired."""
+        """Log an expired offset. Source: GroupMetadataManager.cleanupGroupMetadata."""
         if event.group_id is None:
             yield from self._tell_offset_expired(event)
 
@@ -170,4 +170,4 @@ _MESSAGES: Final = {
         "The server experienced an unexpected error when processing the request"
     ),
 }
-"""Messages that read otherwise in 0.10.2. Source: its Errors.java."""
+"""Messages that differ in 0.10.2. Source: its Errors.java."""

@@ -1,6 +1,6 @@
-"""What the words of every generation of coordinators have in common.
+"""Common base of the log wording of every generation of coordinators.
 
-A class tells of an event by a method `_tell_` and the event's name; without one it says nothing.
+A class logs an event by a method `_tell_` and the event's name; without one it logs nothing.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,21 +19,21 @@ OPERATIONS: Final = {
     Event.JOIN_RESP: "join-group",
     Event.MEMBER_FENCED: "leave-group",
 }
-"""What a coordinator calls a request whose static member is fenced."""
+"""Event -> name of the request in which a static member is fenced."""
 
 Teller = Callable[[TraceEvent], Iterator[Entry]]
-"""Yields what is logged of one event."""
+"""Yields the log entries of one event."""
 
 
 class Words:
     """One generation of coordinators: which events it logs, and how.
 
     Args:
-        profile: Whose coordinator speaks.
+        profile: Profile of the coordinator.
     """
 
     holds_departures: bool = False
-    """A LeaveGroup is logged after the rebalance that it causes."""
+    """Whether a LeaveGroup is logged after the rebalance that it causes."""
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
@@ -41,38 +41,38 @@ class Words:
         self._tellers: dict[Event, Teller] = {event: tell for event, tell in told if tell}
 
     def entries(self, event: TraceEvent) -> Iterator[Entry]:
-        """What is logged of an event: nothing, one entry or several."""
+        """Return the log entries of an event: none, one or several."""
         tell = self._tellers.get(event.event)
         return iter(()) if tell is None else tell(event)
 
     def removed(self, events: list[TraceEvent]) -> Iterator[Entry]:
-        """What is logged of members that did not rejoin in time; there is at least one."""
+        """Return the log entries of members that did not rejoin in time; there is at least one."""
         raise NotImplementedError
 
     def rebalancing(self, event: TraceEvent, leaver: TraceEvent | None) -> Iterator[Entry]:
-        """What is logged of a PREPARE_REBALANCE.
+        """Return the log entries of a PREPARE_REBALANCE.
 
         Args:
             event: The rebalance.
-            leaver: The departure that caused it, where the coordinator logs that one later.
+            leaver: Departure that caused it, where the coordinator logs that later.
         """
         raise NotImplementedError
 
     def coordinator(self, event: TraceEvent, text: str, level: str = INFO) -> Entry:
-        """An entry of the class that keeps groups, with the prefix that it gives its messages."""
+        """Return an entry of the class that keeps groups, with its message prefix."""
         raise NotImplementedError
 
     def state(self, event: TraceEvent) -> str:
-        """The state that the event met, by the name that clients know."""
+        """Return the state of the group at the event, by the name that clients know."""
         return self.shown(event.attrs.get("in_state", ""))
 
     def shown(self, name: str) -> str:
-        """A state by the name that clients know."""
+        """Return a state by the name that clients know."""
         return name.replace("AwaitingSync", self.profile.awaiting_sync_name)
 
 
 def groups_deleted(event: TraceEvent) -> str:
-    """What a DeleteGroups removed, in every release."""
+    """Return the text for groups that a DeleteGroups removed, in every release."""
     return (
         f"The following groups were deleted: {event.attrs.get('groups', '')}. A total of "
         f"{event.attrs.get('offsets', 0)} offsets were removed."
@@ -80,7 +80,7 @@ def groups_deleted(event: TraceEvent) -> str:
 
 
 def partitions_deleted(event: TraceEvent) -> str:
-    """What went with deleted topics. Source: GroupCoordinator.handleDeletedPartitions (Scala)."""
+    """Return the text for deleted topics. Source: GroupCoordinator.handleDeletedPartitions."""
     return (
         f"Removed {event.attrs.get('count')} offsets associated with deleted partitions: "
         f"{event.attrs.get('partitions')}."
@@ -88,20 +88,20 @@ def partitions_deleted(event: TraceEvent) -> str:
 
 
 def offsets_log(event: TraceEvent) -> str:
-    """The offsets partition of an event, by its name."""
+    """Return the offsets partition of an event, by its name."""
     return f"{OFFSETS_TOPIC}-{event.offsets_partition}"
 
 
 def client_reason(event: TraceEvent) -> str:
-    """Why the client left, as Kafka logs it. Source: LeaveGroupRequest.leaveReason."""
+    """Return why the client left, as Kafka logs it. Source: LeaveGroupRequest.leaveReason."""
     return event.client_reason or NOT_PROVIDED
 
 
 def listed(text: str) -> list[str]:
-    """The elements of an attribute that lists names."""
+    """Return the elements of an attribute that lists names."""
     return text.split(", ") if text else []
 
 
 def raw_error(event: TraceEvent) -> ErrorCode:
-    """The error of an append, before it was put into what clients are told."""
+    """Return the error of an append, before it was translated for clients."""
     return ErrorCode.__members__.get(event.reason_text or "", ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -1,4 +1,4 @@
-"""Trace events to the lines of a broker's log, in the order that the broker writes them.
+"""Writes trace events as lines of a broker's log, in the order that the broker logs them.
 
 Source: the order of calls to the logger within one request: GroupCoordinator.handleLeaveGroup
 (3.0 to 3.9) logs a departure after the rebalance that it causes, all others before.
@@ -34,16 +34,16 @@ _FOLLOWS_DEPARTURE: Final = frozenset(
         Event.STORE_FAILED,
     }
 )
-"""What one departure may cause before it is logged itself."""
+"""Events that one departure may cause before it is logged itself."""
 
 
 class BrokerLogWriter:
     """Writes the log of the brokers of one cluster, which all run the same Kafka.
 
-    A line may be told later than its event: departures and removals wait for what follows them.
+    A line may come later than its event: departures and removals wait for the next events.
 
     Args:
-        profile: The Kafka whose words are used.
+        profile: Profile whose wording is used.
     """
 
     def __init__(self, profile: Profile) -> None:
@@ -52,11 +52,11 @@ class BrokerLogWriter:
         self._removed: list[TraceEvent] = []
 
     def write(self, event: TraceEvent) -> list[str]:
-        """The lines that are complete with this event; events come in trace order."""
+        """Return the lines that are complete with this event; events come in trace order."""
         return list(self._take(event))
 
     def finish(self) -> list[str]:
-        """The lines that still waited for what might follow."""
+        """Return the lines that still waited for later events."""
         return [*self._tell_removed(), *self._tell_departed()]
 
     def _take(self, event: TraceEvent) -> Iterator[str]:
@@ -88,7 +88,7 @@ class BrokerLogWriter:
 
 
 def broker_log(events: Iterable[TraceEvent], profile: Profile) -> Iterator[str]:
-    """The lines, without line ends, that brokers of this Kafka would write of a whole trace."""
+    """Yield the lines, without line ends, that brokers of this Kafka write for a whole trace."""
     writer = BrokerLogWriter(profile)
     for event in events:
         yield from writer.write(event)
@@ -101,7 +101,7 @@ def _lines(entries: Iterable[Entry], event: TraceEvent) -> Iterator[str]:
 
 
 def _continues(event: TraceEvent, removed: TraceEvent) -> bool:
-    """Whether a removal belongs to the same end of a join phase as the one before."""
+    """Whether a removal belongs to the same end of a join phase as the previous one."""
     return (
         event.event is Event.MEMBER_KICKED
         and event.attrs == removed.attrs

@@ -1,5 +1,6 @@
 """Everything a Kafka cluster answers over the wire, around the group coordinator.
 
-Requests in, answers out, by the API's number and Kafka's field names; no sockets, no clock, no
-threads. A driver (`server`) brings frames and instants. Replicas are labels: one log a partition.
+The package takes requests and gives answers as structs with Kafka's field names; it has no
+sockets, clock or threads. A driver (`server`) brings frames and instants. Replicas are labels: a
+partition has one log.
 """

@@ -2,7 +2,7 @@
 
 Source: kafka trunk, AclApis.scala; AclControlManager.java; clients/.../common/resource
 /ResourcePatternFilter.java, acl/AccessControlEntryFilter.java, requests/{Describe,Create,
-Delete}AclsRequest.java (what does not parse).
+Delete}AclsRequest.java (which requests fail to parse).
 """
 
 from collections.abc import Iterable
@@ -54,7 +54,7 @@ _REFUSED: Final = told(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
 
 class _AclFilter(Struct, frozen=True):
-    """Which rules are meant; None and ANY stand for all."""
+    """A filter that selects ACL rules; None and ANY match everything."""
 
     resource_type: int
     name: str | None
@@ -65,7 +65,7 @@ class _AclFilter(Struct, frozen=True):
     permission_type: int
 
     def error(self) -> ApiError:
-        """What is wrong with deleting by it. Source: AclControlManager.validateFilter."""
+        """The error of a deletion by this filter. Source: AclControlManager.validateFilter."""
         is_known = self.resource_type in (_ANY, *RESOURCE_TYPES) and self.pattern_type in _PATTERNS
         if not is_known:
             return ApiError(ErrorCode.INVALID_REQUEST, "Unknown patternFilter.")
@@ -74,7 +74,7 @@ class _AclFilter(Struct, frozen=True):
         return ApiError(ErrorCode.INVALID_REQUEST, "Unknown entryFilter.")
 
     def matches(self, acl: AclCreated) -> bool:
-        """Whether a rule is meant."""
+        """Whether the filter selects a rule."""
         entry = (
             self.principal in (None, acl.principal)
             and self.host in (None, acl.host)
@@ -93,7 +93,7 @@ class _AclFilter(Struct, frozen=True):
         return self.pattern_type == _MATCH and self._covers(acl)
 
     def _covers(self, acl: AclCreated) -> bool:
-        """Whether the rule would be looked at for the name."""
+        """Whether the rule applies to the filter's name: equal, prefix or wildcard."""
         name = self.name or ""
         if acl.pattern_type == PREFIXED:
             return name.startswith(acl.resource_name)
@@ -101,13 +101,13 @@ class _AclFilter(Struct, frozen=True):
 
 
 class _RulesByName:
-    """All rules, so that a filter that names a resource goes through those of that name alone.
+    """All rules, indexed by name: a filter that names a resource searches only that name's rules.
 
-    A filter without a name, or with a pattern that covers names, goes through all of them. Kafka
-    does so with every filter (AclControlManager.deleteAclsForFilter).
+    A filter without a name, or with a MATCH pattern, searches all rules. Kafka searches all rules
+    for every filter (AclControlManager.deleteAclsForFilter).
 
     Args:
-        acls: In order of creation.
+        acls: The rules, in order of creation.
     """
 
     __slots__ = ("_all", "_known", "_named")
@@ -120,7 +120,7 @@ class _RulesByName:
             self._named.setdefault(acl.resource_name, []).append(acl)
 
     def matching(self, wanted: _AclFilter) -> list[AclCreated]:
-        """The rules that are meant, in order of creation."""
+        """The rules that a filter selects, in order of creation."""
         if wanted not in self._known:
             asked: Iterable[AclCreated] = self._all
             if wanted.name is not None and wanted.pattern_type != _MATCH:
@@ -130,7 +130,7 @@ class _RulesByName:
 
 
 class AclApi:
-    """Keeps the rules of an authorizer.
+    """Answers DescribeAcls, CreateAcls and DeleteAcls.
 
     Args:
         admin: The cluster.
@@ -142,7 +142,7 @@ class AclApi:
         self._admin = admin
 
     def handlers(self) -> Handlers:
-        """Of the three APIs."""
+        """Handlers of the three ACL APIs."""
         return {
             ApiKey.DESCRIBE_ACLS: self._describe,
             ApiKey.CREATE_ACLS: self._create,
@@ -200,7 +200,7 @@ class AclApi:
         if refused is not None:
             result = DeleteAclsFilterResult(refused.code, refused.message)
             return DeleteAclsResponse(filter_results=(result,) * len(filters))
-        # All filters see the same rules, so one may be named by two of them.
+        # All filters see the same rules, so two filters may select the same rule.
         errors = [each.error() for each in filters]
         rules = _RulesByName(self._admin.image.acls)
         found = [
@@ -248,10 +248,10 @@ def _deleted(acl: AclCreated) -> DeleteAclsMatchingAcl:
 
 
 def _filter(asked: DescribeAclsRequest | DeleteAclsFilter) -> _AclFilter:
-    """The rules that a request means.
+    """The filter of a request.
 
     Raises:
-        DataError: it says itself that a part of it is unknown.
+        DataError: a field of the filter holds the number UNKNOWN.
     """
     found = _AclFilter(
         resource_type=asked.resource_type_filter,
@@ -274,10 +274,10 @@ def _filter(asked: DescribeAclsRequest | DeleteAclsFilter) -> _AclFilter:
 
 
 def _rule(asked: AclCreation) -> AclCreated:
-    """The rule that an entry of CreateAcls means.
+    """The rule of an entry of CreateAcls.
 
     Raises:
-        DataError: it says itself that a part of it is unknown.
+        DataError: a field of the entry holds the number UNKNOWN.
     """
     acl = AclCreated(
         resource_type=asked.resource_type,
@@ -294,7 +294,7 @@ def _rule(asked: AclCreation) -> AclCreated:
 
 
 def _is_vague(acl: AclCreated) -> bool:
-    """Whether it is no rule but a filter: nothing that a request may create.
+    """Whether a rule has ANY or MATCH somewhere, as only filters may; it cannot be created.
 
     Source: ResourcePattern.java, AccessControlEntry.java (their constructors throw).
     """

@@ -1,4 +1,4 @@
-"""What the APIs of administration share: the cluster as they see it, and errors with a text."""
+"""What the admin APIs share: their view of the cluster, and errors with a message."""
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ K = TypeVar("K", bound=Hashable)
 
 
 class ApiError(Struct, frozen=True):
-    """An error with what is said about it. Source: ApiError.java."""
+    """An error code with its message. Source: ApiError.java."""
 
     code: ErrorCode
     message: str | None = None
 
     @property
     def is_failure(self) -> bool:
-        """Whether it is one."""
+        """Whether the code is not NONE."""
         return self.code is not ErrorCode.NONE
 
 
@@ -37,7 +37,7 @@ NO_ERROR: Final = ApiError(ErrorCode.NONE)
 
 
 def told(code: ErrorCode) -> ApiError:
-    """An error that says its own text."""
+    """An error with Kafka's default message for its code."""
     return ApiError(code, error_message(code))
 
 
@@ -47,14 +47,14 @@ class Administration:
 
     Args:
         image: The metadata.
-        settings: How the cluster was started.
+        settings: The settings that the cluster was started with.
         configs: Settings of topics, brokers and groups.
-        access: Whom to ask.
-        endpoint: Where a living broker is reached on a listener; None when it is not.
-        registered: Where a broker is reached, also one that the cluster has given up.
+        access: Authorizes requests.
+        endpoint: The address of a living broker on a listener; None without one.
+        registered: The address of a broker, also of one that the cluster has fenced.
         topics: Creates, grows and deletes topics.
         leadership: Elects leaders.
-        change: Lets any other change of the metadata take effect.
+        change: Applies any other change of the metadata.
     """
 
     image: ClusterImage
@@ -68,21 +68,21 @@ class Administration:
     change: Callable[[Change], None]
 
     def allows_cluster(self, call: Call[Any], operation: Operation) -> bool:
-        """Whether the sender may do that to the cluster."""
+        """Whether the sender may do the operation on the cluster."""
         cluster = ResourceType.CLUSTER
         return self.access.allows(call.context, operation, cluster, CLUSTER_NAME)
 
     def allows_topic(self, call: Call[Any], operation: Operation, name: str) -> bool:
-        """Whether the sender may do that to a topic."""
+        """Whether the sender may do the operation on a topic."""
         return self.access.allows(call.context, operation, ResourceType.TOPIC, name)
 
     def is_alive(self, broker_id: int) -> bool:
-        """Whether that broker lives."""
+        """Whether the broker is alive."""
         return self.leadership.is_living(broker_id)
 
     @property
     def auto_creation_answer(self) -> ErrorCode:
-        """What a Metadata request is told that has a topic made.
+        """The topic error of a Metadata request that auto-creates the topic.
 
         Source: AutoTopicCreationManager.createTopicsInZk, sendCreateTopicRequest.
         """
@@ -96,7 +96,7 @@ class Administration:
 
 
 def duplicates(names: Iterable[K]) -> dict[K, None]:
-    """The keys are the names that stand there more than once, in the order of their first place."""
+    """The names that occur more than once, as keys in the order of their first occurrence."""
     seen: dict[K, bool] = {}
     for name in names:
         seen[name] = name in seen

@@ -1,4 +1,4 @@
-"""Everything that tells of the cluster's metadata, or changes it."""
+"""All API families that show or change the cluster's metadata."""
 
 from coordinator_sim.mini_broker.acl_api import AclApi
 from coordinator_sim.mini_broker.administration import Administration
@@ -15,7 +15,7 @@ from coordinator_sim.mini_broker.topics_api import TopicsApi
 
 
 def administration_apis(admin: Administration) -> tuple[Family, ...]:
-    """The families of administration of one cluster."""
+    """The admin API families of one cluster."""
     return (
         MetadataApi(admin),
         ClusterApi(admin),

@@ -1,4 +1,4 @@
-"""What is to be done later, on either clock, beside the deadlines of the families."""
+"""Tasks scheduled on either clock, beside the deadlines of the API families."""
 
 from collections.abc import Callable
 from heapq import heappop, heappush
@@ -6,13 +6,13 @@ from heapq import heappop, heappush
 from coordinator_sim.mini_broker.contract import Instants
 
 Task = Callable[[Instants], None]
-"""Something to do, told the present."""
+"""Work to do; called with the present instants."""
 
 _Entry = tuple[int, int, Task]
 
 
 class Agenda:
-    """Tasks by their instants; those of one instant in the order in which they were put down."""
+    """Tasks ordered by instant; tasks of the same instant keep the order they were scheduled in."""
 
     __slots__ = ("_by_group", "_by_wall", "_count")
 
@@ -22,20 +22,20 @@ class Agenda:
         self._count = 0
 
     def at_group_ms(self, at_ms: int, task: Task) -> None:
-        """Do it when groups have that time."""
+        """Run a task when the group clock reaches an instant."""
         self._put(self._by_group, at_ms, task)
 
     def at_wall_ms(self, at_ms: int, task: Task) -> None:
-        """Do it when the wall clock shows that."""
+        """Run a task when the wall clock reaches an instant."""
         self._put(self._by_wall, at_ms, task)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Forget all tasks."""
         self._by_group.clear()
         self._by_wall.clear()
 
     def expire(self, now: Instants) -> None:
-        """Do what is due, by group time first."""
+        """Run the tasks that are due, those of the group clock first."""
         for entries, now_ms in ((self._by_group, now.group_ms), (self._by_wall, now.wall_ms)):
             while entries and entries[0][0] <= now_ms:
                 heappop(entries)[2](now)

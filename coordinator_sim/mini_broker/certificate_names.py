@@ -1,4 +1,4 @@
-"""Who a client is by its certificate: the subject as Java writes it, and rules that shorten it.
+"""A TLS client's principal: the certificate's subject as Java writes it, shortened by rules.
 
 Source: RFC 2253; kafka trunk, clients/.../security/ssl/SslPrincipalMapper.java,
 DefaultKafkaPrincipalBuilder.java; javax.security.auth.x500.X500Principal.getName.
@@ -12,7 +12,7 @@ from msgspec import Struct
 from coordinator_sim.errors import ConfigError
 
 Subject = tuple[tuple[tuple[str, str], ...], ...]
-"""Parts in the order of the certificate, as Python's `ssl` gives them: name and value of each."""
+"""RDNs in certificate order, as Python's `ssl` gives them: name and value of each attribute."""
 
 _SHORT: Final = {
     "commonName": "CN",
@@ -33,7 +33,7 @@ _NUMBERED: Final = {
     "givenName": ("2.5.4.42", 0x0C),
     "dnQualifier": ("2.5.4.46", 0x13),
 }
-"""Parts that RFC 2253 gives no letters: their number, and the type of their DER encoding."""
+"""Attributes without a short name in RFC 2253: their OID, and the tag of their DER encoding."""
 _SHORT_DER: Final = 128
 _SPECIAL: Final = re.compile(r'([,+"\\<>;])')
 _RULE: Final = re.compile(
@@ -44,7 +44,7 @@ _REFERENCE: Final = re.compile(r"\$(\d+)")
 
 
 def distinguished_name(subject: Subject) -> str:
-    """A certificate's subject, the last part first."""
+    """A certificate's subject as text, the last RDN first."""
     return ",".join(
         "+".join(_part(name, value) for name, value in parts) for parts in reversed(subject)
     )
@@ -84,7 +84,7 @@ class _Rule(Struct, frozen=True):
         return {"L": found.lower(), "U": found.upper()}.get(self.case, found)
 
     def _replaced(self, match: re.Match[str]) -> str:
-        """A reference to a group that there is not stays as it is."""
+        """The rule's replacement for a match; a reference to a missing group stays as it is."""
 
         def group(reference: re.Match[str]) -> str:
             index = int(reference[1])
@@ -97,10 +97,10 @@ class PrincipalRules:
     """`ssl.principal.mapping.rules`.
 
     Args:
-        text: Rules with commas between them; the first that matches counts.
+        text: Rules separated by commas; the first that matches counts.
 
     Raises:
-        ConfigError: a rule that is none.
+        ConfigError: a rule has a wrong syntax.
     """
 
     __slots__ = ("_rules",)

@@ -1,4 +1,4 @@
-"""What can change in a cluster's metadata, as plain data: the journal holds these, in order.
+"""The changes of a cluster's metadata as plain data; the journal holds them in order.
 
 `ClusterImage.apply` is the only place where they take effect.
 """
@@ -7,12 +7,12 @@ from msgspec import Struct
 
 
 class TopicCreated(Struct, frozen=True, tag=True):
-    """A topic with its partitions' replicas, the leader first.
+    """A topic was created with its partitions' replicas, the leader first.
 
     Args:
         topic_id: 16 bytes.
         replicas: Broker ids of each partition, in partition order.
-        configs: Those that differ from the broker's.
+        configs: Settings that differ from the broker's.
     """
 
     name: str
@@ -22,26 +22,26 @@ class TopicCreated(Struct, frozen=True, tag=True):
 
 
 class PartitionsAdded(Struct, frozen=True, tag=True):
-    """More partitions of a topic, behind those that it has."""
+    """Partitions were added behind the existing ones of a topic."""
 
     name: str
     replicas: tuple[tuple[int, ...], ...]
 
 
 class TopicDeleted(Struct, frozen=True, tag=True):
-    """A topic is gone with all its records."""
+    """A topic was deleted with all its records."""
 
     name: str
 
 
 class ConfigsChanged(Struct, frozen=True, tag=True):
-    """Settings of one resource.
+    """Settings of one resource were changed.
 
     Args:
         resource_type: Kafka's number: 2 topic, 4 broker, 8 broker logger, 16 client metrics, 32
             group. Source: ConfigResource.Type.
-        name: Of the resource; empty for the default of all brokers.
-        values: New values; None takes a setting back to its default.
+        name: Name of the resource; empty for the default of all brokers.
+        values: New values; None resets a setting to its default.
     """
 
     resource_type: int
@@ -50,10 +50,10 @@ class ConfigsChanged(Struct, frozen=True, tag=True):
 
 
 class LeaderElected(Struct, frozen=True, tag=True):
-    """A partition has another leader, or none (-1), at a higher epoch.
+    """A partition got another leader, or none (-1), at a higher epoch.
 
     Args:
-        isr: Broker ids in sync, None to leave them as they are.
+        isr: Broker ids of the ISR; None leaves it unchanged.
     """
 
     topic: str
@@ -64,7 +64,7 @@ class LeaderElected(Struct, frozen=True, tag=True):
 
 
 class ReplicasAssigned(Struct, frozen=True, tag=True):
-    """A partition's replicas are other brokers now, all of them in sync."""
+    """A partition was reassigned to other brokers, all of them in sync."""
 
     topic: str
     partition: int
@@ -72,13 +72,13 @@ class ReplicasAssigned(Struct, frozen=True, tag=True):
 
 
 class QuotaSet(Struct, frozen=True, tag=True):
-    """A quota of a client entity.
+    """A quota of a client entity was set or removed.
 
     Args:
-        entity: Its parts by type (`user`, `client-id`, `ip`), in the order of types; a part
-            without a name is the default of its type.
-        key: As `producer_byte_rate`.
-        value: None takes it away.
+        entity: (type, name) pairs (`user`, `client-id`, `ip`), ordered by type; a name of None
+            means the default of its type.
+        key: Name of the quota, for example `producer_byte_rate`.
+        value: The limit; None removes the quota.
     """
 
     entity: tuple[tuple[str, str | None], ...]
@@ -87,7 +87,7 @@ class QuotaSet(Struct, frozen=True, tag=True):
 
 
 class AclCreated(Struct, frozen=True, tag=True):
-    """A rule by Kafka's numbers. Source: AclOperation, AclPermissionType, PatternType."""
+    """An ACL rule was created. Source: AclOperation, AclPermissionType, PatternType (numbers)."""
 
     resource_type: int
     resource_name: str
@@ -99,13 +99,13 @@ class AclCreated(Struct, frozen=True, tag=True):
 
 
 class AclDeleted(Struct, frozen=True, tag=True):
-    """That rule is gone."""
+    """An ACL rule was deleted."""
 
     acl: AclCreated
 
 
 class ScramSet(Struct, frozen=True, tag=True):
-    """What a broker keeps of a user's password: nothing it could be read from.
+    """A user's SCRAM credential was set: derived keys, from which the password cannot be read.
 
     Args:
         mechanism: 1 SCRAM-SHA-256, 2 SCRAM-SHA-512. Source: ScramMechanism.
@@ -123,7 +123,7 @@ class ScramSet(Struct, frozen=True, tag=True):
 
 
 class ScramRemoved(Struct, frozen=True, tag=True):
-    """A user has that mechanism no more."""
+    """A user's credential of one mechanism was removed."""
 
     user: str
     mechanism: int
@@ -136,34 +136,34 @@ class ProducerIdsReserved(Struct, frozen=True, tag=True):
 
 
 class FeatureSet(Struct, frozen=True, tag=True):
-    """The finalized level of a feature, as `transaction.version`."""
+    """A feature, for example `transaction.version`, was finalized at a level."""
 
     name: str
     level: int
 
 
 class BrokerStarted(Struct, frozen=True, tag=True):
-    """A broker registered, with an epoch above all before."""
+    """A broker registered with a broker epoch above all earlier ones."""
 
     broker_id: int
     broker_epoch: int
 
 
 class ClusterStarted(Struct, frozen=True, tag=True):
-    """All brokers began anew, and found what was kept: leaders again, at higher epochs.
+    """All brokers restarted on the kept data: leaders are elected again, at higher epochs.
 
     Args:
-        broker_ids: Of those that there are now.
+        broker_ids: Ids of the brokers that exist now.
     """
 
     broker_ids: tuple[int, ...]
 
 
 class OffsetNodeWritten(Struct, frozen=True, tag=True):
-    """ZooKeeper keeps an offset of version 0; see `broker.zookeeper_offsets`.
+    """ZooKeeper stored an offset of a version 0 commit; see `broker.zookeeper_offsets`.
 
     Args:
-        path: Of the node.
+        path: Path of the node.
         data: The offset in decimal digits.
     """
 
@@ -172,7 +172,7 @@ class OffsetNodeWritten(Struct, frozen=True, tag=True):
 
 
 class VersionReached(Struct, frozen=True, tag=True):
-    """As many changes went before, though a rewritten journal says them in fewer words."""
+    """The image reached a version and start count; a rewritten journal has fewer entries."""
 
     version: int
     start_count: int

@@ -1,4 +1,4 @@
-"""The settings of a subscription to clients' metrics: kept and shown; no client is asked for any.
+"""Settings of client metrics subscriptions: stored and described; clients are never asked to push.
 
 Source: kafka trunk, ClientMetricsConfigs.java.
 """
@@ -34,7 +34,7 @@ _PARAMETERS: Final = (
 
 
 def client_metrics_error(name: str, values: Mapping[str, str]) -> ApiError:
-    """What is wrong with all settings that a subscription would have."""
+    """The error of the complete settings of a subscription, or NO_ERROR."""
     if not name:
         return ApiError(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
     for each in values:

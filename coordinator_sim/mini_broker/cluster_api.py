@@ -41,7 +41,7 @@ _MAX_PARTITIONS: Final = "max.request.partition.size.limit"
 
 
 class ClusterApi:
-    """Tells of the cluster and of many partitions, page by page.
+    """Describes the cluster, and partitions page by page.
 
     Args:
         admin: The cluster.
@@ -53,7 +53,7 @@ class ClusterApi:
         self._admin = admin
 
     def handlers(self) -> Handlers:
-        """Of the two APIs."""
+        """Handlers of DescribeCluster and DescribeTopicPartitions."""
         return {
             ApiKey.DESCRIBE_CLUSTER: self._describe,
             ApiKey.DESCRIBE_TOPIC_PARTITIONS: self._describe_partitions,
@@ -122,7 +122,7 @@ class ClusterApi:
     ) -> tuple[
         list[DescribeTopicPartitionsResponseTopic], DescribeTopicPartitionsResponseCursor | None
     ]:
-        """Topics from the cursor on, up to the limit of partitions; where the next page begins."""
+        """Topics from the cursor on, up to the limit of partitions, and the next page's cursor."""
         cursor = call.request.cursor
         remaining = self._limit(call)
         topics: list[DescribeTopicPartitionsResponseTopic] = []
@@ -180,7 +180,7 @@ class ClusterApi:
 
 
 def _endpoint_type_error(call: Call[DescribeClusterRequest]) -> ApiError | None:
-    """A broker speaks of brokers alone."""
+    """The error of an endpoint type other than brokers; None for brokers."""
     wanted = call.request.endpoint_type
     if wanted == _BROKERS:
         return None

@@ -1,4 +1,4 @@
-"""What clients are told of brokers and partitions, on the listener that they came in by.
+"""Brokers and partitions as clients see them through the listener that they use.
 
 Source: kafka trunk, KRaftMetadataCache.scala (getPartitionMetadata, getAliveBrokerNodes,
 getOfflineReplicas); AclEntry.supportedOperations.
@@ -53,7 +53,7 @@ def broker_nodes(admin: Administration, listener: str) -> list[tuple[int, str, i
 
 
 def controller_id(admin: Administration) -> int:
-    """Whom clients take for the controller; -1 when no broker lives.
+    """The broker that clients are told is the controller; -1 when no broker is alive.
 
     UNSPECIFIED: a KRaft broker names a living broker drawn by chance; here it is the first.
     """
@@ -61,13 +61,13 @@ def controller_id(admin: Administration) -> int:
 
 
 def topic_operations(admin: Administration, call: Call[Any], name: str) -> int:
-    """Bits of what the sender may do to a topic."""
+    """Bits of the operations that the sender may do on a topic."""
     topic = ResourceType.TOPIC
     return admin.access.bits(call.context, _TOPIC_OPERATIONS, topic, name)
 
 
 def cluster_operations(admin: Administration, call: Call[Any], *, asked: bool) -> int:
-    """Bits of what the sender may do to the cluster; none when not allowed to look at it."""
+    """Bits of the operations the sender may do on the cluster; 0 without DESCRIBE on it."""
     if not asked:
         return NO_AUTHORIZED_OPERATIONS
     if not admin.allows_cluster(call, Operation.DESCRIBE):
@@ -87,10 +87,10 @@ def described_partitions(
 
     Args:
         admin: The cluster.
-        call: Whose listener counts.
-        topic: Whose partitions.
-        first: Number of the first to show.
-        end: Number after the last.
+        call: The request; its listener decides which leaders are reachable.
+        topic: The topic.
+        first: Number of the first partition to show.
+        end: Number after the last one.
     """
     listener = call.context.listener
     return tuple(
@@ -111,7 +111,7 @@ def described_partitions(
 def partition_entries(
     admin: Administration, call: Call[MetadataRequest], topic: TopicState
 ) -> tuple[MetadataResponsePartition, ...]:
-    """All partitions of a topic, as Metadata shows them: with what is wrong with each."""
+    """All partitions of a topic, as Metadata shows them: each with its error."""
     return tuple(
         _partition_entry(admin, call, index, state) for index, state in enumerate(topic.partitions)
     )
@@ -147,7 +147,10 @@ def _offline(admin: Administration, listener: str, state: PartitionState) -> tup
 def _leader_error(
     admin: Administration, listener: str, state: PartitionState, version: int
 ) -> ErrorCode:
-    """LISTENER_NOT_FOUND tells a setup apart where the version can say so."""
+    """The partition's error when its leader is not reachable on the listener.
+
+    From version 6 on, LISTENER_NOT_FOUND marks a living leader that lacks the listener.
+    """
     if admin.endpoint(state.leader_id, listener) is not None:
         return ErrorCode.NONE
     if version >= _NAMES_LISTENER_SINCE and admin.is_alive(state.leader_id):
@@ -156,7 +159,7 @@ def _leader_error(
 
 
 def _without_missing(entry: MetadataResponsePartition) -> MetadataResponsePartition:
-    """Leave dead brokers out of an entry of version 0, and say that something is missing."""
+    """Leave dead brokers out of an entry of version 0; answer REPLICA_NOT_AVAILABLE if any."""
     offline = entry.offline_replicas
     replicas = tuple(each for each in entry.replica_nodes if each not in offline)
     isr = tuple(each for each in entry.isr_nodes if each not in offline)

@@ -1,4 +1,4 @@
-"""What AlterConfigs and IncrementalAlterConfigs make of the settings of a resource.
+"""AlterConfigs and IncrementalAlterConfigs: the change that a resource's entry asks for.
 
 Source: kafka trunk, ConfigAdminManager.preprocess; ConfigurationControlManager
 .incrementalAlterConfigResource, legacyAlterConfigResource, validateAlterConfig;
@@ -31,10 +31,10 @@ from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.java_numbers import java_int
 
 R = TypeVar("R", AlterConfigsResource, IncrementalResource)
-"""A resource's entry in a request: all its settings, or what is done to some."""
+"""A resource's entry in a request: the complete settings, or operations on single ones."""
 
 ConfigWrite = Callable[[Administration, R], ConfigsChanged | ApiError]
-"""Decides what a resource's entry in a request changes."""
+"""Turns a resource's entry in a request into a change, or an error."""
 
 _LOGGER_RESOURCE: Final = 8
 _CLIENT_METRICS_RESOURCE: Final = 16
@@ -44,7 +44,7 @@ _LEVELS: Final = ("DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN")
 
 @unique
 class AlterOperation(IntEnum):
-    """What is done to one setting. Source: AlterConfigOp.OpType."""
+    """An operation on one setting. Source: AlterConfigOp.OpType."""
 
     SET = 0
     DELETE = 1
@@ -57,7 +57,7 @@ def write_error(
     call: Call[Any],
     resource: AlterConfigsResource | IncrementalResource,
 ) -> ApiError | None:
-    """What a broker refuses before the controller hears of it; None to go on."""
+    """The broker's verdict before the controller is asked; None to ask the controller."""
     names = [each.name for each in resource.configs]
     if duplicates(names):
         return _invalid_request("Error due to duplicate config keys")
@@ -81,7 +81,7 @@ def _is_deletion(config: AlterableConfig | ConfigAlteration) -> bool:
 
 
 def _loggers_error(call: Call[Any], resource: IncrementalResource) -> ApiError:
-    """What is wrong with new levels of loggers, which nothing depends on here.
+    """The error of new logger levels; levels have no effect in the simulator.
 
     Source: RuntimeLoggerManager.applyChangesForResource.
     """
@@ -123,7 +123,7 @@ def _broker_write_error(
 
 
 def legacy(admin: Administration, resource: AlterConfigsResource) -> ConfigsChanged | ApiError:
-    """All settings are those named, no others."""
+    """Replace all settings of a resource by the named ones."""
     kind, name = resource.resource_type, resource.resource_name
     current = admin.image.configs_of(kind, name)
     wanted = {each.name: each.value for each in resource.configs if each.value is not None}
@@ -138,7 +138,7 @@ def legacy(admin: Administration, resource: AlterConfigsResource) -> ConfigsChan
 
 
 def incremental(admin: Administration, resource: IncrementalResource) -> ConfigsChanged | ApiError:
-    """Each setting named is set, deleted, or a list that gains or loses entries."""
+    """Set, delete, append to or subtract from each named setting."""
     kind, name = resource.resource_type, resource.resource_name
     current = admin.image.configs_of(kind, name)
     values: dict[str, str | None] = {}
@@ -177,13 +177,13 @@ def _new_value(
 
 
 def _appended(parts: list[str], more: list[str]) -> list[str]:
-    """The entries of a list with those that it lacks behind them."""
+    """The entries of a list, followed by the new entries that it lacks."""
     present = frozenset(parts)
     return parts + [each for each in dict.fromkeys(more) if each not in present]
 
 
 def _subtracted(parts: list[str], fewer: list[str]) -> list[str]:
-    """The entries of a list without the first of each that is named, as often as it is named."""
+    """The list without as many of the first equal entries as each name is given."""
     left = Counter(fewer)
     kept = []
     for part in parts:
@@ -195,7 +195,7 @@ def _subtracted(parts: list[str], fewer: list[str]) -> list[str]:
 
 
 def _error(admin: Administration, kind: int, name: str, values: dict[str, str]) -> ApiError:
-    """What is wrong with all settings that a resource would have, or with the resource."""
+    """The error of the complete new settings of a resource, or of the resource itself."""
     if kind == TOPIC_RESOURCE:
         error = topic_error(admin.configs, name, values)
         if not error.is_failure and name not in admin.image.topics:

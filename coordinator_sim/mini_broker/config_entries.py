@@ -1,6 +1,6 @@
-"""Settings as answers show them: value, source, synonyms, type.
+"""Settings as responses show them: value, source, synonyms, type.
 
-DEVIATION: the documentation of a setting is null, also where it is asked for.
+DEVIATION: the documentation of a setting is null, also when the request asks for it.
 
 Source: kafka trunk, ConfigHelper.scala (createTopicConfigEntry, createBrokerConfigEntry,
 createGroupConfigEntry); KafkaConfigSchema.resolveEffectiveTopicConfigs.
@@ -35,7 +35,7 @@ _TYPES: Final = {
     SettingType.CLASS: 8,
     SettingType.PASSWORD: 9,
 }
-"""By Kafka's number. Source: DescribeConfigsResponse.ConfigType."""
+"""Kafka's number of each type. Source: DescribeConfigsResponse.ConfigType."""
 
 
 Entry = DescribeConfigsResourceResult
@@ -115,7 +115,7 @@ def broker_entries(configs: Configs, broker_id: int) -> list[Entry]:
 
 
 def shared_entries(configs: Configs) -> list[Entry]:
-    """The settings that clients gave all brokers; `synonyms` are complete."""
+    """Every dynamic default that clients set for all brokers; `synonyms` are complete."""
     shared = configs.shared()
     entries: list[Entry] = []
     for name, text in shared.items():
@@ -142,7 +142,7 @@ def _entry(
     *,
     read_only: bool = False,
 ) -> Entry:
-    """One setting; of a name that nobody knows the value is kept to itself."""
+    """The entry of one setting; an unknown setting is sensitive, so its value is null."""
     secret = setting is None or setting.is_secret
     source = places[0].source if places else ConfigSource.DEFAULT
     return Entry(

@@ -1,4 +1,4 @@
-"""Whether settings of a topic, a broker or a group may be changed so.
+"""Validation of new settings of a topic, a broker or a group.
 
 Source: kafka trunk, ControllerConfigurationValidator.scala, LogConfig.validate,
 GroupConfigManager.validate, DynamicBrokerConfig.validateConfigs.
@@ -31,16 +31,16 @@ _PER_BROKER: Final = frozenset(
         "sasl.mechanism.inter.broker.protocol",
     }
 )
-"""What each broker has for itself, beside SSL. Source: PerBrokerConfigs."""
+"""Settings that exist per broker, beside those of SSL. Source: PerBrokerConfigs."""
 
 
 def topic_error(configs: Configs, name: str, values: Mapping[str, str]) -> ApiError:
-    """What is wrong with all settings that a topic would have.
+    """The error of the complete new settings of a topic, or NO_ERROR.
 
     Args:
-        configs: What the brokers have for it.
-        name: Of the topic, which may not exist yet.
-        values: All of its own.
+        configs: Settings of the brokers.
+        name: Name of the topic, which may not exist yet.
+        values: All settings of the topic itself.
     """
     if not name:
         return _invalid_request("Default topic resources are not allowed.")
@@ -64,7 +64,10 @@ def topic_error(configs: Configs, name: str, values: Mapping[str, str]) -> ApiEr
 
 
 def _topic_conflict(parsed: Mapping[str, Value]) -> str | None:
-    """Source: LogConfig.validateValues, validateTopicLogConfigValues."""
+    """The conflict between settings of a topic, or None.
+
+    Source: LogConfig.validateValues, validateTopicLogConfigValues.
+    """
     shortest, longest = parsed["min.compaction.lag.ms"], parsed.get("max.compaction.lag.ms")
     if isinstance(shortest, int) and isinstance(longest, int) and shortest > longest:
         return (
@@ -80,7 +83,7 @@ def _topic_conflict(parsed: Mapping[str, Value]) -> str | None:
 
 
 def group_error(configs: Configs, name: str, values: Mapping[str, str]) -> ApiError:
-    """What is wrong with all settings that a group would have."""
+    """The error of the complete new settings of a group, or NO_ERROR."""
     if not name:
         return _invalid_request("Default group resources are not allowed.")
     for each in values:
@@ -94,7 +97,7 @@ def group_error(configs: Configs, name: str, values: Mapping[str, str]) -> ApiEr
 
 
 def _group_range_error(configs: Configs, parsed: Mapping[str, Value]) -> ApiError:
-    """Source: GroupConfig.validateValues: what the brokers allow."""
+    """The error of a value outside the brokers' limits. Source: GroupConfig.validateValues."""
     for name, value in parsed.items():
         kind, _, rest = name.partition(".")
         low = _bound(configs, f"group.{kind}.min.{rest}")
@@ -116,14 +119,14 @@ def _bound(configs: Configs, name: str) -> int | None:
 
 
 def broker_error(configs: Configs, values: Mapping[str, str], *, one_broker: bool) -> ApiError:
-    """What is wrong with all settings that a broker, or all of them, would have beside the given.
+    """The error of the complete new dynamic settings of one broker or of all brokers.
 
-    A name that no broker knows is somebody's own, and allowed.
+    An unknown name is allowed: it belongs to a plugin.
 
     Args:
-        configs: Which settings there are.
-        values: All that are dynamic.
-        one_broker: Whether they are of a single broker.
+        configs: The known settings.
+        values: All dynamic settings.
+        one_broker: Whether the settings are those of a single broker.
     """
     text = _broker_complaint(configs.broker, values, one_broker=one_broker)
     return NO_ERROR if text is None else _invalid_request(text)

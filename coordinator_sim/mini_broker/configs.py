@@ -1,4 +1,4 @@
-"""Which value a setting has: of a topic, a broker, a group; and where that value comes from.
+"""The value of each setting of a topic, a broker or a group, and the source of that value.
 
 Source: kafka trunk, metadata/.../metadata/KafkaConfigSchema.java (resolveEffectiveTopicConfig);
 server-common ServerTopicConfigSynonyms.java; core DynamicBrokerConfig.scala.
@@ -33,7 +33,7 @@ from coordinator_sim.storage.log_config import BatchBounds
 from coordinator_sim.wire.compression import ContentBounds
 
 _LONGEST_SIMILAR: Final = 100
-"""Characters of a name that a known one may resemble; the longest known one has 59."""
+"""Longest name, in characters, to search a similar one for; the longest known one has 59."""
 _SEARCHED: Final = 100
 _LISTENER_PREFIX: Final = "listener.name."
 _OF_PLUGINS: Final = {
@@ -43,7 +43,7 @@ _OF_PLUGINS: Final = {
         Setting(of="broker", name="allow.everyone.if.no.acl.found", type=SettingType.BOOLEAN),
     )
 }
-"""What an authorizer reads for itself."""
+"""Settings that only the authorizer reads."""
 MAX_RECORDS: Final = "simulator.batch.max.records"
 MAX_CONTENT_BYTES: Final = "simulator.batch.max.content.bytes"
 MAX_BLOCKS: Final = "simulator.batch.max.blocks"
@@ -55,9 +55,9 @@ _OWN: Final = {
         (MAX_BLOCKS, BatchBounds().content.max_blocks),
     )
 }
-"""Settings that Kafka has not: what `BatchBounds` says."""
+"""Settings that Kafka does not have: the limits in `BatchBounds`."""
 ALL_BROKERS: Final = ""
-"""As the name of a resource of type broker."""
+"""Resource name that stands for all brokers (resource type broker)."""
 
 
 @unique
@@ -76,7 +76,7 @@ class ConfigSource(IntEnum):
 
 
 class Synonym(Struct, frozen=True):
-    """One of the places that are looked at for a value, with what stands there as text."""
+    """One place that gives a setting a value, with that value as text."""
 
     name: str
     value: str
@@ -106,20 +106,20 @@ _SYNONYMS: Final[dict[str, tuple[tuple[str, int], ...]]] = {
         ("log.retention.hours", _HOUR_MS),
     ),
 }
-"""Settings of a broker that others stand in for, with the factor that makes them the same unit."""
+"""Broker settings with their fallbacks, each with the factor that converts it to the same unit."""
 _GROUP_OF: Final = {name: key for key, names in _SYNONYMS.items() for name, _ in names}
 _BROKER_TABLES: Final = {"0.10.2": "3.9"}
-"""A broker 0.10.2 tells nobody its settings, and the server reads some that came later."""
+"""Profiles with another's table: 0.10.2 cannot list settings, and the server needs later ones."""
 
 
 def unknown_settings(profile: Profile, names: Iterable[str]) -> dict[str, str | None]:
-    """Those of the names that no setting of this Kafka's brokers has, each with the nearest known.
+    """The names that are no broker setting of this Kafka version, each with the nearest known one.
 
-    Kafka passes over them, in a file. Source: AbstractConfig.logUnused.
+    Kafka ignores such names in `server.properties`. Source: AbstractConfig.logUnused.
 
     Returns:
-        In the order of the names; None for one that is near to none, and for those behind the
-        first 100: a search takes a millisecond.
+        In the order of the names; None where no known name is near, and for all after the first
+        100, because a search takes a millisecond.
     """
     known = _broker_settings(profile)
     unknown = [name for name in names if _found(known, name) is None]
@@ -150,11 +150,11 @@ class Configs:
     """The settings of one cluster.
 
     Args:
-        profile: Whose settings there are.
-        given: Those of `server.properties`: texts by name, alike for all brokers.
-        image: Holds what clients changed.
-        implied: What the cluster was told by other means; where `given` says it too, that counts,
-            and what this Kafka could not be told is passed over.
+        profile: The Kafka version that defines which settings exist.
+        given: Settings of `server.properties`: texts by name, the same for all brokers.
+        image: The metadata, which holds the settings that clients changed.
+        implied: Settings given by other means than `server.properties`; `given` wins, and
+            settings that this Kafka version lacks or rejects are ignored.
 
     Raises:
         ConfigError: a name that this Kafka does not know, or a value that it does not allow.
@@ -192,7 +192,7 @@ class Configs:
         self._given = {**sayable, **given}
 
     def _can_be(self, name: str, text: str) -> bool:
-        """Whether this Kafka could be told so."""
+        """Whether this Kafka version has the setting and accepts the value."""
         try:
             parse(self._known(name), text)
         except ConfigError:
@@ -207,7 +207,7 @@ class Configs:
         return setting
 
     def batch_bounds(self) -> BatchBounds:
-        """How much one batch may hold: settings of our own, of `server.properties` alone."""
+        """Limits of one batch, set by the simulator's own settings in `server.properties`."""
         records, content_bytes, blocks = (
             parse(_OWN[name], self._given.get(name, _OWN[name].default))
             for name in (MAX_RECORDS, MAX_CONTENT_BYTES, MAX_BLOCKS)
@@ -217,26 +217,26 @@ class Configs:
 
     @property
     def given(self) -> Mapping[str, str]:
-        """Those of `server.properties`."""
+        """Settings of `server.properties` and the implied ones."""
         return self._given
 
     def broker_value(self, name: str, broker_id: int | None = None) -> Value:
-        """A broker's setting: dynamic, dynamic for all brokers, given, default.
+        """A broker's setting: dynamic, else dynamic for all brokers, else static, else default.
 
         Args:
-            name: One that this Kafka knows.
-            broker_id: None for what all brokers share.
+            name: A setting that this Kafka version knows.
+            broker_id: The broker; None for the value that all brokers share.
         """
         place = ALL_BROKERS if broker_id is None else str(broker_id)
         return self._cached(BROKER_RESOURCE, place, name)
 
     def listener_value(self, listener: str, name: str, mechanism: str = "") -> Value:
-        """A broker's setting as a listener has it, and for a mechanism of SASL.
+        """A broker's setting on a listener, for one SASL mechanism if given.
 
         Args:
-            listener: Its name, in any case.
-            name: Of the setting.
-            mechanism: As `PLAIN`; empty where there is none.
+            listener: Name of the listener, in any case.
+            name: Name of the setting.
+            mechanism: SASL mechanism, for example `PLAIN`; empty for none.
         """
         prefix = f"{_LISTENER_PREFIX}{listener.lower()}."
         for each in (f"{prefix}{mechanism.lower()}.{name}", f"{prefix}{name}"):
@@ -246,27 +246,27 @@ class Configs:
         return self.broker_value(name)
 
     def topic_value(self, topic: str, name: str) -> Value:
-        """A topic's setting: its own, or what all brokers have for topics.
+        """A topic's setting: its own, else the brokers' default for topics.
 
         Args:
-            topic: Any name, also of a topic that there is not.
-            name: One that this Kafka knows.
+            topic: Any name, also of a topic that does not exist.
+            name: A setting that this Kafka version knows.
         """
         return self._cached(TOPIC_RESOURCE, topic, name)
 
     def topic_value_at(self, broker_id: int, topic: str, name: str) -> Value:
-        """The same at one broker, which may have settings for all its topics."""
+        """A topic's setting as one broker sees it, with that broker's own defaults for topics."""
         own = self._image.configs_of(TOPIC_RESOURCE, topic)
         if name in own:
             return parse(self.topic[name], own[name])
         return self.topic_default(self.topic[name], broker_id)
 
     def group_value(self, group: str, name: str) -> Value:
-        """A group's setting: its own, or what the brokers have for all groups."""
+        """A group's setting: its own, else the brokers' default for groups."""
         return self._cached(GROUP_RESOURCE, group, name)
 
     def topic_default(self, setting: Setting, broker_id: int | None = None) -> Value:
-        """What a topic has that does not set it. Source: LogConfig.extractLogConfigMap."""
+        """Value of a setting that the topic leaves unset. Source: LogConfig.extractLogConfigMap."""
         if setting.synonym is None:
             return default_of(setting)
         value = self.broker_value(setting.synonym, broker_id)
@@ -297,17 +297,17 @@ class Configs:
         return TopicDefault(setting, text_of(default_of(setting)), ConfigSource.DEFAULT)
 
     def shared(self) -> Mapping[str, str]:
-        """What clients set for all brokers."""
+        """Settings that clients set for all brokers."""
         return self._image.configs_of(BROKER_RESOURCE, ALL_BROKERS)
 
     def set_names(self, broker_id: int) -> list[str]:
-        """Every name that has a value for a broker beside the defaults."""
+        """Every setting with a value for a broker other than the default."""
         return [name for values, _ in self._places(broker_id) for name in values]
 
     def synonyms(self, name: str, broker_id: int | None) -> list[Synonym]:
-        """Where a broker's setting has values, first what counts. Source: configSynonyms.
+        """Places that set a broker's setting, the effective one first. Source: configSynonyms.
 
-        Empty when the name itself has a value nowhere, though another may stand in for it.
+        Empty when the name itself has no value anywhere, even if a fallback has one.
         """
         names = synonym_names(name)
         found: list[Synonym] = []
@@ -330,7 +330,7 @@ class Configs:
         ]
 
     def _static(self, broker_id: int | None) -> Mapping[str, str]:
-        """`server.properties` of a broker: what all have, and its id."""
+        """`server.properties` of a broker: the shared settings, and its id."""
         if broker_id is None:
             return self._given
         ids = [name for name in ("broker.id", "node.id") if name in self.broker]
@@ -363,7 +363,7 @@ class Configs:
         return self._broker_found("", shared) if shared in self.broker else default_of(of[name])
 
     def _broker_found(self, resource: str, name: str) -> Value:
-        """A value, in milliseconds where others stand in for the name."""
+        """A broker setting's value or that of its fallback, converted to the unit of the name."""
         broker_id = int(resource) if resource else None
         for each, factor in _SYNONYMS.get(name, ((name, 1),)):
             value = self.own_value(each, broker_id)
@@ -373,7 +373,7 @@ class Configs:
         return None
 
     def own_value(self, name: str, broker_id: int | None) -> Value:
-        """A broker's setting under exactly that name, whatever stands in for it."""
+        """A broker's setting under exactly that name, without fallbacks."""
         if name not in self.broker:
             return None
         for values, _ in self._places(broker_id):
@@ -383,7 +383,7 @@ class Configs:
 
 
 def synonym_names(name: str) -> list[str]:
-    """A broker's setting and those that stand in for it. Source: brokerConfigSynonyms."""
+    """A broker's setting and its fallbacks. Source: brokerConfigSynonyms."""
     family = _SYNONYMS.get(_GROUP_OF.get(name, name))
     if name == "log.flush.scheduler.interval.ms" or family is None:
         base = base_name(name)
@@ -392,7 +392,7 @@ def synonym_names(name: str) -> list[str]:
 
 
 def base_name(name: str) -> str:
-    """A setting without the listener, and the mechanism, that it is for."""
+    """The name of a setting without its listener prefix and SASL mechanism."""
     if not name.startswith(_LISTENER_PREFIX):
         return name
     base = name.removeprefix(_LISTENER_PREFIX).partition(".")[2]

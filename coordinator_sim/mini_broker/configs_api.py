@@ -1,6 +1,6 @@
 """DescribeConfigs, AlterConfigs, IncrementalAlterConfigs, ListConfigResources.
 
-Source: kafka trunk, ConfigHelper.scala, ConfigAdminManager.scala (the broker's checks),
+Source: kafka trunk, ConfigHelper.scala, ConfigAdminManager.scala (checks of the broker),
 ControllerApis (rights), ConfigurationControlManager (the rest), KafkaApis of 4.1
 .handleListConfigResources.
 """
@@ -85,7 +85,7 @@ Resource = DescribeConfigsResource | AlterConfigsResource | IncrementalResource
 
 
 class ConfigsApi:
-    """Shows and changes settings.
+    """Answers the four APIs of settings.
 
     Args:
         admin: The cluster.
@@ -97,7 +97,7 @@ class ConfigsApi:
         self._admin = admin
 
     def handlers(self) -> Handlers:
-        """Of the four APIs."""
+        """Handlers of the four APIs of settings."""
         return {
             ApiKey.DESCRIBE_CONFIGS: self._describe,
             ApiKey.ALTER_CONFIGS: self._alter,
@@ -108,7 +108,7 @@ class ConfigsApi:
     # -- DescribeConfigs -------------------------------------------------------------------
 
     def _describe(self, call: Call[DescribeConfigsRequest]) -> DescribeConfigsResponse:
-        """Those that may be seen come before the refused ones."""
+        """Describe the named resources; those that are not authorized come last."""
         resources = call.request.resources
         if any(each.resource_type not in _KNOWN for each in resources):
             error = told(ErrorCode.INVALID_REQUEST)
@@ -128,7 +128,7 @@ class ConfigsApi:
     def _refusal(
         self, call: Call[Any], resource: Resource, operation: Operation
     ) -> ErrorCode | None:
-        """The error when the sender may not do that to a resource."""
+        """The error when the sender may not do the operation on a resource, else None."""
         kind, name = resource.resource_type, resource.resource_name
         access, context = self._admin.access, call.context
         if kind == TOPIC_RESOURCE:
@@ -267,7 +267,7 @@ class ConfigsApi:
 
 
 def _other_broker(call: Call[DescribeConfigsRequest], name: str, wanted: str) -> ApiError | None:
-    """What is wrong with the name of a broker that is not the one asked."""
+    """The error of a resource name that is not the id of the broker asked, else None."""
     broker_id = java_int(name)
     if broker_id is None:
         text = f"Broker id must be an integer, but it is: {name}"
@@ -286,7 +286,7 @@ def _logger_entries() -> list[Entry]:
 def _described(
     call: Call[DescribeConfigsRequest], resource: DescribeConfigsResource, found: Entries
 ) -> DescribeConfigsResult:
-    """A resource's result, with the keys and the synonyms that were asked for."""
+    """The result of a resource, with the keys and synonyms that the request asks for."""
     if isinstance(found, ApiError):
         return DescribeConfigsResult(
             error_code=found.code,

@@ -1,4 +1,4 @@
-"""What the parts of the mini-broker agree on: instants, calls, handlers, answers."""
+"""Types shared by all parts of the mini-broker: instants, calls, handlers, answers."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, Protocol, TypeVar
@@ -9,16 +9,16 @@ from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.context import RequestContext
 
 Q = TypeVar("Q")
-"""A request."""
+"""Type of a request."""
 
 
 class Instants(Struct, frozen=True, gc=False):
     """The present on both clocks, in milliseconds.
 
     Args:
-        group_ms: Of groups, transactions, retention and the log's timestamps. May stand still, or
-            run faster than the wall's.
-        wall_ms: Of sockets: fetch waits, produce timeouts, throttling, fault delays.
+        group_ms: Clock of groups, transactions, retention and log timestamps. May stand still, or
+            run faster than the wall clock.
+        wall_ms: Clock of sockets: fetch waits, produce timeouts, throttling, fault delays.
     """
 
     group_ms: int
@@ -29,12 +29,12 @@ class Call(Struct, Generic[Q], frozen=True, kw_only=True, gc=False):
     """One request at one broker.
 
     Args:
-        broker_id: Whom it reached.
-        api: Of the request.
+        broker_id: The broker that the request reached.
+        api: API of the request.
         request: A struct of `messages`.
-        context: Who sent it, in which version; the token names its answer.
-        now: When it came.
-        connection: Number of the connection, for what lives as long as that.
+        context: Sender and version of the request; the token identifies its answer.
+        now: When the request arrived.
+        connection: Number of the connection, for state that lives as long as the connection.
     """
 
     broker_id: int
@@ -46,14 +46,14 @@ class Call(Struct, Generic[Q], frozen=True, kw_only=True, gc=False):
 
 
 Handler = Callable[[Call[Any]], Struct | None]
-"""Takes a call; its answer, a struct of `messages`. None: it comes later, through `Answers`."""
+"""Takes a call and returns its answer, a struct of `messages`; None if `Answers` gets it later."""
 
 Handlers = Mapping[ApiKey, Handler]
-"""Who takes which API; each API family offers one of these."""
+"""The handler of each API; every API family offers such a mapping."""
 
 
 class Answers(Protocol):
-    """Where late answers go."""
+    """Takes the answers that a handler did not return itself."""
 
     def answer(self, token: int, response: Struct | None) -> None:
         """Answer the request of that token; None sends nothing, as Produce with acks=0 wants.
@@ -63,7 +63,7 @@ class Answers(Protocol):
         ...
 
     def close(self, token: int) -> None:
-        """Close the connection of that request: what Produce with acks=0 gets for an error."""
+        """Close the connection of that request, as for an error of Produce with acks=0."""
         ...
 
 
@@ -71,7 +71,7 @@ class Family(Protocol):
     """A family of APIs, one module each: topics, configs, produce, fetch, transactions, ..."""
 
     def handlers(self) -> Handlers:
-        """Who takes which API."""
+        """The handler of each API of the family."""
         ...
 
 
@@ -79,7 +79,7 @@ class Timed(Protocol):
     """A family with deadlines of its own, on either clock."""
 
     def expire(self, now: Instants) -> None:
-        """Do what is due; late answers go through `Answers`."""
+        """Run what is due; late answers go through `Answers`."""
         ...
 
     def next_group_deadline_ms(self) -> int | None:

@@ -1,4 +1,4 @@
-"""All APIs about records as one family: what waits for partitions hears here of what happens.
+"""All APIs about records as one family; it passes events of partitions on to waiting requests.
 
 Source: kafka trunk, ReplicaManager (its purgatories).
 """
@@ -27,16 +27,16 @@ from coordinator_sim.mini_broker.transaction_gate import OpenGate, TransactionGa
 
 
 class DataSettings(Struct, frozen=True, kw_only=True):
-    """What a broker's settings say of the data APIs.
+    """Broker settings of the data APIs.
 
     Args:
         fetch_max_bytes: `fetch.max.bytes`.
         fetch_session_slots: `max.incremental.fetch.session.cache.slots`.
-        fetch_session_shards: Parts of that cache; 1 up to 3.8.
-        conceals_topics: Whether topics that may not be described are said not to exist.
-        names_invalid_records: As in `Profile`.
-        refuses_unknown_positions: As in `Profile`.
-        volume: The log directory of the broker of that id.
+        fetch_session_shards: Shards of that cache; 1 up to 3.8.
+        conceals_topics: Whether topics without DESCRIBE are answered as unknown.
+        names_invalid_records: See `Profile.names_invalid_records`.
+        refuses_unknown_positions: See `Profile.refuses_unknown_positions`.
+        volume: Gives the log directory of a broker by its id.
     """
 
     fetch_max_bytes: int = DEFAULT_FETCH_MAX_BYTES
@@ -49,18 +49,18 @@ class DataSettings(Struct, frozen=True, kw_only=True):
 
 
 class DataApis:
-    """Produce, Fetch, ListOffsets, OffsetForLeaderEpoch, DeleteRecords and what describes logs.
+    """Produce, Fetch, ListOffsets, OffsetForLeaderEpoch, DeleteRecords; APIs that describe logs.
 
     Args:
-        partitions: What the brokers host.
-        access: Whom to ask.
-        answers: Where late answers go.
+        partitions: The partitions that the brokers host.
+        access: Authorizes requests.
+        answers: Takes late answers.
         draw: Draws ids of fetch sessions.
-        gate: Whom Produce asks about transactions.
-        settings: Of the brokers.
+        gate: Verifies transactions for Produce.
+        settings: Settings of the brokers.
 
     Attributes:
-        jobs: The requests that take long.
+        jobs: Requests that are worked on in steps, because they take long.
     """
 
     __slots__ = ("_families", "fetches", "jobs", "produces")
@@ -113,13 +113,13 @@ class DataApis:
         )
 
     def handlers(self) -> Handlers:
-        """Of all of them."""
+        """Handlers of all data APIs."""
         return {api: each for family in self._families for api, each in family.handlers().items()}
 
     # -- what happens ----------------------------------------------------------------------
 
     def listen(self, notices: Notices) -> None:
-        """Hear of what happens at partitions and connections."""
+        """Subscribe to the events of partitions and connections."""
         notices.readable.append(lambda topic, partition: self.touched((topic, partition)))
         notices.leader_changed.append(
             lambda topic, partition, _now: self.touched((topic, partition))
@@ -128,7 +128,7 @@ class DataApis:
         notices.disconnected.append(self.disconnected)
 
     def touched(self, place: tuple[str, int]) -> None:
-        """Something happened at a partition: an append, a marker, a leader, a high watermark."""
+        """Recheck requests that wait on a partition: its log, leader or high watermark changed."""
         self.produces.purgatory.touched(place)
         self.fetches.purgatory.touched(place)
 
@@ -137,19 +137,19 @@ class DataApis:
             self.touched((name, partition))
 
     def disconnected(self, connection: int) -> None:
-        """A client is gone, and with it what waits for its answers."""
+        """Drop the waiting requests of a closed connection."""
         self.produces.purgatory.closed(connection)
         self.fetches.purgatory.closed(connection)
 
     # -- time ------------------------------------------------------------------------------
 
     def expire(self, now: Instants) -> None:
-        """Answer what has waited long enough."""
+        """Answer the requests whose wait is over."""
         self.produces.purgatory.expire(now.wall_ms)
         self.fetches.expire(now.wall_ms)
 
     def next_group_deadline_ms(self) -> int | None:
-        """Nothing here goes by the group clock."""
+        """None: the data APIs have no deadline on the group clock."""
         return None
 
     def next_wall_deadline_ms(self) -> int | None:

@@ -1,4 +1,4 @@
-"""DeleteRecords: let logs begin later.
+"""DeleteRecords: move the start of logs forward.
 
 Source: kafka trunk, KafkaApis.handleDeleteRecordsRequest; ReplicaManager.deleteRecords;
 Partition.deleteRecordsOnLeader.
@@ -31,8 +31,8 @@ class DeleteRecordsApi:
     """Answers DeleteRecords.
 
     Args:
-        partitions: What the brokers host.
-        access: Whom to ask.
+        partitions: The partitions that the brokers host.
+        access: Authorizes requests.
     """
 
     __slots__ = ("_access", "_partitions")
@@ -42,11 +42,11 @@ class DeleteRecordsApi:
         self._access = access
 
     def handlers(self) -> Handlers:
-        """Of DeleteRecords."""
+        """The handler of DeleteRecords."""
         return {ApiKey.DELETE_RECORDS: self._handle}
 
     def _handle(self, call: Call[DeleteRecordsRequest]) -> DeleteRecordsResponse:
-        """All replicas follow at once, so that nobody waits.
+        """Answer at once, without waiting: replicas share one log, so all of them follow at once.
 
         UNSPECIFIED: Kafka's order of topics and partitions is that of a hash map; here it is the
         request's.
@@ -68,7 +68,7 @@ class DeleteRecordsApi:
     def _deleted(
         self, call: Call[DeleteRecordsRequest], place: Place, offset: int
     ) -> int | ErrorCode:
-        """The new start of the log, or why it has none."""
+        """The new start of the log, or the error."""
         if not self._access.allows(call.context, Operation.DELETE, ResourceType.TOPIC, place[0]):
             return ErrorCode.TOPIC_AUTHORIZATION_FAILED
         if self._partitions.image.partition(*place) is None:
@@ -83,7 +83,7 @@ class DeleteRecordsApi:
 
 
 def _result(partition: int, outcome: int | ErrorCode) -> DeleteRecordsPartitionResult:
-    # An error is a number too.
+    # ErrorCode is an int as well, so look for it first.
     if isinstance(outcome, ErrorCode):
         return DeleteRecordsPartitionResult(partition, _NO_LOW_WATERMARK, outcome)
     return DeleteRecordsPartitionResult(partition, outcome)

@@ -1,4 +1,4 @@
-"""DescribeLogDirs and DescribeProducers: what brokers tell of the insides of their logs.
+"""DescribeLogDirs and DescribeProducers: log sizes and producer states of brokers.
 
 Source: kafka trunk, KafkaApis.handleDescribeLogDirsRequest and handleDescribeProducersRequest;
 ReplicaManager.describeLogDirs and activeProducerState; Topic.validate.
@@ -35,12 +35,12 @@ from coordinator_sim.protocol.topic_names import complaint
 
 
 class LogVolume(Struct, frozen=True, gc=False):
-    """The one log directory of a broker, and the volume that it is on.
+    """The one log directory of a broker, and the volume that holds it.
 
     Args:
-        path: Absolute.
-        total_bytes: Of the volume; -1 unknown.
-        usable_bytes: That are left of it; -1 unknown.
+        path: Absolute path of the directory.
+        total_bytes: Size of the volume; -1 unknown.
+        usable_bytes: Free bytes of the volume; -1 unknown.
     """
 
     path: str
@@ -52,9 +52,9 @@ class DescribeLogsApi:
     """Answers DescribeLogDirs and DescribeProducers.
 
     Args:
-        partitions: What the brokers host.
-        access: Whom to ask.
-        volume: Of the broker of that id.
+        partitions: The partitions that the brokers host.
+        access: Authorizes requests.
+        volume: Gives the log directory of a broker by its id.
     """
 
     __slots__ = ("_access", "_partitions", "_volume")
@@ -67,7 +67,7 @@ class DescribeLogsApi:
         self._volume = volume
 
     def handlers(self) -> Handlers:
-        """Of both."""
+        """Handlers of DescribeLogDirs and DescribeProducers."""
         return {
             ApiKey.DESCRIBE_LOG_DIRS: self._log_dirs,
             ApiKey.DESCRIBE_PRODUCERS: self._producers,

@@ -32,17 +32,17 @@ _RIGHTS: Final = {
         ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     ),
 }
-"""For each type of key the topic that holds its state, and what DESCRIBE is asked of."""
+"""For each key type: the topic of its state, the resource type to DESCRIBE, and the refusal."""
 
 
 class DiscoveryApi:
     """Answers FindCoordinator.
 
     Args:
-        image: Who leads the internal topics.
-        access: Whom to ask.
-        endpoint: Where a living broker is reached on a listener; None when it is not alive.
-        create_internal: Makes an internal topic that is missing.
+        image: The metadata; tells who leads the internal topics.
+        access: Authorizes requests.
+        endpoint: The address of a living broker on a listener; None without one.
+        create_internal: Creates a missing internal topic.
     """
 
     __slots__ = ("_access", "_create_internal", "_endpoint", "_image")
@@ -61,18 +61,18 @@ class DiscoveryApi:
         self._create_internal = create_internal
 
     def handlers(self) -> Handlers:
-        """Of FindCoordinator alone."""
+        """The handler of FindCoordinator."""
         return {ApiKey.FIND_COORDINATOR: self._handle}
 
     def _handle(self, call: Call[FindCoordinatorRequest]) -> FindCoordinatorResponse:
-        """One entry a key, in request order; whoever asks too early is told to ask again."""
+        """One entry per key, in request order; COORDINATOR_NOT_AVAILABLE while there is none."""
         keys = call.request.coordinator_keys
         return FindCoordinatorResponse(coordinators=tuple(self._find(key, call) for key in keys))
 
     def _find(self, key: str, call: Call[FindCoordinatorRequest]) -> Coordinator:
         rights = _RIGHTS.get(call.request.key_type)
         if rights is None:
-            # Kafka throws here, so every version is told the error's own text.
+            # Kafka throws here, so every version gets the error's default message.
             invalid = ErrorCode.INVALID_REQUEST
             return _refused(key, invalid, error_message(invalid))
         version = call.context.api_version
@@ -108,5 +108,5 @@ def _refused(key: str, error: ErrorCode, text: str) -> Coordinator:
 
 
 def _text(error: ErrorCode, version: int) -> str:
-    """What is said beside an error: its own text, and nothing where many keys are asked for."""
+    """The message of an error: Kafka's default one; empty from version 4 on (many keys)."""
     return "" if version >= _MANY_KEYS_SINCE else error_message(error)

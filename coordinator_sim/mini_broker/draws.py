@@ -1,4 +1,4 @@
-"""What a cluster draws from its seed beside member ids, each kind apart from the others."""
+"""Random draws of a cluster from its seed, beside member ids; each kind has its own sequence."""
 
 from collections.abc import Callable
 
@@ -7,23 +7,23 @@ from coordinator_sim.mini_broker.fetch_sessions import DrawId
 from coordinator_sim.protocol.seeded_ids import SeededIds
 
 DrawBytes = Callable[[int], bytes]
-"""Draws so many bytes."""
+"""Draws the given number of bytes."""
 
 
 def chance(seed: int) -> Chance:
-    """Draws for fault rules, apart from those of member ids."""
+    """A source of draws for fault rules, with its own sequence."""
     ids = SeededIds(seed)
     return lambda: int(ids.new_uuid()[:8], 16) / 2**32
 
 
 def drawn_ids(seed: int) -> DrawId:
-    """Draws ids of fetch sessions, apart from those of members."""
+    """A source of fetch session ids, with its own sequence."""
     ids = SeededIds(seed)
     return lambda low, high: low + int(ids.new_uuid()[:8], 16) % (high - low)
 
 
 def drawn_bytes(seed: int) -> DrawBytes:
-    """Draws nonces and salts, apart from everything else."""
+    """A source of nonces and salts, with its own sequence."""
     ids = SeededIds(seed)
 
     def draw(count: int) -> bytes:

@@ -1,8 +1,8 @@
-"""Answers that say nothing but an error, to any request: made from the layouts of its version.
+"""Error responses to any request, made from the message layouts of its version.
 
-Kafka writes one such function for each API. They follow a rule, which is all there is here: the
-error stands at the top where the answer has a place for it there, and otherwise once for each
-thing that was asked about.
+Kafka has one such function for each API. All follow one rule, which is implemented here: the
+error stands at the top level if the response has an error field there, otherwise once for each
+item of the request.
 
 Source: kafka trunk, clients/.../common/requests/*Request.java, getErrorResponse.
 """
@@ -33,7 +33,7 @@ _SAME: Final[dict[str, tuple[str, ...]]] = {
     "resultsByPartition": ("partitions",),
     "resultsByTopicV3AndBelow": ("v3AndBelowTopics",),
 }
-"""What a field of an answer is called in the request, where that is another name."""
+"""Names of a response's field in the request, where they differ."""
 _UNKNOWN: Final[dict[str, int]] = {
     "baseOffset": -1,
     "committedOffset": -1,
@@ -55,22 +55,22 @@ _UNKNOWN: Final[dict[str, int]] = {
     "replicationFactor": -1,
     "timestamp": -1,
 }
-"""Numbers that an answer without contents gives."""
+"""Values of the number fields of an error response, by Kafka's name."""
 
 
 class _Said(Struct, frozen=True):
-    """A field of a message, and what the message says there."""
+    """A field of a message with its value."""
 
     field: VersionField
     value: Any
 
 
 _Fields = Mapping[str, _Said]
-"""The fields that a version has, by Kafka's names."""
+"""The fields of a message in its version, by Kafka's names."""
 
 
 def error_answer(api: ApiKey, version: int, request: Struct, error: ErrorCode) -> Struct:
-    """The answer of a request that was refused with that error.
+    """The response to a request that is refused with an error.
 
     Raises:
         UnsupportedVersion: no such API or version.
@@ -82,7 +82,7 @@ def error_answer(api: ApiKey, version: int, request: Struct, error: ErrorCode) -
 
 
 def with_error(api: ApiKey, version: int, answer: Struct, error: ErrorCode) -> Struct:
-    """An answer whose every error code is that one; the rest is as it was.
+    """A copy of an answer with every error code replaced; the rest is unchanged.
 
     Raises:
         UnsupportedVersion: no such API or version.
@@ -109,16 +109,16 @@ def _said(layout: Layout, message: Struct) -> dict[str, _Said]:
 
 
 def _asked_as(name: str, asked: _Fields) -> _Said | None:
-    """What a request says where its answer has that field."""
+    """The request's field that corresponds to a field of the response; None if there is none."""
     return next((asked[each] for each in (name, *_SAME.get(name, ())) if each in asked), None)
 
 
 class _Answers:
-    """Makes answers with one error.
+    """Builds responses with one error.
 
     Args:
         structs: The module of the API's structs.
-        error: What they say.
+        error: The error in the responses.
     """
 
     __slots__ = ("_error", "_structs")
@@ -128,17 +128,17 @@ class _Answers:
         self._error = error
 
     def refused(self, layout: Layout, asked: _Fields, *, descends: bool = False) -> Struct:
-        """An answer without contents.
+        """Build a response without contents.
 
         Args:
-            layout: Of the answer, or of a part of it.
-            asked: What the request says of the same.
-            descends: Whether the error is said of each part, also where it has a place above.
+            layout: Layout of the response, or of a part of it.
+            asked: Fields of the corresponding part of the request.
+            descends: Whether each item gets the error, even if there is a top-level error field.
         """
         return self._made(layout, self._refusal(layout, asked, descends=descends))
 
     def tainted(self, layout: Layout, answer: Struct) -> Struct:
-        """An answer as it was but for its errors."""
+        """A copy of an answer in which only the error codes are replaced."""
         values = {name: self._tainted(each) for name, each in _said(layout, answer).items()}
         return self._made(layout, values)
 
@@ -184,7 +184,7 @@ class _Answers:
         return self._made(layout, {**self._refusal(layout, {}, descends=False), named: asked})
 
     def _made(self, layout: Layout, values: Mapping[str, object]) -> Struct:
-        """A struct with these values, by Kafka's names; the rest is at its defaults."""
+        """Build a struct from values by Kafka's names; other fields keep their defaults."""
         own: dict[str, object] = {}
         inlined: dict[str, object] = {}
         for each in layout.present:

@@ -1,4 +1,4 @@
-"""Whether a fault rule can ever fit a request that a cluster takes, by what its APIs carry."""
+"""Checks that a fault rule can match some request of a cluster, by the fields of its APIs."""
 
 from collections.abc import Collection
 from typing import Final
@@ -11,22 +11,22 @@ from coordinator_sim.mini_broker.offered import Ranges
 from coordinator_sim.protocol.api_keys import ApiKey
 
 _Spoken = list[tuple[ApiKey, int]]
-"""APIs, each with one of its versions."""
+"""Pairs of an API and one of its versions."""
 _GROUP_FIELDS: Final = frozenset({"groupId", "groupIds", "groups", "groupsNames"})
 _MEMBER_FIELDS: Final = frozenset({"memberId", "groupInstanceId"})
 _ERROR_FIELDS: Final = frozenset({"errorCode", "partitionErrorCode"})
 
 
 def check_fits(fault: Fault, ranges: Ranges, broker_ids: Collection[int]) -> None:
-    """Refuse a rule that no request of the cluster can ever fit, or whose error none can tell.
+    """Refuse a rule that no request can match, or whose error no matching response can carry.
 
     Args:
-        fault: Whose values are sound.
-        ranges: What the cluster offers.
-        broker_ids: Of its brokers.
+        fault: A rule that `check_fault` accepted.
+        ranges: APIs and versions that the cluster offers.
+        broker_ids: Ids of the cluster's brokers.
 
     Raises:
-        ConfigError: says what does not fit, and what would.
+        ConfigError: the rule cannot match; the message says why and what would match.
     """
     match, action = fault.match, fault.action
     named = [match.broker]
@@ -53,7 +53,7 @@ def check_fits(fault: Fault, ranges: Ranges, broker_ids: Collection[int]) -> Non
 
 
 def _of_versions(match: Match, ranges: Ranges) -> _Spoken:
-    """What the API and the versions of a match leave of all that is offered."""
+    """The offered APIs and versions that a match selects."""
     if match.api is not None:
         api = api_named(match.api)
         if api not in ranges:
@@ -74,7 +74,7 @@ def _of_versions(match: Match, ranges: Ranges) -> _Spoken:
 
 
 def _names_group(api: ApiKey, version: int) -> bool:
-    """Whether such a request may be about a group, as `faults.groups_of` finds them."""
+    """Whether such a request may name a group that `faults.groups_of` finds."""
     if api is ApiKey.FIND_COORDINATOR:
         return True
     return any(

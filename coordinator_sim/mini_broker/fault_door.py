@@ -1,4 +1,4 @@
-"""Where fault rules meet the requests of a connection; nobody comes here while there is no rule."""
+"""Applies fault rules to the requests of a connection; unused while there are no rules."""
 
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,13 +26,13 @@ _REASON: Final = "a fault rule"
 
 
 class FaultDoor:
-    """Lets one request and its answer pass, or not. Stands between its slot and who waits for it.
+    """Passes one request and its answer through the fault rules; sits between slot and asker.
 
     Args:
-        cluster: Behind the connection.
-        output: The way out of it.
+        cluster: The cluster behind the connection.
+        output: Output of the connection.
         call: The request.
-        slot: Of its answer.
+        slot: Slot of the request's answer.
     """
 
     __slots__ = ("_asker", "_call", "_cluster", "_output", "_slot")
@@ -48,10 +48,10 @@ class FaultDoor:
         slot.asker = self
 
     def pass_request(self, take: Task) -> None:
-        """Do to the request what the first rule that fits says, or let the cluster take it.
+        """Apply the first rule that matches the request, or let the cluster take it.
 
         Args:
-            take: Lets the cluster have it after all.
+            take: Hands the request to the cluster.
         """
         cluster, call, slot = self._cluster, self._call, self._slot
         now = cluster.latest = call.now
@@ -75,7 +75,7 @@ class FaultDoor:
                 cluster.operations.taken_while_coordinator_moves(group_id, to, take, now)
 
     def answered(self, frame: bytes | None) -> None:
-        """Do to the answer what the first rule that fits says, or let it go; as `Asker`."""
+        """Apply the first rule that matches the answer, or let it go; see `Asker.answered`."""
         cluster = self._cluster
         match cluster.faults.after(self._call):
             case Drop():
@@ -91,7 +91,7 @@ class FaultDoor:
                 self._asker.answered(frame)
 
     def ended(self, reason: str) -> None:
-        """There is no answer that a rule could fit; as `Asker`."""
+        """Pass the end of the connection on, without asking the rules; see `Asker.ended`."""
         self._asker.ended(reason)
 
 

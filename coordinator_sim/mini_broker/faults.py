@@ -1,8 +1,8 @@
-"""Fault rules: which requests a served cluster treats badly on purpose, and how.
+"""Fault rules: which requests a served cluster mistreats on purpose, and how.
 
-A rule names requests in the words of the protocol and does one thing to them, before the cluster
-takes them or after. `Faults` is asked about every request; the first rule that fits acts. What an
-action does to bytes and slots is the connection's.
+A rule selects requests by fields of the protocol and does one thing to them, before or after the
+cluster takes them. `Faults` is asked about every request; the first rule that matches acts. The
+connection carries out what an action does to bytes and slots.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -32,10 +32,10 @@ from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 
 Chance = Callable[[], float]
-"""Draws from 0 up to, not including, 1."""
+"""Draws a number from 0 (included) to 1 (excluded)."""
 
 LONGEST_DELAY_MS: Final = 86_400_000
-"""A day: no client waits as long."""
+"""One day; no client waits that long."""
 _MAX_COUNT: Final = (1 << 31) - 1
 _MAX_VERSION: Final = (1 << 15) - 1
 _ROLES: Final = ("leader", "follower")
@@ -65,19 +65,19 @@ class Phase(Enum):
 
 
 class Match(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Which requests a rule is about; what is left out fits all.
+    """Which requests a rule is about; a field that is left out matches all.
 
-    Texts may have `*`, `?` and `[...]`, as file names in a shell.
+    Texts may have the wildcards `*`, `?` and `[...]`, like file names in a shell.
 
     Args:
         api: Kafka's name in any spelling: `JoinGroup`, `JOIN_GROUP`, `join-group`.
         min_version: The lowest request version, included.
-        max_version: The highest, included; not below the lowest.
+        max_version: The highest request version, included; not below the lowest.
         member: A member id or a `group.instance.id`, not a role such as `leader`.
         broker: Id of the broker that the request reached.
-        connection: Number of the connection, as `GET /v1/connections` has it.
-        nth: Only this one of the requests that the rest fits, counted from 1.
-        probability: Of acting on a request that fits, above 0 and up to 1.
+        connection: Number of the connection, as `GET /v1/connections` shows it.
+        nth: Act on only this one of the requests that the other fields match, counted from 1.
+        probability: Probability of acting on a matching request, above 0 and up to 1.
     """
 
     api: str | None = None
@@ -97,17 +97,17 @@ class _Action(Struct, frozen=True, omit_defaults=True, tag_field="do", forbid_un
 
 
 class Drop(_Action, frozen=True, tag="drop"):
-    """Never answer. As with a broker that lost a request, nothing behind it is answered either."""
+    """Never answer. Later requests of the connection stay unanswered too, as answers keep order."""
 
 
 class Delay(_Action, frozen=True, tag="delay"):
-    """Take the request, or let the answer go, so much later: `ms` of wall time, up to a day."""
+    """Take the request, or send the answer, `ms` of wall time later, up to a day."""
 
     ms: int
 
 
 class Fail(_Action, frozen=True, tag="error"):
-    """Answer with an error, by Kafka's name. After the request was taken, it has had its effect."""
+    """Answer with an error, by Kafka's name. In phase AFTER the request has had its effect."""
 
     error: str
 
@@ -117,16 +117,16 @@ class Close(_Action, frozen=True, tag="close"):
 
 
 class FailAppend(_Action, frozen=True, tag="fail-append"):
-    """Refuse what the request appends to a log, with an error by Kafka's name."""
+    """Fail the request's appends to logs with an error, by Kafka's name."""
 
     error: str = "NOT_ENOUGH_REPLICAS"
 
 
 class MoveCoordinator(_Action, frozen=True, tag="move-coordinator"):
-    """Append what the request appends, then move the group's coordinator before it answers.
+    """Let the request append, then move the group's coordinator before the request is answered.
 
     Args:
-        to: Broker id; None for the next living one.
+        to: Id of the new coordinator's broker; None for the next living one.
     """
 
     to: int | None = None
@@ -139,7 +139,7 @@ class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
     """One rule.
 
     Args:
-        times: How often it acts at most; None for always.
+        times: How often the rule acts at most; None for no limit.
     """
 
     action: Action
@@ -149,12 +149,12 @@ class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
 
 
 class FaultState(Struct, frozen=True, kw_only=True):
-    """A rule and what became of it.
+    """A rule with its counts.
 
     Args:
-        fault_id: Names it; never used again.
-        fitting: Requests that it fitted, whether or not it acted.
-        hits: How often it acted.
+        fault_id: Id of the rule; never used again.
+        fitting: How many requests matched, whether or not the rule acted.
+        hits: How often the rule acted.
     """
 
     fault_id: int
@@ -202,10 +202,10 @@ class _Rule:
 
 
 class Faults:
-    """The rules of a cluster, in order; while there is none, asking costs one look.
+    """The rules of a cluster, in order; while there are none, asking is a single test.
 
     Args:
-        chance: For rules with a probability.
+        chance: Draws for rules with a probability.
     """
 
     __slots__ = ("_chance", "_last_id", "_rules", "check", "heard")
@@ -215,19 +215,19 @@ class Faults:
         self._rules: list[_Rule] = []
         self._last_id = 0
         self.heard: Callable[[int, Call[Any], Action], None] | None = None
-        """Told of every hit, with the rule's id; None for nobody."""
+        """Called on every hit, with the rule's id; None for no listener."""
         self.check: Callable[[Fault], None] = lambda _fault: None
-        """Refuses a rule that the cluster has no use for, by ConfigError."""
+        """Raises ConfigError for a rule that the cluster cannot use."""
 
     def __bool__(self) -> bool:
-        """Whether there is a rule at all."""
+        """Whether there are any rules."""
         return bool(self._rules)
 
     def add(self, fault: Fault) -> FaultState:
-        """Let a rule take part, behind those that are there.
+        """Add a rule behind the existing ones.
 
         Raises:
-            ConfigError: it could never do what it says.
+            ConfigError: the rule could never act.
         """
         check_fault(fault)
         self.check(fault)
@@ -237,13 +237,13 @@ class Faults:
         return _state(rule)
 
     def remove(self, fault_id: int) -> bool:
-        """Take a rule out; whether it was there."""
+        """Remove a rule; return whether it existed."""
         count = len(self._rules)
         self._rules = [rule for rule in self._rules if rule.fault_id != fault_id]
         return len(self._rules) < count
 
     def clear(self) -> None:
-        """Take every rule out."""
+        """Remove all rules."""
         self._rules = []
 
     def states(self) -> tuple[FaultState, ...]:
@@ -251,11 +251,11 @@ class Faults:
         return tuple(_state(rule) for rule in self._rules)
 
     def before(self, call: Call[Any]) -> Action | None:
-        """What is to be done to a request that the cluster has not taken yet."""
+        """The action on a request that the cluster has not taken yet; None for no action."""
         return self._ask(Phase.BEFORE, call) if self._rules else None
 
     def after(self, call: Call[Any]) -> Action | None:
-        """What is to be done to the answer of a request."""
+        """The action on the answer of a request; None for no action."""
         return self._ask(Phase.AFTER, call) if self._rules else None
 
     def _ask(self, phase: Phase, call: Call[Any]) -> Action | None:
@@ -268,10 +268,10 @@ class Faults:
 
 
 def check_fault(fault: Fault) -> None:
-    """Refuse a rule that could never do what it says on any cluster.
+    """Refuse a rule that could not act on any cluster.
 
     Raises:
-        ConfigError: says what is wrong with which value.
+        ConfigError: a value is wrong; the message names it.
     """
     match, action = fault.match, fault.action
     if match.api is not None:
@@ -320,7 +320,7 @@ def _within(name: str, value: int | None, low: int, high: int) -> None:
 
 
 def api_named(name: str) -> ApiKey:
-    """The API of that name, in any spelling.
+    """The API of a name, in any spelling.
 
     Raises:
         ConfigError: there is none.
@@ -332,7 +332,7 @@ def api_named(name: str) -> ApiKey:
 
 
 def error_named(name: str) -> ErrorCode:
-    """The error of that name.
+    """The error of a name.
 
     Raises:
         ConfigError: there is none, or it is no error.
@@ -344,7 +344,7 @@ def error_named(name: str) -> ErrorCode:
 
 
 def groups_of(request: Struct) -> Iterator[str]:
-    """The groups that a request is about."""
+    """The group ids that a request names."""
     match request:
         case OffsetFetchRequest():
             yield from (group.group_id for group in request.groups)
@@ -361,7 +361,7 @@ def groups_of(request: Struct) -> Iterator[str]:
 
 
 def members_of(request: Struct) -> Iterator[str]:
-    """The member ids and group instance ids that a request speaks of as its senders."""
+    """The member ids and group instance ids that a request is sent for."""
     names: Iterable[str | None] = ()
     if isinstance(request, _OF_ONE_MEMBER):
         names = (request.member_id, request.group_instance_id)

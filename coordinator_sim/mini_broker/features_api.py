@@ -1,7 +1,7 @@
-"""UpdateFeatures: other finalized levels of a cluster's features.
+"""UpdateFeatures: change the finalized levels of a cluster's features.
 
 Source: kafka trunk, ControllerApis.handleUpdateFeatures; FeatureControlManager.updateFeatures,
-updateFeature; QuorumController.updateFeatures and kafka 4.3.1 as it answers (texts).
+updateFeature; QuorumController.updateFeatures and answers of kafka 4.3.1 (texts).
 """
 
 from typing import Final
@@ -28,7 +28,7 @@ _FAILED: Final = "The update failed for all features since the following feature
 
 
 class FeaturesApi:
-    """Moves features to other levels, all that are asked for or none.
+    """Moves features to other levels: all that a request names, or none.
 
     Args:
         admin: The cluster.
@@ -41,14 +41,14 @@ class FeaturesApi:
         self._supported = offered_features(admin.settings.profile).supported
 
     def handlers(self) -> Handlers:
-        """Of UpdateFeatures alone."""
+        """The handler of UpdateFeatures."""
         return {ApiKey.UPDATE_FEATURES: self._update}
 
     def _update(self, call: Call[UpdateFeaturesRequest]) -> UpdateFeaturesResponse:
         if not self._admin.allows_cluster(call, Operation.ALTER):
             refused = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
             return UpdateFeaturesResponse(error_code=refused, error_message=None)
-        # The last word on a feature counts.
+        # The last update of a feature wins.
         updates = {each.feature: each for each in call.request.feature_updates}
         for update in updates.values():
             text = self._complaint(call, update)
@@ -69,7 +69,7 @@ class FeaturesApi:
         return self._admin.image.features.get(name, 0)
 
     def _complaint(self, call: Call[UpdateFeaturesRequest], update: FeatureUpdateKey) -> str | None:
-        """What is wrong with one update, in Kafka's words; None when nothing is."""
+        """The error message of one update, in Kafka's words; None if the update is valid."""
         name, level = update.feature, update.max_version_level
         kind = _kind(call, update)
         text = self._refusal(name, level, kind)
@@ -105,7 +105,7 @@ class FeaturesApi:
 
 
 def _kind(call: Call[UpdateFeaturesRequest], update: FeatureUpdateKey) -> int:
-    """How a level may move; version 0 knows a permission to go down alone."""
+    """The upgrade type of an update; version 0 only has a flag that allows a downgrade."""
     if call.context.api_version >= _TYPED_SINCE:
         return update.upgrade_type
     return _SAFE_DOWNGRADE if update.allow_downgrade else _UPGRADE

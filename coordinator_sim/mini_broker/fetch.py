@@ -1,4 +1,4 @@
-"""Fetch: records out of logs, waiting for them where there are too few.
+"""Fetch: read records from logs, and wait while there are fewer than `min.bytes`.
 
 Source: kafka trunk, KafkaApis.handleFetchRequest; ReplicaManager.fetchMessages; DelayedFetch.
 """
@@ -45,7 +45,7 @@ from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.wire.steps import Steps
 
 DEFAULT_FETCH_MAX_BYTES: Final = 55 * 1024 * 1024
-"""`fetch.max.bytes` of a broker."""
+"""Default of the broker setting `fetch.max.bytes`."""
 _STORAGE_ERROR_SINCE: Final = 6
 _TAGGED: Final = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
 
@@ -54,12 +54,12 @@ class FetchApi:
     """Answers Fetch.
 
     Args:
-        partitions: What the brokers host.
-        access: Whom to ask.
-        jobs: Do what takes long; where late answers go.
+        partitions: The partitions that the brokers host.
+        access: Authorizes requests.
+        jobs: Runs long work in steps, and takes late answers.
         new_sessions: Makes the session cache of a broker that has just started.
         max_bytes: `fetch.max.bytes`.
-        conceals_topics: Whether topics that may not be described are said not to exist.
+        conceals_topics: Whether topics without DESCRIBE are answered as unknown.
     """
 
     __slots__ = (
@@ -97,7 +97,7 @@ class FetchApi:
         self.reader = LogReader(partitions)
 
     def handlers(self) -> Handlers:
-        """Of Fetch."""
+        """The handler of Fetch."""
         return {ApiKey.FETCH: self._handle}
 
     def sessions(self, broker_id: int) -> FetchSessionCache:
@@ -108,7 +108,7 @@ class FetchApi:
         return found
 
     def forget_broker(self, broker_id: int) -> None:
-        """A broker's process is gone, and its sessions with it."""
+        """Drop the sessions of a broker whose process has ended."""
         self._sessions.pop(broker_id, None)
 
     def _handle(self, call: Call[FetchRequest]) -> FetchResponse | None:
@@ -139,7 +139,7 @@ class FetchApi:
         return None
 
     def complete(self, fetch: "PendingFetch", found: Found) -> None:
-        """Answer a request that waited, with what was read for it."""
+        """Answer a waiting request with the data read for it."""
         token = fetch.call.context.token
         if fetch.params.version < MAGIC_2_SINCE:
             response = self.jobs.start(token, self._old_response(fetch, found))
@@ -149,14 +149,14 @@ class FetchApi:
             self.jobs.answers.answer(token, response)
 
     def _old_response(self, fetch: "PendingFetch", found: Found) -> Steps[FetchResponse]:
-        """The answer of a fetch that knows old formats alone."""
+        """The answer of a fetch that knows only old record formats: records are converted."""
         old = yield from self.reader.for_old_reader(
             fetch.call.broker_id, fetch.params, fetch.readable, found
         )
         return fetch.response(old, self._wall_ms)
 
     def expire(self, wall_ms: int) -> None:
-        """Answer the requests that have waited long enough."""
+        """Answer the requests whose maximum wait is over."""
         self._wall_ms = wall_ms
         self.purgatory.expire(wall_ms)
 
@@ -165,7 +165,7 @@ class FetchApi:
     def _sorted(
         self, call: Call[FetchRequest], context: FetchContext, params: FetchParams
     ) -> tuple[Found, Wanted]:
-        """The partitions that are refused at once, and those to be read."""
+        """The partitions that are refused at once, and the partitions to read."""
         refused: Found = {}
         readable: Wanted = {}
         may_copy = not params.is_follower or self._access.allows(
@@ -205,17 +205,17 @@ class FetchApi:
 
 @dataclass(slots=True)
 class PendingFetch:
-    """A Fetch on its way, which may wait.
+    """A Fetch in progress, which may wait for records.
 
-    DEVIATION: a waiting Fetch counts the bytes of all its partitions once, and afterwards those of
-    the partition where something happened alone; Kafka counts all of them each time.
+    DEVIATION: a waiting Fetch counts the bytes of all its partitions once, and afterwards only
+    those of the partition that changed; Kafka counts all of them each time.
 
     Args:
-        api: Whose it is.
+        api: The API family of the request.
         call: The request.
-        params: What it asks for.
-        context: Its session.
-        refused: Answers of partitions that are not read.
+        params: Parameters of the request.
+        context: Session of the request.
+        refused: Answers of the partitions that are refused.
         readable: The other partitions, in the order in which they are read.
     """
 
@@ -230,7 +230,7 @@ class PendingFetch:
     _counted_bytes: int = 0
 
     def try_complete(self, place: Place) -> bool:
-        """Answer if there is enough, or something that the client must know."""
+        """Answer if there are enough bytes, or an error that the client must know."""
         if not self._places:
             self._places = {_place(each): each for each in self.readable}
             places = [place, *self._places]
@@ -242,7 +242,7 @@ class PendingFetch:
         return True
 
     def _is_decided_by(self, place: Place) -> bool:
-        """Count one partition anew; whether the Fetch need not wait any longer."""
+        """Count one partition's bytes again; return whether the Fetch is complete."""
         fetched = self._places[place]
         available = self._available(fetched, self.readable[fetched])
         if available is None:
@@ -252,23 +252,23 @@ class PendingFetch:
         return self._counted_bytes >= self.params.min_bytes
 
     def expire(self) -> None:
-        """Answer with what there is."""
+        """Answer with the data that is available now."""
         read = self.api.reader.read(self.call.broker_id, self.params, self.readable)
         self.api.complete(self, read.found)
 
     def abandon(self) -> None:
-        """Nobody is there to be told."""
+        """End the request without an answer: its client is gone."""
         self.api.jobs.answers.answer(self.call.context.token, None)
 
     def _available(self, place: FetchPlace, terms: FetchTerms) -> int | None:
         return self.api.reader.available_bytes(self.call.broker_id, self.params, place, terms)
 
     def response(self, found: Found, wall_ms: int) -> FetchResponse:
-        """The whole answer. Followers are not told where leaders are reached, as from 4.0 on.
+        """The complete response. Followers get no leader endpoints, as from 4.0 on.
 
         Args:
             found: Answers of the partitions that were read.
-            wall_ms: When it leaves.
+            wall_ms: When the response is sent.
         """
         nodes: dict[int, NodeEndpoint] = {}
         told = {
@@ -286,7 +286,7 @@ class PendingFetch:
     def _failure(
         self, place: FetchPlace, answer: PartitionData, nodes: dict[int, NodeEndpoint]
     ) -> PartitionData:
-        """An error as the request's version tells it; `nodes` takes where the leader is reached."""
+        """A partition's error in the request's version; adds the leader's endpoint to `nodes`."""
         version = self.params.version
         error = answer.error_code
         if version < _STORAGE_ERROR_SINCE and error is ErrorCode.KAFKA_STORAGE_ERROR:
@@ -302,7 +302,7 @@ class PendingFetch:
 
 
 def _unknown_ids_first(refused: Found) -> Found:
-    """In the order in which Kafka looks at them."""
+    """The refused partitions in Kafka's order: those with an unknown topic id first."""
     unknown = ErrorCode.UNKNOWN_TOPIC_ID
     if len(refused) < 2:  # noqa: PLR2004 - nothing to sort
         return refused

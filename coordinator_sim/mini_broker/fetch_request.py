@@ -1,4 +1,4 @@
-"""A Fetch request of any version as what it asks for.
+"""The parameters of a Fetch request of any version.
 
 Source: kafka trunk, FetchRequest.fetchData and forgottenTopics; FetchParams.java,
 FetchIsolation.of.
@@ -21,7 +21,7 @@ from coordinator_sim.mini_broker.fetch_sessions import (
 )
 
 CLIENT_METADATA_SINCE: Final = 11
-"""Consumers tell their rack from this version on, and may read from any replica."""
+"""From this version on, consumers send their rack and may read from any replica."""
 TOPIC_IDS_SINCE: Final = 13
 LEADER_TAGS_SINCE: Final = 16
 _REPLICA_STATE_SINCE: Final = 15
@@ -40,13 +40,13 @@ class Isolation(Enum):
 
 
 class FetchParams(Struct, frozen=True, kw_only=True, gc=False):
-    """What a Fetch asks for all of its partitions together.
+    """Parameters of a Fetch for all of its partitions together.
 
     Args:
-        replica_id: Of the follower that fetches; negative for a consumer.
-        max_bytes: Of all records together; above that no second batch.
-        has_hard_limit: Old versions are sent no more than the limits allow, even a torn batch.
-        leader_only: Whether a follower must refuse.
+        replica_id: Broker id of the fetching follower; negative for a consumer.
+        max_bytes: Limit of all records together; the first batch may exceed it.
+        has_hard_limit: Whether the limits are strict, even if that tears a batch (old versions).
+        leader_only: Whether only the leader may answer.
     """
 
     version: int
@@ -60,15 +60,15 @@ class FetchParams(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_follower(self) -> bool:
-        """Whether a broker fetches, to copy."""
+        """Whether the sender is a follower that replicates."""
         return self.replica_id >= 0
 
 
 def params_of(call: Call[FetchRequest], max_bytes: int) -> FetchParams:
-    """What the request asks for.
+    """The parameters of a Fetch request.
 
     Args:
-        call: With a Fetch request.
+        call: A Fetch request.
         max_bytes: `fetch.max.bytes` of the broker.
     """
     request, version = call.request, call.context.api_version
@@ -100,12 +100,12 @@ def _isolation(replica_id: int, level: int) -> Isolation:
 
 
 def metadata_of(request: FetchRequest) -> FetchMetadata:
-    """Which session the request belongs to."""
+    """The session id and epoch of the request."""
     return FetchMetadata(request.session_id, request.session_epoch)
 
 
 def wanted_of(request: FetchRequest, version: int, topic_names: Mapping[bytes, str]) -> Wanted:
-    """The partitions that the request names; one named twice is as it was named last."""
+    """The partitions that the request names; if one is named twice, the last entry wins."""
     wanted: Wanted = {}
     for topic in request.topics:
         topic_id, name = _identity(topic, version, topic_names)

@@ -1,7 +1,7 @@
-"""Incremental fetch sessions (KIP-227): what a broker remembers of a consumer's partitions.
+"""Incremental fetch sessions (KIP-227): a broker's memory of the partitions that a client fetches.
 
-A full request may found a session; further ones then say only what changed, and are told only
-what changed. Here is the memory and what is sent out of it; reading logs is elsewhere.
+A full request may create a session; later requests and answers then carry only what changed.
+This module holds the sessions and picks what is answered; it does not read logs.
 
 Source: kafka trunk, core/.../server/FetchSession.scala; clients/.../requests/FetchMetadata.java.
 """
@@ -25,13 +25,13 @@ INVALID_SESSION_ID: Final = 0
 INITIAL_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
 MIN_EVICTION_MS: Final = 120_000
-"""How long a session is safe from others. Source: MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS."""
+"""How long no other evicts a session. Source: MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS."""
 SHARD_COUNT: Final = 8
-"""Parts of a broker's cache. Source: BrokerServer, NumFetchSessionCacheShards."""
+"""Shards of a broker's cache. Source: BrokerServer, NumFetchSessionCacheShards."""
 DEFAULT_SLOTS: Final = 1_000
-"""`max.incremental.fetch.session.cache.slots`."""
+"""Default of `max.incremental.fetch.session.cache.slots`."""
 NOT_DIVERGING: Final = EpochEndOffset()
-"""What an answer says to whose log does not part from the leader's."""
+"""Answer to a follower whose log does not diverge from the leader's."""
 
 _MAX_ID: Final = 2**31 - 1
 _TOPIC_IDS_SINCE: Final = 13
@@ -39,7 +39,7 @@ _TOPIC_IDS_SINCE: Final = 13
 
 
 class FetchPlace(NamedTuple):
-    """A partition as a fetch names it; the name is None when nobody has that topic id."""
+    """A partition as a fetch names it; the name is None for an unknown topic id."""
 
     topic_id: bytes
     topic: str | None
@@ -47,7 +47,7 @@ class FetchPlace(NamedTuple):
 
 
 class FetchTerms(NamedTuple):
-    """What a fetch wants of one partition; epochs are -1 where it knows none."""
+    """What a fetch asks of one partition; an unknown epoch is -1."""
 
     fetch_offset: int
     max_bytes: int
@@ -57,15 +57,15 @@ class FetchTerms(NamedTuple):
 
 
 Wanted = dict[FetchPlace, FetchTerms]
-"""In the order of the request."""
+"""Partitions to fetch, in the order of the request."""
 Found = dict[FetchPlace, PartitionData]
 """Answers of partitions, in the order of the answer."""
 DrawId = Callable[[int, int], int]
-"""A number from the first to below the second, by chance."""
+"""Draws a number from the first (included) to the second (excluded)."""
 
 
 class FetchMetadata(Struct, frozen=True, gc=False):
-    """Which session a request belongs to; before version 7 to none."""
+    """The session id and epoch of a request; the defaults mean none (before version 7)."""
 
     session_id: int = INVALID_SESSION_ID
     epoch: int = FINAL_EPOCH
@@ -77,7 +77,7 @@ class FetchMetadata(Struct, frozen=True, gc=False):
 
 
 def next_epoch(epoch: int) -> int:
-    """The epoch after that one; the final epoch stays. Source: FetchMetadata.nextEpoch."""
+    """The epoch after a given one; the final epoch stays. Source: FetchMetadata.nextEpoch."""
     if epoch < 0:
         return FINAL_EPOCH
     return 1 if epoch == _MAX_ID else epoch + 1
@@ -85,7 +85,7 @@ def next_epoch(epoch: int) -> int:
 
 @dataclass(slots=True)
 class CachedPartition:
-    """A partition of a session: what is wanted of it, and what was last told of it."""
+    """A partition of a session: the terms it is fetched on, and what was last answered."""
 
     topic_id: bytes
     topic: str | None
@@ -95,7 +95,7 @@ class CachedPartition:
     log_start_offset: int = -1
 
     def must_respond(self, answer: PartitionData) -> bool:
-        """Whether an answer says anything new; it is taken as told.
+        """Whether an answer has news; its values count as answered from now on.
 
         Source: CachedPartition.maybeUpdateResponseData.
         """
@@ -109,7 +109,7 @@ class CachedPartition:
         if answer.preferred_read_replica != -1 or answer.diverging_epoch != NOT_DIVERGING:
             new = True
         if answer.error_code is not ErrorCode.NONE:
-            # The partition is told again when the error is over.
+            # Answer the partition again once the error is over.
             self.high_watermark = -1
             new = True
         return new
@@ -119,7 +119,7 @@ _Key = tuple[bytes | str | None, int]
 
 
 def _key(place: FetchPlace) -> _Key:
-    """By id where there is one. Source: CachedPartition.equals."""
+    """Key of a partition: by topic id, else by name. Source: CachedPartition.equals."""
     identity = place.topic if place.topic_id == ZERO_UUID else place.topic_id
     return identity, place.partition
 
@@ -129,9 +129,9 @@ class FetchSession:
     """One session.
 
     Attributes:
-        is_privileged: Of a follower, which consumers cannot push out.
-        partitions: In the order in which they are read next.
-        cached_size: How many partitions it had when it was last used.
+        is_privileged: Whether a follower owns the session, so that consumers cannot evict it.
+        partitions: The partitions, in the order in which they are read next.
+        cached_size: Number of partitions when the session was last used.
     """
 
     session_id: int
@@ -144,7 +144,7 @@ class FetchSession:
     cached_size: int
 
     def update(self, wanted: Wanted, forgotten: Sequence[FetchPlace]) -> None:
-        """Take over what a request changes. Source: FetchSession.update."""
+        """Apply the changes of a request. Source: FetchSession.update."""
         for place, terms in wanted.items():
             cached = self.partitions.get(_key(place))
             if cached is None:
@@ -156,33 +156,33 @@ class FetchSession:
 
 
 class FetchContext(Protocol):
-    """What a request wants all in all, and how its answer is told."""
+    """All partitions of a request, and how its answer is built."""
 
     def partitions(self) -> Iterator[tuple[FetchPlace, FetchTerms]]:
-        """In the order in which they are to be read."""
+        """The partitions in the order in which they are to be read."""
         ...
 
     def answer(self, found: Found, now_ms: int) -> FetchResponse:
-        """The answer's error, session and the partitions that are told of.
+        """Build the response: error, session and the partitions it names.
 
         Args:
             found: Answers of all partitions.
-            now_ms: On the wall clock.
+            now_ms: Present on the wall clock.
         """
         ...
 
 
 class SessionError(Struct, frozen=True):
-    """A request whose session is not what it thinks."""
+    """A request with an unknown session or a wrong session epoch."""
 
     error: ErrorCode
 
     def partitions(self) -> Iterator[tuple[FetchPlace, FetchTerms]]:
-        """None: nobody knows which were meant."""
+        """No partitions: the session that would name them is unknown."""
         return iter(())
 
     def answer(self, _found: Found, _now_ms: int) -> FetchResponse:
-        """The error alone."""
+        """Build a response with the error alone."""
         return response_of(self.error, INVALID_SESSION_ID, {})
 
 
@@ -192,16 +192,16 @@ class Sessionless(Struct, frozen=True):
     wanted: Wanted
 
     def partitions(self) -> Iterator[tuple[FetchPlace, FetchTerms]]:
-        """As in the request."""
+        """The partitions, in the order of the request."""
         return iter(self.wanted.items())
 
     def answer(self, found: Found, _now_ms: int) -> FetchResponse:
-        """All partitions."""
+        """Build a response with all partitions."""
         return response_of(ErrorCode.NONE, INVALID_SESSION_ID, found)
 
 
 class FullFetch(Struct, frozen=True):
-    """A full request, which founds a session if there is room for it."""
+    """A full request, which creates a session if there is room for it."""
 
     cache: "FetchSessionCache"
     wanted: Wanted
@@ -209,11 +209,11 @@ class FullFetch(Struct, frozen=True):
     is_privileged: bool
 
     def partitions(self) -> Iterator[tuple[FetchPlace, FetchTerms]]:
-        """As in the request."""
+        """The partitions, in the order of the request."""
         return iter(self.wanted.items())
 
     def answer(self, found: Found, now_ms: int) -> FetchResponse:
-        """All partitions, and the new session."""
+        """Build a response with all partitions and the id of the new session."""
         partitions = {
             _key(place): CachedPartition(
                 *place,
@@ -237,8 +237,8 @@ class IncrementalFetch(Struct, frozen=True):
 
     Args:
         session: The session.
-        epoch: Of the request.
-        topic_names: By id; a topic that was not known before may be by now.
+        epoch: Session epoch of the request.
+        topic_names: Topic names by id; a topic that was unknown before may be known now.
     """
 
     session: FetchSession
@@ -246,14 +246,14 @@ class IncrementalFetch(Struct, frozen=True):
     topic_names: Mapping[bytes, str]
 
     def partitions(self) -> Iterator[tuple[FetchPlace, FetchTerms]]:
-        """All of the session."""
+        """All partitions of the session."""
         for cached in self.session.partitions.values():
             if self.session.uses_topic_ids and cached.topic is None:
                 cached.topic = self.topic_names.get(cached.topic_id)
             yield FetchPlace(cached.topic_id, cached.topic, cached.partition), cached.terms
 
     def answer(self, found: Found, _now_ms: int) -> FetchResponse:
-        """The partitions that have something new; those with records are read last next time.
+        """Build a response with the changed partitions; those with records are read last next time.
 
         Source: IncrementalFetchContext.updateAndGenerateResponseData, PartitionIterator.
         """
@@ -264,7 +264,7 @@ class IncrementalFetch(Struct, frozen=True):
         for place, answer in found.items():
             key = _key(place)
             cached = session.partitions.get(key)
-            # Forgotten meanwhile, by the request that emptied and so ended the session.
+            # Forgotten meanwhile by a request that emptied, and so ended, the session.
             if cached is None:
                 continue
             if cached.must_respond(answer):
@@ -275,13 +275,13 @@ class IncrementalFetch(Struct, frozen=True):
 
 
 class SessionShard:
-    """One part of the cache.
+    """One shard of the cache.
 
     Args:
         slots: How many sessions fit.
-        ids: From the first to below the second.
+        ids: Range of session ids: first (included) and second (excluded).
         draw: Draws ids.
-        eviction_ms: How long a session is safe.
+        eviction_ms: How long a session is safe from eviction.
     """
 
     __slots__ = ("_draw", "_eviction_ms", "_ids", "_slots", "sessions")
@@ -323,22 +323,23 @@ class SessionShard:
         return session.session_id
 
     def touch(self, session: FetchSession, now_ms: int) -> None:
-        """A session was used."""
+        """Note that a session was used."""
         session.last_used_ms = now_ms
         session.cached_size = len(session.partitions)
 
     def _new_id(self) -> int:
-        # Ends, for there are far more ids than slots.
+        # Terminates: there are far more ids than slots.
         while True:
             session_id = self._draw(*self._ids)
             if session_id != INVALID_SESSION_ID and session_id not in self.sessions:
                 return session_id
 
     def _try_evict(self, size: int, now_ms: int, *, is_privileged: bool) -> bool:
-        """Whether there is room now. Source: FetchSessionCacheShard.tryEvict.
+        """Try to make room; return whether there is. Source: FetchSessionCacheShard.tryEvict.
 
-        A session long unused goes first. Otherwise the least worthy one that may go, if the new
-        one is as worthy: consumers' before followers', small before large, low ids before high.
+        A session unused for `eviction_ms` is evicted first. Otherwise the lowest ranked one that
+        may go, if the new one ranks no lower: consumers below followers, small below large, low
+        ids below high.
         """
         if not self.sessions:
             return False
@@ -360,7 +361,7 @@ class SessionShard:
         return True
 
     def _may_go(self, session: FetchSession, *, is_privileged: bool) -> bool:
-        """Whether it was open to eviction when it was last used. Source: touch."""
+        """Whether a session could be evicted when it was last used. Source: touch."""
         if session.last_used_ms - session.created_ms > self._eviction_ms:
             return True
         return is_privileged and not session.is_privileged
@@ -376,7 +377,7 @@ class FetchSessionCache:
     Args:
         slots: `max.incremental.fetch.session.cache.slots`; 0 for none.
         draw: Draws session ids.
-        shard_count: Parts that share the slots; a session is founded in each in turn.
+        shard_count: Shards that share the slots; new sessions go to each in turn.
     """
 
     __slots__ = ("_created", "_id_range", "_shards")
@@ -394,19 +395,19 @@ class FetchSessionCache:
         self._created = 0
 
     def __len__(self) -> int:
-        """How many sessions there are."""
+        """Number of sessions."""
         return sum(len(shard.sessions) for shard in self._shards)
 
     def next_shard(self) -> SessionShard:
-        """Where the next session is founded."""
+        """The shard of the next new session."""
         shard = self._shards[self._created % len(self._shards)]
         self._created += 1
         return shard
 
     def shard_of(self, session_id: int) -> SessionShard:
-        """Where a session of that id would be."""
+        """The shard that a session id belongs to."""
         index = session_id // self._id_range
-        # A foreign id is in no shard, and any of them says so.
+        # An id out of range is in no shard; any shard answers that it is unknown.
         return self._shards[index if 0 <= index < len(self._shards) else 0]
 
     def new_context(
@@ -418,7 +419,7 @@ class FetchSessionCache:
         topic_names: Mapping[bytes, str],
         scope: "FetchScope",
     ) -> FetchContext:
-        """What a request is about. Source: FetchManager.newContext."""
+        """The context of a request. Source: FetchManager.newContext."""
         shard = self.shard_of(metadata.session_id)
         if metadata.is_full:
             shard.sessions.pop(metadata.session_id, None)
@@ -443,14 +444,14 @@ class FetchSessionCache:
 
 
 class FetchScope(Struct, frozen=True, gc=False):
-    """Who fetches, and when on the wall clock."""
+    """Kind of the fetcher, and the present on the wall clock."""
 
     now_ms: int
     is_follower: bool = False
 
 
 def response_of(error: ErrorCode, session_id: int, found: Found) -> FetchResponse:
-    """A Fetch response; neighbours of one topic are told together.
+    """Build a Fetch response; adjacent partitions of a topic share one entry.
 
     Source: FetchResponse.toMessage.
     """

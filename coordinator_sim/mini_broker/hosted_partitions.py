@@ -1,7 +1,7 @@
-"""Which log a broker reads and writes for a partition, or why it does not.
+"""The log that a broker reads and writes for a partition, or the error why it may not.
 
-Replicas are labels: all brokers of a partition share one log, and the leader's name decides who
-may use it for what.
+Replicas are labels: all brokers of a partition share one log, and the leader's id decides which
+of them may read or write.
 
 Source: kafka trunk, ReplicaManager.getPartitionOrError; Partition.getLocalLog,
 checkCurrentLeaderEpoch.
@@ -21,26 +21,26 @@ from coordinator_sim.storage.partition_log import PartitionLog
 from coordinator_sim.wire.steps import Steps
 
 NO_EPOCH: Final = -1
-"""A request that does not say which leader epoch it knows."""
+"""The leader epoch of a request that gives none."""
 T = TypeVar("T")
 
 FindLog = Callable[[str, int], PartitionLog | None]
 """The log of a partition; None while it is offline."""
 StorageFailed = Callable[[Place, OSError], None]
-"""A medium failed: let the partition's leader resign."""
+"""Called when a disk failed: the partition's leader resigns."""
 FindEndpoint = Callable[[int, str], Endpoint | None]
-"""Where a living broker is reached on a listener; None when it is not alive."""
+"""Finds the address of a living broker on a listener; None without one."""
 WantedInSync = Callable[[str, int], int]
-"""How many replicas acks=-1 wants in sync: of that topic, for a partition with so many."""
+"""How many in-sync replicas acks=-1 needs, by topic and number of replicas of the partition."""
 
 
 class LeaderTags(Struct, frozen=True, gc=False):
-    """Who leads a partition, as answers to the wrong broker tell it (KIP-951).
+    """The leader of a partition, as responses of a wrong broker tell it (KIP-951).
 
     Args:
-        leader_id: -1 when there is no such partition.
-        leader_epoch: Likewise.
-        endpoint: Where the leader is reached; None when it is not alive.
+        leader_id: Id of the leader; -1 when there is no such partition.
+        leader_epoch: Epoch of the leader; -1 when there is no such partition.
+        endpoint: Address of the leader; None when it is not alive.
     """
 
     leader_id: int = -1
@@ -52,16 +52,16 @@ class HostedPartitions:
     """The partitions of a cluster as its brokers host them.
 
     Args:
-        image: Who leads what.
+        image: The metadata, which names the leaders.
         find_log: See `FindLog`.
         endpoint: See `FindEndpoint`.
         storage_failed: See `StorageFailed`.
         wanted_in_sync: See `WantedInSync`.
-        trouble: Hears in one line of a batch that is refused for the server's own bounds.
+        trouble: Gets one line for each batch refused because of the server's own bounds.
 
     Attributes:
-        trouble: Likewise.
-        append_failure: What every append fails with, on purpose; NONE as a rule.
+        trouble: See above.
+        append_failure: Injected error of every append; normally NONE.
     """
 
     __slots__ = (
@@ -93,7 +93,7 @@ class HostedPartitions:
         self.append_failure = ErrorCode.NONE
 
     def hosted(self, broker_id: int, place: Place) -> PartitionLog | ErrorCode:
-        """The log of a partition that a broker has a replica of."""
+        """The log of a partition of which the broker has a replica, or the error."""
         state = self.image.partition(*place)
         if state is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -105,13 +105,13 @@ class HostedPartitions:
     def local_log(
         self, broker_id: int, place: Place, epoch: int = NO_EPOCH, *, leader_only: bool = True
     ) -> PartitionLog | ErrorCode:
-        """The log for a request that knows the leader by that epoch.
+        """The log for a request that gives a leader epoch, or the error.
 
         Args:
-            broker_id: Whom the request reached.
+            broker_id: The broker that the request reached.
             place: The partition.
             epoch: The leader epoch that the request knows; NO_EPOCH to leave it unchecked.
-            leader_only: False where any replica will do.
+            leader_only: False if any replica may serve the request.
         """
         log = self.hosted(broker_id, place)
         state = self.image.partition(*place)
@@ -123,9 +123,9 @@ class HostedPartitions:
         return log if error is ErrorCode.NONE else error
 
     def attempt(self, place: Place, act: Callable[[], T]) -> T | ErrorCode:
-        """What a verb of the partition's log answers; KAFKA_STORAGE_ERROR when the medium fails.
+        """Call an operation of the partition's log; KAFKA_STORAGE_ERROR when the disk fails.
 
-        The one place where a failing medium becomes an error of the protocol.
+        `attempt` and `attempt_in_steps` alone turn a disk failure into an error of the protocol.
         """
         try:
             return act()
@@ -134,7 +134,7 @@ class HostedPartitions:
             return ErrorCode.KAFKA_STORAGE_ERROR
 
     def attempt_in_steps(self, place: Place, steps: Steps[T]) -> Steps[T | ErrorCode]:
-        """As `attempt`, of work that takes long."""
+        """Run long work in steps; KAFKA_STORAGE_ERROR when the disk fails, as in `attempt`."""
         try:
             return (yield from steps)
         except OSError as error:
@@ -142,14 +142,14 @@ class HostedPartitions:
             return ErrorCode.KAFKA_STORAGE_ERROR
 
     def has_enough_replicas(self, place: Place) -> bool:
-        """Whether those in sync are as many as `min.insync.replicas`, or all that there are."""
+        """Whether the ISR has `min.insync.replicas` members (`WantedInSync`)."""
         state = self.image.partition(*place)
         if state is None:
             return False
         return len(state.isr) >= self._wanted_in_sync(place[0], len(state.replicas))
 
     def leader_tags(self, place: Place, listener: str) -> LeaderTags:
-        """Who leads a partition, for a client on that listener."""
+        """The leader of a partition, with its address on a listener."""
         state = self.image.partition(*place)
         if state is None:
             return LeaderTags()
@@ -158,7 +158,7 @@ class HostedPartitions:
 
 
 def epoch_error(state: PartitionState, epoch: int) -> ErrorCode:
-    """What is wrong with the leader epoch that a request knows."""
+    """The error of the leader epoch that a request gives."""
     if epoch in (NO_EPOCH, state.leader_epoch):
         return ErrorCode.NONE
     if epoch < state.leader_epoch:

@@ -1,6 +1,6 @@
-"""The cluster's metadata: what all brokers know alike, changed by one door, `apply`.
+"""The cluster's metadata, the same for all brokers; only `apply` changes it.
 
-Reading the journal from its beginning gives the same image again.
+Replaying the journal from its beginning gives the same image.
 
 Source: kafka trunk, metadata/.../image/MetadataImage.java (what belongs to it).
 """
@@ -39,7 +39,7 @@ C = TypeVar("C", bound=Change)
 
 @dataclass(slots=True)
 class PartitionState:
-    """One partition: its leader (-1 for none) and what clients are told of replicas."""
+    """One partition: its leader (-1 for none), replicas and ISR."""
 
     leader_id: int
     leader_epoch: int
@@ -49,7 +49,7 @@ class PartitionState:
 
 @dataclass(slots=True)
 class TopicState:
-    """A topic and its partitions in order."""
+    """A topic and its partitions, ordered by number."""
 
     name: str
     topic_id: bytes
@@ -58,24 +58,24 @@ class TopicState:
 
 @dataclass(slots=True)
 class ClusterImage:
-    """What every broker knows.
+    """The metadata that every broker knows.
 
     Attributes:
-        topics: By name, in order of creation.
-        topic_names: By id.
-        alike: Topics with a `.` or `_`, in order of creation, by their name in metrics.
+        topics: Topics by name, in order of creation.
+        topic_names: Topic names by id.
+        alike: Names with a `.` or `_`, in order of creation, by their common name in metrics.
         configs: (resource type, name) -> settings that differ from the defaults.
-        quotas: Of each client entity, by key; see `QuotaSet`.
-        acls: In order of creation; the values mean nothing.
-        scram: (user, mechanism) -> verifier.
-        next_producer_id: Ids below it may be in use.
-        features: Finalized levels by name.
-        broker_epochs: Of each broker's newest start.
-        start_count: How often the whole cluster began on what was kept.
-        offset_nodes: Of its ZooKeeper those below which offsets of version 0 are, by path.
-        version: Counts the changes of what brokers know; ZooKeeper's nodes are not among it.
-        acl_version: Counts those of `acls`.
-        configs_version: Counts those of `configs`.
+        quotas: Quotas of each client entity, by key; see `QuotaSet`.
+        acls: ACL rules as keys, in order of creation; the values have no meaning.
+        scram: (user, mechanism) -> credential.
+        next_producer_id: Producer ids below it may be in use.
+        features: Finalized levels by feature name.
+        broker_epochs: Broker epoch of each broker's latest start.
+        start_count: How often the whole cluster restarted on kept data.
+        offset_nodes: ZooKeeper's nodes that hold offsets of version 0 commits, by path.
+        version: Number of changes so far, without those of ZooKeeper's nodes.
+        acl_version: Number of changes of `acls`.
+        configs_version: Number of changes of `configs`.
     """
 
     topics: dict[str, TopicState] = field(default_factory=dict)
@@ -95,25 +95,25 @@ class ClusterImage:
     configs_version: int = field(default=0, compare=False)
 
     def apply(self, change: Change) -> None:
-        """Let one change take effect.
+        """Apply one change.
 
         Raises:
-            InvariantViolation: it is about a topic or a partition that there is not, or that is
-                there already; nothing of it took effect.
+            InvariantViolation: the change is about a missing topic or partition, or creates an
+                existing topic; the image is unchanged.
         """
         _APPLIED[type(change)](self, change)
         if type(change) is not OffsetNodeWritten:
             self.version += 1
 
     def partition(self, topic: str, index: int) -> PartitionState | None:
-        """A partition's state; None when there is none of that name and number."""
+        """A partition's state; None when the partition does not exist."""
         state = self.topics.get(topic)
         if state is None or not 0 <= index < len(state.partitions):
             return None
         return state.partitions[index]
 
     def topic(self, name: str) -> TopicState:
-        """The topic of that name.
+        """The topic of a name.
 
         Raises:
             InvariantViolation: there is none.
@@ -273,7 +273,7 @@ _Apply = Callable[[ClusterImage, Change], None]
 
 
 def _of(apply: Callable[[ClusterImage, C], None]) -> _Apply:
-    """The table it is put in sees to the kind of change."""
+    """Drop the kind of change from the type; the table looks functions up by kind."""
     return cast("_Apply", apply)
 
 

@@ -1,4 +1,4 @@
-"""Rights by the rules in the metadata: StandardAuthorizer over the cluster's image.
+"""Authorization by the ACL rules in the metadata, as Kafka's StandardAuthorizer does it.
 
 Source: kafka trunk, metadata/.../authorizer/StandardAuthorizer.java, StandardAuthorizerData.java.
 """
@@ -24,12 +24,12 @@ RESOURCE_TYPES: Final = {
     6: ResourceType.DELEGATION_TOKEN,
     7: ResourceType.USER,
 }
-"""By Kafka's number. Source: ResourceType.java."""
+"""Resource types by Kafka's number. Source: ResourceType.java."""
 _ANY_NAME: Final = "hardcode"
-"""The name that Kafka tries first."""
+"""The resource name that Kafka tries first in authorizeByResourceType."""
 _ANYBODY: Final = "User:*"
 _MOST_DECISIONS: Final = 10_000
-"""Decisions that are remembered until the rules change, for requests that name a thing often."""
+"""Size of the cache of decisions, which is dropped when the rules change."""
 LITERAL: Final = 3
 PREFIXED: Final = 4
 DENY: Final = 2
@@ -37,10 +37,10 @@ ALLOW: Final = 3
 
 
 class ImageAuthorizer:
-    """Decides by the rules that the metadata has now.
+    """Decides by the current rules of the metadata.
 
     Args:
-        image: Where they are.
+        image: The metadata with the rules.
         super_users: `super.users`.
         allow_if_no_acl: `allow.everyone.if.no.acl.found`.
     """
@@ -81,7 +81,7 @@ class ImageAuthorizer:
         principal: str,
         host: str,
     ) -> bool:
-        """As `Authorizer.is_allowed`."""
+        """Whether a principal may do an operation on a resource; see `Authorizer.is_allowed`."""
         if principal in self._super_users:
             return True
         if self._version != self._image.acl_version:
@@ -100,7 +100,7 @@ class ImageAuthorizer:
         return decision
 
     def _rules_about(self, resource_type: ResourceType, name: str) -> Iterator[Acl]:
-        """The rules of a name: its own, those of all names, those of its beginnings."""
+        """The rules about a name: those of the name, of the wildcard, and of its prefixes."""
         yield from self._named.get((resource_type, name), ())
         if name != WILDCARD:
             yield from self._named.get((resource_type, WILDCARD), ())
@@ -112,7 +112,10 @@ class ImageAuthorizer:
     def is_allowed_somewhere(
         self, operation: Operation, resource_type: ResourceType, *, principal: str, host: str
     ) -> bool:
-        """As `KnowsItsRules.is_allowed_somewhere`. Source: Authorizer.authorizeByResourceType."""
+        """Whether a principal may do an operation on any resource of a type.
+
+        Source: Authorizer.authorizeByResourceType.
+        """
         at_a_name = self.is_allowed(
             operation, resource_type, _ANY_NAME, principal=principal, host=host
         )
@@ -132,7 +135,7 @@ class ImageAuthorizer:
         return any(acl.allows and _is_left(acl, denied) for acl in spoken)
 
     def _read(self) -> None:
-        """Sort the rules by what they are about."""
+        """Index the rules by resource type and name."""
         self._version = self._image.acl_version
         self._named.clear()
         self._prefixed.clear()
@@ -147,7 +150,7 @@ class ImageAuthorizer:
 
 
 def _is_left(allowed: Acl, denied: list[Acl]) -> bool:
-    """Whether denials leave something of what a rule allows."""
+    """Whether DENY rules leave something of an ALLOW rule."""
     if allowed.name == WILDCARD and not allowed.is_prefix:
         return True
     covered = any(acl.is_prefix and allowed.name.startswith(acl.name) for acl in denied)

@@ -1,4 +1,4 @@
-"""The fewest changes that make an image: what a journal is rewritten to when it has grown."""
+"""The fewest changes that produce an image; a journal that has grown is rewritten to them."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ from coordinator_sim.mini_broker.image import ClusterImage, TopicState
 
 
 def changes_of(image: ClusterImage) -> Iterator[Change]:
-    """Changes that make an empty image equal to this one."""
+    """The changes that turn an empty image into this one."""
     for topic in image.topics.values():
         yield from _topic(topic)
     for (resource_type, name), values in image.configs.items():

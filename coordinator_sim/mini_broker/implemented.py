@@ -1,9 +1,9 @@
-"""What the mini-broker implements of each API: a promise, and the test that keeps it.
+"""The newest version of each API that the mini-broker implements, and the test that shows it.
 
-A version that is offered is used: by the newest one a client switches features on. So an API is
-offered only with a row here, and no newer than its row says; `docs/api-versions.md` is made of
-these rows. Share groups, Streams groups, telemetry and delegation tokens have no row: nobody
-answers them. The two rows of KIP-848 say that such groups are off.
+Clients use every offered version: the newest one switches features on. So an API is offered only
+if it has a row here, and no newer than the row says; `docs/api-versions.md` is generated from
+these rows. Share groups, Streams groups, telemetry and delegation tokens have no row, because
+they are not implemented. The two rows of KIP-848 say that such groups are off.
 """
 
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ from coordinator_sim.protocol.api_keys import ApiKey
 
 
 class Implemented(Struct, frozen=True, kw_only=True):
-    """What is implemented of one API.
+    """The implemented versions of one API.
 
     Args:
         newest: Newest version that is answered as Kafka answers it.
-        brings: What a client switches on by the newest version.
-        test: The test that shows it, as pytest names it. That every version is answered at all is
-            shown for all APIs by test_offered.py.
+        brings: Features that a client switches on by the newest version.
+        test: The pytest id of the test that shows it. test_offered.py shows for all APIs that every
+            version is answered at all.
         cap: Why a newer version of Kafka's is not offered; empty when there is none.
     """
 
@@ -294,12 +294,12 @@ IMPLEMENTED: Final[Mapping[ApiKey, Implemented]] = MappingProxyType(
         ),
     }
 )
-"""By API. An API without a row is not offered."""
+"""Rows by API. An API without a row is not offered."""
 
 IMPLEMENTED_FEATURES: Final = ("metadata.version", "transaction.version")
-"""The features of KRaft clusters that mean something here.
+"""The features of KRaft clusters that are implemented.
 
 `group.version` is at level 0: groups of KIP-848 are answered UNSUPPORTED_VERSION. `share.version`
-and `streams.version` are off likewise. `metadata.version` is told because clients show it; nothing
-hangs on it.
+and `streams.version` are off, too. `metadata.version` is offered because clients show it; it has
+no other effect.
 """

@@ -1,8 +1,8 @@
-"""Requests that take long, worked on in slices, so that other clients are answered in between.
+"""Long requests, worked on in slices, so that other clients are answered in between.
 
-A request is work in steps (`wire.steps`). Its first slice is done as the request comes; nearly all
-are finished then. What is not goes on slice by slice, by turns with other such requests, whenever
-the driver calls `work`. The connection of the request waits meanwhile, as for any late answer.
+A request is work in steps (`wire.steps`). The first slice runs when the request arrives; nearly
+all requests finish in it. The others continue slice by slice, in turn, whenever the driver calls
+`work`. The connection of the request waits meanwhile, as for any late answer.
 """
 
 from collections import deque
@@ -21,17 +21,17 @@ R = TypeVar("R", bound=Struct)
 class Jobs:
     """The requests that are not finished yet.
 
-    One whose client is gone is finished all the same, as a broker does with what it has received.
+    A request whose client is gone is finished all the same, as a broker does.
 
     Args:
-        answers: Where the answers go.
+        answers: Takes late answers.
 
     Attributes:
-        answers: Likewise.
-        now: The present of whatever is worked on.
-        turn: Changes with every slice: work that finds another one than before was interrupted, and
-            what it knew of the cluster may be over.
-        begun: Is called when there is work for `work` again.
+        answers: See above.
+        now: The present for the request that is worked on.
+        turn: Number of the slice: work that finds another number than before was interrupted, so
+            what it read of the cluster may be outdated.
+        begun: Called when there is work for `work` again.
     """
 
     __slots__ = ("_unfinished", "answers", "begun", "now", "turn")
@@ -49,15 +49,15 @@ class Jobs:
         return bool(self._unfinished)
 
     def run(self, call: Call[Any], steps: Steps[R | None]) -> R | None:
-        """Do the first slice of a request that has come just now; as `start`."""
+        """Run the first slice of a request that has just arrived; see `start`."""
         self.now = call.now
         return self.start(call.context.token, steps)
 
     def start(self, token: int, steps: Steps[R | None]) -> R | None:
-        """Do the first slice of a request.
+        """Run the first slice of a request.
 
         Returns:
-            Its answer; None where there is none, or it comes later.
+            The answer; None if there is none, or if it comes later.
         """
         try:
             self._do_slice(steps)
@@ -70,10 +70,10 @@ class Jobs:
         return None
 
     def work(self, now: Instants) -> None:
-        """Do one slice of the request whose turn it is.
+        """Run one slice of the request whose turn it is.
 
         Raises:
-            Exception: It met a bug; its connection is closed.
+            Exception: the request hit a bug; its connection is closed.
         """
         if not self._unfinished:
             return
@@ -91,6 +91,6 @@ class Jobs:
             self._unfinished.append((token, steps))
 
     def _do_slice(self, steps: Steps[Struct | None]) -> None:
-        """Raises StopIteration with what the work comes to, when it is over."""
+        """Run one slice; raise StopIteration with the result when the work is finished."""
         self.turn += 1
         do_slice(steps)

@@ -1,7 +1,7 @@
-"""What of a cluster outlives its process, in a log directory: metadata and records.
+"""The state of a cluster that outlives its process, in a log directory: metadata and records.
 
-What a journal cannot take did not happen, with one exception: a leader that resigns because the
-disk is full resigns all the same, and the journal hears of it as soon as there is room.
+A change that the journal cannot write does not take effect, with one exception: a leader resigns
+even if the disk is full, and the change is written as soon as there is room.
 """
 
 from collections.abc import Callable, Container
@@ -31,27 +31,27 @@ from coordinator_sim.storage.log_directory import METADATA_JOURNAL, LogDirectory
 
 _CHANGES: Final[Decoder[Change]] = Decoder(Change)
 _INVENTORY_MS: Final = 5_000
-"""As Kafka's `replica.high.watermark.checkpoint.interval.ms`, for the same purpose."""
+"""Interval of writing the inventory; Kafka's `replica.high.watermark.checkpoint.interval.ms`."""
 
 
 class KeptCluster:
     """A cluster's log directory, opened.
 
-    Topics of a directory that has partitions and no journal, as a Kafka broker leaves it, are
-    found by their folders; of its other metadata nothing is known.
+    In a directory with partitions but no journal, as a Kafka broker leaves it, topics are found by
+    their folders; other metadata is unknown.
 
     Args:
-        directory: Locked, and not yet gone on with.
+        directory: The log directory, locked and just opened.
 
     Attributes:
-        image: The metadata as it was left.
-        storage_failed: Hears of a partition that could not be flushed.
-        trouble: Hears in a line of an inventory that could not be written.
+        image: The metadata of the last run.
+        storage_failed: Called for a partition that could not be flushed.
+        trouble: Called with one line when the inventory could not be written.
 
     Raises:
-        ConfigError: the journal is one of a newer version, it has a topic whose name no topic
-            may have, or acknowledged data is missing and the directory does not accept that.
-        OSError: something cannot be read or mended.
+        ConfigError: the journal is of a newer version, it has a topic with an invalid name, or
+            acknowledged data is missing and the directory does not accept that.
+        OSError: something cannot be read or repaired.
     """
 
     __slots__ = (
@@ -88,7 +88,7 @@ class KeptCluster:
             self._journal.append(created)
 
     def _apply(self, changes: list[Change], gone: dict[bytes, None]) -> bool:
-        """Let the journal take effect; whether some of it contradicts what stands before it."""
+        """Apply the journal's changes; return whether some contradict earlier ones."""
         misfits: list[InvariantViolation] = []
         for change in changes:
             if isinstance(change, TopicCreated):
@@ -113,7 +113,7 @@ class KeptCluster:
         }
 
     def _found_topics(self, gone: Container[bytes]) -> list[TopicCreated]:
-        """Topics that only their folders tell of."""
+        """Topics that are known only by their folders."""
         counts: dict[str, int] = {}
         ids: dict[str, bytes] = {}
         for (topic, partition), topic_id in self._directory.partitions.items():
@@ -133,7 +133,7 @@ class KeptCluster:
         ]
 
     def adapted(self, settings: ClusterSettings) -> ClusterSettings:
-        """The settings of a cluster that goes on with this."""
+        """The settings adapted to the partition counts of the kept internal topics."""
         counts = {
             name: len(self.image.topics[name].partitions)
             for name in INTERNAL_TOPICS
@@ -154,10 +154,10 @@ class KeptCluster:
     # -- while it is served ------------------------------------------------------------------
 
     def journal(self, change: Change) -> None:
-        """Keep a change before it takes effect.
+        """Write a change to the journal before it takes effect.
 
         Raises:
-            OSError: it could not be kept.
+            OSError: the change could not be written.
         """
         self._directory.is_stale = True
         try:
@@ -174,16 +174,16 @@ class KeptCluster:
             self._late.append(change)
 
     def new_store(self, topic: str, partition: int, topic_id: bytes) -> SegmentStore:
-        """The store of a partition; as `PartitionLogs` wants it."""
+        """Open the store of a partition; see `partition_logs.NewStore`."""
         return self._directory.store(topic, partition, topic_id)
 
     def topic_deleted(self, topic: str, _topic_id: bytes, partitions: int, _now: Instants) -> None:
-        """A topic is gone, with the folders that nobody had opened."""
+        """Delete the folders of a deleted topic's partitions."""
         for partition in range(partitions):
             self._directory.delete(topic, partition)
 
     def expire(self, now: Instants) -> None:
-        """Flush what `flush.ms` wants flushed by now; write down what there is, every 5 s."""
+        """Flush the logs that are due by `flush.ms`; write the inventory every 5 s."""
         due_ms = self.next_wall_deadline_ms()
         self._seen_ms = now.wall_ms
         for place, error in self._directory.flush_due(now.group_ms):
@@ -200,11 +200,11 @@ class KeptCluster:
                 self.trouble(f"{error}; the inventory is not up to date")
 
     def next_group_deadline_ms(self) -> int | None:
-        """When the next flush is due, on the clock of appends."""
+        """When the next flush is due, on the group clock."""
         return self._directory.next_flush_ms()
 
     def next_wall_deadline_ms(self) -> int | None:
-        """When the inventory is written next; None while it says what there is."""
+        """When the inventory is written next; None while it is up to date."""
         if self._inventory_due_ms is None and self._directory.is_stale:
             self._inventory_due_ms = self._seen_ms + _INVENTORY_MS
         return self._inventory_due_ms
@@ -212,13 +212,13 @@ class KeptCluster:
     # -- leaving -----------------------------------------------------------------------------
 
     def wipe(self) -> None:
-        """Keep nothing of what there is: a cluster begins from nothing in the same directory."""
+        """Delete everything: a new, empty cluster starts in the same directory."""
         self._directory.wipe()
         self._late.clear()
         self.image = ClusterImage()
 
     def close(self) -> None:
-        """Leave in order; the logs were closed before.
+        """Close the directory cleanly; the logs must be closed before.
 
         Raises:
             OSError: something could not be written; the next opening recovers.
@@ -227,10 +227,10 @@ class KeptCluster:
 
 
 def _check_name(topic: str) -> None:
-    """Refuse a journal into which an earlier version let a name that breaks checkpoints.
+    """Refuse a topic name that breaks checkpoints; an earlier version let such names in.
 
     Raises:
-        ConfigError: no topic may have that name.
+        ConfigError: the name is not valid for a topic.
     """
     try:
         check_topic_name(topic)

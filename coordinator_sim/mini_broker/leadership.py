@@ -1,6 +1,6 @@
-"""Who leads which partition: elections, and what they mean for group coordinators.
+"""Leader elections, also of group coordinators.
 
-Replicas are labels: any living replica may lead, and has everything that was ever appended.
+Replicas are labels: any living replica may lead, and has every record that was ever appended.
 
 Source: kafka trunk, ReplicationControlManager.java (handleBrokerFenced,
 generateLeaderAndIsrUpdates), BrokerMetadataPublisher.scala (election and resignation of group
@@ -19,13 +19,13 @@ class Leadership:
     """Elects leaders.
 
     Args:
-        image: What there is.
-        change: Lets a change take effect.
-        is_living: Whether the broker of that id may lead.
-        notices: Whom to tell.
+        image: The metadata.
+        change: Applies a change of the metadata.
+        is_living: Whether the broker of an id may lead.
+        notices: Listeners for elections.
 
     Attributes:
-        is_living: As above.
+        is_living: See above.
     """
 
     __slots__ = ("_change", "_image", "_notices", "is_living")
@@ -44,7 +44,7 @@ class Leadership:
         self._notices = notices
 
     def elect(self, topic: str, partition: int, leader_id: int, now: Instants) -> None:
-        """Make that broker the leader, at the next epoch; -1 leaves the partition without one."""
+        """Make a broker the leader, at the next epoch; -1 leaves the partition without a leader."""
         state = self._image.topics[topic].partitions[partition]
         isr = tuple(each for each in state.replicas if self.is_living(each))
         self._change(
@@ -54,14 +54,14 @@ class Leadership:
             told(topic, partition, now)
 
     def broker_lost(self, broker_id: int, now: Instants) -> None:
-        """The controller notices that a broker is gone: what it led gets another leader or none."""
+        """Elect other leaders, or none, for the partitions of a broker that is fenced."""
         for topic, partition, state in self._led_by(broker_id):
             self.elect(topic, partition, self._first_living(state), now)
 
     def broker_back(self, broker_id: int, now: Instants) -> None:
-        """A broker has registered: it leads what has no leader and has it among its replicas.
+        """Make a broker that registers the leader of its partitions that have no leader.
 
-        What it leads still, because nobody noticed that it was away, it leads at another epoch.
+        Partitions that it still leads, because its loss went unnoticed, get a new epoch.
         """
         leaderless = [
             (topic, partition)

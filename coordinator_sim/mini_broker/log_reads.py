@@ -1,4 +1,4 @@
-"""Reading logs for a Fetch: each partition's answer, within the limits of all together.
+"""Reads logs for a Fetch: each partition's answer, within the limits of the request.
 
 Source: kafka trunk, ReplicaManager.readFromLog; Partition.fetchRecords, readRecords,
 followerReplicaOrThrow; DelayedFetch.tryComplete.
@@ -32,11 +32,11 @@ from coordinator_sim.wire.stored_batches import next_batch
 _NOWHERE: Final = -1
 _MAGIC_1_SINCE: Final = 2
 MAGIC_2_SINCE: Final = 4
-"""From these versions of Fetch on records come in that format; before, they are converted."""
+"""Fetch versions that know record formats 1 and 2; earlier ones get converted records."""
 
 
 def refusal(partition: int, error: ErrorCode) -> PartitionData:
-    """The answer of a partition that is not read. Source: FetchResponse.partitionResponse."""
+    """The answer of a partition with an error. Source: FetchResponse.partitionResponse."""
     return PartitionData(
         partition_index=partition,
         error_code=error,
@@ -47,12 +47,12 @@ def refusal(partition: int, error: ErrorCode) -> PartitionData:
 
 
 class ReadPartitions(Struct, frozen=True):
-    """What was read.
+    """The data read for a Fetch.
 
     Args:
         found: The partitions' answers, in the order of reading.
-        size_bytes: Of all records.
-        is_urgent: Whether one of them is an error or a truncation, of which the client must know.
+        size_bytes: Size of all records.
+        is_urgent: Whether an answer has an error or a diverging epoch, which the client must know.
     """
 
     found: Found
@@ -60,12 +60,12 @@ class ReadPartitions(Struct, frozen=True):
     is_urgent: bool
 
     def is_enough(self, min_bytes: int) -> bool:
-        """Whether it can be sent without waiting for more."""
+        """Whether the answer can be sent without waiting for more."""
         return self.is_urgent or self.size_bytes >= min_bytes
 
 
 class LogReader:
-    """Reads for fetches."""
+    """Reads partitions for fetches."""
 
     __slots__ = ("_partitions",)
 
@@ -76,10 +76,10 @@ class LogReader:
         """Read partitions in their order.
 
         DEVIATION: whole batches only; Kafka fills an answer up to its limit with the beginning of
-        a batch, which every client passes over.
+        a batch, which every client skips.
 
-        As long as nothing was found, the first batch of a partition comes also if it is above the
-        limits, so that a consumer gets past it.
+        The first batch found is returned even if it exceeds the limits, so that a consumer can make
+        progress.
         """
         left_bytes = params.max_bytes
         size_bytes = 0
@@ -132,15 +132,15 @@ class LogReader:
     def for_old_reader(
         self, broker_id: int, params: FetchParams, wanted: Wanted, found: Found
     ) -> Steps[Found]:
-        """What was read, in a format that the reader of an old Fetch knows.
+        """Convert the records read to a format that an old version of Fetch knows.
 
         Args:
-            broker_id: Who read it.
-            params: Of the fetch.
-            wanted: What was read.
-            found: Of `read`.
+            broker_id: The broker that read the records.
+            params: Parameters of the fetch.
+            wanted: The partitions that were read.
+            found: The answers of `read`.
 
-        Source: KafkaApis.maybeConvertFetchedData: limits count before it.
+        Source: KafkaApis.maybeConvertFetchedData; limits apply before the conversion.
         """
         max_magic = int(params.version >= _MAGIC_1_SINCE)
         converted: Found = {}
@@ -165,7 +165,7 @@ class LogReader:
     def _readable_log(
         self, broker_id: int, params: FetchParams, place: FetchPlace, terms: FetchTerms
     ) -> PartitionLog | ErrorCode:
-        """The log, if the broker may read it for this fetch; the checks in Kafka's order."""
+        """The log, or the error why the broker may not read it; the checks are in Kafka's order."""
         partitions = self._partitions
         named = _named(place)
         log = partitions.hosted(broker_id, named)
@@ -181,7 +181,7 @@ class LogReader:
         followers = topic.partitions[place.partition].replicas
         if params.replica_id in followers and params.replica_id != broker_id:
             return log
-        # A follower that nobody knows of: its metadata may be newer than this broker's.
+        # A follower that is not in the replicas: its metadata may be newer than this broker's.
         if epoch == NO_EPOCH:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         return ErrorCode.UNKNOWN_LEADER_EPOCH
@@ -189,7 +189,7 @@ class LogReader:
     def available_bytes(
         self, broker_id: int, params: FetchParams, place: FetchPlace, terms: FetchTerms
     ) -> int | None:
-        """How much a waiting fetch would get of a partition; None when it must be told at once.
+        """Bytes that a waiting fetch would get of a partition; None when it must be answered now.
 
         Source: DelayedFetch.tryComplete, cases A to H.
         """
@@ -212,7 +212,7 @@ class LogReader:
 
 
 def upper_bound(log: PartitionLog, isolation: Isolation) -> int:
-    """Up to where such a fetch may read."""
+    """The offset before which a fetch with this isolation may read."""
     if isolation is Isolation.LOG_END:
         return log.end_offset
     if isolation is Isolation.HIGH_WATERMARK:
@@ -221,7 +221,7 @@ def upper_bound(log: PartitionLog, isolation: Isolation) -> int:
 
 
 def diverging_epoch(log: PartitionLog, terms: FetchTerms) -> EpochEndOffset | ErrorCode | None:
-    """Where the fetcher's log parts from this one; None when it does not, or is not known.
+    """Where the follower's log diverges from this one; None if it does not, or sent no epoch.
 
     Source: Partition.readRecords, from KIP-595 on.
     """

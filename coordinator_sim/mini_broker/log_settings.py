@@ -1,4 +1,4 @@
-"""What a topic's and the brokers' settings say of its logs.
+"""The `LogConfig` of a topic's logs, made from the settings of the topic and the brokers.
 
 Source: kafka trunk, storage/.../internals/log/LogConfig.java; LogManager.fetchOrCreateConfig.
 """
@@ -14,26 +14,26 @@ from coordinator_sim.storage.log_config import NEVER_MS, LogConfig
 from coordinator_sim.wire.record_batches import CURRENT_MAGIC
 
 COMPACTED_IN_MEMORY_BYTES: Final = 1 << 20
-"""Of one segment of a compacted topic in memory, at most."""
+"""Largest segment of a compacted topic in memory."""
 
 _OF_BROKERS: Final = {"producer_id_expiration_ms": "producer.id.expiration.ms"}
 _INTERNAL_SEGMENT_BYTES: Final = "internal.segment.bytes"
 _FORMAT_VERSION: Final = "message.format.version"
 _DIFFERENCE: Final = "message.timestamp.difference.max.ms"
-"""Stands for both bounds of timestamps where these are not set. Source: KIP-937."""
+"""Setting that both bounds of timestamps fall back to. Source: KIP-937."""
 _FORMATS: Final = (((0, 10), 0), ((0, 11), 1))
-"""Before these versions of Kafka, magic numbers. Source: MetadataVersion."""
+"""Magic numbers in use before these versions of Kafka. Source: MetadataVersion."""
 
 
 class LogSettings:
-    """The configs of topics' logs, made anew when the metadata changes.
+    """The `LogConfig` of each topic, rebuilt when the metadata changes.
 
     Args:
         configs: Settings of topics and brokers.
         image: The metadata.
-        profile: Says the format of logs.
-        in_memory: Whether superseded records cost memory: segments are then small where a cleaner
-            goes over all but the newest.
+        profile: The Kafka version; decides the format of logs.
+        in_memory: Whether logs are kept in memory: compacted topics then get small segments, as the
+            cleaner never cleans the newest one.
     """
 
     __slots__ = ("_bounds", "_configs", "_found", "_image", "_in_memory", "_profile", "_version")
@@ -50,7 +50,7 @@ class LogSettings:
         self._found: dict[str, LogConfig] = {}
 
     def of(self, topic: str) -> LogConfig:
-        """The config of a topic's logs, as of now."""
+        """The current config of a topic's logs."""
         if self._version != self._image.version:
             self._found.clear()
             self._version = self._image.version
@@ -60,7 +60,7 @@ class LogSettings:
         return found
 
     def wanted_in_sync(self, topic: str, replica_count: int) -> int:
-        """How many replicas acks=-1 wants in sync. Source: Partition.effectiveMinIsr."""
+        """How many in-sync replicas acks=-1 needs. Source: Partition.effectiveMinIsr."""
         wanted = int(str(self._configs.topic_value(topic, "min.insync.replicas")))
         return min(wanted, replica_count) if self._profile.caps_min_isr else wanted
 
@@ -92,7 +92,7 @@ class LogSettings:
         return config
 
     def _magic(self, topic: str) -> int:
-        """The format of the profile's logs, or an older one that the topic wants."""
+        """The record format of the profile's logs, or an older one that the topic sets."""
         magic = self._profile.log_magic
         own = self._image.configs_of(TOPIC_RESOURCE, topic).get(_FORMAT_VERSION)
         if magic == CURRENT_MAGIC or own is None:

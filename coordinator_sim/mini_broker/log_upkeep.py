@@ -1,7 +1,7 @@
-"""The brokers' housekeeping of logs: retention, cleaning, forgotten producers, by group time.
+"""Housekeeping of logs by group time: retention, cleaning, expiry of producers.
 
-There is a deadline only while some log holds something that may go one day, so that a clock which
-jumps from deadline to deadline comes to rest over empty logs.
+There is a deadline only while some log has records, so that a clock that jumps from deadline to
+deadline stops when all logs are empty.
 
 Source: kafka trunk, core/.../log/LogManager.scala (cleanupLogs); LogCleaner.scala.
 """
@@ -20,26 +20,25 @@ _CHECK: Final = "log.retention.check.interval.ms"
 _CLEANER: Final = "log.cleaner.enable"
 
 Work = Callable[[int], bool | None]
-"""A part of it, told the present; whether more of it is to be done."""
+"""Part of the housekeeping of a log, called with the present; returns whether more is to do."""
 StorageFailed = Callable[[Place, OSError], None]
-"""Hears that a log's medium refused something."""
+"""Called when the disk of a log failed."""
 
 
 class LogUpkeep:
-    """Keeps the logs small.
+    """Runs retention, expiry of producers and the cleaner.
 
-    Retention, producers and the cleaner take their turn together, every
-    `log.retention.check.interval.ms`; the cleaner then works in slices of some milliseconds, one
-    an `expire`, so that clients are answered in between.
+    All three run together, every `log.retention.check.interval.ms`; the cleaner then works in
+    slices of some milliseconds, one per `expire`, so that clients are answered in between.
 
     DEVIATION: the cleaner looks for work as often as retention does, not every
-    `log.cleaner.backoff.ms`: nobody sees the difference but a reader of superseded records.
+    `log.cleaner.backoff.ms`; only readers of superseded records can see the difference.
 
     Args:
-        logs: Of the cluster.
-        configs: Say how often, and whether there is a cleaner.
+        logs: Logs of the cluster.
+        configs: Settings; give the interval, and whether there is a cleaner.
         storage_failed: See `StorageFailed`.
-        trouble: Hears in one line of a log that cannot be cleaned.
+        trouble: Called with one line for a log that cannot be cleaned.
     """
 
     __slots__ = (
@@ -68,11 +67,11 @@ class LogUpkeep:
         self._unfinished: list[PartitionLog] = []
 
     def expire(self, now: Instants) -> None:
-        """Do what is due; a step of the cleaner where it is at work."""
+        """Run what is due, or the next slice of the cleaner."""
         is_first = not self._seen_ms
         self._seen_ms = now.group_ms
         if is_first:
-            # The first turn is an interval after somebody told what time it is.
+            # The first turn is one interval after the first `expire`, which tells the time.
             self._due_ms = None
         elif self._due_ms is not None and now.group_ms >= self._due_ms:
             self._due_ms = None
@@ -83,7 +82,7 @@ class LogUpkeep:
                 self._unfinished.pop()
 
     def next_group_deadline_ms(self) -> int | None:
-        """When the next turn is; at once while the cleaner is at work."""
+        """When the next turn is; now while the cleaner has work left."""
         if self._unfinished:
             return self._seen_ms
         if self._due_ms is None and self._logs.have_records():
@@ -106,7 +105,7 @@ class LogUpkeep:
                 self._unfinished.append(log)
 
     def _attempt(self, log: PartitionLog, work: Work, now_ms: int) -> bool:
-        """Whether there is more to do; a medium that fails, and a bad batch, end it."""
+        """Run a part; return whether more is to do. A failed disk or a bad batch ends it."""
         try:
             return bool(work(now_ms))
         except OSError as error:

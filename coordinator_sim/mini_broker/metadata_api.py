@@ -1,4 +1,4 @@
-"""Metadata: brokers, topics and who leads their partitions.
+"""Metadata: brokers, topics and the leaders of their partitions.
 
 Source: kafka trunk, KafkaApis.handleTopicMetadataRequest, getTopicMetadata;
 AutoTopicCreationManager.scala.
@@ -52,7 +52,7 @@ class MetadataApi:
         self._admin = admin
 
     def handlers(self) -> Handlers:
-        """Of Metadata alone."""
+        """The handler of Metadata."""
         return {ApiKey.METADATA: self._handle}
 
     def _handle(self, call: Call[MetadataRequest]) -> MetadataResponse:
@@ -84,7 +84,7 @@ class MetadataApi:
         return nameless + self._by_name(call, [name for name in names if name is not None])
 
     def _all(self, call: Call[MetadataRequest]) -> list[MetadataResponseTopic]:
-        """Those that may be described; of the others nothing is said."""
+        """All topics the caller may DESCRIBE; others are omitted."""
         return [
             self._entry(call, state)
             for state in self._admin.image.topics.values()
@@ -92,7 +92,7 @@ class MetadataApi:
         ]
 
     def _by_id(self, call: Call[MetadataRequest], ids: list[bytes]) -> list[MetadataResponseTopic]:
-        """Unknown ids first; a name that may not be described stays unsaid."""
+        """Topics by id, unknown ids first; without DESCRIBE a topic's name is null."""
         image = self._admin.image
         known = {each: name for each in ids if (name := image.topic_names.get(each)) is not None}
         allowed, refused = self._parted(call, known.values())
@@ -106,7 +106,7 @@ class MetadataApi:
     def _parted(
         self, call: Call[MetadataRequest], names: Iterable[str]
     ) -> tuple[list[str], list[str]]:
-        """Names of topics: those that may be described, and the others."""
+        """The names of topics the caller may DESCRIBE, and the other names."""
         allowed: list[str] = []
         refused: list[str] = []
         for name in names:
@@ -117,7 +117,7 @@ class MetadataApi:
     def _by_name(
         self, call: Call[MetadataRequest], names: list[str]
     ) -> list[MetadataResponseTopic]:
-        """Topics that there are, those being made, those that may not be made or described."""
+        """Topics by name: existing ones, then created ones, then those not authorized."""
         admin = self._admin
         allowed, refused = self._parted(call, names)
         creates = admin.settings.auto_create_topics and call.request.allow_auto_topic_creation
@@ -149,7 +149,7 @@ class MetadataApi:
         )
 
     def _unknown(self, call: Call[MetadataRequest], name: str, *, creates: bool) -> ErrorCode:
-        """The error of a topic that there is not; it may come into being meanwhile."""
+        """The error of a missing topic, which is auto-created if allowed."""
         if complaint(name) is not None:
             return ErrorCode.INVALID_TOPIC_EXCEPTION
         if not creates:
@@ -169,7 +169,7 @@ class MetadataApi:
         )
 
     def _nameless(self, call: Call[MetadataRequest]) -> MetadataResponseTopic:
-        """What is asked for neither by id nor by name."""
+        """The answer for a topic requested neither by id nor by name."""
         entry = _missing(None, ZERO_UUID, ErrorCode.INVALID_TOPIC_EXCEPTION)
         return replace(entry, topic_authorized_operations=self._operations(call, ""))
 
@@ -180,7 +180,7 @@ class MetadataApi:
 
 
 def _names_ids(asked: tuple[MetadataRequestTopic, ...]) -> bool:
-    """Whether versions without ids are asked for one, or for no name."""
+    """Whether an entry gives a topic id or no name, which versions below 12 must not."""
     return any(topic.name is None or topic.topic_id != ZERO_UUID for topic in asked)
 
 

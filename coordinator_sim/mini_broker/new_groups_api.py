@@ -1,11 +1,10 @@
-"""Groups of KIP-848 as brokers answer for them that have `group.version` at 0: not supported.
+"""The APIs of KIP-848 groups, answered as by brokers with `group.version` 0: not supported.
 
-Kafka's brokers from 3.9 on offer the two APIs whether or not such groups are switched on: clients
-learn from the answer, not from the versions, that they are off. Nothing else of these groups is
-here.
+Kafka's brokers from 3.9 on offer the two APIs even if such groups are off: clients learn that from
+the answer, not from the offered versions. Nothing else of these groups is implemented.
 
 Source: kafka 3.9 to 4.4, KafkaApis.handleConsumerGroupHeartbeat and handleConsumerGroupDescribe,
-which ask for the feature before they ask for rights; ConsumerGroupHeartbeatRequest and
+which check the feature before authorization; ConsumerGroupHeartbeatRequest and
 ConsumerGroupDescribeRequest.getErrorResponse.
 """
 
@@ -29,7 +28,7 @@ class NewGroupsApi:
     __slots__ = ()
 
     def handlers(self) -> Handlers:
-        """Of both."""
+        """Handlers of ConsumerGroupHeartbeat and ConsumerGroupDescribe."""
         return {
             ApiKey.CONSUMER_GROUP_HEARTBEAT: self._heartbeat,
             ApiKey.CONSUMER_GROUP_DESCRIBE: self._describe,
@@ -38,11 +37,11 @@ class NewGroupsApi:
     def _heartbeat(
         self, _call: Call[ConsumerGroupHeartbeatRequest]
     ) -> ConsumerGroupHeartbeatResponse:
-        """An error without a message; of what was asked for nothing is repeated."""
+        """Answer UNSUPPORTED_VERSION without a message; no field of the request is echoed."""
         return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
 
     def _describe(self, call: Call[ConsumerGroupDescribeRequest]) -> ConsumerGroupDescribeResponse:
-        """An error without a message for each group, in the order of the request."""
+        """Answer UNSUPPORTED_VERSION without a message for each group, in request order."""
         error = ErrorCode.UNSUPPORTED_VERSION
         return ConsumerGroupDescribeResponse(
             groups=tuple(

@@ -1,6 +1,6 @@
-"""What parts of a cluster tell each other: something was appended, a leader changed, a client left.
+"""Events between parts of a cluster: records appended, a leader changed, a client disconnected.
 
-Who wants to hear puts a function into the list of its kind; they are called in that order.
+A listener adds a function to the list of its event; the functions are called in list order.
 """
 
 from collections.abc import Callable
@@ -11,17 +11,17 @@ from coordinator_sim.mini_broker.contract import Instants
 
 @dataclass(slots=True)
 class Notices:
-    """Whom to tell.
+    """The listeners of each event.
 
     Attributes:
-        readable: Topic, partition: more can be read, or a reader has to look again: an append, a
+        readable: (topic, partition): more can be read, or readers must check again: an append, a
             marker, a moved high watermark.
-        leader_changed: Topic, partition, present: another leader, or none.
-        topic_created: Name, present.
-        topic_deleted: Name, id, number of partitions, present.
-        partitions_added: Name, present.
-        disconnected: Number of the connection.
-        trouble: A sentence for the server's log: the disk refused something.
+        leader_changed: (topic, partition, present): another leader, or none.
+        topic_created: (name, present).
+        topic_deleted: (name, id, number of partitions, present).
+        partitions_added: (name, present).
+        disconnected: (number of the connection).
+        trouble: (sentence for the server's log): the disk failed.
     """
 
     readable: list[Callable[[str, int], None]] = field(default_factory=list)

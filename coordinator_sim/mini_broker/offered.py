@@ -1,8 +1,8 @@
-"""Which versions and features a served cluster offers.
+"""The API versions and features that a served cluster offers.
 
-They are what a broker of the profile told, as far as it is implemented and answered. Ranges do not
-move with finalized features: neither do those of Kafka's brokers, whose clients choose by the
-finalized levels in the same answer. Every offered version is answered at every level.
+They are those recorded from a broker of the profile, as far as implemented. As in Kafka, ranges
+do not depend on finalized features: clients choose by the finalized levels in the same answer.
+Every offered version is answered at every level.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,15 +15,15 @@ from coordinator_sim.protocol.api_versions import recorded_versions
 from coordinator_sim.protocol.profiles import Profile
 
 Ranges = Mapping[ApiKey, tuple[int, int]]
-"""Oldest and newest version of each API that is offered, by ascending API numbers."""
+"""Oldest and newest offered version of each API, by ascending API numbers."""
 
 
 class OfferedFeatures(Struct, frozen=True):
-    """Features of a cluster of a profile.
+    """Features of a profile's cluster.
 
     Args:
-        supported: Lowest and highest level of each, by name.
-        finalized: The levels of a new cluster; those at level 0 are absent.
+        supported: Lowest and highest level of each feature, by name.
+        finalized: Levels in a new cluster, by name; features at level 0 are absent.
     """
 
     supported: dict[str, tuple[int, int]]
@@ -31,7 +31,7 @@ class OfferedFeatures(Struct, frozen=True):
 
 
 def offered(profile: Profile, spoken: Iterable[ApiKey]) -> Ranges:
-    """The versions of those APIs that a broker of the profile offers, as far as implemented."""
+    """The versions of the given APIs that a broker of the profile offers, as far as implemented."""
     recorded = recorded_versions(profile).ranges
     ranges = {}
     for api in sorted(spoken):

@@ -1,4 +1,4 @@
-"""ListOffsets and OffsetForLeaderEpoch: where in a log something is.
+"""ListOffsets and OffsetForLeaderEpoch: offsets by timestamp and by leader epoch.
 
 Source: kafka trunk, KafkaApis.handleListOffsetRequest and handleOffsetForLeaderEpochRequest;
 ReplicaManager.fetchOffset and lastOffsetForLeaderEpoch; Partition.fetchOffsetForTimestamp;
@@ -36,7 +36,7 @@ from coordinator_sim.storage.partition_log import PartitionLog
 from coordinator_sim.wire.steps import Steps
 
 EARLIEST_PENDING_UPLOAD: Final = -6
-"""Of tiered storage, as LATEST_TIERED: without it neither is ever found."""
+"""Position in tiered storage, like LATEST_TIERED; never found, as there is no tiered storage."""
 CONSUMER_REPLICA_ID: Final = -1
 DEBUGGING_REPLICA_ID: Final = -2
 
@@ -48,7 +48,7 @@ _SPECIAL_SINCE: Final[dict[int, int]] = {
     OffsetSpec.LATEST_TIERED: 9,
     EARLIEST_PENDING_UPLOAD: 11,
 }
-"""Timestamps that are none, with the version that brought them."""
+"""Timestamps that stand for a position, with the first version that knows them."""
 _TIERED: Final = frozenset({int(OffsetSpec.LATEST_TIERED), EARLIEST_PENDING_UPLOAD})
 _EARLIEST: Final = frozenset({int(OffsetSpec.EARLIEST), int(OffsetSpec.EARLIEST_LOCAL)})
 _ONE_OFFSET_SINCE: Final = 1
@@ -61,11 +61,11 @@ class OffsetApi:
     """Answers ListOffsets and OffsetForLeaderEpoch.
 
     Args:
-        partitions: What the brokers host.
-        access: Whom to ask.
-        jobs: Do what takes long.
-        conceals_topics: Whether topics that may not be described are said not to exist.
-        refuses_unknown: Whether a negative timestamp that is no position is refused, or a time.
+        partitions: The partitions that the brokers host.
+        access: Authorizes requests.
+        jobs: Runs long work in steps.
+        conceals_topics: Whether topics without DESCRIBE are answered as unknown.
+        refuses_unknown: Whether an unknown negative timestamp is refused, or taken as a time.
     """
 
     __slots__ = ("_access", "_conceals_topics", "_jobs", "_partitions", "_refuses_unknown")
@@ -86,7 +86,7 @@ class OffsetApi:
         self._refuses_unknown = refuses_unknown
 
     def handlers(self) -> Handlers:
-        """Of both."""
+        """Handlers of ListOffsets and OffsetForLeaderEpoch."""
         return {
             ApiKey.LIST_OFFSETS: self._list_offsets,
             ApiKey.OFFSET_FOR_LEADER_EPOCH: self._offsets_of_epochs,
@@ -106,9 +106,9 @@ class OffsetApi:
         return self._jobs.run(call, self._listed(call))
 
     def _listed(self, call: Call[ListOffsetsRequest]) -> Steps[ListOffsetsResponse]:
-        """Topics that may not be described come last; a partition named twice comes once.
+        """Answer ListOffsets; topics without DESCRIBE come last, repeated partitions once.
 
-        DEVIATION: a broker up to 3.9 answers a partition that is named twice two times, with the
+        DEVIATION: brokers up to 3.9 answer a partition that is named twice two times, with the
         same error.
         """
         topics: list[ListOffsetsTopicResponse] = []
@@ -171,11 +171,11 @@ class OffsetApi:
     def _found(
         self, log: PartitionLog, timestamp_ms: int, level: int | None, place: Place
     ) -> Steps[TimedOffset | ErrorCode]:
-        """What a client may know of; `level` is its isolation level, None for a broker."""
+        """The offset that the client may see; `level` is its isolation level, None for a broker."""
         bound = log.end_offset
         if level is not None:
             bound = log.last_stable_offset if level == _READ_COMMITTED else log.high_watermark
-        # A new leader that does not know yet what is committed of the epochs before.
+        # A new leader does not know yet which records of earlier epochs are committed.
         is_behind = level is not None and _epoch_start(log) > log.high_watermark
         if timestamp_ms == OffsetSpec.LATEST:
             if is_behind:
@@ -187,7 +187,7 @@ class OffsetApi:
         if not log.config.message_format_magic and timestamp_ms not in _EARLIEST:
             return ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT
         if not self._refuses_unknown and timestamp_ms < OffsetSpec.EARLIEST:
-            timestamp_ms = 0  # A time before all others.
+            timestamp_ms = 0  # The earliest possible time.
         is_committed = level == _READ_COMMITTED
         found = yield from log.finding_offset(timestamp_ms, read_committed=is_committed)
         is_hidden = found.offset < 0 and timestamp_ms not in _EARLIEST
@@ -196,7 +196,7 @@ class OffsetApi:
     def _old_offsets(
         self, call: Call[ListOffsetsRequest], place: Place, asked: ListOffsetsPartition
     ) -> ListOffsetsPartitionResponse:
-        """Version 0: the beginnings of segments. Source: legacyFetchOffsetsForTimestamp."""
+        """Base offsets of segments (version 0). Source: legacyFetchOffsetsForTimestamp."""
         if asked.timestamp < OffsetSpec.EARLIEST and self._refuses_unknown:
             return _no_offset(place[1], ErrorCode.UNSUPPORTED_VERSION)
         replica_id = call.request.replica_id
@@ -221,7 +221,7 @@ class OffsetApi:
     def _offsets_of_epochs(
         self, call: Call[OffsetForLeaderEpochRequest]
     ) -> OffsetForLeaderEpochResponse:
-        """Brokers may ask for all topics, clients for those that they may describe."""
+        """Answer OffsetForLeaderEpoch; brokers may ask for all topics, clients need DESCRIBE."""
         may_all = self._access.allows(
             call.context, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
         )
@@ -253,7 +253,7 @@ class OffsetApi:
 
 
 def _epoch_start(log: PartitionLog) -> int:
-    """Where the present leader epoch began; -1 for the first."""
+    """The offset at which the current leader epoch began; -1 for the first epoch."""
     return log.end_offset_for_epoch(log.leader_epoch - 1).end_offset
 
 

@@ -136,9 +136,9 @@ class BrokersAppends:
         self._broker_id = broker_id
 
     def verdict(self, batch: LogBatch) -> ErrorCode:
-        """As `AppendPolicy.verdict`."""
+        """Write the batch, or say why not; see `AppendPolicy.verdict`."""
         return self._topic.append(self._broker_id, batch)
 
     def takes_unacknowledged(self, batch: LogBatch) -> bool:
-        """As `AppendPolicy.takes_unacknowledged`: where it cannot be written it is not there."""
+        """Write the batch; False where it could not be written."""
         return self._topic.append(self._broker_id, batch) is ErrorCode.NONE

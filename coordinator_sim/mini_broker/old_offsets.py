@@ -1,4 +1,4 @@
-"""Offsets of version 0 in a served cluster: its image has the nodes, its journal keeps them."""
+"""Offsets of version 0 commits in a served cluster: kept as nodes in the image and the journal."""
 
 from collections.abc import Callable
 
@@ -14,13 +14,13 @@ def old_offsets(
     change: Callable[[Change], None],
     trouble: Callable[[str], None],
 ) -> ZooKeeperOffsets:
-    """The offsets that the brokers of a cluster keep in its ZooKeeper.
+    """The offsets that the brokers of a cluster store in ZooKeeper.
 
     Args:
         metadata_limit: `offset.metadata.max.bytes`.
-        image: Of the cluster.
-        change: Changes it, journal first; a commit that raises OSError there is refused.
-        trouble: Told of that.
+        image: Metadata of the cluster.
+        change: Changes the metadata, journal first; the commit is refused if this raises OSError.
+        trouble: Called with one line for a refused commit.
     """
 
     def write(path: str, data: str) -> None:

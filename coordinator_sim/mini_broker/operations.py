@@ -1,6 +1,6 @@
-"""What is done to a served cluster from outside: brokers stopped and frozen, leaders moved.
+"""Operations on a served cluster from outside: stop and pause brokers, move leaders.
 
-Who leads instead is `leadership`'s to say; what sockets do meanwhile is the driver's.
+`leadership` elects the new leaders; the driver handles the sockets.
 
 Source: kafka trunk, ReplicationControlManager.java (handleBrokerFenced, handleBrokerUnfenced).
 """
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from coordinator_sim.mini_broker.served_cluster import ServedCluster
 
 ELECTION_DELAY_MS: Final = 1_000
-"""Group time from the loss of a broker to its successors, unless told otherwise.
+"""Default group time from the loss of a broker to the election of other leaders.
 
-DEVIATION: Kafka's `broker.session.timeout.ms` is 9,000; tests want to wait less.
+DEVIATION: Kafka's `broker.session.timeout.ms` is 9,000; tests should wait less.
 """
 
 
 @unique
 class BrokerStatus(Enum):
-    """How a broker is.
+    """State of a broker.
 
-    A paused one is as a process that was sent SIGSTOP; a partitioned one runs, and its clients
+    A paused broker is like a process that got SIGSTOP; a partitioned one runs, but its clients
     cannot reach it.
     """
 
@@ -44,7 +44,7 @@ class BrokerStatus(Enum):
 
 
 class LeaderMoved(Struct, frozen=True, kw_only=True):
-    """Where a partition is led now."""
+    """The new leader of a partition."""
 
     topic: str
     partition: int
@@ -53,13 +53,13 @@ class LeaderMoved(Struct, frozen=True, kw_only=True):
 
 
 class Operations:
-    """The verbs.
+    """Stops, pauses, partitions and resumes brokers; moves leaders; applies faults.
 
     Args:
-        cluster: Operated on.
+        cluster: The cluster to operate on.
 
     Attributes:
-        election_delay_ms: Group time from the loss of a broker to its successors.
+        election_delay_ms: Group time from the loss of a broker to the election of other leaders.
     """
 
     __slots__ = ("_cluster", "_losses", "_status", "election_delay_ms")
@@ -73,7 +73,7 @@ class Operations:
     # -- brokers ---------------------------------------------------------------------------
 
     def status(self, broker_id: int) -> BrokerStatus:
-        """How a broker is.
+        """The state of a broker.
 
         Raises:
             ConfigError: the cluster has no broker of that id.
@@ -84,10 +84,10 @@ class Operations:
         return self._status.get(broker_id, BrokerStatus.RUNNING)
 
     def stop(self, broker_id: int, now: Instants) -> None:
-        """Kill a broker's process: what it had in memory is gone, its successors come later.
+        """Kill a broker's process: its memory is lost; other leaders are elected later.
 
         Raises:
-            ConfigError: there is no such broker, or it is stopped.
+            ConfigError: there is no such broker, or it is stopped already.
         """
         self._expect(broker_id, BrokerStatus.RUNNING, BrokerStatus.PAUSED, BrokerStatus.PARTITIONED)
         self._status[broker_id] = BrokerStatus.STOPPED
@@ -96,7 +96,7 @@ class Operations:
         self._lose(broker_id, now)
 
     def pause(self, broker_id: int, now: Instants) -> None:
-        """Freeze a broker's process, timers and all; its successors come later.
+        """Freeze a broker's process with its timers; other leaders are elected later.
 
         Raises:
             ConfigError: there is no such broker, or it does not run.
@@ -107,7 +107,7 @@ class Operations:
         self._lose(broker_id, now)
 
     def partition(self, broker_id: int) -> None:
-        """Cut a broker off from its clients; it goes on, and leads what it leads.
+        """Cut a broker off from its clients; it runs on, and stays the leader of its partitions.
 
         Raises:
             ConfigError: there is no such broker, or it does not run.
@@ -116,7 +116,7 @@ class Operations:
         self._status[broker_id] = BrokerStatus.PARTITIONED
 
     def resume(self, broker_id: int, now: Instants) -> None:
-        """Start a stopped broker anew, thaw a paused one, or heal the network of one cut off.
+        """Restart a stopped broker, continue a paused one, or reconnect a partitioned one.
 
         Raises:
             ConfigError: there is no such broker, or it runs.
@@ -141,7 +141,7 @@ class Operations:
         return status
 
     def _lose(self, broker_id: int, now: Instants) -> None:
-        """The controller notices after a while, unless the broker is back by then."""
+        """Let the controller notice the loss after the delay, unless the broker is back by then."""
         loss = self._losses[broker_id] = self._losses.get(broker_id, 0) + 1
 
         def notice(later: Instants) -> None:
@@ -161,12 +161,12 @@ class Operations:
         self._correct_isr()
 
     def _return(self, broker_id: int, now: Instants) -> None:
-        """A broker is in sync at once: there is one log."""
+        """Take a broker back; it is in sync at once, as all replicas share one log."""
         self._cluster.leadership.broker_back(broker_id, now)
         self._correct_isr()
 
     def _correct_isr(self) -> None:
-        """In sync are the replicas that are not fenced; if all are, those that were it last."""
+        """Set each ISR to the replicas that are not fenced; if all are, leave it unchanged."""
         cluster = self._cluster
         for topic, index, state in self._partitions():
             isr = tuple(each for each in state.replicas if each not in cluster.fenced)
@@ -177,11 +177,11 @@ class Operations:
     # -- leaders ---------------------------------------------------------------------------
 
     def move_coordinator(self, group_id: str, to: int | None, now: Instants) -> LeaderMoved:
-        """Let another broker coordinate a group, and all groups of its offsets partition.
+        """Move the coordinator of a group, and of all groups of its offsets partition.
 
         Args:
-            group_id: Any; it need not exist.
-            to: Broker id; None for the next one that runs, or the same if there is no other.
+            group_id: Any group id; the group need not exist.
+            to: Broker id; None for the next running broker, or the same one if there is no other.
             now: The present.
 
         Raises:
@@ -193,7 +193,7 @@ class Operations:
         return self.elect(OFFSETS_TOPIC, partition_for(group_id, len(topic.partitions)), to, now)
 
     def elect(self, topic: str, index: int, to: int | None, now: Instants) -> LeaderMoved:
-        """Let another broker lead a partition, at a higher epoch.
+        """Make another broker the leader of a partition, at a higher epoch.
 
         Raises:
             ConfigError: there is no such partition, or that broker does not run.
@@ -226,7 +226,7 @@ class Operations:
     # -- faults ----------------------------------------------------------------------------
 
     def taken_while_appends_fail(self, error: ErrorCode, take: Task, now: Instants) -> None:
-        """Take a request, none of whose appends is stored."""
+        """Take a request and fail all of its appends with an error."""
         cluster = self._cluster
         cluster.append_failure = error
         try:
@@ -235,9 +235,9 @@ class Operations:
             cluster.append_failure = ErrorCode.NONE
 
     def hold_high_watermark(self, topic: str, partition: int, *, hold: bool) -> None:
-        """Keep a partition's high watermark where it is, as followers that lag do, or let it go.
+        """Hold a partition's high watermark where it is, as lagging followers do, or release it.
 
-        What is appended meanwhile is not read, and not acknowledged to acks=-1.
+        Records appended meanwhile cannot be read, and are not acknowledged with acks=-1.
 
         Raises:
             ConfigError: there is no such partition.
@@ -252,10 +252,10 @@ class Operations:
     def taken_while_coordinator_moves(
         self, group_id: str, to: int | None, take: Task, now: Instants
     ) -> None:
-        """Take a request, and move its group's coordinator before what it appended is committed.
+        """Take a request, and move its group's coordinator before its appends are committed.
 
-        Its sender is told NOT_COORDINATOR, and the new coordinator finds in the log what was
-        appended.
+        The sender gets NOT_COORDINATOR, and the new coordinator finds the appended records in the
+        log.
         """
         cluster = self._cluster
         topic = cluster.image.topics.get(OFFSETS_TOPIC)

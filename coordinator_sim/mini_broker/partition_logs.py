@@ -1,6 +1,6 @@
-"""The logs of a cluster's partitions: made when somebody wants one, gone with their topics.
+"""The logs of a cluster's partitions: opened on first use, deleted with their topics.
 
-A log follows its topic's settings and its partition's leader epoch as the image has them.
+A log follows its topic's settings and its partition's leader epoch in the image.
 
 Source: kafka trunk, core/.../log/LogManager.scala; ReplicaManager.applyDelta.
 """
@@ -17,7 +17,7 @@ from coordinator_sim.storage.log_config import LogConfig
 from coordinator_sim.storage.partition_log import PartitionLog
 
 ConfigOf = Callable[[str], LogConfig]
-"""What the settings say of a topic's logs."""
+"""Gives the config of a topic's logs."""
 NewStore = Callable[[str, int, bytes], SegmentStore]
 """Opens the store of a partition: topic, number, topic id."""
 
@@ -33,12 +33,12 @@ class _Kept:
 
 
 class PartitionLogs:
-    """The logs, one a partition.
+    """The logs, one per partition.
 
     Args:
-        image: What there is.
+        image: The metadata.
         new_store: See `NewStore`.
-        config_of: See `ConfigOf`; asked again whenever the metadata changed.
+        config_of: See `ConfigOf`; called again whenever the metadata changed.
     """
 
     __slots__ = ("_config_of", "_image", "_kept", "_new_store")
@@ -53,7 +53,7 @@ class PartitionLogs:
         """The log of a partition; None when there is no such partition.
 
         Raises:
-            OSError: its store cannot be opened.
+            OSError: the store of the log cannot be opened.
         """
         kept = self._kept.get((topic, partition))
         if kept is not None and kept.image_version == self._image.version and not kept.is_broken:
@@ -80,21 +80,21 @@ class PartitionLogs:
         return kept.log
 
     def broken(self, topic: str, partition: int) -> None:
-        """The medium refused something: the log is to be read anew before it is used again."""
+        """Mark a log whose disk failed: it is reopened before it is used again."""
         kept = self._kept.get((topic, partition))
         if kept is not None:
             kept.is_broken = True
 
     def have_records(self) -> bool:
-        """Whether anything could be read of one of them."""
+        """Whether any open log has records."""
         return any(kept.log.end_offset > kept.log.log_start_offset for kept in self._kept.values())
 
     def logs(self) -> list[PartitionLog]:
-        """Those that somebody has wanted."""
+        """The open logs."""
         return [kept.log for kept in self._kept.values()]
 
     def leader_changed(self, topic: str, partition: int, _now: Instants) -> None:
-        """Another leader begins at the log's end; one that cannot, meets that with a request."""
+        """Start the new leader's epoch at the log's end; a log that cannot do so is broken."""
         state = self._image.partition(topic, partition)
         if state is not None and state.leader_id != NO_LEADER:
             try:
@@ -103,9 +103,9 @@ class PartitionLogs:
                 self.broken(topic, partition)
 
     def topic_deleted(self, topic: str, _topic_id: bytes, partitions: int, _now: Instants) -> None:
-        """A topic is gone, with the records of that many partitions.
+        """Delete the logs of a deleted topic.
 
-        What a failing medium keeps of them is taken away by the next start.
+        Files that a failing disk keeps are deleted at the next start.
         """
         for partition in range(partitions):
             kept = self._kept.pop((topic, partition), None)
@@ -114,7 +114,7 @@ class PartitionLogs:
                     kept.log.delete()
 
     def close(self) -> None:
-        """Leave everything as a later opening wants it."""
+        """Close all logs cleanly, so that they can be reopened."""
         for kept in self._kept.values():
             kept.log.close()
         self._kept.clear()

@@ -1,4 +1,4 @@
-"""A Produce whose records are in the logs and not yet safe, and how Produce answers.
+"""A Produce that waits until its appended records are replicated, and the Produce response.
 
 Source: kafka trunk, DelayedProduce; Partition.checkEnoughReplicasReachOffset;
 ProduceResponse.toData.
@@ -25,12 +25,12 @@ from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.storage.log_values import Appended
 
 LEADER_TAGS_SINCE: Final = 10
-"""Who leads a partition is told from this version on (KIP-951)."""
+"""From this version on, responses name the new leader of a partition (KIP-951)."""
 _UNTOLD: Final = LeaderIdAndEpoch()
 
 
 class ProducePlace(NamedTuple):
-    """A partition as a Produce names it."""
+    """A partition as a Produce request names it."""
 
     topic_id: bytes
     topic: str
@@ -38,12 +38,12 @@ class ProducePlace(NamedTuple):
 
     @property
     def place(self) -> Place:
-        """By name and number."""
+        """The partition by topic name and number."""
         return self.topic, self.partition
 
 
 Outcomes = dict[ProducePlace, Appended]
-"""What became of each partition's records, in the order of the answer."""
+"""The result of each partition's append, in the order of the answer."""
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class PendingProduce:
     """A Produce with acks=-1 that waits for the high watermark.
 
     Attributes:
-        outcomes: What became of all its records.
+        outcomes: The results of all appends.
         waiting: Partitions that wait, with the offset that the high watermark must reach.
     """
 
@@ -62,14 +62,14 @@ class PendingProduce:
     waiting: dict[ProducePlace, int]
 
     def try_complete(self, _place: Place) -> bool:
-        """Answer if every partition is through, or will not be."""
+        """Answer if every partition has succeeded or failed; return whether it did."""
         if not self.is_settled():
             return False
         self._answer()
         return True
 
     def is_settled(self) -> bool:
-        """Whether no partition has to wait any longer."""
+        """Whether every partition has succeeded or failed."""
         for produced, required_offset in tuple(self.waiting.items()):
             error = self._error(produced.place, required_offset)
             if error is None:
@@ -80,7 +80,7 @@ class PendingProduce:
         return not self.waiting
 
     def _error(self, place: Place, required_offset: int) -> ErrorCode | None:
-        """NONE when the records are safe, None while that is open."""
+        """NONE when the high watermark has passed the records, an error, or None to wait on."""
         log = self.partitions.local_log(self.call.broker_id, place)
         if isinstance(log, ErrorCode):
             return log
@@ -91,14 +91,14 @@ class PendingProduce:
         return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
 
     def expire(self) -> None:
-        """Answer that those which still wait took too long. Their records stay in the logs."""
+        """Answer REQUEST_TIMED_OUT for partitions that still wait; their records stay."""
         for produced in self.waiting:
             outcome = self.outcomes[produced]
             self.outcomes[produced] = replace(outcome, error=ErrorCode.REQUEST_TIMED_OUT)
         self._answer()
 
     def abandon(self) -> None:
-        """Nobody is there to be told."""
+        """End the request without an answer: its client is gone."""
         self.answers.answer(self.call.context.token, None)
 
     def _answer(self) -> None:
@@ -109,10 +109,10 @@ class PendingProduce:
 def produce_response(
     call: Call[ProduceRequest], outcomes: Outcomes, partitions: HostedPartitions
 ) -> ProduceResponse:
-    """The answer of a Produce.
+    """Build the response of a Produce.
 
     UNSPECIFIED: Kafka's order of topics and partitions is that of a hash map; here it is the
-    request's, refused ones last.
+    request's, with refused ones last.
     """
     nodes: dict[int, NodeEndpoint] = {}
     topics: dict[tuple[bytes, str], list[PartitionProduceResponse]] = {}

@@ -1,4 +1,4 @@
-"""Which brokers hold the replicas of new partitions, chosen or told.
+"""Placement of the replicas of new partitions: chosen by the cluster or by the client.
 
 Source: kafka trunk, StripedReplicaPlacer.java; ReplicationControlManager
 .validateManualPartitionAssignment.
@@ -15,13 +15,13 @@ Replicas = tuple[int, ...]
 def shortage(
     replication_factor: int, registered: int, living: int, *, may_be_cordoned: bool
 ) -> str | None:
-    """Why so many replicas cannot be placed, in Kafka's words; None when they can.
+    """Error message, in Kafka's words, when so many replicas cannot be placed; None if they can.
 
     Args:
         replication_factor: Replicas of a partition.
-        registered: Brokers that there are.
-        living: Those of them that live.
-        may_be_cordoned: Whether the text speaks of cordoned directories, too.
+        registered: Number of registered brokers.
+        living: Number of living brokers.
+        may_be_cordoned: Whether the message also mentions cordoned directories.
     """
     if living == 0:
         return "All brokers are currently fenced."
@@ -35,12 +35,12 @@ def shortage(
 
 
 def spread(broker_ids: Sequence[int], first: int, count: int, factor: int) -> tuple[Replicas, ...]:
-    """Replicas of partitions, each beginning with another broker.
+    """Replicas of new partitions, each starting at the next broker.
 
-    UNSPECIFIED: Kafka begins at a broker drawn by chance; here partition 0 begins at the first.
+    UNSPECIFIED: Kafka begins at a random broker; here partition 0 begins at the first.
 
     Args:
-        broker_ids: Those that live, at least one, before those that do not.
+        broker_ids: Living brokers, at least one, followed by the others.
         first: Number of the first partition.
         count: How many partitions.
         factor: Replicas of each, at most as many as there are brokers.
@@ -55,12 +55,12 @@ def spread(broker_ids: Sequence[int], first: int, count: int, factor: int) -> tu
 def assignment_error(
     replicas: Sequence[int], registered: Sequence[int], factor: int | None
 ) -> ApiError | None:
-    """What is wrong with replicas that a client chose; None when nothing is.
+    """The error of replicas that a client chose; None if they are valid.
 
     Args:
-        replicas: Of one partition.
+        replicas: Replicas of one partition.
         registered: Ids of all brokers.
-        factor: Replicas of the partitions before it; None for the first.
+        factor: Number of replicas of the partitions before; None for the first partition.
     """
     text = _assignment_complaint(replicas, registered, factor)
     if text is None:

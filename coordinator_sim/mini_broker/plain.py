@@ -1,4 +1,4 @@
-"""SASL/PLAIN: users with their passwords, and the server's side of an exchange.
+"""SASL/PLAIN: users with their passwords, and the server side of an exchange.
 
 Source: RFC 4616; kafka trunk, clients/.../security/plain/internals/PlainSaslServer.java,
 PlainServerCallbackHandler.java.
@@ -13,14 +13,14 @@ from coordinator_sim.mini_broker.sasl_step import SaslStep, refused
 
 _PARTS: Final = 3
 _JAAS_USER: Final = re.compile(r"""\buser_([^\s="]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;]+))""")
-"""An option of Kafka's PlainLoginModule: `user_alice="secret"`."""
+"""A user in the options of Kafka's PlainLoginModule: `user_alice="secret"`."""
 
 
 class PlainUsers:
-    """Passwords by user. They are never shown.
+    """Passwords by user; they never appear in `repr`.
 
     Args:
-        passwords: Of each user.
+        passwords: Passwords by user name.
     """
 
     __slots__ = ("_passwords",)
@@ -35,18 +35,18 @@ class PlainUsers:
         return bool(self._passwords)
 
     def knows(self, user: str, password: str) -> bool:
-        """Whether that is the user's password; it takes as long for any wrong one."""
+        """Whether the password is the user's; any wrong one takes the same time."""
         known = self._passwords.get(user, "")
         is_right = hmac.compare_digest(known.encode(), password.encode())
         return is_right and user in self._passwords
 
     def items(self) -> list[tuple[str, str]]:
-        """Users and passwords, to make verifiers of."""
+        """Pairs of user and password, to derive SCRAM credentials from."""
         return list(self._passwords.items())
 
 
 def jaas_users(text: str) -> dict[str, str]:
-    """The users that a `sasl.jaas.config` of PLAIN names."""
+    """Passwords by user, as named in a `sasl.jaas.config` of PLAIN."""
     return {
         name: quoted.replace('\\"', '"').replace("\\\\", "\\") if quoted else bare
         for name, quoted, bare in _JAAS_USER.findall(text)
@@ -54,10 +54,10 @@ def jaas_users(text: str) -> dict[str, str]:
 
 
 class PlainServer:
-    """One exchange, of one token.
+    """One exchange, which consists of one token.
 
     Args:
-        users: Who may come in.
+        users: The users that may log in.
     """
 
     __slots__ = ("_users",)
@@ -66,7 +66,7 @@ class PlainServer:
         self._users = users
 
     def take(self, token: bytes) -> SaslStep:
-        """Take name and password."""
+        """Take the token with user name and password."""
         parts = token.decode(errors="replace").split("\0", _PARTS)
         if len(parts) != _PARTS:
             text = f"Invalid SASL/PLAIN response: expected {_PARTS} tokens, got {len(parts)}"

@@ -1,4 +1,4 @@
-"""Produce: records into logs, acknowledged when they are safe.
+"""Produce: append records to logs, and acknowledge them as `acks` demands.
 
 Source: kafka trunk, KafkaApis.handleProduceRequest; ReplicaManager.handleProduceAppend,
 appendRecords, appendToLocalLog; kafka 4.1 for topic ids.
@@ -40,14 +40,14 @@ ADMIN_CLIENT_ID: Final = "__admin_client"
 """The one client that may produce to internal topics. Source: AdminUtils.ADMIN_CLIENT_ID."""
 TOPIC_IDS_SINCE: Final = 13
 EPOCH_BUMP_SINCE: Final = 12
-"""From this version on a producer knows CONCURRENT_TRANSACTIONS. Source: KIP-890, TV2."""
+"""From this version on, producers know CONCURRENT_TRANSACTIONS. Source: KIP-890, TV2."""
 
 _INTERNAL: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC})
 _ALL_IN_SYNC: Final = -1
 _NO_ACKS: Final = 0
 _ACKS: Final = frozenset({_ALL_IN_SYNC, _NO_ACKS, 1})
 _COST_OF_APPEND: Final = 20
-"""Of one partition, beside the look at its records."""
+"""Cost of appending to one partition, beside checking its records; see `wire.steps`."""
 _COORDINATOR_TROUBLE: Final = frozenset(
     {
         ErrorCode.NETWORK_EXCEPTION,
@@ -62,11 +62,11 @@ Records = dict[ProducePlace, bytes]
 
 
 class ProduceRules(Struct, frozen=True, kw_only=True):
-    """Where releases differ.
+    """Rules of Produce that differ between Kafka releases.
 
     Args:
-        conceals_topics: Whether topics that may not be described are said not to exist.
-        names_invalid_records: Whether INVALID_RECORD is known, or told as CORRUPT_MESSAGE.
+        conceals_topics: Whether topics without DESCRIBE are answered as unknown.
+        names_invalid_records: Whether INVALID_RECORD is used, or CORRUPT_MESSAGE in its place.
     """
 
     conceals_topics: bool = False
@@ -80,8 +80,8 @@ class Appending(NamedTuple):
         call: The request.
         produced: The partition.
         records: Its records.
-        met: What walking through them met.
-        verified_in: The turn (`Jobs.turn`) in which their transaction was verified.
+        met: Batch heads and faults found in the records.
+        verified_in: The turn (`Jobs.turn`) in which the transaction was verified.
     """
 
     call: Call[ProduceRequest]
@@ -95,12 +95,12 @@ class ProduceApi:
     """Answers Produce.
 
     Args:
-        partitions: What the brokers host.
-        access: Whom to ask.
-        jobs: Do what takes long; where late answers go.
-        gate: Whom to ask about transactions.
-        touched: Hears of partitions that were appended to.
-        rules: Where releases differ.
+        partitions: The partitions that the brokers host.
+        access: Authorizes requests.
+        jobs: Runs long work in steps, and takes late answers.
+        gate: Verifies transactions.
+        touched: Called for each partition that was appended to.
+        rules: Rules that differ between releases.
     """
 
     __slots__ = (
@@ -132,14 +132,14 @@ class ProduceApi:
         self.purgatory = Purgatory()
 
     def handlers(self) -> Handlers:
-        """Of Produce."""
+        """The handler of Produce."""
         return {ApiKey.PRODUCE: self._handle}
 
     def _handle(self, call: Call[ProduceRequest]) -> ProduceResponse | None:
         return self._jobs.run(call, self._steps(call))
 
     def _steps(self, call: Call[ProduceRequest]) -> Steps[ProduceResponse | None]:
-        """The whole request; nothing may have changed between looking at records and appending."""
+        """Handle the whole request; checks made before a pause are repeated at the append."""
         asked = self._asked(call)
         walks: dict[ProducePlace, Walk] = {}
         for produced, records in asked.items():
@@ -167,7 +167,7 @@ class ProduceApi:
     # -- before the logs -------------------------------------------------------------------
 
     def _asked(self, call: Call[ProduceRequest]) -> Records:
-        """The records by partition; of one named twice the last, as in Kafka's map."""
+        """The records by partition; if one is named twice, the last wins, as in Kafka's map."""
         image = self._partitions.image
         by_id = call.context.api_version >= TOPIC_IDS_SINCE
         asked: Records = {}
@@ -183,7 +183,7 @@ class ProduceApi:
     def _refusal(
         self, call: Call[ProduceRequest], walks: dict[ProducePlace, Walk]
     ) -> Appended | None:
-        """Why the whole request is refused; None when it is not."""
+        """The error of the whole request; None to go on."""
         is_transactional = False
         for met in walks.values():
             if not met.heads and met.fault is not None:
@@ -204,7 +204,7 @@ class ProduceApi:
     def _sorted(
         self, call: Call[ProduceRequest], asked: Records, walks: dict[ProducePlace, Walk]
     ) -> tuple[Outcomes, Records]:
-        """What is refused at the edge, and the records that are not."""
+        """The partitions refused before the log is asked, and the records of the others."""
         refused: Outcomes = {}
         appendable: Records = {}
         for produced, records in asked.items():
@@ -238,7 +238,7 @@ class ProduceApi:
         return self._access.allows(call.context, operation, ResourceType.TOPIC, topic)
 
     def _verified(self, call: Call[ProduceRequest], walks: dict[ProducePlace, Walk]) -> Outcomes:
-        """What transactions do not let pass. Source: maybeStartTransactionVerification..."""
+        """Partitions whose transaction is refused. Source: maybeStartTransactionVerification..."""
         transactional = {
             produced: head
             for produced, met in walks.items()
@@ -259,7 +259,7 @@ class ProduceApi:
             if log.has_open_transaction(head.producer_id, head.producer_epoch):
                 continue
             write = TransactionalWrite(
-                # Before version 3 nobody names one, and `_refusal` sees the first batch alone.
+                # Before version 3 requests name none, and `_refusal` checks only the first batch.
                 transactional_id=call.request.transactional_id or "",
                 producer_id=head.producer_id,
                 producer_epoch=head.producer_epoch,
@@ -276,11 +276,10 @@ class ProduceApi:
     # -- the logs --------------------------------------------------------------------------
 
     def _append(self, appending: Appending) -> Steps[Appended]:
-        """What becomes of the records of one partition.
+        """Append the records of one partition; return the result.
 
-        Leadership, replicas and transaction are looked at again where others had their turn since
-        the transaction was verified: while records of this partition or of one before it were
-        looked at.
+        Leadership, replicas and transaction are checked again if other requests ran since the
+        transaction was verified, while records of this or an earlier partition were checked.
         """
         call, produced, records = appending.call, appending.produced, appending.records
         place = produced.place
@@ -315,14 +314,14 @@ class ProduceApi:
         return outcome
 
     def _is_the_topic(self, produced: ProducePlace) -> bool:
-        """Whether the topic has still the id by which the request named it, if it did."""
+        """Whether the topic still has the id that the request names, if it names one."""
         names = self._partitions.image.topic_names
         return produced.topic_id == ZERO_UUID or names.get(produced.topic_id) == produced.topic
 
     def _writable_log(
         self, call: Call[ProduceRequest], place: Place, records: bytes
     ) -> PartitionLog | Appended:
-        """The log that the broker may append to, or why not."""
+        """The log that the broker may append to, or the error."""
         if place[0] in _INTERNAL and call.context.client_id != ADMIN_CLIENT_ID:
             return Appended(error=ErrorCode.INVALID_TOPIC_EXCEPTION)
         log = self._partitions.local_log(call.broker_id, place)
@@ -335,14 +334,14 @@ class ProduceApi:
             error = ErrorCode.NOT_ENOUGH_REPLICAS
             return Appended(error=error, log_start_offset=log.log_start_offset)
         if log.config.message_format_magic < CURRENT_MAGIC <= first_magic(records):
-            # A broker of that time does not know the format.
+            # A broker with an older log format does not know the newer one.
             return Appended(error=ErrorCode.CORRUPT_MESSAGE)
         return log
 
     # -- the answer ------------------------------------------------------------------------
 
     def _when_safe(self, call: Call[ProduceRequest], outcomes: Outcomes) -> ProduceResponse | None:
-        """The answer, once the high watermark has passed what was appended."""
+        """The answer, once the high watermark has passed the appended records."""
         waiting = {
             produced: outcome.last_offset + 1
             for produced, outcome in outcomes.items()
@@ -358,7 +357,7 @@ class ProduceApi:
         return None
 
     def _finish(self, call: Call[ProduceRequest], outcomes: Outcomes) -> ProduceResponse | None:
-        """The answer now; without acks none, and the connection ends where something failed."""
+        """The answer now; with acks=0 none, and the connection is closed on an error."""
         self._tell(outcomes)
         if call.request.acks != _NO_ACKS:
             return produce_response(call, outcomes, self._partitions)
@@ -375,7 +374,7 @@ class ProduceApi:
 
 
 def unverified(error: ErrorCode, version: int) -> Appended:
-    """What a producer is told instead of an error of the transaction coordinator.
+    """The result a producer gets for an error of the transaction coordinator.
 
     Source: ReplicaManager.handleProduceAppend, postVerificationCallback.
     """

@@ -1,4 +1,4 @@
-"""What the edge of a broker looks at in the records of a Produce request, without unpacking them.
+"""Checks of a Produce request's records before the log is asked, without decompressing them.
 
 Source: kafka trunk, ProduceRequest.validateRecords; RequestUtils.hasTransactionalRecords;
 ByteBufferLogInputStream.nextBatch.
@@ -15,7 +15,7 @@ from coordinator_sim.wire.steps import Steps
 
 _UP_TO_MAGIC: Final = 17
 _MIN_SIZE: Final = 14
-"""Of any entry behind its offset and size. Source: LegacyRecord.RECORD_OVERHEAD_V0."""
+"""Smallest size of an entry after its offset and size. Source: LegacyRecord.RECORD_OVERHEAD_V0."""
 _SIZE: Final = struct.Struct(">i")
 _SIZE_AT: Final = 8
 _MAGIC: Final = struct.Struct(">b")
@@ -33,12 +33,12 @@ _HEADS_A_STEP: Final = 500
 _COST_OF_HEAD: Final = 2
 
 _BATCHES_SINCE: Final = 3
-"""Produce carries exactly one batch of the current format from this version on."""
+"""From this version on, Produce carries exactly one batch of the current format."""
 _ZSTD_SINCE: Final = 7
 
 
 class BatchHead(Struct, frozen=True, gc=False):
-    """The head of a batch; without a producer outside of the current format."""
+    """The head of a batch; only the current format has producer fields."""
 
     magic: int
     codec: int = 0
@@ -48,12 +48,12 @@ class BatchHead(Struct, frozen=True, gc=False):
 
 
 class Walk(Struct, frozen=True):
-    """What walking through the records of a partition met.
+    """Result of walking through the records of a partition.
 
     Args:
-        heads: Of the first two whole batches, in order, and of the last one behind them that is of
-            a transaction; what is torn at the end is left out.
-        fault: Why it ended early, in Kafka's words; None when it did not.
+        heads: Heads of the first two whole batches, in order, and of the last transactional batch
+            after them; a torn batch at the end is left out.
+        fault: Why the walk ended early, in Kafka's words; None when it did not.
     """
 
     heads: tuple[BatchHead, ...]
@@ -61,7 +61,7 @@ class Walk(Struct, frozen=True):
 
 
 def walk(records: bytes) -> Steps[Walk]:
-    """Walk from batch to batch."""
+    """Walk from batch to batch; return the heads that matter and the first fault."""
     heads: list[BatchHead] = []
     fault = None
     count = 0
@@ -88,7 +88,7 @@ def walk(records: bytes) -> Steps[Walk]:
 
 
 def _note(heads: list[BatchHead], head: BatchHead) -> None:
-    """Keep what anybody asks for."""
+    """Keep the head of a batch if `Walk.heads` needs it."""
     if len(heads) < _FIRST_HEADS:
         heads.append(head)
     elif head.is_transactional and head.producer_id >= 0:
@@ -96,7 +96,7 @@ def _note(heads: list[BatchHead], head: BatchHead) -> None:
 
 
 def first_magic(records: bytes) -> int:
-    """The format of the first batch; -1 when there is none."""
+    """The magic number of the first batch; -1 when there is none."""
     return records[_MAGIC_AT] if len(records) > _MAGIC_AT else -1
 
 
@@ -110,11 +110,11 @@ def _head(records: bytes, position: int, magic: int) -> BatchHead:
 
 
 def edge_error(version: int, met: Walk) -> ErrorCode:
-    """What is wrong with records before any log has seen them.
+    """The error of records that can be found without the log.
 
     Args:
-        version: Of Produce: what it carries depends on it.
-        met: What walking through the records met.
+        version: Version of Produce, which decides the formats allowed.
+        met: Result of walking through the records.
     """
     if version < _BATCHES_SINCE:
         return ErrorCode.NONE

@@ -1,6 +1,6 @@
-"""Requests that wait for partitions: watched by partition, by deadline and by connection.
+"""Requests that wait on partitions, indexed by partition, deadline and connection.
 
-What a request waits for is its own to say; here is only who is asked when.
+The purgatory only decides when a request is checked; the request itself knows its condition.
 
 Source: kafka trunk, server-common/.../purgatory/DelayedOperationPurgatory.java.
 """
@@ -15,26 +15,26 @@ Place = tuple[str, int]
 
 K = TypeVar("K")
 _STALE_DEADLINES: Final = 64
-"""Deadlines of requests long answered that are kept before the heap is built anew."""
+"""Deadlines of answered requests that may pile up before the heap is rebuilt."""
 
 
 class Delayed(Protocol):
     """A request that is answered later."""
 
     def try_complete(self, place: Place) -> bool:
-        """Answer it if that can be done by now; whether it was.
+        """Answer the request if it is complete; return whether it was answered.
 
         Args:
-            place: Where something happened.
+            place: The partition that changed.
         """
         ...
 
     def expire(self) -> None:
-        """Its time is over: answer it with what there is."""
+        """Answer the request with what is available: its deadline has passed."""
         ...
 
     def abandon(self) -> None:
-        """Its client is gone: nobody waits for the answer."""
+        """End the request without an answer: its client is gone."""
         ...
 
 
@@ -47,7 +47,7 @@ class _Watched:
 
 
 class Purgatory:
-    """The requests of one kind that wait."""
+    """The waiting requests of one API."""
 
     __slots__ = ("_by_connection", "_by_place", "_deadlines", "_next_id", "_watched")
 
@@ -59,7 +59,7 @@ class Purgatory:
         self._next_id = 0
 
     def __len__(self) -> int:
-        """How many wait."""
+        """Number of waiting requests."""
         return len(self._watched)
 
     def watch(
@@ -69,9 +69,9 @@ class Purgatory:
 
         Args:
             delayed: The request.
-            places: Partitions at which something may happen that completes it.
-            deadline_ms: Instant at which it expires.
-            connection: That it goes away with.
+            places: Partitions whose changes may complete the request.
+            deadline_ms: Instant at which the request expires.
+            connection: The connection; the request is abandoned when it closes.
         """
         number = self._next_id
         self._next_id += 1
@@ -83,7 +83,7 @@ class Purgatory:
         heappush(self._deadlines, (deadline_ms, number))
 
     def touched(self, place: Place) -> None:
-        """Something happened at a partition: complete what can be, in order of arrival."""
+        """Complete the requests that a change of a partition completes, in order of arrival."""
         numbers = self._by_place.get(place)
         if numbers is None:
             return
@@ -93,7 +93,7 @@ class Purgatory:
                 self._try(number, watched.delayed, place)
 
     def _try(self, number: int, delayed: Delayed, place: Place) -> None:
-        """Complete a request if it can be; one that meets a bug does not meet it again."""
+        """Complete a request if possible; one that raises is dropped, so as not to raise again."""
         is_over = True
         try:
             is_over = delayed.try_complete(place)
@@ -102,13 +102,13 @@ class Purgatory:
                 self._forget(number)
 
     def closed(self, connection: int) -> None:
-        """A connection is gone, and nobody waits for its answers."""
+        """Abandon the waiting requests of a closed connection."""
         for number in tuple(self._by_connection.get(connection, ())):
             self._watched[number].delayed.abandon()
             self._forget(number)
 
     def expire(self, now_ms: int) -> None:
-        """Answer those whose time is over, in order of their deadlines."""
+        """Answer the requests whose deadline has passed, in order of deadlines."""
         while self._deadlines and self._deadlines[0][0] <= now_ms:
             _, number = heappop(self._deadlines)
             watched = self._watched.get(number)
@@ -117,7 +117,7 @@ class Purgatory:
                 watched.delayed.expire()
 
     def next_deadline_ms(self) -> int | None:
-        """The earliest deadline; None when nobody waits."""
+        """The earliest deadline; None when no request waits."""
         while self._deadlines and self._deadlines[0][1] not in self._watched:
             heappop(self._deadlines)
         return self._deadlines[0][0] if self._deadlines else None

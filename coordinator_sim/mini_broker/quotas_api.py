@@ -1,4 +1,4 @@
-"""DescribeClientQuotas and AlterClientQuotas: stored and shown; nobody is held back by them.
+"""DescribeClientQuotas and AlterClientQuotas: quotas are stored and shown, but not enforced.
 
 DEVIATION: quotas throttle no client.
 
@@ -44,7 +44,7 @@ _CLIENT_KEYS: Final[dict[str, int | None]] = {
     "request_percentage": None,
     "controller_mutation_rate": None,
 }
-"""The largest value of whole numbers; None for those with a fraction."""
+"""Quota keys, each with the largest value of an integer quota; None for a fractional one."""
 _IP_KEYS: Final[dict[str, int | None]] = {"connection_creation_rate": _LARGEST_INT}
 _FRACTION: Final = 1e-6
 _EXACT, _DEFAULT, _SPECIFIED = 0, 1, 2
@@ -53,7 +53,7 @@ Entity = tuple[tuple[str, str | None], ...]
 
 
 class _Filter(Struct, frozen=True):
-    """Which entities are asked for: parts with their names, and types of any name."""
+    """A filter of client entities: types with exact names, and types with any name."""
 
     exact: dict[str, str | None]
     types: tuple[str, ...]
@@ -68,7 +68,7 @@ class _Filter(Struct, frozen=True):
 
 
 class QuotasApi:
-    """Keeps the quotas of clients.
+    """Answers DescribeClientQuotas and AlterClientQuotas.
 
     Args:
         admin: The cluster.
@@ -80,7 +80,7 @@ class QuotasApi:
         self._admin = admin
 
     def handlers(self) -> Handlers:
-        """Of the two APIs."""
+        """Handlers of DescribeClientQuotas and AlterClientQuotas."""
         return {
             ApiKey.DESCRIBE_CLIENT_QUOTAS: self._describe,
             ApiKey.ALTER_CLIENT_QUOTAS: self._alter,
@@ -201,7 +201,7 @@ def _value_error(known: dict[str, int | None], key: str, value: float) -> ApiErr
 
 
 def _filter(request: DescribeClientQuotasRequest) -> _Filter | ApiError:
-    """Source: ClientQuotasImage.describe."""
+    """The filter of a request, or its error. Source: ClientQuotasImage.describe."""
     exact: dict[str, str | None] = {}
     types: list[str] = []
     for component in request.components:

@@ -1,7 +1,6 @@
 """ElectLeaders, AlterPartitionReassignments, ListPartitionReassignments.
 
-Replicas are labels, so a reassignment is over as soon as it is asked for, and none is ever under
-way.
+Replicas are labels, so a reassignment completes at once, and none is ever in progress.
 
 Source: kafka trunk, ControllerApis (rights); ReplicationControlManager.electLeaders, electLeader,
 alterPartitionReassignments; PartitionChangeBuilder.electLeader.
@@ -50,7 +49,7 @@ _REFUSED: Final = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
 
 class ReassignmentApi:
-    """Moves leaders and replicas.
+    """Answers the three APIs that move leaders and replicas.
 
     Args:
         admin: The cluster.
@@ -62,7 +61,7 @@ class ReassignmentApi:
         self._admin = admin
 
     def handlers(self) -> Handlers:
-        """Of the three APIs."""
+        """Handlers of the three APIs."""
         return {
             ApiKey.ELECT_LEADERS: self._elect_leaders,
             ApiKey.ALTER_PARTITION_REASSIGNMENTS: self._alter,
@@ -94,7 +93,7 @@ class ReassignmentApi:
     def _elected(
         self, call: Call[ElectLeadersRequest], topic: TopicPartitions, *, every: bool
     ) -> ReplicaElectionResult:
-        """Results of a topic; when all are asked for, those alone that changed or could not."""
+        """Results of a topic; for all partitions, those without ELECTION_NOT_NEEDED only."""
         results: list[PartitionResult] = []
         for partition in topic.partitions:
             error = self._elect(call, topic.topic, partition)
@@ -189,7 +188,7 @@ class ReassignmentApi:
         index: int,
         replicas: Replicas,
     ) -> None:
-        """Replicas are where they should be at once; a leader that is none of them goes."""
+        """Reassign replicas at once; a leader that is not among them is replaced."""
         self._admin.change(ReplicasAssigned(topic, index, replicas))
         state = self._admin.image.topics[topic].partitions[index]
         if state.leader_id not in replicas:

@@ -1,4 +1,4 @@
-"""Who a connection's client is: SASL on the broker's side, at the beginning and again later.
+"""Server side of SASL on a connection: authentication and re-authentication.
 
 Source: kafka trunk, clients/.../security/authenticator/SaslServerAuthenticator.java;
 KafkaChannel.java (delayed close, re-authentication); SocketServer.scala (expired sessions).
@@ -31,25 +31,25 @@ ANONYMOUS: Final = "User:ANONYMOUS"
 _START: Final = struct.Struct(">hhi")
 _APIS: Final = {int(api): api for api in ApiKey}
 _HEADERS_SINCE: Final = 1
-"""Version of SaslHandshake from which tokens come inside SaslAuthenticate."""
+"""From this version of SaslHandshake on, tokens come inside SaslAuthenticate."""
 _MIN_INTERVAL_MS: Final = 1_000
-"""Source: KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS."""
+"""Shortest interval of re-authentication; see KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS."""
 
 
 class Exchange(Protocol):
-    """The server's side of a mechanism, once."""
+    """Server side of one exchange of a SASL mechanism."""
 
     def take(self, token: bytes) -> SaslStep:
-        """Take a token of the client."""
+        """Take a token of the client; return the next step."""
         ...
 
 
 class SaslSettings(Struct, frozen=True, kw_only=True):
-    """What SASL is like on one listener.
+    """SASL settings of one listener.
 
     Args:
-        mechanisms: `sasl.enabled.mechanisms`, in the order in which clients are told them.
-        max_reauth_ms: `connections.max.reauth.ms` of each mechanism; 0 for sessions without end.
+        mechanisms: `sasl.enabled.mechanisms`, in the order shown to clients.
+        max_reauth_ms: `connections.max.reauth.ms` of each mechanism; 0 for unlimited sessions.
         max_receive_bytes: `sasl.server.max.receive.size`.
         failure_delay_ms: `connection.failed.authentication.delay.ms`.
     """
@@ -61,12 +61,12 @@ class SaslSettings(Struct, frozen=True, kw_only=True):
 
 
 class Outcome(Struct, frozen=True):
-    """What a frame of the client leads to.
+    """Result of a client's frame.
 
     Args:
-        frame: To send, without its length; None for nothing.
-        failure: Why the connection ends afterwards; None to go on. For the log, without secrets.
-        delay_ms: Wall milliseconds until a failure is told.
+        frame: Frame to send, without its length; None for none.
+        failure: Why the connection closes afterwards, for the log, without secrets; None to go on.
+        delay_ms: Wall milliseconds before a failure is answered.
     """
 
     frame: bytes | None = None
@@ -75,14 +75,14 @@ class Outcome(Struct, frozen=True):
 
 
 class _Header(Struct, frozen=True):
-    """What a request begins with."""
+    """Header of a request."""
 
     api: ApiKey
     version: int
     correlation_id: int
 
     def request(self, frame: bytes) -> Any:  # noqa: ANN401 - a request of any API
-        """The request in the whole frame.
+        """Read the request from the whole frame.
 
         Raises:
             UnsupportedVersion: no such API or version.
@@ -91,13 +91,13 @@ class _Header(Struct, frozen=True):
         return request_reader(self.api, self.version)(frame)[1]
 
     def answered(self, answer: Struct) -> bytes:
-        """The frame of its answer."""
+        """The frame of the request's answer."""
         return response_writer(self.api, self.version)(self.correlation_id, answer)
 
 
 @unique
 class _State(Enum):
-    """Where an exchange is. Source: SaslServerAuthenticator.SaslState."""
+    """State of an exchange. Source: SaslServerAuthenticator.SaslState."""
 
     HANDSHAKE_OR_VERSIONS = "handshake or versions"
     HANDSHAKE = "handshake"
@@ -107,15 +107,15 @@ class _State(Enum):
 
 
 class Authentication:
-    """The client of one connection.
+    """Authentication of one connection's client.
 
     Args:
-        settings: Of the listener.
-        begin: Begins an exchange of an enabled mechanism.
-        versions: What the broker offers, and its answer to ApiVersions.
+        settings: SASL settings of the listener.
+        begin: Starts an exchange of an enabled mechanism.
+        versions: The offered versions, and the answer to ApiVersions.
 
     Attributes:
-        principal: Who it is, as `User:alice`; anonymous until that is known.
+        principal: Principal of the client, for example `User:alice`; anonymous until known.
     """
 
     __slots__ = (
@@ -157,11 +157,11 @@ class Authentication:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the client may send requests."""
+        """Whether the client is authenticated and may send requests."""
         return self._state is _State.COMPLETE
 
     def takes(self, frame: bytes, now: Instants) -> bool:
-        """Whether a frame is for `take`: until the client is known, and when it begins anew."""
+        """Whether a frame is for `take`: during authentication, and to start re-authentication."""
         if not self.is_complete:
             return True
         if frame[:2] != _HANDSHAKE or self._expires_ms is None:
@@ -174,12 +174,12 @@ class Authentication:
         return True
 
     def has_expired(self, now: Instants) -> bool:
-        """Whether a client did not authenticate again in time, be it that it cannot."""
+        """Whether the session has expired because the client did not re-authenticate in time."""
         expires_ms = self._expires_ms
         return expires_ms is not None and now.wall_ms > expires_ms and self.is_complete
 
     def take(self, frame: bytes, now: Instants) -> Outcome:
-        """Take a frame of a client that is not known yet."""
+        """Take a frame of a client that is authenticating."""
         if len(frame) > self._settings.max_receive_bytes:
             return self._failed(f"a SASL token of {len(frame)} bytes")
         if self._state is _State.BAD_MECHANISM:
@@ -211,7 +211,7 @@ class Authentication:
         return self._failed(f"a {api.name} of version {version} during the SASL handshake")
 
     def _versions_request(self, frame: bytes, header: _Header, now: Instants) -> Outcome:
-        """ApiVersions may come once before the handshake."""
+        """Answer ApiVersions, which may come once before the handshake."""
         if self._state is not _State.HANDSHAKE_OR_VERSIONS:
             return Outcome(failure="ApiVersions twice during the SASL handshake")
         low, high = self._versions.ranges[ApiKey.API_VERSIONS]
@@ -252,7 +252,7 @@ class Authentication:
     # -- tokens ----------------------------------------------------------------------------
 
     def _raw_token(self, token: bytes, now: Instants) -> Outcome:
-        """A token as it is, from a client of before SaslAuthenticate."""
+        """Take a bare token, as clients send without SaslAuthenticate."""
         step = self._step(token)
         if step.is_refused:
             return self._failed(self._failure_text(step))
@@ -285,7 +285,7 @@ class Authentication:
         return Outcome(header.answered(answer))
 
     def _step(self, token: bytes) -> SaslStep:
-        """One step of the exchange; whoever authenticates again stays who it was."""
+        """Do one step of the exchange; re-authentication must not change the principal."""
         step = refused() if self._exchange is None else self._exchange.take(token)
         if step.user is None:
             return step
@@ -300,7 +300,7 @@ class Authentication:
         return step
 
     def _lifetime_ms(self, step: SaslStep, now: Instants) -> int:
-        """How long the session is; 0 while it has not begun and where it has no end."""
+        """Lifetime of the session; 0 before it has begun, and if it is unlimited."""
         lifetime_ms = self._settings.max_reauth_ms.get(self._mechanism, 0)
         if step.user is None or lifetime_ms <= 0:
             return 0
@@ -308,7 +308,7 @@ class Authentication:
         return lifetime_ms
 
     def _failure_text(self, step: SaslStep) -> str:
-        """What a client is told; nothing that tells a wrong name from a wrong password."""
+        """Failure message for the client; it does not tell a wrong name from a wrong password."""
         if step.reason is not None:
             return step.reason
         what = "re-authentication" if self._again else "authentication"

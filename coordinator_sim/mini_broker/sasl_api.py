@@ -1,4 +1,4 @@
-"""SaslHandshake and SaslAuthenticate where no authentication is under way.
+"""SaslHandshake and SaslAuthenticate outside of an authentication.
 
 Source: kafka trunk, KafkaApis.handleSaslHandshakeRequest, handleSaslAuthenticateRequest.
 """
@@ -14,12 +14,12 @@ from coordinator_sim.protocol.errors import ErrorCode
 
 
 class SaslApi:
-    """Refuses both: they come too late, or on a listener without SASL."""
+    """Refuses both APIs: they come too late, or on a listener without SASL."""
 
     __slots__ = ()
 
     def handlers(self) -> Handlers:
-        """Of the two APIs."""
+        """Handlers of SaslHandshake and SaslAuthenticate."""
         return {
             ApiKey.SASL_HANDSHAKE: self._handshake,
             ApiKey.SASL_AUTHENTICATE: self._authenticate,

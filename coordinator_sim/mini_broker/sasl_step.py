@@ -1,4 +1,4 @@
-"""What one token of a client leads to."""
+"""Result of one token of a SASL client."""
 
 from msgspec import Struct
 
@@ -7,10 +7,10 @@ class SaslStep(Struct, frozen=True):
     """One step of a SASL exchange.
 
     Args:
-        token: To say to the client.
-        user: Who it is, when the exchange is over; None while it goes on.
-        is_refused: Whether it failed.
-        reason: What the client is told of a failure; None for words that give nothing away.
+        token: Token to send to the client.
+        user: The authenticated user when the exchange is over; None while it goes on.
+        is_refused: Whether the exchange failed.
+        reason: Failure message for the client; None for the generic one.
     """
 
     token: bytes = b""
@@ -20,5 +20,5 @@ class SaslStep(Struct, frozen=True):
 
 
 def refused(reason: str | None = None) -> SaslStep:
-    """The exchange failed."""
+    """A step that fails the exchange."""
     return SaslStep(is_refused=True, reason=reason)

@@ -1,7 +1,7 @@
-"""SCRAM as Kafka speaks it: verifiers, and the server's side of an exchange.
+"""SCRAM as Kafka implements it: credentials, and the server side of an exchange.
 
-Passwords and names are taken as UTF-8, without SASLprep, as Kafka's formatter does. Channel binding
-is not offered.
+Passwords and names are taken as UTF-8, without SASLprep, as in Kafka's ScramFormatter. Channel
+binding is not offered.
 
 Source: RFC 5802; kafka trunk, clients/.../security/scram/internals/{ScramFormatter,ScramMessages,
 ScramMechanism,ScramSaslServer}.java; ScramControlManager.java (bounds).
@@ -25,12 +25,12 @@ MAX_ITERATIONS: Final = 16_384
 
 
 class ScramMechanism(Struct, frozen=True):
-    """One of the two.
+    """A SCRAM mechanism.
 
     Args:
-        name: As SASL knows it.
-        number: As Kafka's requests do.
-        digest: Its hash function.
+        name: Name in SASL.
+        number: Number in Kafka's requests.
+        digest: Hash function, as `hashlib` names it.
     """
 
     name: str
@@ -65,14 +65,14 @@ _OTHER_USER: Final = (
 def salted_password(
     mechanism: ScramMechanism, password: str, salt: bytes, iterations: int
 ) -> bytes:
-    """What a client sends instead of a password when it sets one; RFC 5802's Hi."""
+    """The salted password, which clients send instead of the password; Hi of RFC 5802."""
     return pbkdf2_hmac(mechanism.digest, password.encode(), salt, iterations)
 
 
 def verifier(
     mechanism: ScramMechanism, user: str, salted: bytes, *, salt: bytes, iterations: int
 ) -> ScramSet:
-    """What a broker keeps of a user's salted password. Source: finishUpsertion."""
+    """The credential of a salted password, which a broker stores. Source: finishUpsertion."""
     stored_key = _hash(mechanism, _hmac(mechanism, salted, b"Client Key"))
     server_key = _hmac(mechanism, salted, b"Server Key")
     return ScramSet(user, mechanism.number, iterations, salt, stored_key, server_key)
@@ -86,18 +86,18 @@ def verifier_of(
     salt: bytes,
     iterations: int = MIN_ITERATIONS,
 ) -> ScramSet:
-    """What a broker keeps of a user's password."""
+    """The credential of a password, which a broker stores."""
     salted = salted_password(mechanism, password, salt, iterations)
     return verifier(mechanism, user, salted, salt=salt, iterations=iterations)
 
 
 class ScramServer:
-    """One exchange.
+    """Server side of one exchange.
 
     Args:
-        mechanism: Which.
-        find: The verifier of a user; None where there is none.
-        nonce: The server's part of it, without comma.
+        mechanism: The mechanism.
+        find: Finds the credential of a user; None if there is none.
+        nonce: The server's part of the nonce, without comma.
     """
 
     __slots__ = ("_find", "_first", "_mechanism", "_nonce", "_said", "_verifier")
@@ -113,7 +113,7 @@ class ScramServer:
         self._said = ""
 
     def take(self, token: bytes) -> SaslStep:
-        """Take what the client says: first its name, then its proof."""
+        """Take a message of the client: first its name, then its proof."""
         text = token.decode(errors="replace")
         return self._take_first(text) if self._verifier is None else self._take_final(text)
 
@@ -141,7 +141,7 @@ class ScramServer:
         known = self._verifier
         if found is None or known is None or not found["nonce"].endswith(self._nonce):
             return refused()
-        # A channel binding is said again in its shortest form, as Kafka's parser does.
+        # The channel binding is encoded again in its shortest form, as by Kafka's parser.
         channel = b64encode(b64decode(found["channel"])).decode()
         message = f"{self._first},{self._said},c={channel},r={found['nonce']}".encode()
         signature = _hmac(self._mechanism, known.stored_key, message)
@@ -156,7 +156,7 @@ class ScramServer:
 
 
 def _user_of(saslname: str) -> str | None:
-    """Source: ScramFormatter.username."""
+    """Decode a user name; None if it is malformed. Source: ScramFormatter.username."""
     user = saslname.replace("=2C", ",")
     return None if "=" in user.replace("=3D", "") else user.replace("=3D", "=")
 

@@ -46,7 +46,7 @@ _Entry = ScramCredentialDeletion | ScramCredentialUpsertion
 
 
 class ScramApi:
-    """Keeps the verifiers of users' passwords.
+    """Answers the two APIs of SCRAM credentials.
 
     Args:
         admin: The cluster.
@@ -58,7 +58,7 @@ class ScramApi:
         self._admin = admin
 
     def handlers(self) -> Handlers:
-        """Of the two APIs."""
+        """Handlers of the two APIs."""
         return {
             ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: self._describe,
             ApiKey.ALTER_USER_SCRAM_CREDENTIALS: self._alter,
@@ -88,7 +88,7 @@ class ScramApi:
         )
 
     def _credentials(self, names: list[str]) -> dict[str, list[CredentialInfo]]:
-        """What may be told of each of these users; empty for one without credentials."""
+        """Mechanisms and iterations of each user; empty for a user without credentials."""
         found: dict[str, list[CredentialInfo]] = {name: [] for name in names}
         for (user, mechanism), known in self._admin.image.scram.items():
             if user in found:
@@ -100,7 +100,7 @@ class ScramApi:
     def _alter(
         self, call: Call[AlterUserScramCredentialsRequest]
     ) -> AlterUserScramCredentialsResponse:
-        """Every user is altered once or not at all."""
+        """Alter credentials; a user with several entries is not altered at all."""
         asked: tuple[_Entry, ...] = (*call.request.deletions, *call.request.upsertions)
         if not self._admin.allows_cluster(call, Operation.ALTER):
             refused = told(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)

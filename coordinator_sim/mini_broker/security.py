@@ -1,4 +1,4 @@
-"""Who may come in by which listener, and what they may do then.
+"""Authentication on each listener, and authorization of its clients.
 
 Source: kafka trunk, clients/.../network/ChannelBuilders.java (settings of listeners and
 mechanisms), security/auth/SecurityProtocol.java; metadata/.../authorizer/StandardAuthorizer.java
@@ -22,14 +22,14 @@ from coordinator_sim.mini_broker.versions_api import VersionsApi
 
 PLAIN: Final = "PLAIN"
 MECHANISMS: Final = (PLAIN, *SCRAM_MECHANISMS)
-"""What SASL can be here."""
+"""The supported SASL mechanisms."""
 _NONCE_BYTES: Final = 18
 _SALT_BYTES: Final = 20
 
 
 @unique
 class SecurityProtocol(Enum):
-    """What a listener speaks around Kafka's protocol."""
+    """Security protocol of a listener."""
 
     PLAINTEXT = "PLAINTEXT"
     SSL = "SSL"
@@ -38,23 +38,23 @@ class SecurityProtocol(Enum):
 
     @property
     def uses_tls(self) -> bool:
-        """Whether TLS is below."""
+        """Whether connections use TLS."""
         return self in {SecurityProtocol.SSL, SecurityProtocol.SASL_SSL}
 
     @property
     def uses_sasl(self) -> bool:
-        """Whether clients say first who they are."""
+        """Whether clients authenticate by SASL."""
         return self in {SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL}
 
 
 class Security:
-    """The doors of a cluster.
+    """Security of a cluster's listeners.
 
     Args:
-        configs: Its settings.
-        image: Where verifiers and rules are.
-        users: Whom SASL lets in by a password, whatever the listener.
-        draw_bytes: So many bytes that nobody can guess, for nonces and salts.
+        configs: Settings of the cluster.
+        image: The metadata, with SCRAM credentials and ACL rules.
+        users: Users that may log in with a password on any listener with SASL.
+        draw_bytes: Draws the given number of bytes, for nonces and salts.
     """
 
     __slots__ = ("_configs", "_draw_bytes", "_image", "_users")
@@ -72,10 +72,10 @@ class Security:
         self._draw_bytes = draw_bytes
 
     def protocol_of(self, listener: str) -> SecurityProtocol:
-        """What a listener speaks.
+        """The security protocol of a listener.
 
         Raises:
-            ConfigError: `listener.security.protocol.map` does not say.
+            ConfigError: `listener.security.protocol.map` does not name it.
         """
         named = text_of(self._configs.broker_value("listener.security.protocol.map")) or ""
         for entry in named.split(","):
@@ -88,7 +88,7 @@ class Security:
         )
 
     def authentication(self, listener: str, versions: VersionsApi) -> Authentication | None:
-        """SASL for a new connection; None where the listener has none."""
+        """SASL state for a new connection; None if the listener has no SASL."""
         if not self.protocol_of(listener).uses_sasl:
             return None
         users = self._users_of(listener)
@@ -103,10 +103,10 @@ class Security:
         return Authentication(self.sasl_of(listener), begin, versions)
 
     def sasl_of(self, listener: str) -> SaslSettings:
-        """What SASL is like on a listener.
+        """The SASL settings of a listener.
 
         Raises:
-            ConfigError: a mechanism that there is not here.
+            ConfigError: a mechanism is not supported.
         """
         configs = self._configs
         enabled = configs.listener_value(listener, "sasl.enabled.mechanisms")
@@ -131,11 +131,11 @@ class Security:
         )
 
     def knows_users(self, listener: str) -> bool:
-        """Whether there is anybody who could log in on a listener with SASL."""
+        """Whether any user could log in on a listener with SASL."""
         return bool(self._image.scram) or bool(self._users_of(listener))
 
     def authorizer(self) -> ImageAuthorizer | None:
-        """Who decides on rights; None when `authorizer.class.name` names nobody."""
+        """The authorizer; None when `authorizer.class.name` is empty."""
         if not self._configs.broker_value("authorizer.class.name"):
             return None
         supers = str(self._configs.given.get("super.users", "")).split(";")
@@ -147,7 +147,7 @@ class Security:
         )
 
     def admit_users(self, change: Callable[[Change], None]) -> None:
-        """Let the users with a password in by SCRAM, too."""
+        """Give the users with a password SCRAM credentials, too."""
         for user, password in self._users.items():
             for mechanism in SCRAM_MECHANISMS.values():
                 known = self._image.scram.get((user, mechanism.number))

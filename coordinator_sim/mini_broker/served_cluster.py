@@ -288,7 +288,7 @@ class ServedCluster:
             told(text)
 
     def _offsets_failed(self, place: Place, error: OSError) -> None:
-        """As `_storage_failed`, once the coordinator that met it is done."""
+        """Let the leader resign as soon as the coordinator that met the error is done."""
         self.agenda.at_wall_ms(0, lambda _now: self._storage_failed(place, error))
 
     def _families(self) -> tuple[Family, ...]:
@@ -333,7 +333,7 @@ class ServedCluster:
         return len(self._slots)
 
     def forget(self, token: int) -> None:
-        """Nobody waits for the answer to that request any more."""
+        """Drop the answer to that request when it comes."""
         self._slots.pop(token, None)
 
     def handle(self, call: Call[Any]) -> None:

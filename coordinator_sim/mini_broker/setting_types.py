@@ -1,6 +1,6 @@
-"""What a setting of Kafka is: its name, type, range and default, and how a text becomes its value.
+"""Kafka's settings: name, type, range and default of each, and how a text is parsed to a value.
 
-Each release's table stands in `settings_tables`, recorded from its own classes by
+`settings_tables` holds a table for each release, recorded from its own classes by
 `conformance.real_kafka.settings_table`.
 
 Source: kafka trunk, clients/.../common/config/ConfigDef.java (parseType, Range, ValidString,
@@ -21,7 +21,7 @@ from coordinator_sim.errors import ConfigError
 from coordinator_sim.protocol.java_numbers import java_int
 
 Value = bool | int | float | str | list[str] | None
-"""Of a setting; None where it has no value."""
+"""Value of a setting; None if it has none."""
 
 
 @unique
@@ -44,18 +44,18 @@ class Setting(Struct, frozen=True, rename="camel", kw_only=True):
 
     Args:
         of: broker, topic or group.
-        default: As text; None where there is none.
+        default: Default as text; None if there is none.
         required: Whether there must be a value.
-        internal: Whether it is hidden from listings.
-        dynamic: Of a broker: whether it can change while the broker runs.
-        synonym: Of a topic: the broker's setting that stands in for it.
-        at_least: Smallest value, as messages name it.
-        at_most: Largest.
-        one_of: Values that there are; none for any.
-        ignores_case: Of these values.
-        distinct: Whether a list has a value once, however often it is said, and no empty one.
-        non_empty: Whether a list must name a value.
-        rule: What else must hold, in Kafka's words.
+        internal: Whether the setting is hidden from listings.
+        dynamic: For a broker setting: whether it can change while the broker runs.
+        synonym: For a topic setting: the broker setting that gives its default.
+        at_least: Smallest value, as error messages write it.
+        at_most: Largest value, as error messages write it.
+        one_of: Allowed values; empty for any.
+        ignores_case: Whether the allowed values match in any case.
+        distinct: Whether a list drops repeated values and refuses empty ones.
+        non_empty: Whether a list must have a value.
+        rule: Further validator, in Kafka's words.
     """
 
     of: str
@@ -76,12 +76,12 @@ class Setting(Struct, frozen=True, rename="camel", kw_only=True):
 
     @property
     def is_secret(self) -> bool:
-        """Whether its value must never be shown. Source: KafkaConfig.maybeSensitive."""
+        """Whether the value must never be shown. Source: KafkaConfig.maybeSensitive."""
         return self.type is SettingType.PASSWORD
 
 
 Settings = dict[str, Setting]
-"""By name, in the order in which Kafka checks them."""
+"""Settings by name, in the order in which Kafka checks them."""
 
 _BITS: Final = {SettingType.SHORT: 16, SettingType.INT: 32, SettingType.LONG: 64}
 _DOUBLE: Final = re.compile(
@@ -90,10 +90,10 @@ _DOUBLE: Final = re.compile(
 _COMMA: Final = re.compile(r"\s*,\s*")
 _THROTTLED: Final = re.compile(r"([0-9]+:[0-9]+)?")
 _THROTTLED_RULES: Final = ("[partitionId]", "ThrottledReplicaListValidator")
-"""What the validator is called in the tables; that of 0.10.2 has no words for itself."""
+"""Names of the validator in the tables; 0.10.2's has no text, only its class name."""
 _RESET: Final = re.compile(r"earliest|latest|by_duration:P.+")
 _ALL: Final = "*"
-"""All replicas, as a throttled list."""
+"""Throttled list that stands for all replicas."""
 
 
 @cache
@@ -103,20 +103,21 @@ def _table(name: str) -> tuple[Setting, ...]:
 
 
 def settings_of(table: str, of: str) -> Settings:
-    """The settings of a kind, in a release's table.
+    """The settings of one kind in a release's table.
 
     Args:
-        table: Its name, that of a profile.
+        table: Name of the table, which is that of a profile.
         of: broker, topic or group.
     """
     return {setting.name: setting for setting in _table(table) if setting.of == of}
 
 
 def parse(setting: Setting, text: str | None) -> Value:
-    """The value that a text means.
+    """Parse and validate the text of a setting.
 
     Raises:
-        ConfigError: it means none, or one that is not allowed; the text of Kafka's exception.
+        ConfigError: the text cannot be parsed or the value is not allowed; with the message of
+            Kafka's exception.
     """
     value = _parsed(setting, text)
     if setting.distinct and isinstance(value, list):
@@ -126,12 +127,12 @@ def parse(setting: Setting, text: str | None) -> Value:
 
 
 def default_of(setting: Setting) -> Value:
-    """The value where nothing is set; None where there is none."""
+    """The default value of a setting; None if it has none."""
     return None if setting.default is None else _parsed(setting, setting.default)
 
 
 def text_of(value: Value) -> str | None:
-    """A value as Kafka shows it. Source: ConfigDef.convertToString."""
+    """A value as text. Source: ConfigDef.convertToString."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -142,7 +143,7 @@ def text_of(value: Value) -> str | None:
 
 
 def _double_text(value: float) -> str:
-    """Source: java.lang.Double.toString, of values that settings have."""
+    """A double as text. Source: java.lang.Double.toString."""
     if not isfinite(value):
         sign = "-" if value < 0 else ""
         return "NaN" if isnan(value) else f"{sign}Infinity"
@@ -163,7 +164,7 @@ def _refused(setting: Setting, value: object, why: str) -> ConfigError:
 
 
 def _parsed(setting: Setting, text: str | None) -> Value:
-    """Source: ConfigDef.parseType."""
+    """Parse a text by the setting's type. Source: ConfigDef.parseType."""
     if text is None:
         return None
     trimmed = text.strip()
@@ -201,7 +202,7 @@ def _check(setting: Setting, value: Value) -> None:
 
 
 def _check_range(setting: Setting, value: float) -> None:
-    """Source: ConfigDef.Range.ensureValid."""
+    """Refuse a number out of range. Source: ConfigDef.Range.ensureValid."""
     if setting.at_least is not None and value < float(setting.at_least):
         raise _refused(setting, text_of(value), f"Value must be at least {setting.at_least}")
     if setting.at_most is not None and value > float(setting.at_most):
@@ -209,7 +210,7 @@ def _check_range(setting: Setting, value: float) -> None:
 
 
 def _check_choice(setting: Setting, value: str) -> None:
-    """Source: ConfigDef.ValidString, CaseInsensitiveValidString."""
+    """Refuse a text not in `one_of`. Source: ConfigDef.ValidString, CaseInsensitiveValidString."""
     if value in setting.one_of or (setting.ignores_case and value.upper() in setting.one_of):
         return
     kind = "String must be one of (case insensitive)" if setting.ignores_case else None
@@ -218,7 +219,7 @@ def _check_choice(setting: Setting, value: str) -> None:
 
 
 def _check_list(setting: Setting, values: list[str]) -> None:
-    """Source: ConfigDef.ValidList.ensureValid; KIP-1161 added all but the last."""
+    """Refuse a bad list. Source: ConfigDef.ValidList.ensureValid; KIP-1161 (all but the last)."""
     name = setting.name
     if setting.non_empty and not values:
         wanted = f"[{', '.join(setting.one_of)}]" if setting.one_of else "any non-empty value"
@@ -233,7 +234,7 @@ def _check_list(setting: Setting, values: list[str]) -> None:
 
 
 def _check_rule(setting: Setting, value: Value) -> None:
-    """Source: CompressionType.GZIP.levelValidator; ThrottledReplicaListValidator; the rest."""
+    """Apply `rule`. Source: CompressionType.GZIP.levelValidator; ThrottledReplicaListValidator."""
     rule = setting.rule
     if rule == "[1,...,9] or -1" and value not in {-1, *range(1, 10)}:
         raise _refused(setting, value, "Value must be between 1 and 9 or equal to -1")

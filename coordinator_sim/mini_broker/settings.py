@@ -1,4 +1,4 @@
-"""How a served cluster is set up."""
+"""Settings of a served cluster."""
 
 from typing import Final
 
@@ -16,33 +16,33 @@ PROPERTY_FIELDS: Final = {
     "offsets.topic.replication.factor": "internal_replication_factor",
     "transaction.state.log.num.partitions": "transaction_partitions",
 }
-"""Properties of a broker that a cluster keeps in fields of its own."""
+"""Broker properties that have a field of their own in `ClusterSettings`."""
 DEFAULT_CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 
 
 class Endpoint(Struct, frozen=True, gc=False):
-    """Where clients reach a broker on one listener."""
+    """Address of a broker on one listener."""
 
     host: str
     port: int
 
 
 class ClusterSettings(Struct, frozen=True, kw_only=True):
-    """A cluster as it starts. Names with a dot in the explanations are the broker's settings.
+    """Settings that a cluster starts with. Names with a dot below are broker settings.
 
     Args:
-        profile: The Kafka that all its brokers are.
-        broker_ids: Of its brokers, in ascending order.
-        seed: Of member ids, topic ids and whatever else is drawn.
+        profile: Kafka version of all brokers.
+        broker_ids: Ids of the brokers, in ascending order.
+        seed: Seed of member ids, topic ids and all other random draws.
         coordinator: Settings of every broker's group coordinator; `broker_id` is filled in.
         auto_create_topics: `auto.create.topics.enable`.
         num_partitions: `num.partitions`.
         default_replication_factor: `default.replication.factor`.
         transaction_partitions: `transaction.state.log.num.partitions`.
         given: Texts of `server.properties` by name, as DescribeConfigs shows them.
-        users: Whom SASL lets in by a password, beside those that `given` names.
-        internal_replication_factor: `offsets.topic.replication.factor` and that of transactions;
-            at most as many as there are brokers.
+        users: Users that may log in by SASL with a password, beside those that `given` names.
+        internal_replication_factor: `offsets.topic.replication.factor`, also used for the
+            transactions topic; capped at the number of living brokers.
     """
 
     profile: Profile = DEFAULT_PROFILE
@@ -59,7 +59,7 @@ class ClusterSettings(Struct, frozen=True, kw_only=True):
     users: PlainUsers = PlainUsers({})
 
     def properties(self) -> dict[str, str]:
-        """What the fields say otherwise than Kafka, by the names of its properties."""
+        """The fields that differ from the defaults, by Kafka's property names."""
         usual = ClusterSettings()
         found = properties_of(self.coordinator)
         for name, field in PROPERTY_FIELDS.items():

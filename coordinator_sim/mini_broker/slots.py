@@ -30,7 +30,7 @@ class Asker(Protocol):
         ...
 
     def ended(self, reason: str) -> None:
-        """There is no answer, and the connection ends. `reason` is for the log."""
+        """End the connection without an answer. `reason` is for the log."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Whether a topic may be created as asked, and what it is then.
+"""Validation of new topics, and the plan of their partitions and settings.
 
 Source: kafka trunk, ReplicationControlManager.createTopics, createTopic, validateNewTopicNames,
 computeConfigChanges.
@@ -24,8 +24,8 @@ class PlannedTopic(Struct, frozen=True):
     """A topic that may be created.
 
     Args:
-        replicas: Of each partition, in their order.
-        configs: Those that differ from the brokers'.
+        replicas: Replicas of each partition, in order.
+        configs: Settings that differ from the brokers'.
     """
 
     name: str
@@ -34,7 +34,7 @@ class PlannedTopic(Struct, frozen=True):
 
 
 def plan_topic(admin: Administration, asked: CreatableTopic) -> PlannedTopic | ApiError:
-    """Decide on one topic of a CreateTopics request.
+    """Validate and plan one topic of a CreateTopics request.
 
     Args:
         admin: The cluster.
@@ -50,7 +50,7 @@ def plan_topic(admin: Administration, asked: CreatableTopic) -> PlannedTopic | A
     error = _name_error(admin, asked.name)
     if error.is_failure:
         return error
-    # An existing topic wins over what is wrong with the name, as a broken config does over it.
+    # Order of errors: existing topic, bad name, null config, bad config, replicas.
     nulls = [each.name for each in asked.configs if each.value is None]
     if nulls:
         text = f"Null value not supported for topic configs: {','.join(nulls)}"
@@ -75,7 +75,7 @@ def _name_error(admin: Administration, name: str) -> ApiError:
 
 
 def _told(admin: Administration, asked: CreatableTopic) -> tuple[Replicas, ...] | ApiError:
-    """Partitions as the client assigned them."""
+    """Replicas as the client assigned them, or the error."""
     for number, what in (
         (asked.replication_factor, "replication factor"),
         (asked.num_partitions, "numPartitions"),
@@ -114,7 +114,7 @@ def _told_error(
 
 
 def fenced_error(admin: Administration, index: int, broker_ids: Replicas) -> ApiError | None:
-    """What is wrong when none of a partition's brokers lives; None when one does."""
+    """The error when none of a partition's brokers is alive, else None."""
     if any(admin.is_alive(each) for each in broker_ids):
         return None
     text = (
@@ -125,7 +125,7 @@ def fenced_error(admin: Administration, index: int, broker_ids: Replicas) -> Api
 
 
 def _chosen(admin: Administration, asked: CreatableTopic) -> tuple[Replicas, ...] | ApiError:
-    """Partitions spread over the brokers."""
+    """Replicas spread over the brokers, or the error."""
     factor, count = asked.replication_factor, asked.num_partitions
     if factor < _DEFAULT or factor == 0:
         text = "Replication factor must be larger than 0, or -1 to use the default value."
@@ -149,5 +149,5 @@ def _chosen(admin: Administration, asked: CreatableTopic) -> tuple[Replicas, ...
 
 
 def brokers_in_order(admin: Administration) -> list[int]:
-    """Ids of all brokers, those that live before the others."""
+    """Ids of all brokers, living ones first."""
     return sorted(admin.settings.broker_ids, key=lambda each: not admin.is_alive(each))

@@ -26,7 +26,7 @@ _REFUSED: Final = told(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 def delete_topics(
     admin: Administration, call: Call[DeleteTopicsRequest]
 ) -> list[DeletableTopicResult]:
-    """Delete the topics that a request names; one result for each of them.
+    """Delete the topics that a request names; return one result for each.
 
     UNSPECIFIED: Kafka shuffles the results; here refusals come before deletions.
     """
@@ -65,7 +65,7 @@ def _result(name: str | None, topic_id: bytes, error: ApiError) -> DeletableTopi
 
 
 def _all_disabled(call: Call[DeleteTopicsRequest]) -> list[DeletableTopicResult]:
-    """Source: DeleteTopicsRequest.getErrorResponse, which leaves the texts out."""
+    """Results without texts, as deletion is off. Source: DeleteTopicsRequest.getErrorResponse."""
     is_named = call.context.api_version >= _NAMED_DISABLED_SINCE
     code = ErrorCode.TOPIC_DELETION_DISABLED if is_named else ErrorCode.INVALID_REQUEST
     request, error = call.request, ApiError(code)
@@ -77,7 +77,7 @@ def _all_disabled(call: Call[DeleteTopicsRequest]) -> list[DeletableTopicResult]
 def _asked(
     call: Call[DeleteTopicsRequest],
 ) -> tuple[list[DeletableTopicResult], list[str], list[bytes]]:
-    """Refusals of what is asked wrongly; the names and the ids of the rest."""
+    """Results of malformed or repeated entries; the names and the ids of the rest."""
     results: list[DeletableTopicResult] = []
     names = list(call.request.topic_names)
     ids: list[bytes] = []
@@ -112,7 +112,7 @@ def _wrong(text: str) -> ApiError:
 def _found_by_name(
     admin: Administration, call: Call[DeleteTopicsRequest], name: str, found: dict[bytes, str]
 ) -> list[DeletableTopicResult]:
-    """Put a topic to those to delete, or say why not."""
+    """Add a topic to those to delete, or return its error."""
     if not _may(admin, call, Operation.DESCRIBE, name):
         return [_result(name, ZERO_UUID, _REFUSED)]
     state = admin.image.topics.get(name)

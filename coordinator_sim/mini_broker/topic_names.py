@@ -1,4 +1,4 @@
-"""What the names of topics tell. Which names a topic may have is `protocol.topic_names`.
+"""Internal topics and names in metrics. `protocol.topic_names` checks which names are valid.
 
 Source: kafka trunk, clients/.../common/internals/Topic.java.
 """
@@ -14,15 +14,15 @@ _INTERNAL: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOP
 
 
 def is_internal(name: str) -> bool:
-    """Whether it is a topic of the brokers themselves."""
+    """Whether a topic is internal."""
     return name in _INTERNAL
 
 
 def has_metric_signs(name: str) -> bool:
-    """Whether metrics may confuse the topic with another: it has a `.` or `_`."""
+    """Whether the name has a `.` or `_`, so that it may collide with another in metrics."""
     return "." in name or "_" in name
 
 
 def metric_name(name: str) -> str:
-    """The name as metrics have it: topics that differ only in `.` and `_` collide there."""
+    """The topic's name in metrics, where names that differ only in `.` and `_` collide."""
     return name.replace(".", "_")

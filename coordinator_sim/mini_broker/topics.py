@@ -1,6 +1,6 @@
-"""Topics come, grow and go: the verbs behind CreateTopics, auto-creation and operators.
+"""Creation, growth and deletion of topics, for CreateTopics, auto-creation and operators.
 
-Requests are checked elsewhere; what comes here can be done.
+Requests are validated elsewhere.
 
 Source: kafka trunk, ReplicationControlManager.java (createTopic, deleteTopic, createPartitions).
 """
@@ -25,7 +25,7 @@ from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
 from coordinator_sim.protocol.topic_names import check_topic_name
 
 INTERNAL_TOPICS: Final = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
-"""Source: kafka trunk, clients/.../common/internals/Topic.java, isInternal."""
+"""Internal topics. Source: kafka trunk, clients/.../common/internals/Topic.java, isInternal."""
 _SEGMENT_BYTES: Final = "104857600"
 """`offsets.topic.segment.bytes` and `transaction.state.log.segment.bytes`."""
 
@@ -34,17 +34,17 @@ Replicas = tuple[tuple[int, ...], ...]
 
 
 class TopicVerbs:
-    """Changes topics.
+    """Creates, grows and deletes topics.
 
     Args:
-        settings: Of the cluster.
-        image: What there is.
-        change: Lets a change take effect.
-        living: Ids of the brokers that live, ascending.
-        notices: Whom to tell.
+        settings: Settings of the cluster.
+        image: The metadata.
+        change: Applies a change of the metadata.
+        living: Gives the ids of living brokers, ascending.
+        notices: Listeners for changes of topics.
 
     Attributes:
-        catalogue: The topics as the group coordinators look at them.
+        catalogue: The topics as the group coordinators see them.
     """
 
     __slots__ = ("_change", "_image", "_living", "_notices", "_settings", "catalogue")
@@ -68,10 +68,10 @@ class TopicVerbs:
     def create(
         self, name: str, replicas: Replicas, now: Instants, configs: dict[str, str] | None = None
     ) -> bytes:
-        """Create a topic that there is not; its id.
+        """Create a topic that does not exist yet; return its id.
 
         Raises:
-            ConfigError: no topic may have that name.
+            ConfigError: the name is not valid for a topic.
         """
         check_topic_name(name)
         topic_id = topic_id_for(name, self._image.version + self._settings.seed)
@@ -84,11 +84,11 @@ class TopicVerbs:
     def create_spread(
         self, name: str, partitions: int, now: Instants, replication_factor: int | None = None
     ) -> bytes:
-        """Create a topic with the brokers' default settings; its id.
+        """Create a topic with the brokers' default settings; return its id.
 
         Raises:
-            ConfigError: no topic may have that name, or it would have more replicas than there are
-                living brokers.
+            ConfigError: the name is not valid for a topic, or there are fewer living brokers than
+                replicas.
         """
         factor = replication_factor or self._settings.default_replication_factor
         living_count = len(self._living())
@@ -100,7 +100,7 @@ class TopicVerbs:
         return self.create(name, self.spread(partitions, factor), now)
 
     def create_asked_for(self, name: str, now: Instants) -> None:
-        """Create a topic because somebody asked for it: internal ones as configured."""
+        """Auto-create a topic that a client asked for; internal topics as configured."""
         settings = self._settings
         if name not in INTERNAL_TOPICS:
             self.create_spread(name, settings.num_partitions, now)
@@ -112,7 +112,7 @@ class TopicVerbs:
         self.create(name, self.spread(partitions, factor), now, internal_configs(name))
 
     def add_partitions(self, name: str, replicas: Replicas, now: Instants) -> None:
-        """Give a topic more partitions."""
+        """Add partitions to a topic."""
         self._change(PartitionsAdded(name, replicas))
         state = self._image.topics[name]
         self.catalogue.put(name, Topic(state.topic_id, len(state.partitions)))
@@ -128,12 +128,12 @@ class TopicVerbs:
             told(name, state.topic_id, len(state.partitions), now)
 
     def spread(self, partitions: int, replication_factor: int, first: int = 0) -> Replicas:
-        """Replicas on living brokers, beginning with another one for each partition.
+        """Replicas on living brokers, each partition starting at the next broker.
 
         Args:
-            partitions: How many.
-            replication_factor: At most as many as there are living brokers.
-            first: The number of the first one.
+            partitions: Number of partitions.
+            replication_factor: Replicas of each, at most as many as there are living brokers.
+            first: Number of the first partition.
         """
         ids = self._living()
         return tuple(
@@ -142,7 +142,7 @@ class TopicVerbs:
         )
 
     def restore(self) -> None:
-        """Take the topics that the image has from a journal into the catalogue."""
+        """Put the topics that the image got from a journal into the catalogue."""
         for name, state in self._image.topics.items():
             self.catalogue.put(name, Topic(state.topic_id, len(state.partitions)))
 

@@ -46,7 +46,7 @@ from coordinator_sim.protocol.errors import ErrorCode
 
 _DUPLICATE: Final = ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
 _MOST_PARTITIONS: Final = 10_000
-"""Of one request. Source: ReplicationControlManager.MAX_PARTITIONS_PER_BATCH."""
+"""Limit of one request. Source: ReplicationControlManager.MAX_PARTITIONS_PER_BATCH."""
 _TOO_MANY: Final = ApiError(
     ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
 )
@@ -56,7 +56,7 @@ _TOO_MANY_MORE: Final = ApiError(
 
 
 class TopicsApi:
-    """Makes, grows and deletes topics.
+    """Answers CreateTopics, DeleteTopics and CreatePartitions.
 
     Args:
         admin: The cluster.
@@ -68,7 +68,7 @@ class TopicsApi:
         self._admin = admin
 
     def handlers(self) -> Handlers:
-        """Of the three APIs."""
+        """Handlers of the three APIs."""
         return {
             ApiKey.CREATE_TOPICS: self._create_topics,
             ApiKey.DELETE_TOPICS: self._delete_topics,
@@ -93,7 +93,7 @@ class TopicsApi:
         wanted = [each for each in asked if each.name not in twice and each.name not in refused]
         if self._partition_count(wanted) > _MOST_PARTITIONS:
             return CreateTopicsResponse(topics=tuple(_uncreated(name, _TOO_MANY) for name in names))
-        # All are planned before the first is made: they are not compared with one another.
+        # Plan all topics before creating the first: they are not compared with one another.
         planned = [(topic.name, plan_topic(self._admin, topic)) for topic in wanted]
         topics = [self._created(call, name, plan) for name, plan in planned]
         twice_error = FOUND_TWICE if self._is_old else _DUPLICATE
@@ -102,9 +102,10 @@ class TopicsApi:
         return CreateTopicsResponse(topics=tuple(topics))
 
     def _partition_count(self, topics: list[CreatableTopic]) -> int:
-        """Partitions that a CreateTopics request asks for.
+        """Number of partitions that a CreateTopics request asks for.
 
-        DEVIATION: a Kafka with ZooKeeper bounds them by its memory alone; here all have the bound.
+        DEVIATION: a Kafka with ZooKeeper limits the partitions of a request only by its memory;
+        here all releases have KRaft's limit.
 
         Source: kafka 3.9, ReplicationControlManager.validateTotalNumberOfPartitions.
         """
@@ -141,9 +142,9 @@ class TopicsApi:
         return self._described(call, planned, topic_id)
 
     def _lead_by_the_living(self, planned: PlannedTopic, call: Call[CreateTopicsRequest]) -> None:
-        """A broker that a client chose first may be dead: another one leads, or none.
+        """Elect another leader, or none, where the first replica chosen by the client is not alive.
 
-        With ZooKeeper a client may choose brokers that there are not.
+        With ZooKeeper a client may choose brokers that do not exist.
         """
         for partition, replicas in enumerate(planned.replicas):
             living = (each for each in replicas if self._admin.is_alive(each))
@@ -154,7 +155,7 @@ class TopicsApi:
     def _described(
         self, call: Call[CreateTopicsRequest], planned: PlannedTopic, topic_id: bytes
     ) -> CreatableTopicResult:
-        """A new topic, with what those are told who may read its configs."""
+        """The result of a new topic; its configs are shown only with DESCRIBE_CONFIGS."""
         if not self._admin.allows_topic(call, Operation.DESCRIBE_CONFIGS, planned.name):
             return CreatableTopicResult(
                 name=planned.name,
@@ -224,7 +225,7 @@ class TopicsApi:
     def _added(
         self, asked: CreatePartitionsTopic, present: int, factor: int
     ) -> tuple[Replicas, ...] | ApiError:
-        """The replicas of the partitions to add, those `present` being there."""
+        """The replicas of the partitions to add to the `present` ones, or the error."""
         count = asked.count
         if count == present:
             text = f"Topic already has {present} partition(s)."

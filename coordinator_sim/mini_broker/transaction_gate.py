@@ -1,6 +1,7 @@
-"""The question that Produce asks before it appends records of a transaction.
+"""The check of Produce before it appends records of a transaction.
 
-Transactions answer it; here is only the question, and the answer of a broker that never asks.
+This module has only the interface, and a gate that lets everything pass; `transactions` has the
+implementation.
 
 Source: kafka 4.x, AddPartitionsToTxnManager.verifyTransaction and addOrVerifyTransaction;
 ReplicaManager.handleProduceAppend.
@@ -14,17 +15,17 @@ from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.protocol.errors import ErrorCode
 
 ADDS_PARTITIONS: Final = 12
-"""From this version of Produce on a partition joins the transaction by being written to."""
+"""From this version of Produce on, writing to a partition adds it to the transaction."""
 
 
 class TransactionalWrite(Struct, frozen=True, kw_only=True, gc=False):
-    """A write that a partition knows no open transaction for.
+    """A write to a partition that has no open transaction of the producer.
 
     Args:
-        topic: Of the partition.
-        partition: Its number.
-        api_version: Of Produce; see `ADDS_PARTITIONS`.
-        now: When the request came.
+        topic: Topic of the partition.
+        partition: Number of the partition.
+        api_version: Version of Produce; see `ADDS_PARTITIONS`.
+        now: When the request arrived.
     """
 
     transactional_id: str
@@ -40,11 +41,11 @@ class TransactionGate(Protocol):
     """Knows which partitions are part of a producer's transaction."""
 
     def verify_or_add(self, write: TransactionalWrite) -> ErrorCode:
-        """NONE to let the write pass, else the coordinator's own error.
+        """Return NONE to let the write pass, else the coordinator's own error.
 
         Below `ADDS_PARTITIONS` the partition must be in the transaction already; from there on it
-        is added, which may begin the transaction. What the producer is told instead of an error of
-        the coordinator is Produce's to say.
+        is added, which may begin the transaction. Produce translates the coordinator's errors for
+        the producer.
         """
         ...
 
@@ -55,5 +56,5 @@ class OpenGate:
     __slots__ = ()
 
     def verify_or_add(self, _write: TransactionalWrite) -> ErrorCode:
-        """Always NONE."""
+        """Return NONE."""
         return ErrorCode.NONE

@@ -1,4 +1,4 @@
-"""ApiVersions: what a broker says it speaks.
+"""ApiVersions: the API versions and features that a broker offers.
 
 Source: kafka 4.4, KafkaApis.handleApiVersionsRequest (clusterIdOrNodeIdIsInvalid),
 ApiVersionsRequest.isValid, ApiVersionsResponse.maybeFilterSupportedFeatureKeys,
@@ -22,10 +22,10 @@ from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
 
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
-"""Names and versions of clients. Source: ApiVersionsRequest.SOFTWARE_NAME_VERSION_PATTERN."""
+"""Client names and versions. Source: ApiVersionsRequest.SOFTWARE_NAME_VERSION_PATTERN."""
 _NAMES_SOFTWARE_SINCE: Final = 3
 _TELLS_LEVEL_0_SINCE: Final = 4
-"""Before, a feature that may be at level 0 is left out: clients could not read it."""
+"""Earlier versions leave out a feature that may be at level 0, which clients cannot read."""
 _NO_NODE: Final = -1
 _NO_EPOCH: Final = -1
 
@@ -34,10 +34,10 @@ class VersionsApi:
     """Answers ApiVersions.
 
     Args:
-        ranges: What is offered.
-        features: Which levels the cluster could have.
-        image: Which it has.
-        cluster_id: Of the cluster.
+        ranges: The offered API versions.
+        features: The supported levels of features.
+        image: The metadata, with the finalized levels.
+        cluster_id: Id of the cluster.
     """
 
     __slots__ = ("_cluster_id", "_features", "_image", "ranges")
@@ -51,13 +51,13 @@ class VersionsApi:
         self._cluster_id = cluster_id
 
     def handlers(self) -> Handlers:
-        """Of ApiVersions alone."""
+        """The handler of ApiVersions."""
         return {ApiKey.API_VERSIONS: self._handle}
 
     def unsupported(self) -> ApiVersionsResponse:
-        """What a request of an unknown version is told, in version 0: which ones there are.
+        """The answer to an unknown version, in version 0, with the known versions of ApiVersions.
 
-        Brokers that do not know version 3, which brought this, name none (KIP-511).
+        Brokers that do not know version 3 leave the versions out (KIP-511).
         """
         span = self.ranges[ApiKey.API_VERSIONS]
         names_itself = span[1] >= _NAMES_SOFTWARE_SINCE

@@ -1,8 +1,8 @@
-"""Whether a topic may be made or grow, as the controller of ZooKeeper's days decides it.
+"""Validation of new topics and partitions as by a controller with ZooKeeper.
 
-The checks come in another order and in other words than those of KRaft's.
+The checks have another order and other messages than KRaft's.
 
-DEVIATION: 0.10.2 uses 2.8's words; its errors and their order are its own.
+DEVIATION: 0.10.2 uses 2.8's messages; its errors and their order are its own.
 
 Source: kafka 2.8, ZkAdminManager.createTopics, createPartitions; AdminUtils
 .assignReplicasToBrokers; AdminZkClient.validateTopicCreate; Topic.validate.
@@ -24,7 +24,7 @@ _DEFAULT: Final = -1
 
 
 def zookeeper_plan(admin: Administration, asked: CreatableTopic) -> tuple[Replicas, ...] | ApiError:
-    """The replicas of a topic to be made, or what is wrong with it."""
+    """The replicas of a new topic, or the error."""
     name = asked.name
     said = {each.name: each.value for each in asked.configs}
     configs = {key: value for key, value in said.items() if value is not None}
@@ -48,7 +48,7 @@ def zookeeper_plan(admin: Administration, asked: CreatableTopic) -> tuple[Replic
 def zookeeper_growth(
     admin: Administration, asked: CreatePartitionsTopic, present: int, factor: int
 ) -> tuple[Replicas, ...] | ApiError:
-    """The replicas of partitions to add to a topic that has some, or what is wrong."""
+    """The replicas of partitions to add to a topic, or the error."""
     count, assignments = asked.count, asked.assignments
     if count < present:
         text = (
@@ -131,7 +131,7 @@ def _name_text(name: str) -> str:
 
 
 def _assignment_error(asked: CreatableTopic) -> ApiError:
-    """What is wrong with replicas that a client chose; brokers that there are not pass."""
+    """The error of replicas that a client chose; brokers that do not exist are allowed."""
     told = {each.partition_index: each.broker_ids for each in asked.assignments}
     invalid = ErrorCode.INVALID_REPLICA_ASSIGNMENT
     if len(dict.fromkeys(len(ids) for ids in told.values())) > 1:

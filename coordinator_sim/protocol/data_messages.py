@@ -39,7 +39,7 @@ class DescribeClusterRequest(Struct, frozen=True, gc=False):
 
 
 class DescribeClusterResponse(Struct, frozen=True, gc=False):
-    """Its id."""
+    """The cluster's id."""
 
     cluster_id: str
     error_code: ErrorCode = ErrorCode.NONE
@@ -161,7 +161,7 @@ class FindTransactionCoordinatorRequest(Struct, frozen=True, gc=False):
 
 
 class FindTransactionCoordinatorResponse(Struct, frozen=True, gc=False):
-    """Its id."""
+    """The id of the broker that coordinates it."""
 
     broker_id: int = -1
     error_code: ErrorCode = ErrorCode.NONE
@@ -174,7 +174,7 @@ class InitProducerIdRequest(Struct, frozen=True, gc=False):
 
 
 class InitProducerIdResponse(Struct, frozen=True, gc=False):
-    """Its id and epoch."""
+    """The producer's id and epoch."""
 
     producer_id: int = -1
     producer_epoch: int = -1

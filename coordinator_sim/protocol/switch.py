@@ -21,7 +21,7 @@ def _is_reached(change: str, profile: str) -> bool:
 
 
 class Whose(Struct, frozen=True):
-    """Whose question a switch answers.
+    """The coordinators, or Kafkas, whose question a switch answers.
 
     Args:
         said: How the table says so.

@@ -28,7 +28,7 @@ _FIRST_CAPACITY: Final = 16
 
 @unique
 class HashOrder(Enum):
-    """Whose hash maps a coordinator iterates."""
+    """The language whose hash maps a coordinator iterates."""
 
     JAVA = "java"
     SCALA_2_13 = "scala-2.13"

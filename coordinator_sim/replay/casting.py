@@ -1,4 +1,4 @@
-"""The cast of every rebalance of a plan: who is there, who comes back, who asks to be assigned."""
+"""The members of every rebalance of a plan: who is present, who rejoins, who sends SyncGroup."""
 
 from coordinator_sim.replay.names import members_of
 from coordinator_sim.replay.plan import Actor, GroupPlan, Script, StepKind
@@ -7,7 +7,7 @@ from coordinator_sim.trace.history import LINE_SKEW_MS
 
 
 def cast(plan: GroupPlan) -> None:
-    """Give every script its members, now that all of them are known."""
+    """Set the members of every script, once all members are known."""
     joining: dict[int, list[Actor]] = {}
     ending: dict[int, list[Actor]] = {}
     for actor in plan.actors:
@@ -36,7 +36,7 @@ def cast(plan: GroupPlan) -> None:
 
 
 def _assign_syncs(plan: GroupPlan, position: int, members: list[Actor]) -> None:
-    """Say when the assignment comes and who asks for it."""
+    """Set when the assignment comes and which members send SyncGroup."""
     script = plan.scripts[position]
     if script.fails_to_store:
         _wait_for_replicas(plan, script, plan.scripts[position + 1].start_ms)
@@ -48,9 +48,9 @@ def _assign_syncs(plan: GroupPlan, position: int, members: list[Actor]) -> None:
 
 
 def _wait_for_replicas(plan: GroupPlan, script: Script, failed_ms: int) -> None:
-    """Let an assignment that is told long before it fails wait for replicas all the time.
+    """Have an assignment wait for replicas from the line that tells it until its failure.
 
-    Without a line that tells it, or when it fails at once, it comes when it fails.
+    Without such a line, or if it fails at once, the assignment comes at the failure.
     """
     if script.sync_ms is None or failed_ms - script.sync_ms <= LINE_SKEW_MS:
         script.sync_ms = failed_ms
@@ -76,14 +76,14 @@ def _leads_first(plan: GroupPlan) -> "_LeadsFirst":
 
 
 class _LeadsFirst:
-    """Sorts the member that led the loaded generation first, as far as lines tell."""
+    """Sort key that puts the leader of the loaded generation first, as far as lines tell."""
 
     def __init__(self, leaders: list[str], follower: str | None) -> None:
         self._leaders = leaders
         self._follower = follower
 
     def __call__(self, actor: Actor) -> int:
-        """0 for the leader, 1 for those who may have led, 2 for one that did not."""
+        """Return 0 for the leader, 1 for members that may have led, 2 for one that did not."""
         if actor.name in self._leaders:
             return 0
         return 2 if actor.name is not None and actor.name == self._follower else 1

@@ -1,6 +1,6 @@
-"""Why each rebalance of a group happened and what followed, from the events alone.
+"""The cause and the consequences of each rebalance of a group, from the events alone.
 
-Nothing is replayed here: this reads what a trace says, be it a log's or a simulation's.
+No replay is needed: the events come from a log or from a simulation.
 """
 
 from collections import Counter
@@ -49,7 +49,7 @@ _WORDS: Final = {
     RebalanceReason.OVER_CAPACITY: ("", "the loaded group was larger than group.max.size"),
     RebalanceReason.DOWNGRADE: ("", "the group became a classic one"),
 }
-"""By reason: who it was when nobody is named, and what happened."""
+"""By reason: a subject for when no member is named, and what happened."""
 _CLUSTER: Final = frozenset({Event.FAULT, Event.LIFECYCLE})
 _DULL_ATTRS: Final = frozenset({"broker_version_range", "scheduler_ms", "process"})
 _CONTEXT: Final = frozenset(
@@ -68,20 +68,20 @@ _CONTEXT: Final = frozenset(
 
 
 class RebalanceStory(Struct, frozen=True, kw_only=True):
-    """One rebalance: when, why, what followed. Times are milliseconds of the trace's clock.
+    """One rebalance: when, why, and what followed. Times are milliseconds of the trace's clock.
 
     Args:
-        number: From 1, in line order.
-        start_ms: When it began; None when the trace begins later.
-        length_ms: How long it took; None when its start or its end is not told.
-        is_exact: Whether all its times are measured; False where a clock ran backwards in it, so
-            that its durations are at best near.
-        because: What caused it, in words; empty when no line tells.
-        caused_by: The members that caused it.
-        before: What happened to the cluster or its processes shortly before, oldest first.
-        joined: Members that came while it ran.
-        gone: Members that went, each with how.
-        follows: Number of the rebalance that it is a follow-up of; None for one of its own cause.
+        number: Number of the rebalance, from 1 in line order.
+        start_ms: Start; None when the trace begins later.
+        length_ms: Duration; None when the start or the end is missing.
+        is_exact: Whether all its times are measured; False where a clock ran backwards during it,
+            so that its durations are approximate.
+        because: Cause in words; empty when no line tells.
+        caused_by: Members that caused it.
+        before: Events of the cluster or its processes shortly before, oldest first.
+        joined: Members that joined while it ran.
+        gone: Members that left while it ran, each with the way it left.
+        follows: Number of the rebalance it follows up; None for one with a cause of its own.
         chain: Number of the first rebalance of the disturbance it belongs to.
         new_coordinator: Why the trace does not continue the one before; empty when it does.
     """
@@ -113,16 +113,16 @@ class RebalanceStory(Struct, frozen=True, kw_only=True):
 
 
 class GroupStory(Struct, frozen=True, kw_only=True):
-    """All rebalances of a group and what they add up to.
+    """All rebalances of a group and their totals.
 
     Args:
         reasons: Rebalances by reason, most frequent first; follow-ups not counted.
         outcomes: Rebalances by outcome.
-        rebalancing_ms: The lengths of all rebalances that have one.
+        rebalancing_ms: Sum of all known rebalance lengths.
         open_count: Rebalances without a length, because the trace lacks their start or end.
-        is_exact: Whether no rebalance of it is inexact.
+        is_exact: Whether all its rebalances are exact.
         longest: Number of the longest rebalance; None when none has a length.
-        convergence_ms: The longest disturbance that settled, from its first start until its last
+        convergence_ms: Longest disturbance that settled, from its first start until its last
             rebalance settled; None when none did.
         unsettled: Disturbances that never settled in this trace.
     """
@@ -144,10 +144,10 @@ class GroupStory(Struct, frozen=True, kw_only=True):
 
 
 def group_named(group_id: str, known: Iterable[str]) -> str:
-    """The group id, when the trace has it.
+    """Check that the trace has a group of this id, and return the id.
 
     Raises:
-        ConfigError: It has not; the message lists close names.
+        ConfigError: the trace has no such group; the message lists close names.
     """
     names = list(known)
     if group_id in names:
@@ -160,12 +160,12 @@ def group_named(group_id: str, known: Iterable[str]) -> str:
 def explain_group(
     group_id: str, lines: list[TraceEvent], others: Iterable[TraceEvent]
 ) -> GroupStory:
-    """The story of a group.
+    """Return the story of a group.
 
     Args:
         group_id: The group.
-        lines: Its events in line order, steadied (`history.group_lines`).
-        others: Events of no group: faults, elections.
+        lines: Events of the group in line order, with steadied times (`history.group_lines`).
+        others: Events without a group: faults, elections.
     """
     partitions = {line.offsets_partition for line in lines}
     near = [
@@ -191,7 +191,7 @@ class _Teller:
         self._told_us = -1
 
     def tell(self, told: NumberedRebalance) -> RebalanceStory:
-        """The story of the next rebalance."""
+        """Return the story of the next rebalance."""
         episode, rebalance = told.episode, told.rebalance
         causes = _causing_lines(episode, rebalance)
         who = _who(rebalance, causes)
@@ -224,7 +224,7 @@ class _Teller:
         )
 
     def _before(self, rebalance: Rebalance) -> tuple[str, ...]:
-        """Faults, elections and starts since the rebalance before, within a minute."""
+        """Return faults, elections and starts since the previous rebalance, within a minute."""
         at_us = rebalance.first_line.ts_us
         near = [
             event
@@ -236,9 +236,9 @@ class _Teller:
 
 
 def _causing_lines(episode: Episode, rebalance: Rebalance) -> list[TraceEvent]:
-    """Lines about members just before it began: their going or coming is the cause.
+    """Return lines about members joining or leaving just before the rebalance: its causes.
 
-    Those before the end of the last join phase belong to the rebalance before.
+    Lines before the end of the last join phase belong to the previous rebalance.
     """
     at_us = rebalance.first_line.ts_us
     causes: list[TraceEvent] = []
@@ -253,7 +253,7 @@ def _causing_lines(episode: Episode, rebalance: Rebalance) -> list[TraceEvent]:
 
 
 def _because(rebalance: Rebalance, who: tuple[str, ...]) -> str:
-    """Who did what, in words; empty when no line tells."""
+    """Return who did what, in words; empty when no line tells."""
     words = _WORDS.get(rebalance.reason)
     if words is None:
         return ""
@@ -262,7 +262,7 @@ def _because(rebalance: Rebalance, who: tuple[str, ...]) -> str:
 
 
 def _who(rebalance: Rebalance, causes: list[TraceEvent]) -> tuple[str, ...]:
-    """The members that a rebalance is said to be because of."""
+    """Return the members named as the cause of a rebalance."""
     lines = [rebalance.start] if rebalance.start is not None else []
     named = [name for line in lines for name in members_of(line) if name]
     named = named or [name for line in causes for name in members_of(line) if name]
@@ -279,7 +279,7 @@ def _client_reason(start: TraceEvent | None, causes: list[TraceEvent]) -> str | 
 
 
 def _joined(rebalance: Rebalance, causes: list[TraceEvent]) -> tuple[str, ...]:
-    """Members that came with it or while its join phase ran."""
+    """Return members that joined as its cause or while its join phase ran."""
     end = rebalance.join or rebalance.empty
     names = [
         name
@@ -293,7 +293,7 @@ def _joined(rebalance: Rebalance, causes: list[TraceEvent]) -> tuple[str, ...]:
 
 
 def _gone(rebalance: Rebalance, causes: list[TraceEvent]) -> tuple[str, ...]:
-    """Members that went with it or while its join phase ran, and how."""
+    """Return members that left as its cause or while its join phase ran, and how."""
     end = rebalance.join or rebalance.empty
     limit_us = None if end is None else end.ts_us + LINE_SKEW_MS * 1000
     words = [
@@ -307,7 +307,7 @@ def _gone(rebalance: Rebalance, causes: list[TraceEvent]) -> tuple[str, ...]:
 
 
 def _context_words(event: TraceEvent, at_us: int) -> str:
-    """A fault, start or election, and how long before it was."""
+    """Describe a fault, start or election, and how long before the rebalance it was."""
     parts = [event.event.value, event.reason_text or "", event.client_id or ""]
     attrs = [pair for pair in sorted(event.attrs.items()) if pair[0] not in _DULL_ATTRS]
     if event.event in _CLUSTER:

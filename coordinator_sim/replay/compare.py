@@ -1,4 +1,4 @@
-"""What the source says beside what the core did: only what the source determines counts."""
+"""Compares the source with the core; only rows that the source determines count."""
 
 from datetime import UTC, datetime
 from typing import Final
@@ -21,10 +21,10 @@ _ANSWER_COLUMNS: Final = (
 _REMOVALS: Final = frozenset({Event.MEMBER_FAILED, Event.MEMBER_KICKED})
 _ALIKE: Final = frozenset(
     {
-        # Up to 2.5 a broker logs both in the same words, and who leads is seldom told.
+        # Up to 2.5 a broker logs both in the same words, and seldom names the leader.
         (RebalanceReason.METADATA_CHANGED, RebalanceReason.LEADER_REJOIN),
         (RebalanceReason.LEADER_REJOIN, RebalanceReason.METADATA_CHANGED),
-        # Old records and forks of Kafka tell a new member's join as a rejoin.
+        # Old records and forks of Kafka log a new member's join as a rejoin.
         (RebalanceReason.MEMBER_REJOIN, RebalanceReason.LEADER_REJOIN),
         (RebalanceReason.MEMBER_REJOIN, RebalanceReason.METADATA_CHANGED),
     }
@@ -32,7 +32,7 @@ _ALIKE: Final = frozenset(
 
 
 def compare(episode: Episode, replayed: list[TraceEvent]) -> dict[str, Tally]:
-    """The tallies of one episode, by kind."""
+    """Return the tallies of one episode, by kind."""
     mine = {rebalance.old_generation: rebalance for rebalance in rebalances_of(replayed)}
     tallies = compare_pairs(
         [(theirs, mine.get(theirs.old_generation)) for theirs in episode.rebalances]
@@ -42,7 +42,7 @@ def compare(episode: Episode, replayed: list[TraceEvent]) -> dict[str, Tally]:
 
 
 def compare_pairs(pairs: list[tuple[Rebalance, Rebalance | None]]) -> dict[str, Tally]:
-    """The tallies of rebalances, each beside the core's; None when the core has none."""
+    """Return the tallies of rebalances, each paired with the core's, or None without one."""
     tallies = {kind: Tally() for kind in KINDS}
     for theirs, mine in pairs:
         _Row(theirs, mine, tallies).count()
@@ -52,7 +52,7 @@ def compare_pairs(pairs: list[tuple[Rebalance, Rebalance | None]]) -> dict[str, 
 def compare_answers(
     recorded: dict[int, TraceEvent], replayed: dict[int, TraceEvent]
 ) -> dict[str, Tally]:
-    """The tallies of answers by group; both are by the position of the request."""
+    """Return the tallies of answers by group; both maps are by the position of the request."""
     tallies: dict[str, Tally] = {}
     for position, theirs in recorded.items():
         tally = tallies.setdefault(theirs.group_id or "", Tally())
@@ -61,7 +61,7 @@ def compare_answers(
 
 
 def _answer_difference(theirs: TraceEvent, mine: TraceEvent | None) -> str | None:
-    """What an answer has otherwise than the recorded one; None for an equal one."""
+    """Return how an answer differs from the recorded one; None for an equal one."""
     place = f"{clock(theirs.ts_us // 1000)}, {theirs.event.value} to {theirs.member_id}"
     if mine is None:
         return f"{place}: the core does not answer"
@@ -79,7 +79,7 @@ def _shown(value: object) -> str:
 
 
 def rebalances_of(events: list[TraceEvent]) -> list[Rebalance]:
-    """The rebalances in a coordinator's own events, in order."""
+    """Return the rebalances in a coordinator's own events, in order."""
     lines = [event for event in events if event.group_id is not None]
     if not lines:
         return []
@@ -91,11 +91,11 @@ def rebalances_of(events: list[TraceEvent]) -> list[Rebalance]:
 
 
 def figures(events: list[TraceEvent], silences: dict[str, int]) -> RunFigures:
-    """A run in figures.
+    """Return the figures of a run.
 
     Args:
-        events: What the coordinator told.
-        silences: When members that failed in the source gave their last sign of life, by id.
+        events: Events of the coordinator.
+        silences: Last sign of life of the members that failed in the source, by id.
     """
     rebalances = rebalances_of(events)
     outcomes: dict[str, int] = {}
@@ -118,14 +118,14 @@ def figures(events: list[TraceEvent], silences: dict[str, int]) -> RunFigures:
 
 
 def clock(at_ms: int) -> str:
-    """A time of the trace as a person reads it, UTC, to the millisecond."""
+    """Format a time of the trace for people, UTC, to the millisecond."""
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(sep=" ", timespec="milliseconds")[
         :23
     ]
 
 
 class _Row:
-    """One rebalance of the source beside the core's; None when the core has none."""
+    """One rebalance of the source paired with the core's; None when the core has none."""
 
     def __init__(
         self, theirs: Rebalance, mine: Rebalance | None, tallies: dict[str, Tally]
@@ -209,7 +209,7 @@ class _Row:
 
 
 def _apart(theirs_ms: int | None, mine_ms: int | None) -> bool:
-    """Whether two times are further apart than the lines of one happening are."""
+    """Whether two times differ by more than lines of one event may."""
     if theirs_ms is None:
         return False
     return mine_ms is None or abs(theirs_ms - mine_ms) > LINE_SKEW_MS

@@ -1,8 +1,8 @@
-"""Carries out a plan: members act at their lines, the core answers, time is that of the lines.
+"""Runs a plan: members act at the times of their lines, and the core answers.
 
-No simulator is needed: nothing is random and no message is on its way. Alarms are delivered when
-they are due, but for the initial delay when it is unknown: that one rings where the join phase
-ends by the trace.
+No simulator is needed: the run has no randomness and no messages in transit. Alarms are delivered
+when they are due, except an unknown initial delay: that alarm fires where the join phase ends in
+the trace.
 """
 
 from collections import deque
@@ -53,10 +53,10 @@ _AFTER_JOIN: Final = 3
 _FOLLOWER_SYNC: Final = 4
 _LEADER_SYNC: Final = 5
 _AFTER_SYNC: Final = 6
-"""Order of what happens in one millisecond, after the timers that are due in it."""
+"""Order of actions within one millisecond, after the timers due in it."""
 _STEP_RANKS: Final = {After.NOTHING: _STEP, After.JOIN: _AFTER_JOIN, After.SYNC: _AFTER_SYNC}
 _LEFT_OUT: Final = frozenset({Event.HEARTBEAT, Event.ASSIGNED, Event.EMPTY_ASSIGNMENT})
-"""Not told in a replay's own trace: the source determines neither."""
+"""Events left out of a replay's trace, because the source determines neither."""
 
 _Action = Callable[[], None]
 
@@ -66,11 +66,11 @@ class Driver:
 
     Args:
         plan: The plan; it is not changed.
-        profile: The Kafka to behave like.
-        settings: Known settings; one that the plan assumes all the same changes nothing.
-        until_ms: Where to end, in a run whose members react: they follow the trace as long as the
-            core does what it tells, and from there on do as clients would. None for a run whose
-            members follow the trace to its last line whatever the core does.
+        profile: Kafka release to behave like.
+        settings: Known settings; a known one that equals the plan's assumption changes nothing.
+        until_ms: End of a run whose members react: they follow the trace as long as the core does
+            what it tells, and then act as clients would. None for a run whose members follow the
+            trace to its last line whatever the core does.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Driver:
             group_max_session_timeout_ms=NEVER_MS,
             group_initial_rebalance_delay_ms=delay_ms or 0,
             group_max_size=settings.group_max_size or plan.group_max_size,
-            # A log does not tell of the offsets that keep an empty group alive.
+            # A log does not show the offsets that keep an empty group alive.
             offsets_retention_check_interval_ms=NEVER_MS,
             offsets_commit_timeout_ms=plan.commit_timeout_ms or NEVER_MS,
         )
@@ -124,7 +124,7 @@ class Driver:
         self._holds = False
 
     def run(self) -> list[TraceEvent]:
-        """Carry the plan out and give what the coordinator told, in order."""
+        """Run the plan and return the coordinator's events, in order."""
         self._load()
         for step in self._plan.steps:
             self._at(step.at_ms, _STEP_RANKS[step.after], self._stepper(step))
@@ -146,7 +146,7 @@ class Driver:
     # -- the beginning ---------------------------------------------------------------------
 
     def _load(self) -> None:
-        """Make the group what it was before the first line."""
+        """Load the group in the state it had before the first line."""
         plan, coordinator, now_ms = self._plan, self._coordinator, self._now_ms
         coordinator.begin_load(self._partition, 0, now_ms)
         if plan.load_generation is not None:
@@ -221,7 +221,7 @@ class Driver:
         return group is not None and group.state is GroupState.EMPTY
 
     def _retire_instance(self, newcomer: Player) -> None:
-        """The process that had the instance id is gone."""
+        """End the process that had the instance id."""
         for player in self._players:
             same = player.actor.group_instance_id == newcomer.actor.group_instance_id
             if same and player is not newcomer and player.actor.ending is Ending.REPLACED:
@@ -231,7 +231,7 @@ class Driver:
     # -- requests --------------------------------------------------------------------------
 
     def _join(self, player: Player, version: int) -> None:
-        """Send its JoinGroup; one without an id issues the id that the trace names."""
+        """Send the player's JoinGroup; one without an id issues the id that the trace names."""
         member_id = player.member_id
         if not member_id:
             self._ids.next_uuid = player.uuid
@@ -247,22 +247,22 @@ class Driver:
         )
 
     def _session_timeout_ms(self, player: Player) -> int:
-        """Its session timeout; one that never fires spares a living member its heartbeats."""
+        """Return its session timeout; one that never fires spares a living member heartbeats."""
         known_ms, actor = self._settings.session_timeout_ms, player.actor
         if known_ms is None or actor.ending not in {Ending.FAILED, Ending.ID_EXPIRED}:
             return actor.session_timeout_ms
         return max(1, actor.session_timeout_ms + known_ms - actor.nominal_session_timeout_ms)
 
     def _joining_position(self) -> int:
-        """Index of the rebalance that a JoinGroup sent now belongs to."""
+        """Return the index of the rebalance that a JoinGroup sent now belongs to."""
         group = self._coordinator.group(self._group_id)
         prepares = group is not None and group.state is GroupState.PREPARING_REBALANCE
         return self._position if prepares else self._position + 1
 
     def _rebalance_timeout_ms(self, position: int) -> int:
-        """The timeout that a JoinGroup of that rebalance carries: it counts for the next one.
+        """Return the timeout of a JoinGroup in that rebalance, which counts for the next one.
 
-        One that begins a rebalance counts for that one too.
+        A JoinGroup that begins a rebalance counts for that one too.
         """
         fitted_ms = self._fitted_timeout_ms(position)
         known_ms = self._settings.rebalance_timeout_ms
@@ -271,7 +271,7 @@ class Driver:
         return known_ms
 
     def _fitted_timeout_ms(self, position: int) -> int:
-        """The timeout that fires where the trace says that one did."""
+        """Return the timeout that fires where the trace shows a timeout."""
         scripts = self._plan.scripts
         chosen_ms = NEVER_MS
         if 0 <= position < len(scripts):
@@ -307,11 +307,11 @@ class Driver:
 
     @property
     def _follows(self) -> bool:
-        """Whether members do what the trace tells: the core has done so too, or none reacts."""
+        """Whether members follow the trace: the core has done so too, or members do not react."""
         return not (self._reacts and self._parted)
 
     def _parts(self, event: TraceEvent) -> bool:
-        """Whether the core does what the trace does not tell, or does it at another time."""
+        """Whether the core deviates from the trace, in what it does or when."""
         if not self._reacts:
             return False
         told_ms: int | None = self._now_ms
@@ -332,7 +332,7 @@ class Driver:
         return [player for player in self._players if player.member_id == member_id]
 
     def _begin(self, event: TraceEvent) -> None:
-        """The group prepares a rebalance: members come back as the trace says they did."""
+        """Begin a rebalance of the group: members rejoin as the trace says."""
         self._position += 1
         script = self._script = self._script_of(event)
         initial = event.state_from is GroupState.EMPTY and self._profile.initial_rebalance_delay
@@ -346,7 +346,7 @@ class Driver:
             self._at(done_ms if is_last else self._now_ms, _REJOIN, self._rejoiner(player))
 
     def _script_of(self, event: TraceEvent) -> Script | None:
-        """The rebalance of the trace that this one is; None for one the trace does not have."""
+        """Return the trace's script of this rebalance; None for one the trace does not have."""
         if self._follows:
             return self._by_generation.get(event.generation)
         while self._unused and self._unused[0].start_ms < self._now_ms - LINE_SKEW_MS:
@@ -356,7 +356,7 @@ class Driver:
         return None
 
     def _done_ms(self, script: Script | None, *, is_initial: bool) -> int:
-        """When the join phase that begins now ends, as far as it is up to the members."""
+        """Return when the join phase that begins now ends, as far as members decide."""
         if script is None or (self._reacts and script.done_ms is None):
             return self._now_ms + usual_join_ms(self._plan, is_initial=is_initial)
         if script.done_ms is None:
@@ -387,7 +387,7 @@ class Driver:
         return rejoin
 
     def _release(self) -> None:
-        """The unknown initial delay ends here."""
+        """End the unknown initial delay now."""
         self._holds = False
         self._take(self._coordinator.expire(self._now_ms))
 
@@ -420,7 +420,7 @@ class Driver:
                 player.is_member = False
 
     def _come_back(self, player: Player) -> None:
-        """A live client that lost its membership joins as a new member, as real clients do."""
+        """Have a live client that lost its membership join as a new member, as real clients do."""
         player.is_member = False
         if player.is_over or player.is_silent(self._now_ms) or player.is_parked:
             return
@@ -455,7 +455,7 @@ class Driver:
             self._at(self._now_ms, _FOLLOWER_SYNC, act)
 
     def _stall(self, *, stalls: bool) -> None:
-        """From now on, whether replicas do not follow; once they do, all that waits is stored."""
+        """Set whether replicas stall; once they follow again, waiting appends are stored."""
         coordinator, partition = self._coordinator, self._partition
         coordinator.hold_high_watermark(hold=stalls, partition=partition)
         if not stalls:
@@ -463,7 +463,7 @@ class Driver:
             self._take(coordinator.advance_high_watermark(partition, end, self._now_ms))
 
     def _sync_ms(self, player: Player) -> int | None:
-        """When the leader assigns in the generation that began now; None when nobody syncs."""
+        """Return when this member syncs in the present generation; None if it never does."""
         script = self._script
         is_cut_off = script is not None and script.is_cut_off and self._reacts
         if script is not None and self._follows and not is_cut_off:
@@ -474,7 +474,7 @@ class Driver:
         return self._now_ms + usual_sync_ms(self._plan, script)
 
     def _schedule_heartbeats(self, player: Player) -> None:
-        """As late as is safe: twice in three session timeouts, and at the last sign of life."""
+        """Schedule heartbeats late: every two thirds of the session timeout, and the last one."""
         timeout_ms = self._session_timeout_ms(player)
         generation = player.generation
         interval_ms = max(1, timeout_ms * 2 // 3)

@@ -1,4 +1,4 @@
-"""Replays what brokers' logs tell: every group's episodes through the core."""
+"""Replays brokers' logs: every group's episodes through the core."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
@@ -32,7 +32,7 @@ _CONDITIONS: Final = (
     "a rebalance that the source does not have, or leaves open, takes as long as its usual ones",
     "a member that is removed alive joins again at once",
 )
-"""What a changed run rests on, beside the assumptions of the plain one."""
+"""Further assumptions of a run with changed settings."""
 _LOGS: Final = frozenset({Source.BROKER_LOG})
 
 
@@ -43,11 +43,11 @@ def replay_log(
     *,
     on_progress: Callable[[int], None] | None = None,
 ) -> ReplayResult:
-    """Replay what brokers' logs tell.
+    """Replay brokers' logs.
 
-    Every group is replayed as it is. With settings it is replayed twice more, by members that
+    Every group is replayed unchanged. With settings it is replayed twice more, by members that
     react: under the assumptions and with the settings. The difference of these two is what the
-    settings change. `on_progress` is told how many events are done.
+    settings change. `on_progress` gets the number of events done.
     """
     report = ReplayReport(trace_id=info.trace_id, settings=settings.given)
     lines = list(_replayable(events, info, report))
@@ -72,7 +72,7 @@ def replay_log(
 def _replayable(
     events: Iterable[TraceEvent], info: RunInfo, report: ReplayReport
 ) -> Iterator[TraceEvent]:
-    """The events that a coordinator told; the others are counted."""
+    """Yield the events of coordinators; the others are counted."""
     for event in events:
         source = event.source or info.source
         if source in _LOGS:
@@ -83,7 +83,7 @@ def _replayable(
 
 
 def _versions(lines: list[TraceEvent]) -> dict[str | None, str]:
-    """The version range of every file; the last one noted is the narrowest."""
+    """Return the version range of every file; the last one noted is the narrowest."""
     return {
         line.source_ref: line.attrs[VERSION_ATTR] for line in lines if VERSION_ATTR in line.attrs
     }

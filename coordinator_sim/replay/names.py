@@ -1,4 +1,4 @@
-"""The members that a line names. People redact logs: a name without a letter or digit is none."""
+"""Members named in a line. Redacted names, without a letter or digit, count as no name."""
 
 import re
 from typing import Final
@@ -14,9 +14,9 @@ _UUID: Final = re.compile(
 
 
 def members_of(line: TraceEvent) -> tuple[str | None, ...]:
-    """The member ids of a line in its order; a single None when it names nobody.
+    """Return the member ids of a line in its order; a single None when it names no member.
 
-    Several are named by a batched LeaveGroup and by an expired sync phase.
+    A batched LeaveGroup and an expired sync phase name several.
     """
     if line.member_id is not None:
         return (_named(line.member_id),)
@@ -30,20 +30,20 @@ def members_of(line: TraceEvent) -> tuple[str | None, ...]:
 
 
 def old_member_of(line: TraceEvent) -> str | None:
-    """The member id that a static member's return replaces."""
+    """Return the member id that a static member's return replaces."""
     return _named(line.attrs.get("old_member_id", ""))
 
 
 def instance_of(line: TraceEvent) -> str | None:
-    """The group instance id of a line; None for a dynamic member."""
+    """Return the group instance id of a line; None for a dynamic member."""
     return line.group_instance_id
 
 
 def split_member_id(name: str) -> tuple[str, str] | None:
-    """A member id as its client (or instance) id and its random part.
+    """Split a member id into its client (or instance) id and its random part.
 
     Returns:
-        None when the id cannot be `<client id>-<anything>`, so that no coordinator issues it.
+        None when the id is not `<client id>-<anything>`, so that no coordinator issues it.
 
     Source: kafka trunk, ClassicGroup.generateMemberId.
     """

@@ -1,4 +1,4 @@
-"""How fast a group of a trace is: what its rebalances usually take where no line tells of one."""
+"""Typical durations of a group's rebalances in a trace, used where no line tells one."""
 
 from statistics import median_low
 
@@ -6,7 +6,7 @@ from coordinator_sim.replay.plan import GroupPlan, Script
 
 
 def usual_join_ms(plan: GroupPlan, *, is_initial: bool) -> int:
-    """The join phase's usual length in the trace; of initial ones the shortest: it is the delay."""
+    """Return the join phase's usual length; of initial ones the shortest, which is the delay."""
     lengths = [
         script.done_ms - script.start_ms
         for script in plan.scripts
@@ -18,7 +18,7 @@ def usual_join_ms(plan: GroupPlan, *, is_initial: bool) -> int:
 
 
 def usual_sync_ms(plan: GroupPlan, script: Script | None) -> int:
-    """How long the leader takes: as in the trace's own rebalance, or as it usually does."""
+    """Return the leader's time to assign: from the trace's own rebalance, or the usual one."""
     if script is not None and script.sync_ms is not None and script.done_ms is not None:
         return script.sync_ms - script.done_ms
     lengths = [

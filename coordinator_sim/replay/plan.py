@@ -1,6 +1,6 @@
-"""What replay does to a group so that the lines of its episode come true.
+"""The plan of a replay: actions on a group that reproduce the lines of its episode.
 
-Data only: who takes part and when each acts. `planner` derives it, `driver` carries it out.
+Data only: who takes part and when each acts. `planner` makes the plan, `driver` runs it.
 """
 
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ NEVER_MS: Final = 2**31 - 1
 
 @unique
 class Ending(Enum):
-    """How a member ceases to be one."""
+    """How a membership ends."""
 
     LEFT = "left"
     FAILED = "failed"
@@ -28,20 +28,20 @@ class Ending(Enum):
 
 @dataclass(slots=True, eq=False)
 class Actor:
-    """One member as replay plays it; times are milliseconds on the trace's clock.
+    """One member as the replay plays it; times are milliseconds on the trace's clock.
 
     Attributes:
-        index: Position in the plan; numbers the members that no line names.
+        index: Position in the plan; also names members that no line names.
         name: Member id, where a line names it.
-        joined: Index of the rebalance that it joined in; -1 for the generation that is loaded.
+        joined: Index of the rebalance it joined in; -1 for the loaded generation.
         ended: Index of the rebalance that its end began or fell into; None while a member.
-        asked_ms: When it was given an id to rejoin with, where a line says so.
-        arrives_ms: When the JoinGroup that makes it a member comes.
+        asked_ms: When it got a member id to rejoin with, where a line says so.
+        arrives_ms: When the JoinGroup that makes it a member arrives.
         ends_ms: When its membership ends.
         session_timeout_ms: Chosen so that it expires at `ends_ms` when it fails, never otherwise.
-        nominal_session_timeout_ms: The configured value that stands for; the chosen one is less
-            by what lines are written late.
-        silent_ms: When its last sign of life comes; None for a member that does not fail.
+        nominal_session_timeout_ms: Configured value behind the chosen one, which is shorter by the
+            delay of log lines.
+        silent_ms: Time of its last sign of life; None for a member that does not fail.
     """
 
     index: int
@@ -59,13 +59,13 @@ class Actor:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the group is loaded with it, and it did not take another's place since."""
+        """Whether it belongs to the loaded generation and replaced no other member since."""
         return self.joined == -1 and self.arrives_ms is None
 
 
 @unique
 class StepKind(Enum):
-    """What happens to a group from outside."""
+    """Kind of an external event of a group."""
 
     ASK_ID = "ask for a member id"
     ARRIVE = "join"
@@ -78,7 +78,7 @@ class StepKind(Enum):
 
 @unique
 class After(IntEnum):
-    """What of the running rebalance the lines of the same millisecond put before a step."""
+    """Events of the running rebalance that lines of the same millisecond put before a step."""
 
     NOTHING = 0
     JOIN = 1
@@ -86,12 +86,12 @@ class After(IntEnum):
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """One outside cause at its line.
+    """One external event at its line.
 
     Args:
-        after: What happens first, of all that happens in its millisecond.
-        actors: Who acts, by index; several leave in one request.
-        changes_protocol: The JoinGroup no longer offers the selected protocol.
+        after: What happens first within the same millisecond.
+        actors: Acting members, by index; several leave in one request.
+        changes_protocol: Whether the JoinGroup no longer offers the selected protocol.
     """
 
     at_ms: int
@@ -103,20 +103,20 @@ class Step(Struct, frozen=True, kw_only=True):
 
 @dataclass(slots=True, eq=False)
 class Script:
-    """How the members behave in one rebalance of the source.
+    """Behaviour of the members in one rebalance of the source.
 
     Attributes:
-        is_initial: The group was Empty, so that the initial delay ends the join phase.
-        start_ms: When it begins; its first line's time when no line says it.
-        done_ms: When its join phase ends; None while open.
-        rejoiners: Members of the old generation that come back, the one that ends the join last.
+        is_initial: Whether the group was Empty, so that the initial delay ends the join phase.
+        start_ms: Start; the time of its first line when no line tells.
+        done_ms: End of the join phase; None while open.
+        rejoiners: Members of the old generation that rejoin, the one that ends the join phase last.
         members: Members of the new generation.
-        synced: Those of them that send SyncGroup.
+        synced: Members that send SyncGroup.
         sync_ms: When the leader's assignment comes; None when it never does.
-        fails_to_store: The append of the assignment fails.
-        waits_for_replicas: It fails because no replica follows until the commit times out.
-        rebalance_timeout_ms: Its join timer, chosen to fire at `done_ms` when it kicks members.
-        sync_timeout_ms: Its sync timer, chosen to fire where members are evicted for it.
+        fails_to_store: Whether the append of the assignment fails.
+        waits_for_replicas: Whether it fails because no replica follows until the commit times out.
+        rebalance_timeout_ms: Join timer, chosen to fire at `done_ms` when it kicks members.
+        sync_timeout_ms: Sync timer, chosen to fire where members are evicted for it.
     """
 
     rebalance: Rebalance
@@ -134,7 +134,7 @@ class Script:
 
     @property
     def kicks(self) -> bool:
-        """Whether the join timer ends its join phase, so that nobody's JoinGroup does."""
+        """Whether the join timer ends its join phase, instead of a JoinGroup."""
         return self.rebalance_timeout_ms != NEVER_MS
 
     @property
@@ -148,15 +148,15 @@ class GroupPlan:
     """Everything needed to replay one episode of a group.
 
     Attributes:
-        load_generation: The generation that is loaded first; None for a group that is new.
+        load_generation: Generation that is loaded first; None for a new group.
         loaded: Members of the loaded generation, its leader first.
-        assumed: What the episode does not tell and replay had to choose, one sentence each.
+        assumed: Choices of replay that the episode does not determine, one sentence each.
         unexplained: Lines that no choice of members explains, one sentence each.
-        is_over_capacity: It is loaded with one member more than `group.max.size`.
+        is_over_capacity: Whether it is loaded with one member more than `group.max.size`.
         commit_timeout_ms: How long an assignment that cannot be stored waits for replicas; None
-            where none waits.
-        assumed_session_timeout_ms: Of members that fail, where no line tells it.
-        assumed_initial_delay_ms: Of join phases of a group that was Empty; None without any.
+            when no assignment waits.
+        assumed_session_timeout_ms: Session timeout of failing members, where no line tells it.
+        assumed_initial_delay_ms: Initial delay of a group that was Empty; None without one.
     """
 
     episode: Episode
@@ -175,5 +175,5 @@ class GroupPlan:
 
     @property
     def group_max_size(self) -> int:
-        """The largest group that the broker allows, as far as the trace tells."""
+        """Largest group that the broker allows, as far as the trace tells."""
         return len(self.loaded) - 1 if self.is_over_capacity else NEVER_MS

@@ -1,8 +1,8 @@
-"""From an episode's lines to a plan: who the members were, as far as the lines determine it.
+"""Makes a plan from an episode's lines: the members, as far as the lines determine them.
 
-A broker log names few members. The planner keeps a roster while it reads: members that lines
-name act at their lines, the count of a completed join phase is met with members that no line
-names, and where nothing is counted there are as few of them as the lines allow.
+A broker log names few members. The planner keeps a roster while it reads: named members act at
+their lines; unnamed members are added until the count of a completed join phase is met; where no
+line counts, there are as few of them as the lines allow.
 """
 
 from itertools import islice
@@ -30,7 +30,7 @@ from coordinator_sim.trace.history import LINE_SKEW_MS
 from coordinator_sim.trace.rebalances import Episode, Rebalance
 
 _LOAD_LEAD_MS: Final = 120_000
-"""How long before the first line a group is loaded: longer than a usual session timeout."""
+"""Time from a group's load to the first line: longer than a usual session timeout."""
 _ENDINGS: Final = {
     Event.MEMBER_LEFT: Ending.LEFT,
     Event.MEMBER_FAILED: Ending.FAILED,
@@ -58,15 +58,15 @@ _STEP_ORDER: Final = {
     StepKind.UNLOAD: 3,
     StepKind.CLEAN_UP: 3,
 }
-"""Within one millisecond: what may begin a rebalance first, the JoinGroup that ends it last."""
+"""Order within one millisecond: causes of a rebalance first, the JoinGroup that ends it last."""
 
 
 def plan_episode(episode: Episode) -> GroupPlan:
-    """The plan of one episode; its steps and scripts are in time order.
+    """Return the plan of one episode, with steps and scripts in time order.
 
-    An episode without a numbered rebalance has no scripts: nothing of it can be compared.
+    An episode without a numbered rebalance has no scripts: it cannot be compared.
     """
-    # A generation 0 that lost its members cannot be told from a new group, and is as good.
+    # A generation 0 that lost its members looks like a new group, which serves as well.
     plan = GroupPlan(
         episode=episode,
         load_generation=episode.generation or None,
@@ -82,7 +82,7 @@ def plan_episode(episode: Episode) -> GroupPlan:
 
 
 def _load_ms(episode: Episode) -> int:
-    """When the group is loaded: at the lines that tell it, or long before the first line."""
+    """Return when the group is loaded: at its load lines, or long before the first line."""
     loads = [line for line in episode.lines if line.event is Event.GROUP_LOADED]
     return loads[-1].ts_us // 1000 if loads else episode.first_ms - _LOAD_LEAD_MS
 
@@ -113,7 +113,7 @@ class _Planner:
             self._put_in_line_order(line, known)
 
     def _put_in_line_order(self, line: TraceEvent, known: int) -> None:
-        """Say which of the steps that this line added come after lines of their millisecond."""
+        """Mark which steps of this line come after other lines of their millisecond."""
         ends = _PHASES.get(line.event)
         if ends is not None:
             self._after = (line.ts_us // 1000, ends)
@@ -127,7 +127,7 @@ class _Planner:
         ]
 
     def _note_state(self, line: TraceEvent) -> None:
-        """A line may say that the group is Empty: then nobody can have been there before."""
+        """Use a line that says that the group is Empty: then there were no members before."""
         if line.attrs.get("in_state") == GroupState.EMPTY.value and self._roster.position < 0:
             self._roster.counted()
 
@@ -157,9 +157,9 @@ class _Planner:
                 pass
 
     def _load(self, line: TraceEvent) -> None:
-        """The load of the group may count its members.
+        """Use the member count of a line about the load of the group.
 
-        Names are no help: a Scala broker logs the members of every record that it reads, those of
+        Names do not help: a Scala broker logs the members of every record that it reads, those of
         earlier generations too (GroupMetadata.loadGroup).
         """
         roster = self._roster
@@ -185,7 +185,7 @@ class _Planner:
             )
 
     def _trigger(self, rebalance: Rebalance, at_ms: int) -> None:
-        """Let the cause that the reason names happen, unless its own line already told it."""
+        """Add the cause that the reason names, unless a line of its own told it already."""
         roster = self._roster
         line = rebalance.first_line
         names = members_of(line) if rebalance.start is not None else (None,)
@@ -207,7 +207,7 @@ class _Planner:
                 self._trigger_of_group(rebalance, at_ms)
 
     def _trigger_of_group(self, rebalance: Rebalance, at_ms: int) -> None:
-        """Let happen what is no member's doing, or what no line gives a reason for."""
+        """Add a cause that is no member's doing, or that no line explains."""
         roster = self._roster
         match rebalance.reason:
             case RebalanceReason.STORE_ERROR if self._plan.scripts:
@@ -224,7 +224,7 @@ class _Planner:
                 self._rejoin(None, at_ms)
 
     def _overflow(self, at_ms: int) -> None:
-        """The group was loaded with more members than it may have: here with one too many."""
+        """Load the group with one member more than `group.max.size`."""
         self._plan.is_over_capacity = True
         self._plan.load_ms = at_ms
         for _ in range(2 - len(self._roster.present)):
@@ -232,9 +232,9 @@ class _Planner:
                 self._roster.add()
 
     def _go_away(self, empty_ms: int, at_ms: int) -> None:
-        """A group that empties in the end began to when somebody left; the others never came back.
+        """Have a member leave to begin a group's last rebalance; the others never rejoined.
 
-        Without a reason that is all that a log tells: whoever rejoins would be a member after it.
+        Without a reason a log tells no more: a rejoining client would be a member afterwards.
         """
         roster = self._roster
         if empty_ms - at_ms <= LINE_SKEW_MS:
@@ -247,7 +247,7 @@ class _Planner:
             roster.go(roster.present[0], at_ms, Ending.LEFT)
 
     def _leave_all(self, at_ms: int) -> None:
-        """The group is seen when it empties: whoever was there left."""
+        """Have all present members leave when the group becomes empty."""
         roster = self._roster
         if not roster.present and roster.may_add:
             roster.add()
@@ -255,14 +255,14 @@ class _Planner:
             roster.go(actor, at_ms, Ending.LEFT)
 
     def _evict(self, names: tuple[str | None, ...], at_ms: int) -> None:
-        """Members that did not sync are removed: the sync timer fires at this line."""
+        """Remove members that did not sync: the sync timer fires at this line."""
         self._roster.end(names, at_ms, Ending.KICKED)
         last = self._plan.scripts[-1] if self._plan.scripts else None
         if last is not None and last.done_ms is not None:
             last.sync_timeout_ms = at_ms - last.done_ms
 
     def _rejoin(self, name: str | None, at_ms: int) -> None:
-        """A member comes back of its own; without any member, a new one comes."""
+        """Have a member rejoin unprompted; without any member, a new one joins."""
         roster = self._roster
         actor = roster.member(name) or roster.bind(name) if name is not None else None
         if actor is None and roster.present:
@@ -276,7 +276,7 @@ class _Planner:
         self._plan.steps.append(Step(at_ms=at_ms, kind=StepKind.REJOIN, actors=(actor.index,)))
 
     def _replace(self, line: TraceEvent, at_ms: int, *, rebalances: bool) -> None:
-        """A static member comes back under a new id."""
+        """Have a static member rejoin under a new id."""
         roster = self._roster
         instance_id = instance_of(line)
         new_name = members_of(line)[0] if line.event is Event.STATIC_REPLACED else None
@@ -297,7 +297,7 @@ class _Planner:
     # -- a join phase ends -----------------------------------------------------------------
 
     def _complete(self, at_ms: int) -> None:
-        """Meet what the completed join phase says of leader and count."""
+        """Match the leader and the count of the completed join phase."""
         roster = self._roster
         script = self._plan.scripts[-1]
         script.done_ms = at_ms
@@ -314,7 +314,7 @@ class _Planner:
             roster.kick(len(roster.present) - count, at_ms)
             roster.counted()
         else:
-            # Nobody counts, but a join phase without members would have left the group Empty.
+            # No line counts, but a join phase without members would have left the group Empty.
             self._fill(1 - len(roster.present), script)
             self._explain_waiting(script, at_ms)
             roster.kick(surplus, at_ms)
@@ -339,7 +339,7 @@ class _Planner:
             self._plan.unexplained.append(f"{leader} leads, but is no member by the counts")
 
     def _dethrone(self, script: Script, at_ms: int) -> None:
-        """A leader stays one as long as it comes back: where another leads, it did not.
+        """End the former leader where another one leads: a leader that rejoins keeps leading.
 
         Source: ClassicGroup.maybeElectNewJoinedLeader.
         """
@@ -356,7 +356,7 @@ class _Planner:
             roster.go(former, at_ms, Ending.KICKED)
 
     def _former_leader(self, script: Script, leader: Actor) -> Actor | None:
-        """Who led before and can be gone by the counts; None when nobody else needs to have led."""
+        """Return the former leader that must be gone by the counts; None when none is needed."""
         roster = self._roster
         count = script.rebalance.members or NEVER_MS
         if roster.position > 0:
@@ -369,7 +369,7 @@ class _Planner:
         return roster.add() if unseen else None
 
     def _fill(self, count: int, script: Script) -> None:
-        """Add members that no line names, to the loaded generation while that is possible."""
+        """Add unnamed members, to the loaded generation while that is possible."""
         roster = self._roster
         if count <= 0:
             return
@@ -383,7 +383,7 @@ class _Planner:
         )
 
     def _explain_waiting(self, script: Script, at_ms: int) -> None:
-        """A join phase that takes its time, without a count, waits for a member of before."""
+        """Add an earlier member to wait for, when an uncounted join phase took long."""
         roster = self._roster
         took_ms = at_ms - script.start_ms
         if took_ms <= LINE_SKEW_MS or self._may_be_initial() or self._has_rejoiner():
@@ -394,7 +394,7 @@ class _Planner:
             roster.add()
 
     def _has_rejoiner(self) -> bool:
-        """Whether somebody of the old generation can come back last."""
+        """Whether a member of the old generation can be the last to rejoin."""
         position = self._roster.position
         return any(
             actor.joined is not None
@@ -404,14 +404,14 @@ class _Planner:
         )
 
     def _may_be_initial(self) -> bool:
-        """Whether nobody was a member before the running rebalance."""
+        """Whether the group may have had no members before the running rebalance."""
         roster = self._roster
         return roster.last_gone != roster.position and not any(
             actor.joined is not None and actor.joined < roster.position for actor in roster.present
         )
 
     def _empty(self, at_ms: int) -> None:
-        """Nobody is left: the lines just after may say how the last members went."""
+        """End all members; the lines just after may say how the last ones left."""
         roster = self._roster
         script = self._plan.scripts[-1]
         script.done_ms = at_ms
@@ -426,7 +426,7 @@ class _Planner:
 
 
 def _mentions(lines: list[TraceEvent]) -> dict[str, list[int]]:
-    """When each member id is named."""
+    """Return the times at which each member id is named."""
     mentions: dict[str, list[int]] = {}
     for line in lines:
         for name in (*members_of(line), line.leader_id):
@@ -436,7 +436,7 @@ def _mentions(lines: list[TraceEvent]) -> dict[str, list[int]]:
 
 
 def _never_members(lines: list[TraceEvent]) -> frozenset[str]:
-    """Ids that expired, or left, before they were used."""
+    """Return ids that expired, or left, before they were used."""
     return frozenset(
         name
         for line in lines
@@ -447,7 +447,7 @@ def _never_members(lines: list[TraceEvent]) -> frozenset[str]:
 
 
 def _say_what_is_assumed(plan: GroupPlan) -> None:
-    """List what the lines do not tell."""
+    """List the assumptions for what the lines do not tell."""
     if plan.load_generation is not None:
         unnamed = sum(plan.actors[index].name is None for index in plan.loaded)
         plan.assumed.insert(

@@ -1,6 +1,6 @@
-"""The members as they act in a replay, and the requests they send.
+"""The members as actors in a replay, and the requests they send.
 
-What no line tells about a member is the same for all: one protocol, an empty subscription.
+Properties that no line tells are the same for all: one protocol, an empty subscription.
 """
 
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ from coordinator_sim.replay.plan import Actor
 PROTOCOL: Final = "unknown"
 """The protocol that every member offers; no broker log names it."""
 OTHER_PROTOCOL: Final = "unknown-2"
-"""Offered beside it, so that a member that drops the first changes the selection."""
+"""Protocol offered besides, so that a member that drops the first changes the selection."""
 DIRECT_JOIN_VERSION: Final = 3
-"""A JoinGroup that is admitted without being given an id first."""
+"""JoinGroup version that is admitted without a member id issued first."""
 JOIN_VERSION: Final = 9
 SYNC_VERSION: Final = 5
 HEARTBEAT_VERSION: Final = 4
 LEAVE_VERSION: Final = 5
 NO_PARTITIONS: Final = b"\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff"
-"""A ConsumerProtocol subscription or assignment of version 0: nothing, no user data."""
+"""ConsumerProtocol subscription or assignment of version 0: no partitions, no user data."""
 
 _UNNAMED: Final = "unnamed"
 _SALTS: Final = 64
@@ -42,7 +42,7 @@ class NamedIds:
         self.next_uuid = ""
 
     def new_uuid(self) -> str:
-        """The random part that was set."""
+        """Return the random part that was set."""
         return self.next_uuid
 
 
@@ -51,12 +51,12 @@ class Player:
     """A member in action.
 
     Attributes:
-        member_id: As the coordinator knows it; that of the trace where it can be issued.
-        generation: The generation it was last told of.
-        is_parked: Its JoinGroup is unanswered.
-        is_member: As far as it knows, it belongs to the group.
-        is_over: It has left, failed or was replaced, and acts no more.
-        metadata_version: Grows with every change of its subscription.
+        member_id: Id the coordinator knows; the trace's id where it can be issued.
+        generation: Generation of its last answer.
+        is_parked: Whether its JoinGroup is unanswered.
+        is_member: Whether it believes to be a member.
+        is_over: Whether it has left, failed or was replaced, and acts no more.
+        metadata_version: Counter of its subscription's changes.
     """
 
     actor: Actor
@@ -73,33 +73,33 @@ class Player:
 
     @property
     def prefix(self) -> str:
-        """What its member id begins with. Source: ClassicGroup.generateMemberId."""
+        """Prefix of its member id. Source: ClassicGroup.generateMemberId."""
         return self.actor.group_instance_id or self.client_id
 
     def is_silent(self, now_ms: int) -> bool:
-        """Whether it has sent its last sign of life."""
+        """Whether its last sign of life has passed."""
         return self.actor.silent_ms is not None and now_ms > self.actor.silent_ms
 
     def subscription(self) -> bytes:
-        """Its subscription: user data that differs after every change."""
+        """Return its subscription: user data that differs after every change."""
         if not self.metadata_version:
             return NO_PARTITIONS
         mark = str(self.metadata_version).encode()
         return NO_PARTITIONS[:6] + len(mark).to_bytes(4, "big") + mark
 
     def protocols(self) -> tuple[JoinGroupRequestProtocol, ...]:
-        """What it offers, in order of preference."""
+        """Return its protocols, in order of preference."""
         names = (OTHER_PROTOCOL,) if self.has_one_protocol else (PROTOCOL, OTHER_PROTOCOL)
         return tuple(JoinGroupRequestProtocol(name, self.subscription()) for name in names)
 
 
 def player_of(actor: Actor, order: TableOrder) -> Player:
-    """The player of an actor, with the id that the trace names or one of its own.
+    """Return the player of an actor, with the id that the trace names or a new one.
 
     Args:
-        actor: Who is played.
-        order: Of the coordinator's table of members: an id of its own comes up late in it, because
-            a member that no line names does not lead.
+        actor: The actor to play.
+        order: Order of the coordinator's table of members: a new id comes late in it, because a
+            member that no line names does not lead.
     """
     parts = split_member_id(actor.name) if actor.name is not None else None
     instance_id = actor.group_instance_id
@@ -113,7 +113,7 @@ def player_of(actor: Actor, order: TableOrder) -> Player:
 
 
 def _late_uuid(actor: Actor, order: TableOrder) -> str:
-    """Of some random parts for the actor's id, one that tables of usual sizes hand out late."""
+    """Return a random part for the actor's id that tables of usual sizes put late."""
     prefix = actor.group_instance_id or actor.name or _UNNAMED
     uuids = (f"00000000-{salt:04x}-4000-8000-{actor.index:012d}" for salt in range(_SALTS))
 
@@ -127,7 +127,7 @@ def _late_uuid(actor: Actor, order: TableOrder) -> str:
 def stored(
     player: Player, session_timeout_ms: int, rebalance_timeout_ms: int
 ) -> GroupMetadataMember:
-    """A member of the loaded generation, as the log would hold it."""
+    """Return a member of the loaded generation, as the log would hold it."""
     return GroupMetadataMember(
         member_id=player.member_id,
         group_instance_id=player.actor.group_instance_id,
@@ -143,7 +143,7 @@ def stored(
 def join(
     player: Player, group_id: str, member_id: str, timeouts_ms: tuple[int, int]
 ) -> JoinGroupRequest:
-    """Its JoinGroup; `timeouts_ms` are those of the session and of the rebalance."""
+    """Return its JoinGroup; `timeouts_ms` are session and rebalance timeout."""
     session_timeout_ms, rebalance_timeout_ms = timeouts_ms
     return JoinGroupRequest(
         group_id=group_id,
@@ -157,7 +157,7 @@ def join(
 
 
 def sync(player: Player, group_id: str, member_ids: tuple[str, ...]) -> SyncGroupRequest:
-    """Its SyncGroup; the leader's gives every member an assignment without partitions."""
+    """Return its SyncGroup; the leader's gives every member an assignment without partitions."""
     return SyncGroupRequest(
         group_id=group_id,
         generation_id=player.generation,
@@ -168,7 +168,7 @@ def sync(player: Player, group_id: str, member_ids: tuple[str, ...]) -> SyncGrou
 
 
 def heartbeat(player: Player, group_id: str) -> HeartbeatRequest:
-    """Its Heartbeat."""
+    """Return its Heartbeat."""
     return HeartbeatRequest(
         group_id=group_id,
         generation_id=player.generation,
@@ -178,7 +178,7 @@ def heartbeat(player: Player, group_id: str) -> HeartbeatRequest:
 
 
 def leave(players: list[Player], group_id: str) -> LeaveGroupRequest:
-    """The LeaveGroup of one or several."""
+    """Return the LeaveGroup of one or several members."""
     return LeaveGroupRequest(
         group_id=group_id,
         members=tuple(

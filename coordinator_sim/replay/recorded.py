@@ -1,4 +1,4 @@
-"""Drives coordinators with the requests of a recorded trace, as they are.
+"""Drives coordinators with the unchanged requests of a recorded trace.
 
 Every answer is compared with the recorded one. Brokers and their offsets log are plain data here:
 a load replays what was appended, and a crashed broker's coordinator is forgotten.
@@ -29,7 +29,7 @@ _LEADS: Final = frozenset(
         Event.JOIN_COMPLETE,
     }
 )
-"""Only the coordinator of a group tells these."""
+"""Events that only the coordinator of a group emits."""
 _BY_ALARM: Final = frozenset(
     {
         Event.MEMBER_FAILED,
@@ -40,7 +40,7 @@ _BY_ALARM: Final = frozenset(
         Event.GROUP_EMPTY,
     }
 )
-"""What a timer may cause: at its instant, timers are due before it."""
+"""Events that a timer may cause: timers due at their instant fire before them."""
 
 
 class RecordedDriver:
@@ -48,7 +48,7 @@ class RecordedDriver:
 
     Args:
         recording: The trace's events.
-        profile: The Kafka to behave like.
+        profile: Kafka release to behave like.
         initial_delay_ms: `group.initial.rebalance.delay.ms` of the brokers.
         group_max_size: `group.max.size` of the brokers; None for no limit.
     """
@@ -63,7 +63,7 @@ class RecordedDriver:
     ) -> None:
         self.events: list[TraceEvent] = []
         self.answers: dict[int, TraceEvent] = {}
-        """The answers by the position of the request that they answer."""
+        """Answers by the position of the request that they answer."""
         self._recording = recording
         self._profile = profile
         self._delay_ms = initial_delay_ms
@@ -73,15 +73,15 @@ class RecordedDriver:
         self._logs: dict[int, list[LogBatch]] = {}
         self._epochs: dict[int, int] = {}
         self._catch_ups: list[tuple[int, int]] = []
-        """When replicas that do not follow have caught up, and of which offsets partition."""
+        """When stalled replicas have caught up, and of which offsets partition."""
 
     def run(self) -> list[TraceEvent]:
-        """Drive the whole recording and give what the coordinators told, in order."""
+        """Drive the whole recording and return the coordinators' events, in order."""
         self._lead_from_the_start()
         for position, event in enumerate(self._recording.events):
             now_ms = event.ts_us // 1000
             if event.event in REQUESTS:
-                # Timers count in whole milliseconds: those of this one were due before its rest.
+                # Timers count in whole milliseconds: those of this one were due before its end.
                 self._ring((event.ts_us - 1) // 1000)
                 self._ask(position, event, now_ms)
             else:
@@ -90,7 +90,7 @@ class RecordedDriver:
         return self.events
 
     def _lead_from_the_start(self) -> None:
-        """Partitions that a broker leads although no load of them is told."""
+        """Load partitions that a broker leads without a recorded load."""
         seen: set[int] = set()
         for event in self._recording.events:
             partition, broker_id = event.offsets_partition, event.broker_id
@@ -125,14 +125,14 @@ class RecordedDriver:
                 pass
 
     def _hold(self, attrs: dict[str, str], now_ms: int) -> None:
-        """From now on nothing is committed that its leader appends to a group's partition."""
+        """Stop committing appends of its leader to a group's partition."""
         partition = partition_for(attrs["group_id"], self._recording.partition_count)
         for coordinator in self._coordinators.values():
             coordinator.hold_high_watermark(hold=True, partition=partition)
         self._catch_ups.append((now_ms + int(attrs["for_ms"]), partition))
 
     def _catch_up(self, at_ms: int, partition: int) -> None:
-        """The replicas of a partition follow again: what waited for them is answered."""
+        """Let the replicas of a partition follow again: waiting requests are answered."""
         self._catch_ups.remove((at_ms, partition))
         for coordinator in self._coordinators.values():
             coordinator.hold_high_watermark(hold=False, partition=partition)
@@ -177,7 +177,7 @@ class RecordedDriver:
         self._take(coordinator.handle(request, context, now_ms))
 
     def _prepare_id(self, position: int, event: TraceEvent) -> None:
-        """Let the coordinator issue the id that the trace says it issued."""
+        """Set the id that the trace says the coordinator issued."""
         issued = self._recording.issued_id(position)
         if issued is None:
             self._ids.next_uuid = f"00000000-0000-4000-8000-{position:012d}"
@@ -200,7 +200,7 @@ class RecordedDriver:
                     break
 
     def _due_ms(self) -> int | None:
-        """The next instant at which a timer fires or replicas have caught up; None for never."""
+        """Return the next instant of a timer or of caught-up replicas; None for never."""
         alarms = [coordinator.wake_up_ms() for coordinator in self._coordinators.values()]
         times = [at_ms for at_ms in alarms if at_ms is not None]
         times.extend(at_ms for at_ms, _ in self._catch_ups)
@@ -216,9 +216,9 @@ class RecordedDriver:
 
 
 def recorded_answers(events: list[TraceEvent]) -> dict[int, TraceEvent]:
-    """The recorded answers by the position of the request that they answer.
+    """Return the recorded answers by the position of the request that they answer.
 
-    A connection carries one request at a time, so an answer is to the latest request before it.
+    A connection carries one request at a time, so an answer belongs to its latest request.
     """
     open_requests: dict[object, int] = {}
     answers: dict[int, TraceEvent] = {}

@@ -1,7 +1,7 @@
-"""Requests out of a recorded trace, as a coordinator would have received them.
+"""Rebuilds the requests of a recorded trace as a coordinator received them.
 
-A simulation and a capture tell every request, but not all of each: what is missing is taken from
-the answers, or said to be assumed. Nothing is driven here; that is `recorded`.
+A simulation and a capture record every request, but not all fields: missing ones are taken from
+the answers, or listed as assumed. `recorded` drives the requests.
 """
 
 from typing import Final
@@ -27,14 +27,14 @@ RecordedRequest = (
 REQUESTS: Final = frozenset(
     {Event.JOIN_REQ, Event.SYNC_REQ, Event.LEAVE_REQ, Event.HEARTBEAT, Event.OFFSET_COMMIT}
 )
-"""The events that stand for a request; the last two are told with their answer."""
+"""Events that stand for a request; the last two are recorded with their answer."""
 ISSUES: Final = frozenset({Event.MEMBER_ID_ASSIGNED, Event.MEMBER_ADDED, Event.STATIC_REPLACED})
-"""What a JoinGroup without an id may lead to: an id is issued."""
+"""Events after a JoinGroup without a member id that show an issued id."""
 _WORKER_PROTOCOLS: Final = {
     "sessioned": ("sessioned", "compatible", "eager"),
     "compatible": ("compatible", "eager"),
 }
-"""What a Connect worker offers. Source: kafka trunk, WorkerCoordinator.metadata."""
+"""Protocols that a Connect worker offers. Source: kafka trunk, WorkerCoordinator.metadata."""
 _UNSUPPORTED: Final = "none"
 _ASSUMED_PROTOCOLS: Final = (
     "members offer all protocols of their group, the selected one first, with one subscription "
@@ -46,11 +46,11 @@ _LARGEST_PARTITION_COUNT: Final = 1_000
 
 
 class Recording:
-    """The events of a trace with what the requests need looked up.
+    """The events of a trace, indexed for rebuilding its requests.
 
     Args:
-        events: Of coordinators and clients, in emission order.
-        label: The run's assignor label: consumers' protocols are joined with plus signs in it.
+        events: Events of coordinators and clients, in emission order.
+        label: Assignor label of the run: consumers' protocols joined with plus signs.
     """
 
     def __init__(self, events: list[TraceEvent], label: str | None) -> None:
@@ -63,7 +63,7 @@ class Recording:
         self._batches = _leave_batches(events)
 
     def request(self, position: int) -> RecordedRequest | None:
-        """The request that the event of that position stands for; None for part of another."""
+        """Return the request of the event at this position; None for a part of another."""
         event = self.events[position]
         match event.event:
             case Event.JOIN_REQ:
@@ -79,7 +79,7 @@ class Recording:
                 return _commit(event)
 
     def issued_id(self, position: int) -> str | None:
-        """The member id that was issued because of the JoinGroup of that position."""
+        """Return the member id issued for the JoinGroup at this position."""
         join = self.events[position]
         for event in self.events[position + 1 :]:
             if event.ts_us != join.ts_us:
@@ -93,7 +93,7 @@ class Recording:
         return None
 
     def assumptions(self) -> list[str]:
-        """What of the JoinGroups the trace does not tell and was assumed; mostly nothing."""
+        """Return the assumptions about JoinGroups that the trace leaves open; mostly empty."""
         texts: dict[str, None] = {}
         for position, event in enumerate(self.events):
             if event.event is not Event.JOIN_REQ:
@@ -126,7 +126,7 @@ class Recording:
         )
 
     def _guessed_protocols(self, group_id: str, selected: str) -> tuple[str, ...]:
-        """What a member offers, where its JoinGroup does not tell: the selected protocol first."""
+        """Return a member's protocols where its JoinGroup omits them: the selected one first."""
         known = self._selected.get(group_id, {})
         first = selected or next(iter(known), _UNSUPPORTED)
         names = [first, *known, *_WORKER_PROTOCOLS.get(first, ())]
@@ -149,7 +149,7 @@ class Recording:
 
 
 class Asked(Struct, frozen=True):
-    """Names a request beside its answer: who was asked what, over which connection."""
+    """Key that a request shares with its answer: broker, API and connection."""
 
     broker_id: int | None
     api_key: int | None
@@ -157,12 +157,12 @@ class Asked(Struct, frozen=True):
 
 
 def asked_by(event: TraceEvent) -> Asked:
-    """What a request's and its answer's events have in common."""
+    """Return the key of a request's or an answer's event."""
     return Asked(event.broker_id, event.api_key, event.correlation_id)
 
 
 def context_of(event: TraceEvent, token: int) -> RequestContext:
-    """Who sent the request of an event, and how."""
+    """Return the sender and version of the request of an event."""
     return RequestContext(
         token=token,
         api_version=event.api_version or 0,
@@ -172,7 +172,7 @@ def context_of(event: TraceEvent, token: int) -> RequestContext:
 
 
 def _told_protocols(event: TraceEvent) -> tuple[str, ...]:
-    """The protocols that a JoinGroup tells in order of preference; none in an older trace."""
+    """Return a JoinGroup's protocols in order of preference; empty in an older trace."""
     names = event.attrs.get("protocols", "")
     return tuple(names.split(",")) if names else ()
 
@@ -220,7 +220,7 @@ def _leave(event: TraceEvent, batch: list[TraceEvent]) -> LeaveGroupRequest:
 
 
 def _partition_count(events: list[TraceEvent]) -> int:
-    """The number of offsets partitions that puts every group where the trace has it."""
+    """Return a number of offsets partitions that puts every group where the trace has it."""
     places = {
         event.group_id: event.offsets_partition
         for event in events
@@ -234,7 +234,7 @@ def _partition_count(events: list[TraceEvent]) -> int:
 
 
 def _selected_protocols(events: list[TraceEvent]) -> dict[str, dict[str, None]]:
-    """The protocols that each group's generations had, in order of first use."""
+    """Return the protocols of each group's generations, in order of first use."""
     selected: dict[str, dict[str, None]] = {}
     for event in events:
         if event.event is Event.JOIN_RESP and event.protocol_name and event.group_id:
@@ -243,7 +243,7 @@ def _selected_protocols(events: list[TraceEvent]) -> dict[str, dict[str, None]]:
 
 
 def _next_protocols(events: list[TraceEvent]) -> dict[int, str]:
-    """For each JoinGroup the protocol that its group has next, by position."""
+    """Return for each JoinGroup, by position, the next protocol of its group."""
     upcoming: dict[str, str] = {}
     found: dict[int, str] = {}
     for position in range(len(events) - 1, -1, -1):
@@ -258,7 +258,7 @@ def _next_protocols(events: list[TraceEvent]) -> dict[int, str]:
 
 
 def _assignments(events: list[TraceEvent]) -> dict[int, tuple[SyncGroupRequestAssignment, ...]]:
-    """What each leader's SyncGroup brought, by position: it is told member by member after it."""
+    """Return each leader's assignments, listed after its SyncGroup, by its position."""
     latest: dict[tuple[str | None, str | None], int] = {}
     current: dict[str | None, int] = {}
     found: dict[int, list[SyncGroupRequestAssignment]] = {}
@@ -277,7 +277,7 @@ def _assignments(events: list[TraceEvent]) -> dict[int, tuple[SyncGroupRequestAs
 
 
 def _leave_batches(events: list[TraceEvent]) -> dict[int, list[TraceEvent]]:
-    """The entries of each LeaveGroup, by the position of its first."""
+    """Return the entries of each LeaveGroup, by the position of the first."""
     batches: dict[int, list[TraceEvent]] = {}
     first = -1
     for position, event in enumerate(events):

@@ -1,4 +1,4 @@
-"""Replays a trace that has the requests: driven as they are, every answer compared."""
+"""Replays a trace that holds the requests: drives them unchanged, compares every answer."""
 
 from itertools import zip_longest
 from typing import Final
@@ -31,7 +31,7 @@ from coordinator_sim.trace.history import episodes_of, group_lines
 from coordinator_sim.trace.rebalances import Rebalance
 
 _DEFAULT_DELAY_MS: Final = 3_000
-"""`group.initial.rebalance.delay.ms` of Kafka; its shipped server.properties sets 0."""
+"""Kafka's default of `group.initial.rebalance.delay.ms`; its shipped server.properties sets 0."""
 _LOGGED: Final = frozenset(
     {
         Event.MEMBER_ID_ASSIGNED,
@@ -49,11 +49,11 @@ _LOGGED: Final = frozenset(
         Event.GROUP_UNLOADED,
     }
 )
-"""What a broker's log tells of a recording's events."""
+"""Events of a recording that a broker's log also holds."""
 
 
 class _Attempt(Struct, frozen=True):
-    """A replay of the recording with one guess of what it does not tell."""
+    """A replay of the recording with one guess of its unknown settings."""
 
     delay_ms: int
     events: list[TraceEvent]
@@ -61,7 +61,7 @@ class _Attempt(Struct, frozen=True):
 
     @property
     def missed(self) -> int:
-        """Rows that did not come true."""
+        """Number of rows that were not reproduced."""
         return sum(
             tally.in_source - tally.reproduced
             for kinds in self.tallies.values()
@@ -72,10 +72,10 @@ class _Attempt(Struct, frozen=True):
 def replay_recording(
     events: list[TraceEvent], info: RunInfo, settings: Settings = UNKNOWN
 ) -> ReplayResult:
-    """Replay a recorded trace, whole.
+    """Replay a whole recorded trace.
 
-    With settings, what its coordinators told is replayed as a log is, once more with them: recorded
-    requests cannot react to what settings change.
+    With settings, the coordinators' events are also replayed like a log, once with the settings:
+    recorded requests cannot react to changed settings.
     """
     recording = Recording(events, info.assignor)
     is_known = info.profile in PROFILES or info.profile in ALIASES
@@ -110,13 +110,13 @@ def replay_recording(
 
 
 def _told_delay_ms(info: RunInfo) -> int | None:
-    """The initial delay that a trace of our own tells."""
+    """Return the initial delay that a trace of this simulator records."""
     told = info.options.get(INITIAL_DELAY, "")
     return int(told) if told.isdecimal() else None
 
 
 def _delays(events: list[TraceEvent]) -> list[int]:
-    """Initial delays to try: Kafka's default, and those that the trace suggests."""
+    """Return initial delays to try: Kafka's default, and those that the trace suggests."""
     starts: dict[str | None, int] = {}
     lengths: list[int] = []
     for event in events:
@@ -133,7 +133,7 @@ def _delays(events: list[TraceEvent]) -> list[int]:
 
 
 def _best_attempt(recording: Recording, profile: Profile, delays_ms: list[int]) -> _Attempt:
-    """The first attempt that reproduces everything, or the best one."""
+    """Return the first attempt that reproduces everything, or the best one."""
     attempts: list[_Attempt] = []
     for delay_ms in delays_ms:
         attempt = _attempt(recording, profile, delay_ms)
@@ -172,6 +172,6 @@ def _rebalances(events: list[TraceEvent]) -> dict[str, list[Rebalance]]:
 def _paired(
     theirs: list[Rebalance], mine: list[Rebalance]
 ) -> list[tuple[Rebalance, Rebalance | None]]:
-    """Both in order: a failover may give one generation number twice."""
+    """Pair rebalances in order: a failover may use one generation number twice."""
     pairs = zip_longest(theirs, mine)
     return [(told, done) for told, done in pairs if told is not None]

@@ -1,4 +1,4 @@
-"""What a replay answers: how much of a trace the core reproduced, and what was assumed."""
+"""Result of a replay: how much of a trace the core reproduced, and with which assumptions."""
 
 from typing import Final
 
@@ -7,19 +7,19 @@ from msgspec import Struct, field
 from coordinator_sim.trace.events import TraceEvent
 
 KINDS: Final = ("rebalances", "generations", "members", "outcomes", "transitions", "leaders")
-"""What is compared of every trace, in the order of the table."""
+"""Kinds of rows compared for every trace, in the order of the table."""
 ANSWERS_KIND: Final = "answers"
-"""Compared too where the trace has the requests."""
+"""Kind compared where the trace holds the requests."""
 
 
 class Tally(Struct, kw_only=True):
-    """How many rows of one kind came true.
+    """How many rows of one kind were reproduced.
 
     Args:
         in_source: Rows that the source determines.
-        reproduced: Those of them that the core repeated.
-        assumed: Rows that the source leaves open and replay had to choose.
-        first_difference: Why the first row that did not come true did not; empty when all did.
+        reproduced: Rows of those that the core reproduced.
+        assumed: Rows that the source leaves open, so that replay had to choose.
+        first_difference: First row that was not reproduced, explained; empty when all were.
     """
 
     in_source: int = 0
@@ -28,14 +28,14 @@ class Tally(Struct, kw_only=True):
     first_difference: str = ""
 
     def add(self, other: "Tally") -> None:
-        """Count another tally's rows too."""
+        """Add another tally's rows."""
         self.in_source += other.in_source
         self.reproduced += other.reproduced
         self.assumed += other.assumed
         self.first_difference = self.first_difference or other.first_difference
 
     def row(self, difference: str | None) -> None:
-        """Count a row that the source determines; None when it came true."""
+        """Count a row that the source determines; None when it was reproduced."""
         self.in_source += 1
         if difference is None:
             self.reproduced += 1
@@ -44,15 +44,15 @@ class Tally(Struct, kw_only=True):
 
 
 class GroupFidelity(Struct, kw_only=True):
-    """One group of one file.
+    """Result for one group of one file.
 
     Args:
         source_ref: The file; None for a trace without files.
-        profile: The Kafka that the core behaved like.
-        version_range: What the wording says the broker was; None when it does not tell.
-        is_nearest: The profile is not of that range, only the nearest there is.
-        tallies: By kind.
-        assumed: What replay had to choose, one sentence each.
+        profile: Kafka release that the core behaved like.
+        version_range: Broker versions that fit the wording; None when none is told.
+        is_nearest: Whether the profile is outside that range, and only the nearest available.
+        tallies: Tallies by kind.
+        assumed: Choices that replay had to make, one sentence each.
         unexplained: Lines that no choice of members explains, one sentence each.
     """
 
@@ -67,26 +67,26 @@ class GroupFidelity(Struct, kw_only=True):
 
     @property
     def is_reproduced(self) -> bool:
-        """Whether everything that the source determines came true."""
+        """Whether all rows that the source determines were reproduced."""
         return all(tally.reproduced == tally.in_source for tally in self.tallies.values())
 
     @property
     def first_difference(self) -> str:
-        """Why the first row that did not come true did not; empty when all did."""
+        """First row that was not reproduced, explained; empty when all were."""
         return next(
             (each.first_difference for each in self.tallies.values() if each.first_difference), ""
         )
 
 
 class RunFigures(Struct, frozen=True, kw_only=True):
-    """One run of a group in figures; durations are milliseconds.
+    """Figures of one run of a group; durations are milliseconds.
 
     Args:
-        join_ms: All join phases together.
-        rebalancing_ms: All time from the start of a rebalance to its end.
+        join_ms: Sum of all join phases.
+        rebalancing_ms: Sum of all times from the start of a rebalance to its end.
         removed: Members that failed or were removed because they did not come back in time.
-        unnoticed_ms: Between a dead member's last sign of life and its removal, all together; a
-            member that is removed alive adds nothing.
+        unnoticed_ms: Sum of the times between a dead member's last sign of life and its removal;
+            members removed alive add nothing.
     """
 
     rebalances: int
@@ -102,9 +102,9 @@ class WhatIf(Struct, frozen=True, kw_only=True):
     """A group replayed twice: with what is assumed, and with other settings.
 
     Args:
-        is_reproduced: Whether the plain replay of the group does what its source tells. Without
-            that both runs differ from the source, and their difference need not be the settings'.
-        as_is: The run under the assumptions; never the source's own figures.
+        is_reproduced: Whether the plain replay reproduces the source of the group. Otherwise both
+            runs differ from the source, and their difference need not come from the settings.
+        as_is: Run under the assumptions; these are not the source's own figures.
     """
 
     source_ref: str | None
@@ -115,7 +115,7 @@ class WhatIf(Struct, frozen=True, kw_only=True):
 
     @property
     def differs(self) -> bool:
-        """Whether the settings make any difference."""
+        """Whether the settings make a difference."""
         return self.as_is != self.with_settings
 
 
@@ -124,11 +124,11 @@ class ReplayReport(Struct, kw_only=True):
 
     Args:
         groups: One entry for each file and group, in the order they are first seen.
-        silent_groups: Groups without any rebalance: nothing of them can be compared.
+        silent_groups: Groups without a rebalance, which cannot be compared.
         other_sources: Events of sources that cannot be replayed, by source.
-        settings: Those given, by their Kafka names.
-        what_if: The difference that the settings make, a group each; empty without settings.
-        conditions: What `what_if` rests on beside the groups' own assumptions, one sentence each.
+        settings: Given settings, by their Kafka names.
+        what_if: Effect of the settings, one entry per group; empty without settings.
+        conditions: Assumptions of `what_if` beside the groups' own, one sentence each.
     """
 
     trace_id: str
@@ -141,11 +141,11 @@ class ReplayReport(Struct, kw_only=True):
 
     @property
     def is_reproduced(self) -> bool:
-        """Whether everything that the source determines came true."""
+        """Whether all rows that the source determines were reproduced."""
         return all(group.is_reproduced for group in self.groups)
 
     def totals(self) -> dict[str, Tally]:
-        """All groups together, by kind."""
+        """Return the tallies of all groups together, by kind."""
         totals: dict[str, Tally] = {}
         for group in self.groups:
             for kind, tally in group.tallies.items():
@@ -154,10 +154,10 @@ class ReplayReport(Struct, kw_only=True):
 
 
 class ReplayResult(Struct, frozen=True):
-    """A replay: what it answers, and the events of its own.
+    """A replay: its report, and its own events.
 
     Args:
-        events: What the core told, in time order; with settings, of the run with them.
+        events: Events of the core in time order; with settings, of the run with them.
     """
 
     report: ReplayReport

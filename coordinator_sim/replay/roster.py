@@ -1,6 +1,6 @@
-"""Who is a member while a plan is being made: names bound to members, counts met.
+"""The members of a plan in the making: names bound to members, counts met.
 
-Not here: what a line means (`planner`), and timeouts (`timeouts`).
+The meaning of lines is in `planner`, timeouts are in `timeouts`.
 """
 
 from collections.abc import Iterable
@@ -20,12 +20,12 @@ class Roster:
         never_members: Ids that expired or left before they were used.
 
     Attributes:
-        present: Members now, in order of their coming.
+        present: Present members, in order of arrival.
         position: Index of the running or last rebalance; -1 before the first.
         is_open: Whether that rebalance's join phase is running.
-        last_gone: Index of the last rebalance that somebody of before it did not survive.
-        rejoined: Members that came back of their own in the running rebalance, by index: parked,
-            they cannot fail before it is over.
+        last_gone: Index of the last rebalance that some earlier member did not survive.
+        rejoined: Members that rejoined unprompted in the running rebalance, by index: they are
+            parked and cannot fail before it is over.
         open_since: Index of the first rebalance after the last counted one, -1 for the loaded
             generation: members may still be added to it.
     """
@@ -52,33 +52,33 @@ class Roster:
 
     @property
     def has_unnamed(self) -> bool:
-        """Whether some member is not named yet."""
+        """Whether some member has no name yet."""
         return any(actor.name is None for actor in self.present)
 
     @property
     def may_add(self) -> bool:
-        """Whether somebody can have been a member all along without contradicting a count."""
+        """Whether a member can be added for all past time without contradicting a count."""
         return self.open_since <= self.position
 
     @property
     def may_add_before(self) -> bool:
-        """Whether somebody can have been a member before the running rebalance."""
+        """Whether a member can be added before the running rebalance."""
         return self.open_since < self.position
 
     def changed_near(self, at_ms: int) -> bool:
-        """Whether somebody came or went just before: the cause of a rebalance without a reason."""
+        """Whether a member came or left just before: the cause of a rebalance without a reason."""
         return self._last_change_ms is not None and at_ms - self._last_change_ms <= LINE_SKEW_MS
 
     def member(self, name: str) -> Actor | None:
-        """The present member of that id."""
+        """Return the present member of that id; None when there is none."""
         return next((actor for actor in self.present if actor.name == name), None)
 
     def is_candidate(self, name: str) -> bool:
-        """Whether the id was given out and has not been used."""
+        """Whether the id was issued and has not been used."""
         return name in self._candidates
 
     def static_member(self, group_instance_id: str | None) -> Actor | None:
-        """The present member of that instance id."""
+        """Return the present member of that instance id; None when there is none."""
         if group_instance_id is None:
             return None
         return next(
@@ -88,7 +88,7 @@ class Roster:
     # -- coming ----------------------------------------------------------------------------
 
     def ask(self, names: Iterable[str | None], at_ms: int) -> None:
-        """A client without an id was given one; whether it comes back with it is seen later."""
+        """Record ids issued to clients; whether a client rejoins with one is seen later."""
         for name in names:
             if name is not None and name not in self._names:
                 self._candidates[name] = self._new(name, asked_ms=at_ms)
@@ -96,7 +96,7 @@ class Roster:
     def admit(
         self, names: Iterable[str | None], at_ms: int, group_instance_id: str | None = None
     ) -> None:
-        """Somebody becomes a member now, unless an earlier line said so."""
+        """Add a member now, unless an earlier line did."""
         for name in names:
             if name is None:
                 if not self._is_repeated("came", at_ms):
@@ -109,7 +109,7 @@ class Roster:
                 self._come(actor, at_ms)
 
     def admit_leader(self, name: str, start_ms: int) -> None:
-        """A leader that no line tells of came before everybody else of the running rebalance."""
+        """Add a leader that no line told of as the first member of the running rebalance."""
         arrivals = [
             actor.arrives_ms
             for actor in self.present
@@ -118,12 +118,12 @@ class Roster:
         self._come(self._new(name), min([start_ms, *(at_ms - 1 for at_ms in arrivals)]))
 
     def admit_waiting(self, start_ms: int, last_ms: int, limit: int | None) -> None:
-        """Those who were given an id join silently, as many as the limit allows.
+        """Have clients with issued ids join silently, as many as the limit allows.
 
         Args:
-            start_ms: When the rebalance began; nobody joins before it or before the id was given.
-            last_ms: When the last of them joins; an unused id keeps the join phase open.
-            limit: None lets all join whose id is not said to have expired.
+            start_ms: When the rebalance began; members join after it and after their id was issued.
+            last_ms: When the last one joins; an unused id keeps the join phase open.
+            limit: Largest number; None lets all join whose id is not said to have expired.
         """
         waiting = [
             actor for name, actor in self._candidates.items() if name not in self._never_members
@@ -134,17 +134,17 @@ class Roster:
             self._come(actor, max(at_ms, actor.asked_ms or at_ms))
 
     def arrive_unnamed(self, count: int, start_ms: int, done_ms: int, *, waits: bool) -> None:
-        """Members that no line names join in the running rebalance.
+        """Have unnamed members join in the running rebalance.
 
-        They join when it starts. Where it `waits` for them their JoinGroup comes when its join
-        phase is done; the id that they were given before keeps it open until then.
+        Members join when it starts. Where it `waits` for them, their JoinGroup comes at the end
+        of the join phase; the id issued before keeps the phase open until then.
         """
         for _ in range(count):
             actor = self._new(None, asked_ms=start_ms if waits else None)
             self._come(actor, done_ms if waits else start_ms)
 
     def add(self, name: str | None = None) -> Actor:
-        """Somebody was a member all along: loaded, or joined where members were last uncounted."""
+        """Add a member for all past time: loaded, or joined where members were last uncounted."""
         actor = self._new(name)
         actor.joined = self.open_since
         self.present.insert(0, actor)
@@ -154,7 +154,7 @@ class Roster:
         return actor
 
     def counted(self) -> None:
-        """A line told how many members the completed rebalance has."""
+        """Record that a line told the number of members of the completed rebalance."""
         self.open_since = self.position + 1
 
     # -- going -----------------------------------------------------------------------------
@@ -162,7 +162,7 @@ class Roster:
     def end(
         self, names: Iterable[str | None], at_ms: int, ending: Ending, *, is_pending: bool = False
     ) -> None:
-        """Members go, unless an earlier line said so."""
+        """Remove members, unless an earlier line did."""
         gone = []
         for name in names:
             actor = self._leaver(name, at_ms, ending, is_pending=is_pending)
@@ -173,13 +173,13 @@ class Roster:
             self._plan.steps.append(Step(at_ms=at_ms, kind=StepKind.LEAVE, actors=tuple(gone)))
 
     def go(self, actor: Actor, at_ms: int, ending: Ending) -> None:
-        """A member goes now."""
+        """Remove a member now."""
         self._forget(actor, at_ms, ending)
         if ending is Ending.LEFT:
             self._plan.steps.append(Step(at_ms=at_ms, kind=StepKind.LEAVE, actors=(actor.index,)))
 
     def expire_ids(self, names: Iterable[str | None], at_ms: int) -> None:
-        """Ids that were given out and not used in time."""
+        """Expire ids that were issued and not used in time."""
         for name in names:
             actor = self._candidates.pop(name or "", None)
             if actor is not None:
@@ -187,16 +187,16 @@ class Roster:
                 self._ask_step(actor)
 
     def kick(self, count: int, at_ms: int) -> None:
-        """Members did not rejoin in time: first those that no line names, then the forgotten."""
+        """Remove members that did not rejoin in time: unnamed first, then those not named later."""
         for actor in sorted(self.present, key=self._kick_order(at_ms))[:count]:
             self.go(actor, at_ms, Ending.KICKED)
 
     def replace_static(
         self, old: Actor, new_name: str | None, at_ms: int, *, rebalances: bool
     ) -> Actor:
-        """A static member returned under a new id.
+        """Handle a static member's return under a new id.
 
-        It `rebalances` when the group was rebalancing or begins to because of it.
+        `rebalances` is set when the group was rebalancing or begins to because of it.
         """
         new = self._new(new_name)
         new.group_instance_id = old.group_instance_id
@@ -208,7 +208,7 @@ class Roster:
         return new
 
     def change_protocol(self, at_ms: int) -> None:
-        """The static member that has just returned offers other protocols."""
+        """Have the static member that has just returned offer other protocols."""
         steps = self._plan.steps
         for index in reversed(range(len(steps))):
             step = steps[index]
@@ -219,7 +219,7 @@ class Roster:
                 return
 
     def may_be_static(self, actor: Actor, group_instance_id: str) -> bool:
-        """Whether nobody else had that instance id while this one was a member."""
+        """Whether no other member had that instance id while this one was a member."""
         joined = actor.joined if actor.joined is not None else self.position
         return not any(
             other.group_instance_id == group_instance_id
@@ -231,14 +231,14 @@ class Roster:
     # -- parts -----------------------------------------------------------------------------
 
     def _take_over(self, actor: Actor, group_instance_id: str | None, at_ms: int) -> None:
-        """A new static member: whoever had its instance id is gone without a line."""
+        """Remove a member whose instance id a new static member takes over without a line."""
         actor.group_instance_id = group_instance_id
         old = self.static_member(group_instance_id)
         if old is not None:
             self._forget(old, at_ms, Ending.REPLACED)
 
     def _new(self, name: str | None, asked_ms: int | None = None) -> Actor:
-        """A new actor; a name that another one has is no name."""
+        """Return a new actor; a name in use by another actor is dropped."""
         if name in self._names:
             name = None
         if name is not None:
@@ -260,7 +260,7 @@ class Roster:
         self._plan.steps.append(Step(at_ms=at_ms, kind=StepKind.ARRIVE, actors=(actor.index,)))
 
     def _ask_step(self, actor: Actor) -> None:
-        """An id that is never used has no step: it would keep a join phase open."""
+        """Add a step for an issued id; an unused one gets none, as it would hold the join phase."""
         if actor.asked_ms is not None:
             self._plan.steps.append(
                 Step(at_ms=actor.asked_ms, kind=StepKind.ASK_ID, actors=(actor.index,))
@@ -280,7 +280,7 @@ class Roster:
     def _leaver(
         self, name: str | None, at_ms: int, ending: Ending, *, is_pending: bool
     ) -> Actor | None:
-        """The member that a line says is going; None when it is gone or cannot have been one."""
+        """Return the member that a line says is leaving; None when it cannot be one."""
         if name is None:
             repeated = self._is_repeated(ending.value, at_ms)
             return None if repeated else self._anyone()
@@ -301,9 +301,9 @@ class Roster:
         return actor
 
     def bind(self, name: str, *, fails: bool = False) -> Actor | None:
-        """Find the unnamed member that is meant by a name not heard before.
+        """Find the unnamed member behind a name that is new.
 
-        One that `fails` is not waiting for the running rebalance, if there can be another.
+        One that `fails` is not waiting for the running rebalance, if another is possible.
         """
         if name in self._names:
             return None
@@ -329,7 +329,7 @@ class Roster:
         return self.add() if self.may_add else None
 
     def _is_repeated(self, what: str, at_ms: int) -> bool:
-        """Whether a line that names nobody tells again what one just before told."""
+        """Whether a line that names no member repeats one from just before."""
         last_ms = self._last_unnamed_ms.get(what)
         self._last_unnamed_ms[what] = at_ms
         return last_ms is not None and at_ms - last_ms <= LINE_SKEW_MS
@@ -339,14 +339,14 @@ class Roster:
 
 
 class _KickOrder:
-    """Sorts the members that are least likely to have stayed first."""
+    """Sort key that puts the members least likely to have stayed first."""
 
     def __init__(self, mentions: dict[str, list[int]], at_ms: int) -> None:
         self._mentions = mentions
         self._at_ms = at_ms
 
     def __call__(self, actor: Actor) -> int:
-        """0 for an unnamed member, 1 for one that no later line names, 2 for the others."""
+        """Return 0 for an unnamed member, 1 for one that no later line names, 2 for others."""
         if actor.name is None:
             return 0
         times = self._mentions.get(actor.name, ())

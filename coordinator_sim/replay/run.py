@@ -1,4 +1,4 @@
-"""Replays a trace on disk, by what its source tells."""
+"""Replays a trace on disk, in the way its source allows."""
 
 from collections.abc import Callable
 from typing import Final
@@ -20,10 +20,10 @@ def replay_run(
     *,
     on_progress: Callable[[int], None] | None = None,
 ) -> ReplayResult:
-    """Replay a trace on disk; `on_progress` is told how many events are done.
+    """Replay a trace on disk; `on_progress` gets the number of events done.
 
     Raises:
-        DataError: The trace cannot be read, or holds nothing that can be replayed.
+        DataError: the trace cannot be read, or holds nothing that can be replayed.
     """
     if run.info.source in _WITH_REQUESTS:
         result = replay_recording(list(run.events()), run.info, settings)

@@ -1,4 +1,4 @@
-"""Settings that the user gives because the trace does not tell them, by their Kafka names."""
+"""Settings given by the user where the trace does not tell them, by their Kafka names."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -10,7 +10,7 @@ from coordinator_sim.replay.plan import NEVER_MS
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """What is known of the group's and the broker's configuration; None is unknown.
+    """Known configuration of the group and the broker; None is unknown.
 
     Timeouts and delays are milliseconds. An unknown timeout never fires first: it fires only
     where a line of the trace says that it did.
@@ -23,7 +23,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     @property
     def given(self) -> dict[str, int]:
-        """The settings that are known, by their Kafka names."""
+        """Known settings, by their Kafka names."""
         return {
             name: value
             for name, field in _FIELDS.items()
@@ -32,7 +32,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     @property
     def slack_ms(self) -> int:
-        """How long after the last line known timers may still change the outcome."""
+        """Time after the last line in which known timers may still change the outcome."""
         return max(
             self.session_timeout_ms or 0,
             self.rebalance_timeout_ms or 0,
@@ -41,12 +41,12 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was given."""
+        """Whether no setting was given."""
         return not self.given
 
 
 UNKNOWN: Final = Settings()
-"""A replay of the trace as it is."""
+"""No settings: a replay of the trace unchanged."""
 
 INITIAL_DELAY: Final = "group.initial.rebalance.delay.ms"
 
@@ -57,16 +57,16 @@ _FIELDS: Final = {
     INITIAL_DELAY: "group_initial_rebalance_delay_ms",
     "group.max.size": "group_max_size",
 }
-"""Names of Kafka and ours; a consumer's rebalance timeout is its `max.poll.interval.ms`."""
+"""Kafka's names and ours; a consumer's rebalance timeout is its `max.poll.interval.ms`."""
 _SHOWN: Final = frozenset(_FIELDS) - {"max.poll.interval.ms"}
 _LEAST: Final = {"group_initial_rebalance_delay_ms": 0}
 
 
 def parse_settings(texts: Iterable[str]) -> Settings:
-    """Settings from `key=value` texts; the last of a key wins.
+    """Parse settings from `key=value` texts; the last of a key counts.
 
     Raises:
-        ConfigError: A text is no `key=value`, its key is unknown, or its value is no number in
+        ConfigError: a text is no `key=value`, its key is unknown, or its value is no number in
             the key's bounds.
     """
     values: dict[str, int] = {}

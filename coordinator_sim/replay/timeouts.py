@@ -1,7 +1,7 @@
-"""Timeouts that no line gives: chosen to fire where a line says that they fired, never before.
+"""Chooses timeouts that no line gives: they fire where a line says so, and never before.
 
-A member that fails sends its last heartbeat one session timeout before the line; a rebalance
-that removes members has the join timeout that ends at its last line; all others never end.
+A failing member sends its last heartbeat one session timeout before the line; a rebalance that
+removes members has the join timeout that ends at its last line; all other timeouts never end.
 """
 
 from typing import Final
@@ -11,9 +11,9 @@ from coordinator_sim.replay.plan import Actor, Ending, GroupPlan, Step, StepKind
 from coordinator_sim.trace.history import LINE_SKEW_MS
 
 USUAL_INITIAL_DELAYS_MS: Final = (3_000, 0)
-"""Kafka's default, and that of the server.properties it ships."""
+"""Kafka's default, and the value in the server.properties it ships."""
 USUAL_SESSION_TIMEOUTS_MS: Final = (45_000, 30_000, 10_000, 6_000)
-"""Defaults of the Java consumer since 3.0, of others, of the Java consumer before, the minimum."""
+"""Defaults: Java consumer since 3.0, other clients, Java consumer before; then the minimum."""
 
 
 def fit_timeouts(plan: GroupPlan) -> None:
@@ -34,7 +34,7 @@ def fit_timeouts(plan: GroupPlan) -> None:
         if length_ms > _sync_length_ms(plan, position - 1):
             script.rebalance_timeout_ms = length_ms
         else:
-            # The same timeout bounds the sync phase before, which took longer: so they left.
+            # The same timeout bounds the longer sync phase before: so they left instead.
             for actor in kicked:
                 _let_leave(plan, actor)
 
@@ -49,14 +49,14 @@ def _begins_unseen(plan: GroupPlan, actor: Actor) -> bool:
 
 
 def _let_leave(plan: GroupPlan, actor: Actor) -> None:
-    """Let a member that was removed leave instead, at the same line."""
+    """Replace a member's removal by a LeaveGroup at the same line."""
     actor.ending = Ending.LEFT
     step = Step(at_ms=actor.ends_ms or 0, kind=StepKind.LEAVE, actors=(actor.index,))
     plan.steps.append(step)
 
 
 def _fit_sessions(plan: GroupPlan) -> None:
-    """Let every member that fails send its last heartbeat one session timeout before its line."""
+    """Set every failing member's last heartbeat to one session timeout before its line."""
     bounds = {
         actor.index: actor.ends_ms - armed_ms
         for actor in plan.actors
@@ -76,7 +76,7 @@ def _fit_sessions(plan: GroupPlan) -> None:
 
 
 def _told(plan: GroupPlan) -> dict[str, int]:
-    """The session timeouts that lines tell, by member id."""
+    """Return the session timeouts that lines tell, by member id."""
     return {
         name: line.session_timeout_ms
         for line in plan.episode.lines
@@ -87,7 +87,7 @@ def _told(plan: GroupPlan) -> dict[str, int]:
 
 
 def _usual(bound_ms: int | None) -> int:
-    """The longest usual session timeout that the lines allow, or what they allow."""
+    """Return the longest usual session timeout within the bound, or else the bound itself."""
     if bound_ms is None:
         return USUAL_SESSION_TIMEOUTS_MS[0]
     allowed_ms = bound_ms + LINE_SKEW_MS
@@ -95,12 +95,12 @@ def _usual(bound_ms: int | None) -> int:
 
 
 def _nearby(duration_ms: int, usual: tuple[int, ...]) -> int:
-    """The usual value that a measured duration stands for, if lines are that near to it."""
+    """Return the usual value within log skew of a measured duration, or else the duration."""
     return next((each for each in usual if abs(duration_ms - each) <= LINE_SKEW_MS), duration_ms)
 
 
 def _initial_delay_ms(plan: GroupPlan) -> int | None:
-    """The initial delay that the shortest join phase of a group that was Empty stands for."""
+    """Return the initial delay: the shortest join phase of a group that was Empty."""
     lengths = [
         script.done_ms - script.start_ms
         for script in plan.scripts
@@ -110,7 +110,7 @@ def _initial_delay_ms(plan: GroupPlan) -> int | None:
 
 
 def _kicked(plan: GroupPlan) -> dict[int, list[Actor]]:
-    """The members that a join timer must have removed, by the index of its rebalance."""
+    """Return the members that a join timer must have removed, by index of the rebalance."""
     kicked: dict[int, list[Actor]] = {}
     for actor in plan.actors:
         position = actor.ended
@@ -123,7 +123,7 @@ def _kicked(plan: GroupPlan) -> dict[int, list[Actor]]:
 
 
 def _sync_length_ms(plan: GroupPlan, position: int) -> int:
-    """How long the leader of that rebalance took to assign; 0 for none."""
+    """Return how long the leader of that rebalance took to assign; 0 for none."""
     if position < 0:
         return 0
     script = plan.scripts[position]
@@ -133,10 +133,10 @@ def _sync_length_ms(plan: GroupPlan, position: int) -> int:
 
 
 def _last_armed_ms(plan: GroupPlan, actor: Actor) -> int | None:
-    """When the session timer of a failing member was last armed by anything but a heartbeat.
+    """Return when a failing member's session timer was last armed, except by a heartbeat.
 
-    None for a member that does not fail, and for one that fails before its first generation: that
-    one has no session yet (GroupMetadataManager.addMemberThenRebalanceOrCompleteJoin).
+    None for a member that does not fail, and for one that fails before its first generation: it
+    has no session yet (GroupMetadataManager.addMemberThenRebalanceOrCompleteJoin).
     """
     if actor.ending is not Ending.FAILED or actor.ends_ms is None:
         return None

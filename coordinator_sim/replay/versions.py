@@ -1,4 +1,4 @@
-"""Which profile replays a log: its version range, by wording, to the nearest Kafka we have."""
+"""Chooses the profile that replays a log: the available Kafka nearest to its version range."""
 
 from typing import Final
 
@@ -7,14 +7,14 @@ from msgspec import Struct
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, Profile, profile_named
 
 VERSION_ATTR: Final = "broker_version_range"
-"""The attribute in which importers note the range; the last of a file is the narrowest."""
+"""Attribute in which importers note the range; the last of a file is the narrowest."""
 
 
 class ProfileChoice(Struct, frozen=True):
-    """A profile for a range.
+    """Profile chosen for a range.
 
     Args:
-        is_nearest: The range has versions that the profile does not behave like.
+        is_nearest: Whether the range has versions that the profile does not behave like.
     """
 
     profile: Profile
@@ -22,7 +22,7 @@ class ProfileChoice(Struct, frozen=True):
 
 
 def profile_for(version_range: str | None) -> ProfileChoice:
-    """The profile for a range such as `2.5-2.7`, `3.9` or `4.x`; None is an unknown version."""
+    """Return the profile for a range such as `2.5-2.7`, `3.9` or `4.x`; None is unknown."""
     if version_range is None:
         return ProfileChoice(DEFAULT_PROFILE, is_nearest=True)
     low, _, high = version_range.partition("-")
@@ -37,6 +37,6 @@ def profile_for(version_range: str | None) -> ProfileChoice:
 
 
 def _number(version: str) -> tuple[int, int]:
-    """A release as two numbers; `4.x` is 4.0."""
+    """Parse a release as two numbers; `4.x` is 4.0."""
     major, _, minor = version.partition(".")
     return int(major), int(minor) if minor.isdigit() else 0

@@ -1,6 +1,6 @@
-"""Scenarios: plain data describing a world and what happens to it.
+"""Scenarios: plain data describing a world and its happenings.
 
-Nothing here runs one; `coordinator_sim.sim` does.
+`coordinator_sim.sim` runs them.
 """
 
 from coordinator_sim.scenario.choices import Choice, Choices, ChosenIds

@@ -1,8 +1,8 @@
-"""The tape of choices: the one door through which chance enters a run.
+"""The tape of choices: the only source of randomness in a run.
 
-A choice is named by its site, a key within the site, and how often that pair was asked before.
+A choice is named by its site, a key within the site, and the number of earlier uses of that pair.
 Its value is a keyed hash of the seed and that name, so a new site never disturbs the others.
-Choice 0 is always the dull one: the smallest latency, no fault, first in first out.
+Choice 0 is always the neutral one: the smallest latency, no fault, first in first out.
 """
 
 import struct
@@ -22,7 +22,7 @@ _MAX_OPTIONS: Final = 1 << 61
 
 
 class Choice(Struct, frozen=True, gc=False):
-    """One answer on the tape: the `use`-th (from 0) asking of (site, key)."""
+    """One choice on the tape: the `use`-th (from 0) of (site, key)."""
 
     site: str
     key: str
@@ -32,7 +32,7 @@ class Choice(Struct, frozen=True, gc=False):
 
 
 class _Stream:
-    """The choices of one (site, key), in the order asked."""
+    """The choices of one (site, key), in order of use."""
 
     __slots__ = ("_name", "_seed_key", "_words", "use")
 
@@ -44,7 +44,7 @@ class _Stream:
         self.use = 0
 
     def next_word(self) -> int:
-        """The 64-bit word of the next use."""
+        """Return the 64-bit word of the next use."""
         use = self.use
         self.use = use + 1
         index = use % _WORDS_PER_BLOCK
@@ -61,10 +61,10 @@ class Choices:
 
     Args:
         seed: Any whole number; equal seeds give equal choices.
-        tape: Choices to repeat whatever the seed says, in any order; edit one by replacing its
-            `chosen`. What the tape lacks comes from the seed.
+        tape: Choices to repeat whatever the seed gives, in any order; edit one by replacing its
+            `chosen`. Choices missing on the tape come from the seed.
         record: Whether to keep the tape of this run; a long run with drawn latencies makes one
-            entry a message.
+            entry per message.
     """
 
     __slots__ = ("_forced", "_record", "_seed_key", "_streams", "seed", "tape")
@@ -78,15 +78,15 @@ class Choices:
         self._forced = {(c.site, c.key, c.use): c.chosen for c in tape}
 
     def choose(self, site: str, key: str, options: int) -> int:
-        """A number from 0 to `options` - 1; 0 is the dull one.
+        """Return a number from 0 to `options` - 1; 0 is the neutral one.
 
         Args:
-            site: Where in the program the choice is made, such as `latency`.
-            key: Which thing there chooses, such as a connection's name.
-            options: How many ways there are, from 1 to 2^61.
+            site: Place in the program, such as `latency`.
+            key: Subject of the choice there, such as a connection's name.
+            options: Number of alternatives, from 1 to 2^61.
 
         Raises:
-            ScenarioError: The tape holds an answer outside the options, or `options` is wrong.
+            ScenarioError: the tape has a choice outside the options, or `options` is wrong.
         """
         if not 0 < options <= _MAX_OPTIONS:
             raise ScenarioError(f"{options} options at site {site!r}: must be from 1 to 2^61")
@@ -107,15 +107,15 @@ class Choices:
         return chosen
 
     def draw(self, site: str, key: str, n: int) -> int:
-        """`choose` under the name that client ports know it by."""
+        """Call `choose` under the name that client ports use."""
         return self.choose(site, key, n)
 
 
 class ChosenIds:
-    """Random ids drawn from the choices of a run, distinct even on an all-dull tape.
+    """Random ids drawn from the choices of a run, distinct even on an all-neutral tape.
 
     Args:
-        owner: Who draws, such as `broker-1`; each owner has its own stream.
+        owner: Name of the drawer, such as `broker-1`; each owner has its own stream.
     """
 
     __slots__ = ("_choices", "_count", "_owner")
@@ -126,7 +126,7 @@ class ChosenIds:
         self._count = 0
 
     def new_uuid(self) -> str:
-        """A random UUID, version 4, lower case with dashes."""
+        """Return a random UUID, version 4, lower case with dashes."""
         high = self._choices.choose("uuid", self._owner, 1 << 60)
         low = self._choices.choose("uuid", self._owner, 1 << 60)
         self._count += 1

@@ -1,4 +1,4 @@
-"""What may happen to the world of a scenario, each at an instant of virtual time.
+"""Happenings of a scenario's world, each at an instant of virtual time.
 
 `at_ms` is milliseconds since the start of the run; happenings of one instant happen in the order
 written. `member` is the name of a consumer or of a Connect worker.
@@ -10,13 +10,13 @@ from msgspec import Struct
 class _Happening(
     Struct, frozen=True, kw_only=True, tag_field="kind", tag=True, forbid_unknown_fields=True
 ):
-    """The instant that every happening has."""
+    """Base of all happenings, with their instant."""
 
     at_ms: int
 
 
 class StartMember(_Happening, frozen=True, kw_only=True):
-    """Start a process that is not running; one that runs stays as it is.
+    """Start a process; ignored while it runs.
 
     Args:
         settings: Client settings from this incarnation on, over those the member had, also
@@ -28,7 +28,7 @@ class StartMember(_Happening, frozen=True, kw_only=True):
 
 
 class StopMember(_Happening, frozen=True, kw_only=True):
-    """Close the client in good order: a dynamic member leaves its group."""
+    """Close the client in an orderly way: a dynamic member leaves its group."""
 
     member: str
 
@@ -88,9 +88,9 @@ class DropResponse(_Happening, frozen=True, kw_only=True):
 
 
 class DelayResponse(_Happening, frozen=True, kw_only=True):
-    """Let the next `count` responses of an API reach the member `by_ms` late.
+    """Delay the next `count` responses of an API to the member by `by_ms`.
 
-    What follows on the same connection is late with them, as TCP keeps its order.
+    Later responses on the same connection are delayed with them, as TCP keeps its order.
 
     Args:
         api: Name of an `ApiKey`, such as `HEARTBEAT`.
@@ -103,7 +103,7 @@ class DelayResponse(_Happening, frozen=True, kw_only=True):
 
 
 class LagConfigTopic(_Happening, frozen=True, kw_only=True):
-    """Let a Connect worker read no new record of the config topic for `for_ms`."""
+    """Stop a Connect worker from reading new records of the config topic for `for_ms`."""
 
     member: str
     for_ms: int
@@ -113,7 +113,7 @@ class RestRequest(_Happening, frozen=True, kw_only=True):
     """Send a request to the REST API of a Connect worker, as an operator does.
 
     Args:
-        method: Such as PUT.
+        method: HTTP method, such as PUT.
         target: Path and query, such as `/connectors/orders/pause`.
         body: JSON text; empty for none.
     """
@@ -125,9 +125,9 @@ class RestRequest(_Happening, frozen=True, kw_only=True):
 
 
 class HoldReplication(_Happening, frozen=True, kw_only=True):
-    """Leave what is appended to an offsets partition uncommitted for `for_ms`.
+    """Leave appends to an offsets partition uncommitted for `for_ms`.
 
-    The partition is named itself or by a group of it. Writes that wait longer than
+    The partition is given itself or by a group of it. Writes that wait longer than
     `offsets.commit.timeout.ms` are refused.
     """
 
@@ -137,7 +137,7 @@ class HoldReplication(_Happening, frozen=True, kw_only=True):
 
 
 class MoveCoordinator(_Happening, frozen=True, kw_only=True):
-    """Elect another leader for an offsets partition, named itself or by a group of it.
+    """Elect another leader for an offsets partition, given itself or by a group of it.
 
     Args:
         to_broker: The new leader; None takes the next living broker by id.
@@ -193,11 +193,11 @@ class ChangeTaskCount(_Happening, frozen=True, kw_only=True):
 
 
 class FailWork(_Happening, frozen=True, kw_only=True):
-    """Let a connector or one of its tasks fail where it runs, as if it had raised an exception.
+    """Make a connector or one of its tasks fail where it runs, as if it had raised an exception.
 
     Args:
-        task: Its number; None lets the connector itself fail.
-        trace: What the FAILED status shows.
+        task: Number of the task; None makes the connector itself fail.
+        trace: Text that the FAILED status shows.
     """
 
     group_id: str
@@ -254,9 +254,9 @@ def rolling_bounce(
         members: Names, in the order of the deploy.
         first_at_ms: When the first one is stopped.
         every_ms: Time between two stops.
-        down_ms: How long each process is gone.
-        graceful: Whether the clients close in good order.
-        settings: What each new incarnation is configured with, over what it had.
+        down_ms: Time without a process.
+        graceful: Whether the clients close in an orderly way.
+        settings: Settings of each new incarnation, over its old ones.
     """
     return tuple(
         RestartMember(
@@ -281,7 +281,7 @@ def scale_out(
 
 
 def end_of(happening: Happening) -> int:
-    """The instant in ms at which a happening's direct effect is over."""
+    """Return the instant in ms at which a happening's direct effect is over."""
     match happening:
         case RestartMember():
             return happening.at_ms + happening.down_ms

@@ -1,7 +1,7 @@
 """Quantile tables: distributions as plain data, drawn with whole numbers only.
 
 A table lists values at equal steps of probability, from the smallest to the largest; values in
-between are interpolated. Choice 0 is the smallest value. Pure; draws through `Choices` alone.
+between are interpolated. Choice 0 is the smallest value. Pure; draws only through `Choices`.
 """
 
 from typing import Final
@@ -14,19 +14,19 @@ _STEPS: Final = 1_024
 
 
 def table_options(quantiles: tuple[int, ...]) -> int:
-    """How many values a quantile table has to choose from."""
+    """Return the number of values that a quantile table has to choose from."""
     return (len(quantiles) - 1) * _STEPS
 
 
 def interpolated(quantiles: tuple[int, ...], chosen: int) -> int:
-    """The value of a quantile table at a choice from `table_options`; 0 is the smallest."""
+    """Return the value of a quantile table at a choice from `table_options`; 0 is the smallest."""
     index, step = divmod(chosen, _STEPS)
     low = quantiles[index]
     return low + (quantiles[index + 1] - low) * step // _STEPS
 
 
 def drawn(quantiles: tuple[int, ...], choices: Choices, site: str, key: str) -> int:
-    """The next value of a table at a choice site, for one key of the site."""
+    """Return the next value of a table at a choice site, for one key of the site."""
     return interpolated(quantiles, choices.choose(site, key, table_options(quantiles)))
 
 
@@ -34,7 +34,7 @@ def check_table(name: str, quantiles: tuple[int, ...], low: int, high: int) -> N
     """Refuse a table that is too short, descends, or leaves its bounds.
 
     Raises:
-        ScenarioError: Names the table, the value, the bound and the fix.
+        ScenarioError: names the table, the value, the bound and the fix.
     """
     if len(quantiles) < 2:  # noqa: PLR2004 - a span has two ends
         raise ScenarioError(

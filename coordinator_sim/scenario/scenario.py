@@ -1,4 +1,4 @@
-"""`Scenario`: a world and what happens to it, as one value that can be written to a file."""
+"""`Scenario`: a world and its happenings, as one value that can be written to a file."""
 
 import re
 from difflib import get_close_matches
@@ -39,7 +39,7 @@ from coordinator_sim.scenario.world import (
 
 
 class Scenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A world and what happens to it. Checked when built: a wrong one raises ScenarioError.
+    """A world and its happenings. Checked when built: a wrong one raises ScenarioError.
 
     Args:
         name: Short name, as typed on the command line.
@@ -48,14 +48,14 @@ class Scenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         duration_ms: Virtual time at which the run ends.
         brokers: Number of brokers; their ids are 1 to `brokers`.
         profile: Kafka version whose behaviour the brokers show.
-        broker_settings: By Kafka's names.
+        broker_settings: Settings by Kafka's names.
         load_ms: Time a broker takes to load an offsets partition it has become leader of.
         failover_ms: Time from a broker's death to the election of new leaders.
-        traces_work: Whether the trace tells which records each application processed.
-        happenings: In any order of time; those of one instant happen in the order written.
-        variety: What is drawn for each run, by its seed. None makes the exact world: everything
-            at its written instant, small and reproducible on purpose, and in lockstep; its times
-            say what happens, not what a cluster pays.
+        traces_work: Whether the trace records which records each application processed.
+        happenings: Happenings in any order of time; those of one instant happen in this order.
+        variety: Distributions to draw from for each run, by its seed. None makes the exact world:
+            all events at their written instants, small, reproducible and in lockstep; its times
+            show the order of events, not the costs of a cluster.
     """
 
     name: str
@@ -78,24 +78,24 @@ class Scenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Check the whole scenario.
 
         Raises:
-            ScenarioError: The world cannot be; names the value, the bound and the fix.
-            ConfigError: A setting is unknown or outside its bounds.
+            ScenarioError: the world is impossible; names the value, the bound and the fix.
+            ConfigError: a setting is unknown or outside its bounds.
         """
         check_scenario(self)
 
     def members(self) -> tuple[MemberSpec, ...]:
-        """Every consumer and worker, group by group."""
+        """Return every consumer and worker, group by group."""
         return tuple(member for group in self.groups for member in members_of(group))
 
     def counts_work(self) -> bool:
-        """Whether the trace tells which records were processed: asked for, or work is described."""
+        """Whether the trace records processed records: on request, or where work is described."""
         return self.traces_work or any(describes_work(group) for group in self.groups)
 
     def group_of(self, member: str) -> GroupSpec:
-        """The group a member of that name belongs to.
+        """Return the group of the member of that name.
 
         Raises:
-            ScenarioError: No group has such a member.
+            ScenarioError: no group has such a member.
         """
         for group in self.groups:
             if any(spec.name == member for spec in members_of(group)):
@@ -103,7 +103,7 @@ class Scenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         raise ScenarioError(f"unknown member {member!r} in scenario {self.name!r}")
 
     def calm_from_ms(self) -> int:
-        """The instant from which nothing more is done to the world."""
+        """Return the instant of the last change to the world."""
         starts = [spec.start_ms for spec in self.members() if spec.start_ms is not None]
         return max([0, *starts, *(end_of(happening) for happening in self.happenings)])
 
@@ -134,11 +134,11 @@ def scenario_from_json(text: bytes | str, origin: str = "scenario") -> Scenario:
 
     Args:
         text: UTF-8 JSON as `scenario_to_json` writes it; fields with defaults may be left out.
-        origin: What to call the text in errors, such as its file name.
+        origin: Name of the text in errors, such as its file name.
 
     Raises:
-        ScenarioError: The text is not JSON, lacks a field, or describes an impossible world.
-        ConfigError: A setting is unknown or outside its bounds.
+        ScenarioError: the text is not JSON, lacks a field, or describes an impossible world.
+        ConfigError: a setting is unknown or outside its bounds.
     """
     try:
         return msgspec.json.decode(text, type=Scenario)
@@ -147,7 +147,7 @@ def scenario_from_json(text: bytes | str, origin: str = "scenario") -> Scenario:
 
 
 def _nearest_names(problem: str) -> str:
-    """What the field or kind that a message quotes was perhaps meant to be."""
+    """Suggest names close to the unknown field or kind that a message quotes."""
     quoted = re.search(r"unknown field `(\w+)`|Invalid value '(\w+)'", problem)
     if quoted is None:
         return ""
@@ -157,7 +157,7 @@ def _nearest_names(problem: str) -> str:
 
 
 def scenario_to_json(scenario: Scenario) -> bytes:
-    """The JSON form of a scenario, indented, ending in a newline."""
+    """Return the JSON form of a scenario, indented, ending in a newline."""
     return msgspec.json.format(msgspec.json.encode(scenario), indent=2) + b"\n"
 
 
@@ -165,21 +165,21 @@ def load_scenario(path: Path) -> Scenario:
     """Read a scenario file.
 
     Raises:
-        ScenarioError: The file does not hold a scenario.
-        OSError: The file cannot be read.
+        ScenarioError: the file does not hold a scenario.
+        OSError: the file cannot be read.
     """
     return scenario_from_json(path.read_bytes(), str(path))
 
 
 def with_settings(scenario: Scenario, settings: dict[str, str]) -> Scenario:
-    """The scenario with settings changed, each wherever it is read.
+    """Return the scenario with settings changed, each wherever it is read.
 
     A broker setting goes to the brokers; a client setting to every group whose clients know it,
-    replacing what members had of their own. `partition.assignment.strategy` (names separated by
+    replacing members' own values. `partition.assignment.strategy` (names separated by
     commas) and `connect.protocol` change the groups' fields.
 
     Raises:
-        ConfigError: A name is unknown, a value is outside its bounds, or no group reads it.
+        ConfigError: a name is unknown, a value is outside its bounds, or no group reads it.
     """
     for name in settings:
         _check_read(scenario, name)
@@ -193,14 +193,14 @@ def with_settings(scenario: Scenario, settings: dict[str, str]) -> Scenario:
 
 
 def with_assignor(scenario: Scenario, name: str) -> Scenario:
-    """The scenario with one assignor for all its consumer groups, or one Connect protocol.
+    """Return the scenario with one assignor for all consumer groups, or one Connect protocol.
 
     Args:
-        scenario: With at least one group of the assignor's kind.
+        scenario: Scenario with at least one group of the assignor's kind.
         name: A consumer assignor, or a value of `connect.protocol`.
 
     Raises:
-        ConfigError: The name is unknown, or the scenario has no group of its kind.
+        ConfigError: the name is unknown, or the scenario has no group of its kind.
     """
     kind: type[GroupSpec]
     if name in ASSIGNORS:

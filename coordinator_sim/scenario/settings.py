@@ -20,12 +20,12 @@ LONG_MAX: Final = 9_223_372_036_854_775_807
 """Upper bound of Kafka's LONG settings."""
 
 MAX_OFFSETS_PARTITIONS: Final = 10_000
-"""Two hundred times the default; every one of them costs 1.5 KB of the simulator's memory."""
+"""Two hundred times the default; each partition costs 1.5 KB of the simulator's memory."""
 
 
 @unique
 class Scope(Enum):
-    """Who reads a setting."""
+    """Readers of a setting."""
 
     BROKER = "broker"
     CONSUMER = "consumer"
@@ -104,19 +104,19 @@ SETTINGS: Final[dict[Scope, dict[str, Setting]]] = {
 """
 
 STRATEGY: Final = "partition.assignment.strategy"
-"""The setting that is the field `assignors` of a consumer group; names separated by commas."""
+"""Setting that is the field `assignors` of a consumer group; names separated by commas."""
 CONNECT_PROTOCOL: Final = "connect.protocol"
-"""The setting that is the field `connect_protocol` of a Connect cluster."""
+"""Setting that is the field `connect_protocol` of a Connect cluster."""
 
 
 def int_setting(settings: Mapping[str, str], name: str, default: int) -> int:
-    """The value of a checked whole-number setting, or the default where it is not given."""
+    """Return the value of a checked whole-number setting, or the default if not given."""
     value = settings.get(name)
     return default if value is None else int(value)
 
 
 def known_names() -> tuple[str, ...]:
-    """Every setting name that any scope knows, sorted."""
+    """Return every setting name that any scope knows, sorted."""
     return tuple(
         sorted(
             {STRATEGY, CONNECT_PROTOCOL, *(name for scope in SETTINGS.values() for name in scope)}
@@ -125,7 +125,7 @@ def known_names() -> tuple[str, ...]:
 
 
 def unknown_setting(name: str) -> ConfigError:
-    """The error for a name that no scope knows, with the nearest names that exist."""
+    """Return the error for a name that no scope knows, with the nearest existing names."""
     near = get_close_matches(name, known_names(), n=3, cutoff=0.6)
     hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known_names())}"
     return ConfigError(f"unknown setting {name!r}: {hint}")
@@ -135,7 +135,7 @@ def check_settings(scope: Scope, settings: Mapping[str, str]) -> None:
     """Refuse settings that are unknown to the scope or outside their bounds.
 
     Raises:
-        ConfigError: Names setting, value and bound.
+        ConfigError: names setting, value and bound.
     """
     for name, value in settings.items():
         setting = SETTINGS[scope].get(name)
@@ -150,7 +150,7 @@ def check_value(name: str, setting: Setting, value: str) -> None:
     """Refuse a value outside the setting's bounds.
 
     Raises:
-        ConfigError: Names setting, value and bound.
+        ConfigError: names setting, value and bound.
     """
     match setting:
         case IntSetting(low=low, high=high):

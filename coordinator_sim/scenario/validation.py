@@ -1,4 +1,4 @@
-"""Checks that a scenario describes a world that can be.
+"""Checks that a scenario describes a possible world.
 
 Every message names the value, the bound and the fix.
 """
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 MAX_TIME_MS: Final = 10_000 * 366 * 24 * 3_600_000
-"""Ten thousand years: microseconds of it still fit 64 bits."""
+"""Ten thousand years: as microseconds this still fits 64 bits."""
 MAX_BROKERS: Final = 1_000
 """More brokers than any cluster; node ids stay apart from coordinator connections."""
 MAX_RECORDS: Final = 10_000_000_000
@@ -82,7 +82,7 @@ MAX_RECORD_BYTES: Final = 1_000_000
 MIN_SEGMENT_BYTES: Final = 1 << 20
 MAX_SEGMENT_BYTES: Final = (1 << 31) - 1
 _MAX_SEGMENTS: Final = 10_000
-"""`max.message.bytes` allows not much more."""
+"""Limit of about `max.message.bytes`."""
 MAX_PARTITIONS: Final = 1_000_000
 """Partitions of one topic, beyond what a Kafka controller serves."""
 REST_METHODS: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
@@ -92,11 +92,11 @@ DEFAULT_OFFSETS_PARTITIONS: Final = 50
 
 
 def check_scenario(scenario: Scenario) -> None:
-    """Refuse a scenario whose world cannot be.
+    """Refuse a scenario with an impossible world.
 
     Raises:
-        ScenarioError: Names the value, the bound and the fix.
-        ConfigError: The profile or a setting is unknown, or outside its bounds.
+        ScenarioError: names the value, the bound and the fix.
+        ConfigError: the profile or a setting is unknown, or outside its bounds.
     """
     if not _NAME.fullmatch(scenario.name):
         raise ScenarioError(
@@ -231,7 +231,7 @@ def _check_pattern(group: ConsumerGroupSpec) -> None:
 
 
 def _check_librdkafka(group: ConsumerGroupSpec) -> None:
-    """Refuse assignors that librdkafka has not, or would not have together.
+    """Refuse assignors that librdkafka lacks, or does not allow together.
 
     Source: librdkafka 2.15, rdkafka_assignor.c, rd_kafka_assignors_init.
     """
@@ -405,7 +405,7 @@ def _check_start(scenario: Scenario, happening: StartMember | RestartMember) -> 
     for name in happening.settings:
         if name not in names_read_by(group):
             raise unknown_setting(name)
-    # The group as it would be with these settings is checked like any other.
+    # The group with these settings is checked like any other.
     _check_group(scenario, with_member_settings(group, happening.settings))
 
 

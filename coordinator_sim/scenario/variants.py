@@ -1,4 +1,4 @@
-"""Variants of a scenario: the same story under another circumstance, to be compared with it.
+"""Variants of a scenario: the same story under other circumstances, for comparison.
 
 Also the worlds of a scenario with a variety: one `realised` world for each seed.
 """
@@ -26,11 +26,11 @@ from coordinator_sim.scenario.world import (
 
 
 def with_counted_work(scenario: Scenario) -> Scenario:
-    """The scenario whose trace tells what was processed.
+    """Return the scenario with processed records in its trace.
 
     A Connect cluster without described work becomes a pipeline: its first connector copies an
-    outside system, 100 records a second and partition, into the topic `<group id>-records`, and
-    the others are sinks of that topic. It has as many partitions as any connector has tasks.
+    outside system, 100 records per second and partition, into the topic `<group id>-records`, and
+    the others are sinks of that topic, which has as many partitions as any connector has tasks.
     """
     groups: list[GroupSpec] = []
     topics = list(scenario.topics)
@@ -52,7 +52,7 @@ def with_counted_work(scenario: Scenario) -> Scenario:
 
 
 def _task_counts(scenario: Scenario, group: ConnectGroupSpec) -> dict[str, int]:
-    """The tasks of every connector that the cluster has at any time, as first configured."""
+    """Return the task counts of all connectors the cluster ever has, as first configured."""
     counts = dict(group.connectors)
     for happening in scenario.happenings:
         if isinstance(happening, AddConnector) and happening.group_id == group.group_id:
@@ -61,7 +61,7 @@ def _task_counts(scenario: Scenario, group: ConnectGroupSpec) -> dict[str, int]:
 
 
 def with_membership(scenario: Scenario, *, static: bool) -> Scenario:
-    """The scenario with all its consumers static, each under its name, or all dynamic."""
+    """Return the scenario with all consumers static, each under its name, or all dynamic."""
     groups = tuple(
         msgspec.structs.replace(
             group,
@@ -80,10 +80,10 @@ def with_membership(scenario: Scenario, *, static: bool) -> Scenario:
 
 
 def with_variety(scenario: Scenario, variety: Variety) -> Scenario:
-    """The scenario as many worlds, one for each seed, drawn from a variety.
+    """Return the scenario as many worlds, one for each seed, drawn from a variety.
 
-    What happens later than the first starts is put off by the spread of the starts, and the run
-    ends so much later, so that every group is there before its story begins.
+    Happenings after the first starts are delayed by the spread of the starts, and so is the end of
+    the run, so that every group is complete before its story begins.
     """
     put_off_ms = variety.start_spread_ms
     return msgspec.structs.replace(
@@ -105,7 +105,7 @@ def _with_later_starts(group: GroupSpec, put_off_ms: int) -> GroupSpec:
 
 
 def _with_starts(group: GroupSpec, start_of: Callable[[str, int], int]) -> GroupSpec:
-    """The group with other starts for the members that start by themselves."""
+    """Return the group with other starts for the members that start by themselves."""
     if isinstance(group, ConsumerGroupSpec):
         consumers = tuple(
             member
@@ -124,7 +124,7 @@ def _with_starts(group: GroupSpec, start_of: Callable[[str, int], int]) -> Group
 
 
 def realised(scenario: Scenario, choices: Choices) -> Scenario:
-    """One world of a scenario: starts, times and instants drawn from its variety.
+    """Return one world of a scenario: starts, times and instants drawn from its variety.
 
     Collections, and the times of each poll, start and stop, are drawn while the world runs, from
     the variety, which the result keeps. An exact scenario is its own only world and draws nothing.
@@ -151,7 +151,7 @@ def realised(scenario: Scenario, choices: Choices) -> Scenario:
 
 
 def _with_shapes(group: GroupSpec, variety: Variety, choices: Choices) -> GroupSpec:
-    """The group whose consumers without described processing have a drawn one."""
+    """Return the group with drawn processing for consumers without a described one."""
     if not isinstance(group, ConsumerGroupSpec):
         return group
     low_ms, high_ms = variety.processing_ms
@@ -169,7 +169,7 @@ def _with_shapes(group: GroupSpec, variety: Variety, choices: Choices) -> GroupS
 def _happenings(
     scenario: Scenario, groups: tuple[GroupSpec, ...], variety: Variety, choices: Choices
 ) -> tuple[Happening, ...]:
-    """The happenings at drawn instants; of one subject each keeps its place after the one before.
+    """Return the happenings at drawn instants; those of one subject keep their order.
 
     A member's first happening comes after its start, and none comes after the end of the run.
     """
@@ -192,6 +192,6 @@ def _happenings(
 
 
 def _subject(happening: Happening) -> str:
-    """Whom a happening is done to: a member, a connector's cluster, or the brokers and topics."""
+    """Return the subject of a happening: a member, a connector's cluster, or `cluster`."""
     named = getattr(happening, "member", None) or getattr(happening, "group_id", None)
     return named or "cluster"

@@ -1,9 +1,9 @@
-"""`Variety`: how the worlds of a scenario differ from its exact one, and what they are drawn from.
+"""`Variety`: distributions by which the worlds of a scenario differ from its exact one.
 
-An exact world is in lockstep: all members start in one instant, process equally long and send
-their heartbeats together, so a rebalance finds all of them at once and seems to cost nothing. No
-cluster is like that. A scenario with a variety is many worlds, one for each seed. Plain data and
-its checks; `variants.realised` draws, and `coordinator_sim.sim` draws what recurs during a run.
+An exact world is in lockstep: all members start at one instant, process equally long and send their
+heartbeats together, so a rebalance finds all of them at once and seems to cost nothing. No cluster
+is like that. A scenario with a variety is many worlds, one for each seed. Plain data and its
+checks; `variants.realised` draws, and `coordinator_sim.sim` draws what recurs during a run.
 
 Every table below lists quantiles (`quantiles`). None of them was measured on a cluster of ours:
 each states what it rests on, and each can be replaced in a scenario's JSON.
@@ -48,32 +48,32 @@ cancelled."""
 
 
 class Variety(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is drawn for each world of a scenario. The same seed draws the same under every choice.
+    """Distributions drawn for each world. The same seed draws the same under every assignor.
 
-    A draw is named by what it is for and by the member, connector or task, so two assignors meet
-    the same starts, pauses and times, and a new kind of draw disturbs no other.
+    A draw is named by its purpose and by the member, connector or task, so two assignors meet the
+    same starts, pauses and times, and a new kind of draw disturbs no other.
 
     Args:
-        start_spread_ms: Members that start at 0 start within so many milliseconds. The default,
+        start_spread_ms: Members that start at 0 start within this many milliseconds. The default,
             20 s, is an assumption: an orchestrator starts the members of a group within seconds
             to a minute.
-        happening_spread_ms: Every happening, and every later start, comes up to so much later;
-            the happenings of one member keep their order. The default, 2 s, is an assumption: a
-            deploy is not to the millisecond.
+        happening_spread_ms: Largest delay of every happening and every later start; the happenings
+            of one member keep their order. The default, 2 s, is an assumption: a deploy is not
+            exact to the millisecond.
         down_percent: Quantiles by which down times are scaled, in percent.
-        processing: How the time from one poll to the next is distributed (`SHAPES`). The default,
+        processing: Distribution of the time from one poll to the next (`SHAPES`). The default,
             `steady`, is the case with the least to gain from cooperative rebalancing: a slow poll
-            holds up everybody else of an eager group.
+            holds up all other members of an eager group.
         processing_ms: The shortest and the longest typical time; each member's is drawn evenly
             between them. The default, 100 to 1,500 ms, is an assumption. Members that the scenario
             gives a `processing`, or a `processing_ms` other than its default, keep theirs.
-        latency: The network's law, unless the scenario has another one than the default.
+        latency: Latency law of the network, unless the scenario differs from the default.
         pause_gap_ms: Quantiles from the end of one garbage collection to the next, per process.
         pause_ms: Quantiles of a collection's length, which freezes the process; empty for none.
         start_connector_ms: Quantiles of the time that starting a connector takes.
-        start_task_ms: Of starting a task; work with `start_ms` other than its default keeps it.
-        stop_connector_ms: Of stopping a connector.
-        stop_task_ms: Of stopping a task; work with `stop_ms` other than its default keeps it.
+        start_task_ms: Quantiles of starting a task; work with another `start_ms` keeps it.
+        stop_connector_ms: Quantiles of the time that stopping a connector takes.
+        stop_task_ms: Quantiles of stopping a task; work with another `stop_ms` keeps it.
     """
 
     start_spread_ms: int = 20_000
@@ -94,7 +94,7 @@ def check_variety(variety: Variety) -> None:
     """Refuse a variety that cannot be drawn; its latency is checked with the network.
 
     Raises:
-        ScenarioError: Names the field, the value, the bound and the fix.
+        ScenarioError: names the field, the value, the bound and the fix.
     """
     for name in ("start_spread_ms", "happening_spread_ms"):
         value = getattr(variety, name)

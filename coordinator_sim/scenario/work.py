@@ -1,4 +1,4 @@
-"""How the applications of a scenario work: how long records take, and when they are committed.
+"""Processing times and commit policies of a scenario's applications.
 
 Plain data and its checks. `coordinator_sim.sim` does the work.
 """
@@ -10,11 +10,11 @@ from msgspec import Struct
 from coordinator_sim.errors import ScenarioError
 
 _LONGEST_US: Final = 3_600_000_000
-"""An hour for one record or one poll: longer than any `max.poll.interval.ms` worth a scenario."""
+"""An hour for one record or one poll: longer than any useful `max.poll.interval.ms`."""
 
 
 class PerPoll(Struct, frozen=True, tag="per-poll", forbid_unknown_fields=True):
-    """What a poll returned takes `ms` milliseconds, however many records; done all at once."""
+    """A poll's records take `ms` milliseconds, however many; done all at once."""
 
     ms: int
 
@@ -60,7 +60,7 @@ one poll in twenty takes up to forty times as long, as where work is gathered an
 
 
 class ShapedPerPoll(Struct, frozen=True, kw_only=True, tag="shaped", forbid_unknown_fields=True):
-    """What a poll returned takes a time drawn for each poll, however many records; done at once.
+    """A poll's records take a time drawn for each poll, however many; done all at once.
 
     Args:
         shape: A name of `SHAPES`.
@@ -77,16 +77,16 @@ CommitMoment = Literal["auto", "before", "sync", "async", "every", "interval", "
 
 
 class CommitPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When an application commits what it processed.
+    """When an application commits its processed records.
 
     Args:
         when: `auto` leaves it to `enable.auto.commit`. `sync` and `async` commit after each poll
-            that returned records, waiting or not. `every` commits and waits after each so many
-            records. `before` commits what a poll returned before processing it, so a crash skips
+            that returned records, waiting or not. `every` commits and waits after every `records`
+            records. `before` commits a poll's records before processing them, so a crash skips
             records instead of repeating them. `interval` commits before a poll when it is time,
-            without waiting. `never` commits at no time.
-        records: Of `every`: after how many records.
-        interval_ms: Of `interval`: from one commit to the next.
+            without waiting. `never` does not commit.
+        records: For `every`: the number of records.
+        interval_ms: For `interval`: the time from one commit to the next.
         on_revoke: Whether the rebalance callback commits, and waits, when partitions are revoked;
             `auto` does so anyway.
     """
@@ -98,27 +98,27 @@ class CommitPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 DEFAULT_START_MS: Final = 100
-"""What a task's start takes where its work does not say; a variety draws another time."""
+"""Duration of a task's start where its work does not give one; a variety draws another."""
 DEFAULT_STOP_MS: Final = 200
-"""Likewise of its stop."""
+"""Duration of a task's stop where its work does not give one; a variety draws another."""
 
 
 class SourceWork(Struct, frozen=True, kw_only=True, tag="source", forbid_unknown_fields=True):
     """A source connector: its tasks copy records of an outside system into a topic.
 
-    Its source partitions (tables, files) are dealt out to the tasks by number. A task that ends
-    in good order commits how far it got, a killed one does not.
+    Its source partitions (tables, files) are distributed to the tasks by number. A task that ends
+    in an orderly way commits its progress, a killed one does not.
 
     Args:
-        topic: Where the records go; from time 0 on it holds nothing else.
+        topic: Topic of the records; from time 0 on it holds nothing else.
         partitions: Number of source partitions.
         records_per_s: Records that come to each source partition every second from time 0.
         record_us: Time a task needs for a record, in microseconds.
-        poll_ms: From one poll of the source to the next, unless a whole batch was there.
-        start_ms: How long a task takes to start.
-        stop_ms: How long a task that is to stop keeps still before it commits for the last time,
-            as one that sits in a slow call; beyond the graceful timeout it is cancelled.
-        fails_after: A task fails when it has processed so many records since its start.
+        poll_ms: Time from one poll of the source to the next, unless a poll was full.
+        start_ms: Duration of a task's start.
+        stop_ms: How long a stopping task waits before it commits for the last time, as in a slow
+            call; beyond the graceful timeout it is cancelled.
+        fails_after: Number of records since its start after which a task fails.
     """
 
     topic: str
@@ -135,12 +135,12 @@ class SinkWork(Struct, frozen=True, kw_only=True, tag="sink", forbid_unknown_fie
     """A sink connector: its tasks are the consumers of the group `connect-` and its name.
 
     Args:
-        topics: What they read.
+        topics: Topics that they read.
         record_us: Time a task needs for a record, in microseconds.
-        start_ms: How long a task takes to start.
-        stop_ms: How long a task that is to stop keeps still before it commits for the last time,
-            as one that sits in a slow call; beyond the graceful timeout it is cancelled.
-        fails_after: A task fails when it has processed so many records since its start.
+        start_ms: Duration of a task's start.
+        stop_ms: How long a stopping task waits before it commits for the last time, as in a slow
+            call; beyond the graceful timeout it is cancelled.
+        fails_after: Number of records since its start after which a task fails.
     """
 
     topics: tuple[str, ...]
@@ -154,15 +154,15 @@ ConnectorWork = SourceWork | SinkWork
 
 
 def source_topic(connector: str) -> str:
-    """What the trace calls the outside system of a source connector, beside topics."""
+    """Return the trace's name of a source connector's outside system, beside topics."""
     return f"source:{connector}"
 
 
 def check_connector_work(connector: str, work: ConnectorWork) -> None:
-    """Refuse work with numbers below what can be.
+    """Refuse work with numbers that are too small.
 
     Raises:
-        ScenarioError: Names the connector, the field, the value and the bound.
+        ScenarioError: names the connector, the field, the value and the bound.
     """
     bounds = {"record_us": 0, "start_ms": 0, "stop_ms": 0, "fails_after": 1}
     if isinstance(work, SourceWork):
@@ -181,7 +181,7 @@ def check_processing(owner: str, law: ProcessingLaw) -> None:
     """Refuse a law that takes negative or absurd time.
 
     Raises:
-        ScenarioError: Names the owner, the value and the bound.
+        ScenarioError: names the owner, the value and the bound.
     """
     times: tuple[int, ...]
     match law:
@@ -212,7 +212,7 @@ def check_commits(owner: str, policy: CommitPolicy) -> None:
     """Refuse a policy whose number of records does not fit its moment.
 
     Raises:
-        ScenarioError: Names the owner, the value and the fix.
+        ScenarioError: names the owner, the value and the fix.
     """
     if policy.interval_ms < 1:
         raise ScenarioError(

@@ -1,6 +1,6 @@
-"""The parts a scenario is put together from: topics, network, groups and their members.
+"""The parts of a scenario: topics, network, groups and their members.
 
-Plain data without behaviour. What happens to these parts over time is in `happenings`.
+Plain data without behaviour. `happenings` has the changes over time.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from coordinator_sim.scenario.settings import CONNECT_PROTOCOL, SETTINGS, STRATE
 from coordinator_sim.scenario.work import CommitPolicy, ConnectorWork, ProcessingLaw
 
 DEFAULT_PROCESSING_MS: Final = 200
-"""What a poll takes where a scenario does not say; a variety draws another time in its place."""
+"""Duration of a poll's work where a scenario gives none; a variety draws another instead."""
 Client = Literal["java", "librdkafka", "franz-go"]
 
 
@@ -75,16 +75,16 @@ class ConsumerSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """One consumer process. Its name is its client id and is unique in the scenario.
 
     Args:
-        start_ms: When it starts; None for never by itself (see `StartMember`).
+        start_ms: Start time; None for never by itself (see `StartMember`).
         instance_id: `group.instance.id`; None makes the member dynamic.
         processing_ms: Application work between two polls, where `processing` is None.
         callback_ms: Time its rebalance callbacks take, revocation above all.
         topics: Its own subscription; None takes the group's.
         rack: `client.rack`.
         settings: Client settings of this member alone, over the group's.
-        processing: How long what a poll returned takes; None takes `processing_ms` a poll.
+        processing: Duration of a poll's work; None takes `processing_ms` a poll.
         commits: When the application commits.
-        client: Which client it is: `java`, or one of the models `librdkafka` and `franz-go`.
+        client: Kind of client: `java`, or one of the models `librdkafka` and `franz-go`.
     """
 
     name: str
@@ -109,7 +109,7 @@ class ConsumerGroupSpec(
         assignors: Names in the members' order of preference: `range`, `roundrobin`, `sticky`,
             `cooperative-sticky`.
         settings: Client settings by Kafka's names, for every member.
-        pattern: Regular expression of the topics to read, whole names; then there are no `topics`.
+        pattern: Regular expression of the topics to read, whole names; excludes `topics`.
     """
 
     group_id: str
@@ -124,7 +124,7 @@ class WorkerSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One Connect worker process. Its name is its client id and is unique in the scenario.
 
     Args:
-        start_ms: When it starts; None for never by itself (see `StartMember`).
+        start_ms: Start time; None for never by itself (see `StartMember`).
         settings: Worker settings of this worker alone, over the cluster's.
     """
 
@@ -134,15 +134,15 @@ class WorkerSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class TopicCosts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What reading an internal topic costs a worker, besides the network's latency.
+    """Cost of reading an internal topic for a worker, besides the network's latency.
 
     The figures are measured; see docs/guides/connect-start-up.md for the machine and the method.
 
     Args:
-        fetch_us: Of a broker for each fetch that has records.
-        bytes_per_s: Of the way from a broker to one of a worker's consumers.
-        record_ns: Of the worker for each record: deserialised, looked at, kept.
-        work_bytes_per_s: Of the worker besides, for the bytes of keys and values.
+        fetch_us: Time of a broker for each fetch that has records.
+        bytes_per_s: Bandwidth from a broker to one of a worker's consumers.
+        record_ns: Time of the worker for each record: deserialise, process, keep.
+        work_bytes_per_s: Further rate of the worker, for the bytes of keys and values.
         partition_fetch_bytes: `max.partition.fetch.bytes`.
         fetch_bytes: `fetch.max.bytes`.
         linger_ms: `linger.ms` of the worker's producers; 5 since 4.0, 0 before.
@@ -158,13 +158,13 @@ class TopicCosts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class OffsetHistory(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a topic of source offsets came to be what a worker finds.
+    """History of a topic of source offsets, which determines what a worker finds.
 
     Args:
-        source_partitions: Different keys: what connectors keep an offset of.
-        commit_every_ms: How often each of them has a new one.
-        written_ms: For how long.
-        segment_bytes: `segment.bytes` of the topic; the default is Kafka's, as all that follow.
+        source_partitions: Number of different keys: source partitions with an offset.
+        commit_every_ms: Time between two offsets of one source partition.
+        written_ms: Total time of writing.
+        segment_bytes: `segment.bytes` of the topic; these defaults are Kafka's.
         segment_ms: `segment.ms`.
         min_cleanable_dirty_ratio: `min.cleanable.dirty.ratio`, from 0 to 1.
     """
@@ -183,23 +183,23 @@ class InternalTopicsSpec(Struct, frozen=True, kw_only=True, forbid_unknown_field
     Besides these records the config topic has those of the cluster's connectors.
 
     Args:
-        exist: Whether the topics are there; else the first worker creates them.
+        exist: Whether the topics exist; else the first worker creates them.
         offset_partitions: `offset.storage.partitions`.
         status_partitions: `status.storage.partitions`.
-        offset_records: Source offsets, counted and spread over the partitions.
-        offset_end: Offsets that they are spread over, as compaction leaves them: the sum of the
-            partitions' end offsets. None for no holes.
-        offset_history: Tells instead of these two how the source offsets were written and
-            compacted; their numbers follow.
-        offset_record_bytes: Of key and value of one.
-        status_records: Statuses of connectors long gone, counted likewise.
-        status_record_bytes: Of key and value of one.
-        config_records: Configurations of connectors long gone, counted likewise, before those of
-            the cluster's connectors.
-        config_record_bytes: Of key and value of one.
-        compact_every_ms: Between two passes of the log cleaner over these topics. None for none:
-            where a segment is open for days, nothing of a day is compacted.
-        costs: What reading costs.
+        offset_records: Number of source offsets, spread over the partitions.
+        offset_end: Sum of the partitions' end offsets, larger than the number of records after
+            compaction. None for no gaps.
+        offset_history: How the source offsets were written and compacted; replaces the two numbers
+            above, which follow from it.
+        offset_record_bytes: Size of key and value of one source offset.
+        status_records: Number of statuses of connectors long gone.
+        status_record_bytes: Size of key and value of one status.
+        config_records: Number of configurations of connectors long gone, before those of the
+            cluster's connectors.
+        config_record_bytes: Size of key and value of one configuration.
+        compact_every_ms: Time between two passes of the log cleaner over these topics. None for
+            none: where a segment is open for days, a day's records are not compacted.
+        costs: Costs of reading.
     """
 
     exist: bool = True
@@ -223,11 +223,11 @@ class ConnectGroupSpec(
     """A Connect cluster.
 
     Args:
-        connect_protocol: `eager`, `compatible` or `sessioned`, as `connect.protocol`.
+        connect_protocol: `eager`, `compatible` or `sessioned`, as in `connect.protocol`.
         connectors: Task count of each connector present from the start.
         settings: Worker settings by Kafka's names, for every worker.
         internal_topics: The topics for configurations, offsets and statuses.
-        work: What the tasks of a connector do, by connector; those of others do nothing.
+        work: Work of a connector's tasks, by connector; tasks of other connectors do nothing.
     """
 
     group_id: str
@@ -244,12 +244,12 @@ MemberSpec = ConsumerSpec | WorkerSpec
 
 
 def members_of(group: GroupSpec) -> tuple[MemberSpec, ...]:
-    """The consumers or workers of a group, in the order written."""
+    """Return the consumers or workers of a group, in the order written."""
     return group.members if isinstance(group, ConsumerGroupSpec) else group.workers
 
 
 def names_read_by(group: GroupSpec) -> tuple[str, ...]:
-    """The settings that a group's members may be given."""
+    """Return the settings that a group's members may be given."""
     if isinstance(group, ConsumerGroupSpec):
         return (*SETTINGS[Scope.CONSUMER], STRATEGY)
     return (*SETTINGS[Scope.CONNECT], CONNECT_PROTOCOL)
@@ -268,10 +268,10 @@ def with_member_settings(
 
 
 def with_member_settings(group: GroupSpec, settings: Mapping[str, str]) -> GroupSpec:
-    """The group with settings for all its members, in place of what they had of their own.
+    """Return the group with settings for all its members, replacing their own.
 
     `partition.assignment.strategy` (names separated by commas) and `connect.protocol` change the
-    group's fields. Settings of the other kind of group are passed over.
+    group's fields. Settings of the other kind of group are ignored.
     """
     read = {name: value for name, value in settings.items() if name in names_read_by(group)}
     if isinstance(group, ConsumerGroupSpec):
@@ -302,7 +302,7 @@ def _without(settings: Mapping[str, str], names: Mapping[str, str]) -> dict[str,
 
 
 def describes_work(group: GroupSpec) -> bool:
-    """Whether anybody in the group works otherwise than by default."""
+    """Whether some member or task of the group has other than default work."""
     if isinstance(group, ConnectGroupSpec):
         return bool(group.work)
     return any(

@@ -1,4 +1,4 @@
-"""The mini-broker on real sockets: Kafka's wire, HTTP control, clocks, files of traces; asyncio.
+"""The mini-broker on real sockets, on asyncio: Kafka's wire, HTTP control, clocks, trace files.
 
-What a broker answers is not decided here.
+`mini_broker` decides what a broker answers.
 """

@@ -1,7 +1,7 @@
-"""The clocks of a served cluster: group time beside wall time, and when a deadline comes true.
+"""The clocks of a served cluster: group time and wall time, and the wall time of group deadlines.
 
-A driver arms one alarm, for `wall_until_group_ms` of its next group deadline. Who moves a virtual
-clock is `timekeeper`.
+A driver arms one alarm, for `wall_until_group_ms` of its next group deadline. `timekeeper` moves
+virtual clocks.
 """
 
 import time
@@ -13,7 +13,7 @@ from coordinator_sim.errors import ConfigError
 from coordinator_sim.mini_broker.contract import Instants
 
 SHORTEST_SESSION_WALL_MS: Final = 2_000
-"""A session that lasts less on the wall clock is easily lost by a client that is well."""
+"""Shortest session on the wall clock that a healthy client can safely keep."""
 
 SLOWEST: Final = 0.001
 """Smallest factor of a scaled clock: a session of 45 s lasts half a day."""
@@ -21,15 +21,15 @@ SLOWEST: Final = 0.001
 FASTEST: Final = 1_000_000
 """Largest factor of a scaled clock.
 
-The longest session that brokers grant unless told otherwise, 30 minutes, lasts about 2 ms on it:
-two ticks of the alarm. On a faster clock no member could keep any session.
+The longest session that brokers grant by default, 30 minutes, lasts about 2 ms on it: two ticks of
+the alarm. On a faster clock no member could keep any session.
 """
 
 LATEST_MS: Final = 32_503_680_000_000
-"""Group time that a clock can be moved to at most: the beginning of the year 3000."""
+"""Latest group time that a clock can be moved to: the beginning of the year 3000."""
 
 END_MS: Final = 253_402_300_799_999
-"""The last instant of group time, where it stands still: calendars end with the year 9999."""
+"""The last instant of group time, at which it stops: calendars end with the year 9999."""
 
 WallMs = Callable[[], int]
 """Milliseconds since 1970, never going back."""
@@ -40,28 +40,28 @@ class Clock(Protocol):
 
     @property
     def name(self) -> str:
-        """As the command line has it: `wall`, `scaled 10`, `virtual`."""
+        """Name of the clock on the command line: `wall`, `scaled 10`, `virtual`."""
         ...
 
     def now(self) -> Instants:
-        """The present on both."""
+        """The present on both clocks."""
         ...
 
     def wall_until_group_ms(self, group_ms: int, now: Instants) -> int | None:
-        """How many wall milliseconds until groups have that time; None if it does not come."""
+        """Wall milliseconds until group time reaches an instant; None if it never does."""
         ...
 
 
 class MovableClock(Clock, Protocol):
-    """One that may take over from another."""
+    """A clock that can take over from another one."""
 
     def move_to(self, group_ms: int) -> None:
-        """Let group time be then, or leave it where it is if it is later already."""
+        """Move group time to an instant, or leave it if it is later already."""
         ...
 
 
 def steady_wall(monotonic: Callable[[], float] = time.monotonic) -> WallMs:
-    """A wall clock that no adjustment of the machine's clock moves.
+    """A wall clock that ignores adjustments of the machine's clock.
 
     Args:
         monotonic: Seconds that only grow, such as an event loop's `time`.
@@ -71,9 +71,9 @@ def steady_wall(monotonic: Callable[[], float] = time.monotonic) -> WallMs:
 
 
 class WallClock:
-    """Both clocks are the wall's: since 1970, but never going back.
+    """Both clocks are the wall clock: since 1970, but never going back.
 
-    Group time stays ahead of it where another clock had moved it ahead before.
+    Group time stays ahead of wall time if another clock had moved it ahead before.
 
     Args:
         monotonic: Seconds that only grow, such as an event loop's `time`.
@@ -93,18 +93,18 @@ class WallClock:
         return Instants(ms + self._ahead_ms, ms)
 
     def move_to(self, group_ms: int) -> None:
-        """Let group time be then, or leave it where it is if it is later already."""
+        """Move group time to an instant, or leave it if it is later already."""
         self._ahead_ms = max(self._ahead_ms, group_ms - self._wall())
 
     def wall_until_group_ms(self, group_ms: int, now: Instants) -> int | None:
-        """How many wall milliseconds until groups have that time; None if it does not come."""
+        """Wall milliseconds until group time reaches an instant."""
         return max(0, group_ms - now.group_ms)
 
 
 class ScaledClock:
     """Group time runs `factor` times as fast as the wall's, from the same instant on.
 
-    Group time stands still when it has come to `END_MS`.
+    Group time stops at `END_MS`.
 
     Args:
         factor: From `SLOWEST` to `FASTEST`; below 1 is slow motion.
@@ -125,22 +125,22 @@ class ScaledClock:
 
     @property
     def name(self) -> str:
-        """As the command line has it."""
+        """Name of the clock on the command line."""
         return f"scaled {self.factor:.15g}"
 
     def now(self) -> Instants:
-        """The present on both."""
+        """The present on both clocks."""
         wall_ms = self._wall()
         times, over = self._ratio
         passed_ms = (wall_ms - self._start_ms) * times // over
         return Instants(min(self._group_start_ms + passed_ms, END_MS), wall_ms)
 
     def move_to(self, group_ms: int) -> None:
-        """Let group time be then, or leave it where it is if it is later already."""
+        """Move group time to an instant, or leave it if it is later already."""
         self._group_start_ms += max(0, group_ms - self.now().group_ms)
 
     def wall_until_group_ms(self, group_ms: int, now: Instants) -> int | None:
-        """Rounded up, so that the deadline has passed then; None behind the end of group time."""
+        """Wall milliseconds, rounded up, until an instant; None after the end of group time."""
         if group_ms > END_MS:
             return None
         times, over = self._ratio
@@ -148,11 +148,11 @@ class ScaledClock:
         return max(0, self._start_ms + passed_ms - now.wall_ms)
 
     def session_warning(self, group_id: str, session_timeout_ms: int) -> str | None:
-        """What to log about a session that lasts too short a time on the wall; None if it is well.
+        """The warning about a session that is too short on the wall clock; None if it is not.
 
         Args:
-            group_id: For the text.
-            session_timeout_ms: That a JoinGroup asks for, in group time.
+            group_id: Group id, for the text.
+            session_timeout_ms: Session timeout of a JoinGroup, in group time.
         """
         if session_timeout_ms >= SHORTEST_SESSION_WALL_MS * self.factor:
             return None
@@ -167,7 +167,7 @@ class VirtualClock:
     """Group time stands still until it is moved.
 
     Args:
-        auto: Whether it jumps by itself when nothing else happens.
+        auto: Whether it jumps to the next deadline by itself when nothing else happens.
     """
 
     __slots__ = ("_group_ms", "_wall", "auto")
@@ -179,19 +179,19 @@ class VirtualClock:
 
     @property
     def name(self) -> str:
-        """As the command line has it."""
+        """Name of the clock on the command line."""
         return "virtual auto" if self.auto else "virtual"
 
     def now(self) -> Instants:
-        """The present on both."""
+        """The present on both clocks."""
         return Instants(self._group_ms, self._wall())
 
     def wall_until_group_ms(self, group_ms: int, now: Instants) -> int | None:
-        """Never, unless it is there already."""
+        """Return 0 if group time has reached an instant already, else None."""
         return 0 if group_ms <= now.group_ms else None
 
     def move_to(self, group_ms: int) -> None:
-        """Let it be then, or leave it where it is if it is later already."""
+        """Move group time to an instant, or leave it if it is later already."""
         self._group_ms = max(self._group_ms, group_ms)
 
 
@@ -199,7 +199,7 @@ def parse_clock(text: str, monotonic: Callable[[], float] = time.monotonic) -> M
     """The clock that a text asks for: `wall`, `scaled 10`, `virtual`, `virtual auto`.
 
     Raises:
-        ConfigError: it is none of these.
+        ConfigError: the text is none of these.
     """
     match text.replace(":", " ").split():
         case ["wall"]:

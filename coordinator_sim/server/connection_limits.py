@@ -1,7 +1,7 @@
-"""How many connections a broker takes, and how long an idle one stays.
+"""Limits of connections to a broker: their number, and how long an idle one stays open.
 
-DEVIATION: Kafka takes no more connections while a limit of `max.connections` is reached; here the
-one too many is closed.
+DEVIATION: Kafka accepts no more connections while a limit of `max.connections` is reached; here a
+connection above the limit is closed.
 
 Source: kafka trunk, SocketServer.scala (ConnectionQuotas); Selector.java (IdleExpiryManager).
 """
@@ -18,14 +18,14 @@ _LARGEST: Final = (1 << 31) - 1
 
 
 class ConnectionLimits:
-    """The limits of one broker, and what counts against them.
+    """The limits of one broker, and its counted connections.
 
     Args:
         configs: The cluster's settings.
-        broker_id: Whose limits.
+        broker_id: Id of the broker.
 
     Raises:
-        ConfigError: an override that is none.
+        ConfigError: an override has a wrong syntax.
     """
 
     def __init__(self, configs: Configs, broker_id: int) -> None:
@@ -38,12 +38,12 @@ class ConnectionLimits:
 
     @property
     def idle_s(self) -> float | None:
-        """How long a connection may say nothing, in seconds; None for ever."""
+        """How long a connection may be idle, in seconds; None for ever."""
         idle_ms = self._value("connections.max.idle.ms")
         return idle_ms / 1000 if isinstance(idle_ms, int) and idle_ms >= 0 else None
 
     def refusal(self, host: str, listener: str) -> str | None:
-        """Why one more connection is too many; None when it is not."""
+        """Why another connection is refused; None if it is not."""
         most = self._overrides.get(host, self._number("max.connections.per.ip"))
         if self._by_host[host] >= most:
             return f"more than {most} connections of {host}"
@@ -55,13 +55,13 @@ class ConnectionLimits:
         return None
 
     def opened(self, connection: Hashable, host: str, listener: str) -> None:
-        """A connection counts from now on."""
+        """Start counting a connection."""
         self._counted[connection] = (host, listener)
         self._by_host[host] += 1
         self._by_listener[listener] += 1
 
     def closed(self, connection: Hashable) -> None:
-        """It counts no more; one that never did is passed over."""
+        """Stop counting a connection; unknown ones are ignored."""
         found = self._counted.pop(connection, None)
         if found is not None:
             self._by_host[found[0]] -= 1

@@ -1,4 +1,4 @@
-"""The log directory of a served cluster: opened with a real clock and real chance, and told of."""
+"""Opens the log directory of a served cluster, with a real clock and random ids."""
 
 import logging
 import time
@@ -23,19 +23,19 @@ def open_kept(
     accept_loss: bool = False,
     files: Files | None = None,
 ) -> KeptCluster:
-    """Open a directory, recover it where that is due, and log what was found.
+    """Open a directory, recover it if needed, and log the report.
 
     Args:
-        path: Of it; made if absent. One of another cluster keeps its id.
-        node_ids: Of the brokers; a new directory is of the first.
-        cluster_id: For a new directory.
-        sync_always: Whether every append and change is on the medium before it is answered.
-        accept_loss: Whether to go on without acknowledged data that is not there any more.
+        path: Path of the directory; created if absent. An existing one keeps its cluster id.
+        node_ids: Ids of the brokers; a new directory gets the first one.
+        cluster_id: Cluster id for a new directory.
+        sync_always: Whether every append and change is on disk before it is answered.
+        accept_loss: Whether to go on without lost acknowledged data.
         files: The file system; None for the real one.
 
     Raises:
-        ConfigError: another process has it, or it is no directory, or acknowledged data is missing.
-        OSError: it cannot be read or mended.
+        ConfigError: another process has it, it is no directory, or acknowledged data is missing.
+        OSError: it cannot be read or repaired.
     """
     check_encodable(path)
     directory = LogDirectory(

@@ -29,7 +29,7 @@ from coordinator_sim.server.wire_protocol import Tap, WireProtocol
 
 PLAINTEXT: Final = "PLAINTEXT"
 SWEEPS: Final = 10
-"""Looks for idle connections in the time that one may be idle."""
+"""Number of sweeps for idle connections within the allowed idle time."""
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -37,10 +37,10 @@ class Listen(Struct, frozen=True, kw_only=True):
     """One listener of one broker.
 
     Args:
-        host: To bind.
-        port: To bind; 0 for any that is free.
-        advertised_host: What clients are told; empty for `host`.
-        advertised_port: Likewise; 0 for the one bound.
+        host: Host to bind.
+        port: Port to bind; 0 for any free one.
+        advertised_host: Host that clients are told; empty for `host`.
+        advertised_port: Port that clients are told; 0 for the bound one.
     """
 
     broker_id: int
@@ -55,18 +55,18 @@ class KafkaServer:
     """A served cluster and its sockets.
 
     Args:
-        settings: Of the cluster.
-        clock: Tells the time.
+        settings: Settings of the cluster.
+        clock: Clock of the cluster.
         trace: Takes the events of the brokers' group coordinators.
-        meter: Counts and times requests; None spends nothing on it.
-        kept: The log directory; None where nothing outlives the process.
-        draw_bytes: Bytes that nobody can guess; None to draw them from the seed.
+        meter: Counts and times requests; None to save that cost.
+        kept: The log directory; None to keep everything in memory.
+        draw_bytes: Draws unpredictable bytes; None to draw them from the seed.
 
     Attributes:
-        cluster: What is served; another one after `reset`.
-        endpoints: Where each broker is reached on each listener, once started.
-        timekeeper: Fires its deadlines.
-        tap: Sees the bytes of connections that open from now on; None for nobody.
+        cluster: The served cluster; a new one after `reset`.
+        endpoints: Address of each broker on each listener, once started.
+        timekeeper: Fires the cluster's deadlines.
+        tap: Gets the bytes of connections opened from now on; None for no tap.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class KafkaServer:
         """Bind every listener.
 
         Raises:
-            ConfigError: a listener's security cannot be as it is set.
+            ConfigError: a listener's security settings are invalid.
             OSError: an address cannot be bound.
         """
         self._listens = listens
@@ -123,7 +123,7 @@ class KafkaServer:
         """Close every listener and connection.
 
         Args:
-            drain_s: How long answers under way may take to leave.
+            drain_s: How long pending answers may take to be sent.
         """
         self._is_stopped = True
         for server in self._servers.values():
@@ -145,7 +145,7 @@ class KafkaServer:
         if self._sweeper is not None:
             self._sweeper.cancel()
         if self._open:
-            # An aborted transport is closed in a later turn of the loop.
+            # An aborted transport is closed in a later iteration of the loop.
             self._emptied.clear()
             await self._emptied.wait()
 
@@ -153,8 +153,7 @@ class KafkaServer:
         """Serve a new cluster on the same addresses; every connection is closed.
 
         Raises:
-            OSError: what was kept cannot be removed, or the port of a broker that was stopped is
-                taken by now.
+            OSError: kept data cannot be removed, or the port of a stopped broker is taken by now.
         """
         for protocol in list(self._open):
             protocol.abort()
@@ -171,12 +170,12 @@ class KafkaServer:
                 await self._bind(listen, self._ports[listen.broker_id, listen.name])
 
     def watch(self, watcher: Callable[[ServedCluster], None]) -> None:
-        """Tell of the cluster now, and of each that a reset makes."""
+        """Call a watcher with the cluster, now and after each reset."""
         self._watchers.append(watcher)
         watcher(self.cluster)
 
     def bootstrap(self, listener: str | None = None) -> str:
-        """Addresses of all brokers on one listener, the first one as a rule, with commas."""
+        """Addresses of all brokers on a listener, by default the first, separated by commas."""
         names = [name for _, name in self.endpoints]
         wanted = listener or next(iter(names), "")
         return ",".join(
@@ -205,7 +204,7 @@ class KafkaServer:
             protocol.abort()
 
     def pause_broker(self, broker_id: int) -> None:
-        """Freeze a broker: connections are taken and nothing is read or answered.
+        """Freeze a broker: connections are accepted, but nothing is read or answered.
 
         Raises:
             ConfigError: it does not run.
@@ -214,7 +213,7 @@ class KafkaServer:
         self._hold(broker_id)
 
     def partition_broker(self, broker_id: int) -> None:
-        """Cut a broker off from its clients: nothing comes through until it is resumed.
+        """Cut a broker off from its clients, until it is resumed.
 
         Raises:
             ConfigError: it does not run.
@@ -223,7 +222,7 @@ class KafkaServer:
         self._hold(broker_id)
 
     async def resume_broker(self, broker_id: int) -> None:
-        """Start a stopped broker on its old ports, or let a held one go on.
+        """Start a stopped broker on its old ports, or continue a paused or partitioned one.
 
         Raises:
             ConfigError: it runs, or its port is taken by now.
@@ -258,12 +257,12 @@ class KafkaServer:
     # -- connections -----------------------------------------------------------------------
 
     def connections(self) -> list[Connection]:
-        """The open ones, the oldest first."""
+        """The open connections, the oldest first."""
         found = (protocol.connection for protocol in self._open if protocol.is_open)
         return [each for each in found if each is not None]
 
     def close_connection(self, number: int) -> bool:
-        """Close the connection of that number; whether it was open."""
+        """Close a connection by its number; return whether it was open."""
         for protocol in list(self._open):
             if protocol.connection is not None and protocol.connection.number == number:
                 protocol.abort()
@@ -284,7 +283,7 @@ class KafkaServer:
         return cluster
 
     def _secure(self, listener: str) -> None:
-        """See what a listener speaks, and that it can."""
+        """Check that a listener's security protocol is set and usable."""
         security = self.cluster.security
         protocol = security.protocol_of(listener)
         if protocol.uses_sasl:
@@ -350,7 +349,7 @@ class KafkaServer:
         return self.timekeeper.clock.now()
 
     def opened(self, protocol: WireProtocol) -> None:
-        """A client has connected; too late, if the server has stopped meanwhile."""
+        """Take a new connection; abort it if the server has stopped meanwhile."""
         self._open[protocol] = None
         if self._is_stopped:
             protocol.abort()
@@ -363,7 +362,7 @@ class KafkaServer:
             self._meter.connected()
 
     def closed(self, protocol: WireProtocol) -> None:
-        """A client is gone."""
+        """Forget a closed connection."""
         self._open.pop(protocol, None)
         self._idle_rounds.pop(protocol, None)
         for limits in self._limits.values():
@@ -372,7 +371,7 @@ class KafkaServer:
             self._emptied.set()
 
     def _admit(self, protocol: WireProtocol, connection: Connection) -> None:
-        """Let a client in, or end its connection."""
+        """Admit a connection, or close it by the limits."""
         limits = self._limits_of(connection.broker_id)
         host = connection.client_host.removeprefix("/")
         refusal = limits.refusal(host, connection.listener)
@@ -396,7 +395,7 @@ class KafkaServer:
         return self._limits[broker_id]
 
     def _sweep_later(self) -> None:
-        """Look again for idle connections while there are any connections."""
+        """Schedule the next sweep for idle connections while any are open."""
         self._sweeper = None
         spans = [limits.idle_s for limits in self._limits.values() if limits.idle_s is not None]
         if self._open and spans and not self._is_stopped:
@@ -404,7 +403,7 @@ class KafkaServer:
             self._sweeper = loop.call_later(min(spans) / SWEEPS, self._sweep)
 
     def _sweep(self) -> None:
-        """End connections that said and heard nothing for so many rounds."""
+        """Close connections that were idle for `SWEEPS` rounds."""
         for protocol in list(self._open):
             rounds = 0 if protocol.is_active else self._idle_rounds.get(protocol, 0) + 1
             protocol.is_active = False
@@ -414,11 +413,11 @@ class KafkaServer:
         self._sweep_later()
 
     def settled(self) -> None:
-        """Requests were worked on: deadlines may have changed."""
+        """Rearm deadlines after requests were worked on."""
         self.timekeeper.settled()
 
     def _work_soon(self) -> None:
-        """Let a request that takes long go on, after sockets and timers have had their turn."""
+        """Continue a long request after sockets and timers have had their turn."""
         if self._work_handle is None and not self._is_stopped:
             self._work_handle = asyncio.get_running_loop().call_soon(self._work)
 

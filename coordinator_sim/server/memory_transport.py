@@ -1,8 +1,8 @@
-"""Connections that never leave the process: two transports, joined, with a latency between.
+"""Connections within the process: two joined transports with a latency between them.
 
-What asyncio promises of a TCP connection holds: bytes arrive in order and whole, a closed side
-is heard of behind what it wrote, writing to one that is gone resets the connection, and a reader
-that pauses pauses its writer.
+They behave like asyncio's TCP connections: bytes arrive in order and complete, a close arrives
+after all written bytes, a write to a closed side resets the connection, and a reader that pauses
+also pauses its writer.
 """
 
 import asyncio
@@ -11,22 +11,22 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol
 
 HIGH_WATER_BYTES: Final = 65_536
-"""Unread bytes that pause a writer, as asyncio has it."""
+"""Unread bytes that pause a writer; asyncio's default."""
 
 _END: Final = bytearray()
-"""Behind the last byte of a side that closed."""
+"""Marker after the last byte of a side that closed."""
 _RESET: Final = bytearray()
-"""Behind nothing: the side is gone."""
+"""Marker of a reset: the side is gone."""
 
 Address = tuple[str, int]
 """Host and port, as in `socket.getsockname`."""
 
 Heard = Callable[[bytes], None]
-"""Is told of bytes that were written."""
+"""Called with bytes that were written."""
 
 
 class Microseconds(Protocol):
-    """What a transport needs of its loop."""
+    """The interface of a loop that a transport needs."""
 
     latency_us: int
 
@@ -36,7 +36,7 @@ class Microseconds(Protocol):
         ...
 
     def call_at_us(self, at_us: int, callback: Callable[[], None]) -> object:
-        """Call back at that instant."""
+        """Call back at an instant."""
         ...
 
     def call_soon(self, callback: Callable[..., object], *args: Any) -> object:  # noqa: ANN401 - as asyncio has it
@@ -44,12 +44,12 @@ class Microseconds(Protocol):
         ...
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Hear of a protocol that raised."""
+        """Report an exception of a protocol."""
         ...
 
 
 class MemorySocket:
-    """What `get_extra_info("socket")` and `Server.sockets` give: addresses, and no file."""
+    """Stand-in for a socket in `get_extra_info("socket")` and `Server.sockets`: addresses only."""
 
     __slots__ = ("_here", "_there")
 
@@ -58,24 +58,24 @@ class MemorySocket:
         self._there = there
 
     def getsockname(self) -> Address:
-        """This side's address."""
+        """The address of this side."""
         return self._here
 
     def getpeername(self) -> Address:
-        """The other side's.
+        """The other side's address.
 
         Raises:
-            OSError: it listens, and has no other side.
+            OSError: the socket listens, and has no other side.
         """
         if self._there is None:
             raise OSError("a listening socket has no peer")
         return self._there
 
     def setsockopt(self, *_option: object) -> None:
-        """Take any option; memory knows none."""
+        """Ignore any option."""
 
     def fileno(self) -> int:
-        """-1: there is no file."""
+        """Return -1: there is no file."""
         return -1
 
 
@@ -83,10 +83,10 @@ class MemoryTransport(asyncio.Transport):
     """One side of a connection in memory.
 
     Args:
-        loop: Whose time it lives in.
-        protocol: Is told of bytes; `begin` makes the connection known to it.
-        sockets: This side's address and the other's.
-        heard: Told of every write, in order.
+        loop: The loop that gives the time.
+        protocol: Receives the bytes; `begin` connects it.
+        socket: Addresses of this side and the other.
+        heard: Called with every write, in order.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class MemoryTransport(asyncio.Transport):
         self._gone = False
 
     def begin(self, peer: "MemoryTransport") -> None:
-        """Be the other side of that one, and tell the protocol."""
+        """Join with the other side, and call `connection_made`."""
         self._peer = peer
         self._protocol.connection_made(self)
 
@@ -140,21 +140,21 @@ class MemoryTransport(asyncio.Transport):
         self._look_at_high_water()
 
     def writelines(self, list_of_data: Iterable["bytes | bytearray | memoryview[Any]"]) -> None:
-        """Send them one behind the other."""
+        """Send all of them in order."""
         self.write(b"".join(list_of_data))
 
     def write_eof(self) -> None:
-        """Send no more, and go on reading."""
+        """Close the sending direction only."""
         if not self._closing and not self._ended:
             self._ended = True
             self._peer._put(_END)  # noqa: SLF001 - as above
 
     def can_write_eof(self) -> bool:
-        """It can."""
+        """Return True."""
         return True
 
     def get_write_buffer_size(self) -> int:
-        """Bytes under way or not yet read by the other side."""
+        """Bytes in transit or not yet read by the other side."""
         return self._peer._unread  # noqa: SLF001 - as above
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
@@ -164,7 +164,7 @@ class MemoryTransport(asyncio.Transport):
         self._look_at_high_water()
 
     def get_write_buffer_limits(self) -> tuple[int, int]:
-        """Low and high."""
+        """The low and the high limit."""
         return self._low, self._high
 
     def _look_at_high_water(self) -> None:
@@ -180,21 +180,21 @@ class MemoryTransport(asyncio.Transport):
     # -- reading ---------------------------------------------------------------------------
 
     def is_reading(self) -> bool:
-        """Whether bytes are handed on."""
+        """Whether arriving bytes are passed to the protocol."""
         return self._reading and not self._closing
 
     def pause_reading(self) -> None:
-        """Keep what arrives."""
+        """Buffer arriving bytes."""
         self._reading = False
 
     def resume_reading(self) -> None:
-        """Hand on what arrived meanwhile."""
+        """Pass buffered and later bytes to the protocol."""
         if not self._reading:
             self._reading = True
             self._loop.call_soon(self._arrive)
 
     def _put(self, data: bytearray) -> None:
-        """Let this arrive after the latency, behind everything that was put before."""
+        """Let bytes arrive after the latency, and after everything that was put before."""
         due_us = self._loop.now_us + self._loop.latency_us
         if self._inbox:
             last_us, last = self._inbox[-1]
@@ -208,7 +208,7 @@ class MemoryTransport(asyncio.Transport):
         self._loop.call_at_us(due_us, self._arrive)
 
     def _arrive(self) -> None:
-        """Hand on what is due."""
+        """Pass the bytes that are due to the protocol."""
         inbox = self._inbox
         while inbox and inbox[0][0] <= self._loop.now_us and (self._reading or self._closing):
             data = inbox.popleft()[1]
@@ -267,7 +267,7 @@ class MemoryTransport(asyncio.Transport):
         return self._closing
 
     def close(self) -> None:
-        """Send what was written, then end. Whoever's bytes are not read by then is reset."""
+        """Close after the written bytes. Bytes that arrive later reset the other side."""
         if self._closing:
             return
         if not self._ended:
@@ -277,7 +277,7 @@ class MemoryTransport(asyncio.Transport):
             self._loop.call_soon(self._arrive)
 
     def abort(self) -> None:
-        """End at once; the other side sees a reset."""
+        """Close at once; the other side sees a reset."""
         if not self._closing:
             self._peer._put(_RESET)  # noqa: SLF001 - as above
             self._lose(None)
@@ -289,9 +289,9 @@ class MemoryTransport(asyncio.Transport):
             self._loop.call_soon(self._protocol.connection_lost, error)
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        """Tell that one from now on."""
+        """Use another protocol from now on."""
         self._protocol = protocol
 
     def get_protocol(self) -> asyncio.BaseProtocol:
-        """Who is told."""
+        """The current protocol."""
         return self._protocol

@@ -1,4 +1,4 @@
-"""Requests counted and timed, for `/metrics`."""
+"""Counts and times of requests, for `/metrics`."""
 
 import time
 from bisect import bisect_left
@@ -15,10 +15,10 @@ class ApiMeter:
     """The requests of one API.
 
     Attributes:
-        count: Answered.
-        seconds: Of all of them.
-        buckets: How many took at most each of `BUCKETS_S` and longer than the one before; the
-            last of these is of the longest.
+        count: Number of answered requests.
+        seconds: Total time of all of them.
+        buckets: Number of requests per bucket of `BUCKETS_S`, each without those of the buckets
+            before; the last one counts requests above all bounds.
     """
 
     __slots__ = ("buckets", "count", "seconds")
@@ -29,7 +29,7 @@ class ApiMeter:
         self.buckets = [0] * (len(BUCKETS_S) + 1)
 
     def took(self, seconds: float) -> None:
-        """One more was answered."""
+        """Count an answered request."""
         self.count += 1
         self.seconds += seconds
         self.buckets[bisect_left(BUCKETS_S, seconds)] += 1
@@ -39,10 +39,10 @@ class Meter:
     """All requests of a server.
 
     Attributes:
-        apis: By API number.
-        connection_count: Connections taken so far.
-        received_bytes: Of requests, without their lengths.
-        sent_bytes: Of answers, likewise.
+        apis: Meters by API number.
+        connection_count: Connections accepted so far.
+        received_bytes: Bytes of requests, without length prefixes.
+        sent_bytes: Bytes of answers, without length prefixes.
     """
 
     __slots__ = ("apis", "connection_count", "received_bytes", "sent_bytes")
@@ -54,11 +54,11 @@ class Meter:
         self.sent_bytes = 0
 
     def connected(self) -> None:
-        """A client has connected."""
+        """Count a new connection."""
         self.connection_count += 1
 
     def api(self, number: int) -> ApiMeter:
-        """The requests of that API."""
+        """The meter of an API."""
         found = self.apis.get(number)
         if found is None:
             found = self.apis[number] = ApiMeter()
@@ -66,10 +66,10 @@ class Meter:
 
 
 class MeteredConnection(Connection):
-    """A connection whose requests are timed; one at a time is at work.
+    """A connection whose requests are timed; it works on one at a time.
 
     Attributes:
-        meter: Who counts.
+        meter: Meter of the server.
     """
 
     __slots__ = ("_api", "_since", "meter")
@@ -83,7 +83,7 @@ class MeteredConnection(Connection):
         super()._work_on(frame, now)
 
     def answered(self, frame: bytes | None) -> None:
-        """The answer to the request at work has come."""
+        """Time the answered request, and pass its answer on."""
         meter = self.meter
         meter.api(self._api).took(time.perf_counter() - self._since)
         if frame is not None:

@@ -1,8 +1,8 @@
-"""All bytes of a server's connections as a capture file that Wireshark dissects.
+"""All bytes of a server's connections as a capture file for Wireshark.
 
-Sockets give bytes, not packets: Ethernet, IP and TCP around them are made up, with a handshake,
-sequence numbers that fit and the ports of the real sockets, so that a dissector puts the stream
-together as it was. Checksums are left at 0, as captures of offloaded traffic have them.
+Sockets give bytes, not packets: Ethernet, IP and TCP headers are synthesised, with a handshake,
+matching sequence numbers and the ports of the real sockets, so that a dissector reassembles the
+stream. Checksums are 0, as in captures of offloaded traffic.
 
 Source: the pcap format, https://www.ietf.org/archive/id/draft-ietf-opsawg-pcap-04.html; RFC 791,
 8200, 9293.
@@ -20,10 +20,10 @@ from coordinator_sim.errors import ConfigError, naming
 from coordinator_sim.server.wire_protocol import Address
 
 SEGMENT_BYTES: Final = 65_000
-"""Of one packet at most; an IPv4 packet has at most 65,535."""
+"""Largest payload of a packet; an IPv4 packet has at most 65,535 bytes."""
 
 _FILE_HEADER: Final = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262_144, 1)
-"""With nanoseconds; link type 1 is Ethernet."""
+"""File header for nanosecond timestamps; link type 1 is Ethernet."""
 _RECORD: Final = struct.Struct("<IIII")
 _TCP: Final = struct.Struct(">HHIIBBHHH")
 _IPV4: Final = struct.Struct(">BBHHHBBH4s4s")
@@ -50,15 +50,15 @@ class _End:
 
 
 class PcapTap:
-    """Writes a capture; as `Tap`.
+    """Writes a capture; implements `Tap`.
 
     Args:
-        path: Of the file.
-        overwrite: Whether what is in the file is replaced.
+        path: Path of the file.
+        overwrite: Whether to replace a file that is not empty.
 
     Raises:
-        ConfigError: the file holds something already.
-        OSError: it cannot be written; the error names it.
+        ConfigError: the file is not empty.
+        OSError: the file cannot be written; the error names it.
     """
 
     __slots__ = ("_file", "_flows", "_has_failed", "_path")
@@ -77,7 +77,7 @@ class PcapTap:
         self._flows: dict[object, tuple[_End, _End]] = {}
 
     def opened(self, connection: object, peer: Address, local: Address) -> None:
-        """A client has connected: a handshake."""
+        """Write the handshake of a new connection."""
         client = _end(_CLIENT_MAC, peer or _UNKNOWN, 1_000)
         server = _end(_SERVER_MAC, local or _UNKNOWN, 2_000)
         if len(client.address) != len(server.address):
@@ -88,17 +88,17 @@ class PcapTap:
         self._packet(client, server, _ACK)
 
     def received(self, connection: object, data: bytes) -> None:
-        """Bytes have come from a client."""
+        """Write bytes from a client."""
         client, server = self._flows[connection]
         self._stream(client, server, data)
 
     def sent(self, connection: object, data: bytes) -> None:
-        """Bytes go to a client."""
+        """Write bytes to a client."""
         client, server = self._flows[connection]
         self._stream(server, client, data)
 
     def closed(self, connection: object) -> None:
-        """A client is gone."""
+        """Write the end of a closed connection."""
         flow = self._flows.pop(connection, None)
         if flow is not None:
             client, server = flow
@@ -114,7 +114,7 @@ class PcapTap:
             self._fail(error)
 
     def _keep(self, data: bytes) -> None:
-        """Write bytes; a full disk ends the capture and nothing else."""
+        """Write bytes; a full disk only ends the capture."""
         if self._has_failed:
             return
         try:
@@ -153,7 +153,7 @@ class PcapTap:
 
 
 def _network(sender: _End, receiver: _End, payload: bytes) -> bytes:
-    """The Ethernet type and the IP packet."""
+    """Ethernet type and IP packet."""
     if len(sender.address) == 4:  # noqa: PLR2004 - bytes of an IPv4 address
         header = _IPV4.pack(
             0x45,

@@ -1,4 +1,4 @@
-"""Whether a listener answers: the first thing that any client asks of it."""
+"""Check that a listener answers ApiVersions, every client's first request."""
 
 import asyncio
 import ssl
@@ -17,10 +17,10 @@ _REQUEST: Final = struct.pack(">ihhih", 10, ApiKey.API_VERSIONS, 0, 1, -1)
 async def answers_api_versions(host: str, port: int, *, uses_tls: bool = False) -> None:
     """Return when the listener there has answered an ApiVersions request.
 
-    One with TLS has answered when it shook hands, as it may want a certificate of clients.
+    With TLS a handshake is enough, as the listener may demand a client certificate.
 
     Raises:
-        ConfigError: it does not within 5 seconds.
+        ConfigError: there is no answer within 5 seconds.
     """
     try:
         async with asyncio.timeout(LIMIT_S):

@@ -1,4 +1,4 @@
-"""A broker's `server.properties`, as far as they say how a served cluster begins."""
+"""Settings and listeners of a served cluster from a broker's `server.properties`."""
 
 import re
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ def with_properties(base: ClusterSettings, properties: Mapping[str, str]) -> Clu
     """The settings of a cluster with these properties, by Kafka's names.
 
     Raises:
-        ConfigError: a value is none of its setting's.
+        ConfigError: a value is not valid for its setting.
     """
     fields: dict[str, int | bool] = {}
     for name, value in properties.items():
@@ -40,10 +40,11 @@ def with_properties(base: ClusterSettings, properties: Mapping[str, str]) -> Clu
 def listeners_of(brokers: tuple[int, ...], listeners: str, advertised: str) -> tuple[Listen, ...]:
     """The listeners of every broker, from the texts of `listeners` and `advertised.listeners`.
 
-    The ports are the first broker's; those of the others follow. Port 0 is any that is free.
+    The ports are the first broker's; the other brokers have the next ones. Port 0 is any free port.
 
     Raises:
-        ConfigError: a text is none, a name comes twice, or one is advertised that there is not.
+        ConfigError: a text has a wrong syntax, a name comes twice, or an advertised listener does
+            not exist.
     """
     bound, told = _parsed("listeners", listeners), _parsed("advertised.listeners", advertised)
     foreign = [name for name in told if name not in bound]

@@ -30,15 +30,15 @@ from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
 _LOG: Final = logging.getLogger(__name__)
 DEFAULT_HOST: Final = "127.0.0.1"
 DRAIN_S: Final = 2.0
-"""How long answers may take to leave after SIGTERM."""
+"""How long pending answers may take to be sent after SIGTERM."""
 
 
 class ControlOptions(Struct, frozen=True, kw_only=True):
     """The HTTP listener.
 
     Args:
-        port: 0 for any that is free.
-        token: That callers must have; empty for none.
+        port: Port to bind; 0 for any free one.
+        token: Token that callers must send; empty for none.
     """
 
     host: str = DEFAULT_HOST
@@ -50,17 +50,17 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
     """What to serve and where.
 
     Args:
-        cluster: The cluster as it starts.
+        cluster: Settings of the cluster.
         listens: Every listener of every broker.
-        topics: Created at the start, and again by a reset: name -> partitions.
-        clock: As `parse_clock` reads it.
-        control: None for no HTTP.
+        topics: Topics created at the start, and again by a reset: name -> partitions.
+        clock: Text for `parse_clock`.
+        control: The HTTP listener; None for none.
         trace: Directory to record into from the start; None for no trace.
-        pcap: File for all bytes; None for none.
+        pcap: Capture file for all bytes; None for none.
         overwrite: Whether an earlier trace or capture is replaced.
-        log_dir: Directory for what outlives the process; None for nothing.
-        sync_always: Whether that is on the medium before anybody is answered.
-        accept_loss: Whether to go on without acknowledged data that the directory has lost.
+        log_dir: Log directory; None to keep everything in memory.
+        sync_always: Whether data is on disk before it is acknowledged.
+        accept_loss: Whether to go on without lost acknowledged data.
     """
 
     cluster: ClusterSettings = ClusterSettings()
@@ -77,14 +77,14 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
 
 
 class Ready(Struct, frozen=True, kw_only=True):
-    """What whoever started a server wants to know of it: one line of JSON.
+    """Facts of a started server, for its starter: one line of JSON.
 
     Args:
-        bootstrap: Addresses of all brokers on the first listener, with commas.
-        listeners: The same of each listener, by its name.
+        bootstrap: Addresses of all brokers on the first listener, separated by commas.
+        listeners: The addresses on each listener, by its name.
         control: URL of the control surface; null without one.
-        trace: Directory that is recorded into; null without a trace.
-        log_dir: Directory of what outlives the process; null without one.
+        trace: Directory of the trace; null without a trace.
+        log_dir: Log directory; null without one.
     """
 
     bootstrap: str
@@ -106,7 +106,7 @@ class Serving:
 
     Attributes:
         server: The sockets.
-        control: What operates it.
+        control: The control surface's view of the server.
     """
 
     def __init__(self, options: ServeOptions) -> None:
@@ -143,7 +143,7 @@ class Serving:
         """Open every listener, and return when all of them answer.
 
         Raises:
-            ConfigError: an address cannot be bound, or the trace's directory is no place for one.
+            ConfigError: an address cannot be bound, or the trace's directory cannot be used.
         """
         options = self._options
         if options.pcap is not None:
@@ -161,7 +161,7 @@ class Serving:
         return self._ready()
 
     async def stop(self) -> None:
-        """Let answers leave, close everything, and finish what is recorded."""
+        """Send pending answers, close everything, and finish recordings."""
         self.control.is_ready = False
         self.server.timekeeper.call_off()
         await self.server.stop(DRAIN_S)
@@ -192,7 +192,7 @@ class Serving:
         )
 
     def _begin(self, cluster: ServedCluster) -> None:
-        """A new cluster has the topics of the command line; one that goes on may have them."""
+        """Create the topics of the command line, unless a kept cluster has them already."""
         cluster.groups.tell_heartbeats(self._tracing.view().recording)
         now = self._present_clock().now()
         for name, partitions in self._options.topics.items():
@@ -209,16 +209,16 @@ class Serving:
                 self._warn_of_short_session(clock, event)
 
     def _tell_heartbeats(self) -> None:
-        """A trace has them; who only watches is not worth what they cost."""
+        """Report heartbeats only while a trace is recorded; for watchers they cost too much."""
         wanted = self._tracing.view().recording
         self.server.cluster.groups.tell_heartbeats(wanted)
 
     def _present_clock(self) -> Clock:
-        """The clock that counts; groups that are loaded tell of it before there is a server."""
+        """The current clock; groups loaded before the server exists need it already."""
         return self._clock if self._keeper is None else self._keeper.clock
 
     def _warn_of_short_session(self, clock: ScaledClock, event: TraceEvent) -> None:
-        """Log once what clients of a group will not stand on a clock this fast."""
+        """Log once each session that is too short on this clock."""
         if event.event is not Event.JOIN_REQ or event.session_timeout_ms is None:
             return
         warning = clock.session_warning(event.group_id or "", event.session_timeout_ms)
@@ -250,11 +250,11 @@ async def serve(options: ServeOptions, ready: Callable[[Ready], None]) -> None:
     """Serve until SIGTERM or SIGINT.
 
     Args:
-        options: What and where.
-        ready: Hears when every listener answers.
+        options: What to serve, and where.
+        ready: Called when every listener answers.
 
     Raises:
-        ConfigError: an option cannot be, or an address cannot be bound.
+        ConfigError: an option is invalid, or an address cannot be bound.
     """
     with stopped_by_signals() as stopped:
         serving = Serving(options)
@@ -280,7 +280,7 @@ def _kept(options: ServeOptions) -> KeptCluster | None:
 
 
 def run(options: ServeOptions, ready: Callable[[Ready], None]) -> None:
-    """As `serve`, on an event loop of its own: uvloop's where it is installed."""
+    """Run `serve` on a new event loop: uvloop's if it is installed."""
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(serve(options, ready))
 

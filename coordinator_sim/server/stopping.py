@@ -1,6 +1,6 @@
-"""How SIGTERM and SIGINT end a process: in good order where its event loop has turns, else at once.
+"""How SIGTERM and SIGINT end a process: cleanly if its event loop runs, else at once.
 
-Nothing of a cluster is known here.
+This module knows nothing of clusters.
 """
 
 import asyncio
@@ -15,9 +15,9 @@ from types import FrameType
 from typing import Final
 
 BUSY_S: Final = 5.0
-"""A loop that takes no turn for so long after a signal has hung: nothing of it can end in order."""
+"""A loop that does not react to a signal for so long hangs: a clean end is impossible."""
 ENDING_S: Final = 90.0
-"""How long the orderly end may take, such as writing to a slow disk; systemd waits as long."""
+"""How long a clean end may take, for example on a slow disk; systemd waits as long."""
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -25,9 +25,9 @@ _LOG: Final = logging.getLogger(__name__)
 def stopped_by_signals() -> Iterator[asyncio.Event]:
     """An event of the running loop that SIGTERM and SIGINT set; call it on the main thread.
 
-    After a signal a thread watches the loop. Where the loop is too busy to notice the signal within
+    After a signal a thread watches the loop. If the loop does not notice the signal within
     `BUSY_S`, or the `with` block does not end within `ENDING_S`, the process ends as if it were
-    killed: what it had acknowledged is in its log directory all the same.
+    killed; acknowledged data is in its log directory nevertheless.
     """
     watch = _Watch(asyncio.get_running_loop())
     numbers = (signal.SIGTERM, signal.SIGINT)
@@ -41,7 +41,7 @@ def stopped_by_signals() -> Iterator[asyncio.Event]:
 
 
 class _Watch:
-    """The watch on a loop that is to stop, on a thread that sleeps until a signal comes.
+    """Watches a loop after a signal, on a thread that sleeps until then.
 
     Attributes:
         stopped: Set on the loop after the signal.
@@ -52,17 +52,17 @@ class _Watch:
         self._loop = loop
         self._noticed = threading.Event()
         self._is_over = threading.Event()
-        # A handler of signals may put into such a queue whatever it has interrupted.
+        # A signal handler may put into a SimpleQueue, whatever it interrupted.
         self._signals: SimpleQueue[int] = SimpleQueue()
         threading.Thread(target=self._watch, name="signals", daemon=True).start()
 
     def ring(self, number: int, _frame: FrameType | None) -> None:
-        """Handle a signal, whatever the main thread is in the middle of."""
+        """Handle a signal, at any point of the main thread."""
         self._signals.put(number)
         self._loop.call_soon_threadsafe(self._notice)
 
     def end(self) -> None:
-        """Watch no more."""
+        """End the watch."""
         self._is_over.set()
         self._signals.put(0)
 

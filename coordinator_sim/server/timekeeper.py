@@ -260,7 +260,7 @@ class Timekeeper:
         clock.move_to(group_ms)
 
     def _settle_now(self) -> None:
-        """As `settled`, without putting it off."""
+        """Look at all deadlines now, without waiting for the end of the millisecond."""
         loop = self._running_loop()
         self._await_quiet(loop)
         self._arm(loop)

@@ -1,4 +1,4 @@
-"""TLS of a listener: its certificate, whom it trusts, and who a client is by its own.
+"""TLS of a listener: its certificate, its trusted CAs, and principals from client certificates.
 
 Certificates and keys are PEM; Java's key stores are not read.
 
@@ -33,14 +33,8 @@ class ListenerTls:
     """TLS of one listener.
 
     Args:
-        configs: Its settings.
-        listener: Its name.
-
-    Attributes:
-        context: For its sockets.
-
-    Raises:
-        ConfigError: it has no certificate, or something that cannot be read.
+        configs: Settings of the cluster.
+        listener: Name of the listener.
     """
 
     __slots__ = ("_rules", "context")
@@ -51,7 +45,7 @@ class ListenerTls:
         self._rules = PrincipalRules(str(rules))
 
     def principal(self, socket: ssl.SSLObject) -> str | None:
-        """Who the client of a connection is; None when its name fits no rule."""
+        """The principal of a connection's client; None when no rule matches its name."""
         certificate = socket.getpeercert()
         if not certificate:
             return ANONYMOUS
@@ -94,10 +88,10 @@ def _client_auth(configs: Configs, listener: str, *, is_trusting: bool) -> ssl.V
 
 
 def _pem(configs: Configs, listener: str, store: str, inline: tuple[str, ...]) -> str | None:
-    """What a store holds, from its file or from the settings themselves; None without one.
+    """The PEM text of a store, from its file or from the settings; None without one.
 
     Raises:
-        ConfigError: it is no PEM, or its file cannot be read.
+        ConfigError: the store is not PEM, or its file cannot be read.
     """
     location = configs.listener_value(listener, f"ssl.{store}.location")
     said = [configs.listener_value(listener, name) for name in inline]
@@ -116,7 +110,7 @@ def _pem(configs: Configs, listener: str, store: str, inline: tuple[str, ...]) -
 
 
 def _load_chain(context: ssl.SSLContext, chain: str, password: str) -> None:
-    """Python reads certificates and keys from files alone: one that only we may read."""
+    """Load a chain through a private temporary file, as Python only reads files."""
     with tempfile.NamedTemporaryFile("w", encoding="ascii", suffix=".pem") as file:
         file.write(chain)
         file.flush()
@@ -124,7 +118,7 @@ def _load_chain(context: ssl.SSLContext, chain: str, password: str) -> None:
 
 
 def _password(secret: object) -> str:
-    """Never a prompt: an encrypted key without a password is an error."""
+    """The password, empty if none is set, so that an encrypted key is an error and no prompt."""
     return secret if isinstance(secret, str) else ""
 
 

@@ -1,7 +1,7 @@
-"""What is served, recorded as a trace on disk: the same as a simulated run leaves.
+"""Recording of a served cluster as a trace on disk, like that of a simulated run.
 
-Events become lines at once, and a thread writes them. When it is too far behind the cluster waits:
-nothing is dropped, and the waits are counted.
+Events become lines at once, and a thread writes them. When the thread is too far behind, the
+cluster waits: nothing is dropped, and the waits are counted.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ _PAGE_BYTES: Final = 4_096
 
 
 class _Recording:
-    """One trace under way."""
+    """One trace in progress."""
 
     def __init__(self, directory: Path, info: RunInfo, *, overwrite: bool) -> None:
         from coordinator_sim.ingest.run_directory import (
@@ -47,7 +47,7 @@ class _Recording:
             )
 
     def take(self, events: _Events) -> None:
-        """Record them; what goes wrong ends the trace, and nobody else hears of it."""
+        """Record events; an error ends the trace and is logged, but not raised."""
         if self.failure is not None:
             return
         try:
@@ -58,7 +58,7 @@ class _Recording:
             self._failed(error)
 
     def end(self) -> None:
-        """Return when all is written; a trace that failed is none."""
+        """Finish the trace and return when all is written; a failed one leaves no trace."""
         try:
             with self._writer:
                 if self.failure is not None:
@@ -74,11 +74,11 @@ class _Recording:
 
 
 class Tracing:
-    """Begins and ends traces of one served cluster.
+    """Starts and stops traces of one served cluster.
 
     Args:
-        info: What the whole run shares, asked when a trace begins.
-        scratch: Makes a directory for a trace that names none.
+        info: Gives the facts of the run, called when a trace begins.
+        scratch: Makes a directory for a trace without one.
 
     Attributes:
         changed: Called when a recording begins or ends.
@@ -94,21 +94,20 @@ class Tracing:
         self.changed: Callable[[], None] = lambda: None
 
     def take(self, events: _Events) -> None:
-        """Record events, if anything is recorded; waits when the disk cannot keep up."""
+        """Record events while a trace is on; waits when the disk cannot keep up."""
         if self._recording is not None:
             self._recording.take(events)
 
     def start(self, directory: str | Path | None, *, overwrite: bool = False) -> None:
-        """Begin a trace.
+        """Start a trace.
 
         Args:
-            directory: Made if absent; None for one of its own.
+            directory: Directory of the trace, created if absent; None for a temporary one.
             overwrite: Whether an earlier trace there is replaced.
 
         Raises:
-            ConfigError: the directory holds an earlier trace, or something that is no trace, or a
-                trace is under way.
-            OSError: the directory cannot be made or written to; the error names it.
+            ConfigError: the directory has an earlier trace or other files, or a trace is on.
+            OSError: the directory cannot be created or written; the error names it.
         """
         if self._recording is not None:
             raise ConfigError(f"a trace is under way in {self._recording.directory}: stop it first")
@@ -117,7 +116,7 @@ class Tracing:
         self.changed()
 
     async def stop(self) -> TraceView:
-        """End the trace under way; its directory is whole then."""
+        """Stop the current trace and return when its directory is complete."""
         recording = self._recording
         if recording is not None:
             self._recording = None
@@ -134,17 +133,17 @@ class Tracing:
         return _lines(path)
 
     def view(self) -> TraceView:
-        """What is recorded, or was last."""
+        """The state of the current trace, or of the last one."""
         if self._recording is None:
             return self._last
         return _view(self._recording, is_on=True)
 
 
 def _check_room(directory: Path) -> None:
-    """Make a directory, and refuse a full disk at once: events are written later, by a thread.
+    """Make a directory, and detect a full disk now: a thread writes the events later.
 
     Raises:
-        OSError: it cannot be made, or a page cannot be written.
+        OSError: it cannot be created, or a page cannot be written.
     """
     directory.mkdir(parents=True, exist_ok=True)
     probe = directory / f"{MANIFEST_NAME}.partial"

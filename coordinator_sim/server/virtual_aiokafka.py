@@ -1,9 +1,9 @@
-"""What aiokafka reads of the process around it, turned to a virtual loop, and back again.
+"""Lets aiokafka use a virtual loop's time, seeded randomness and a fixed order, temporarily.
 
-What aiokafka does is not changed: the names `time`, `random` and `uuid` of its modules stand for
-other objects meanwhile, and the builder of its batches stamps records that carry no timestamp
-(the compiled one asks the operating system). One order is given: that of the brokers it chooses
-from. They are a set of tuples with a None in each, whose hash is an address up to Python 3.11.
+aiokafka's behaviour is not changed: the names `time`, `random` and `uuid` of its modules stand for
+other objects meanwhile, and the builder of its batches stamps records without a timestamp (the
+compiled one asks the operating system). Only the brokers that it chooses from are put in order:
+they are a set of tuples with a None in each, whose hash is an address up to Python 3.11.
 """
 
 import importlib
@@ -31,16 +31,16 @@ TIME_READERS: Final = (
 """Modules of aiokafka that read the clock through the name `time`."""
 
 CHANCE_TAKERS: Final = ("client", "conn", "consumer.fetcher", "partitioner")
-"""Those that draw through the name `random`."""
+"""Modules of aiokafka that draw through the name `random`."""
 
 UUID_MAKERS: Final = ("conn",)
-"""Those that make nonces through the name `uuid`."""
+"""Modules of aiokafka that make nonces through the name `uuid`."""
 
 _ACCUMULATOR: Final = "producer.message_accumulator"
 _BUILDER: Final = "DefaultRecordBatchBuilder"
 _BROKERS: Final = "brokers"
 _SEQUENCE: Final = "_PRODUCER_CLIENT_ID_SEQUENCE"
-"""Counts the producers of a process that have no client id of their own."""
+"""Name of the counter of producers without a client id."""
 
 
 class _VirtualTime:
@@ -69,15 +69,15 @@ class _SeededUuids:
 
 @contextmanager
 def aiokafka_in_virtual_time(loop: VirtualLoop, *, epoch_ms: int, seed: int) -> Iterator[None]:
-    """Let aiokafka live on that loop: its clocks, its chance, the timestamps of its records.
+    """Let aiokafka take its clocks, randomness and record timestamps from a virtual loop.
 
     Args:
-        loop: That its clients run on.
+        loop: The loop of the clients.
         epoch_ms: Wall time at the loop's time 0.
-        seed: Of its chance.
+        seed: Seed of the randomness.
 
     Raises:
-        MissingDependencyError: it is not installed.
+        MissingDependencyError: aiokafka is not installed.
     """
     clock = _VirtualTime(loop, epoch_ms)
     chance = random.Random(seed)  # noqa: S311 - a simulation's chance, and no secret
@@ -112,15 +112,15 @@ def _module(name: str) -> ModuleType:
 
 
 def _in_order(brokers: Callable[[Any], set[Any]]) -> Callable[[Any], list[Any]]:
-    """The method, with the same order in every process."""
+    """Wrap the method, so that its order is the same in every process."""
     return lambda cluster: sorted(brokers(cluster), key=str)
 
 
 def _stamping(builder: type[Any], clock: _VirtualTime) -> type[Any]:
-    """The builder of batches, with a clock for records that have no timestamp of their own."""
+    """A subclass of the batch builder that stamps records without a timestamp."""
 
     class StampingBuilder(builder):  # type: ignore[misc]  # compiled or not, as installed
-        """Puts the virtual clock's time where a record has none."""
+        """Batch builder that gives records without a timestamp the virtual time."""
 
         def append(self, offset: int, timestamp: int | None, **record: Any) -> Any:  # noqa: ANN401 - passed on
             """Add a record to the batch."""

@@ -1,14 +1,14 @@
-"""An asyncio event loop in virtual time: unmodified asyncio programs, and nothing waits.
+"""An asyncio event loop in virtual time: runs unmodified asyncio programs without waiting.
 
 Time is a count of microseconds that jumps to the next timer whenever nothing is ready; all
-connections are in memory (`memory_transport`). Offered as a `loop_factory`, never by a policy:
+connections are in memory (`memory_transport`). Use it as a `loop_factory`, not by a policy:
 
     asyncio.Runner(loop_factory=VirtualLoop)
 
-Of `asyncio.BaseEventLoop`'s inside it relies on what `INSIDE` names; a test looks for that on
-every Python version.
+It relies on the private names of `asyncio.BaseEventLoop` in `INSIDE`; a test checks them on every
+Python version.
 
-What it refuses, with one line: names to resolve, sockets, TLS, and waiting for ever.
+The loop refuses name resolution, sockets, TLS, and waiting for ever, each with one line.
 """
 
 import asyncio
@@ -29,13 +29,13 @@ from coordinator_sim.server.memory_transport import (
 from coordinator_sim.server.wire_record import Side
 
 LATENCY_US: Final = 250
-"""One way through the network, unless told otherwise: a quiet machine room."""
+"""Default one-way latency of the network: a quiet machine room."""
 
 INSIDE: Final = ("_check_closed", "_process_events", "_scheduled", "_selector", "_write_to_self")
-"""Private names that asyncio's own loop uses while it runs, and that this one gives or reads."""
+"""Private names that asyncio's own loop uses, and that this one defines or reads."""
 
 LAST_S: Final = (1 << 53) // 1_000_000
-"""Virtual time ends after 285 years: later microseconds are no floating-point numbers any more."""
+"""End of virtual time, 285 years: floating point cannot represent later microseconds."""
 
 _FIRST_EPHEMERAL_PORT: Final = 32_768
 _ANY_HOST: Final = ("", "0.0.0.0", "::")  # noqa: S104 - nothing is bound, names are compared
@@ -49,22 +49,22 @@ MakeProtocol = Callable[[], asyncio.BaseProtocol]
 
 
 class VirtualDeadlock(CoordinatorSimError):
-    """Nothing is ready, no timer is set, and somebody still waits: it would be for ever.
+    """Tasks would wait for ever: nothing is ready and no timer is set.
 
-    Likewise where clients keep time going, and the end that a loop was given has come.
+    Also raised when the loop's time limit is reached while clients keep running.
     """
 
 
 class WireTap(Protocol):
-    """Hears every write on every connection, in order."""
+    """Receives every write on every connection, in order."""
 
     def write(self, at_us: int, connection: int, side: Side, data: bytes) -> None:
-        """Bytes were written, at that instant, on the connection of that number."""
+        """Take bytes that one side of a connection wrote at an instant."""
         ...
 
 
 class _Waiting:
-    """The loop's selector: where asyncio would sleep, time passes."""
+    """The loop's selector: it lets virtual time pass where asyncio would sleep."""
 
     def __init__(self, loop: "VirtualLoop") -> None:
         self._loop = loop
@@ -75,7 +75,7 @@ class _Waiting:
 
 
 class _Future(asyncio.Future[Any]):
-    """A future whose place in a set does not hang on its address."""
+    """A future whose hash, and so its order in a set, does not depend on its address."""
 
     def __init__(self, number: int, loop: asyncio.AbstractEventLoop) -> None:
         self._number = number
@@ -86,7 +86,7 @@ class _Future(asyncio.Future[Any]):
 
 
 class _Task(asyncio.Task[Any]):
-    """A task, likewise."""
+    """A task whose hash does not depend on its address."""
 
     def __init__(self, number: int, coro: Any, **options: Any) -> None:  # noqa: ANN401 - passed on
         self._number = number
@@ -97,7 +97,7 @@ class _Task(asyncio.Task[Any]):
 
 
 class MemoryServer(asyncio.AbstractServer):
-    """A listener in memory, with what is used of `asyncio.Server`."""
+    """A listener in memory, with the used part of `asyncio.Server`."""
 
     def __init__(self, loop: "VirtualLoop", make: MakeProtocol, places: list[Address]) -> None:
         self._loop = loop
@@ -107,23 +107,23 @@ class MemoryServer(asyncio.AbstractServer):
         self.sockets: tuple[MemorySocket, ...] = tuple(MemorySocket(each) for each in places)
 
     def get_loop(self) -> asyncio.AbstractEventLoop:
-        """Whose time it lives in."""
+        """The loop of the listener."""
         return self._loop
 
     def is_serving(self) -> bool:
-        """Whether new connections reach it."""
+        """Whether the listener accepts connections."""
         return self._loop.listener_at(self._places[0]) is self
 
     async def start_serving(self) -> None:
-        """Take connections.
+        """Accept connections.
 
         Raises:
-            OSError: somebody else does, on one of its ports.
+            OSError: another listener has one of the ports.
         """
         self._loop.listen(self, self._places)
 
     async def serve_forever(self) -> None:
-        """Take connections until cancelled or closed."""
+        """Accept connections until cancelled or closed."""
         await self.start_serving()
         self._closed = self._loop.create_future()
         try:
@@ -132,7 +132,7 @@ class MemoryServer(asyncio.AbstractServer):
             self.close()
 
     def close(self) -> None:
-        """Take no more; connections stay."""
+        """Accept no more connections; open ones stay."""
         self._loop.unlisten(self)
         if self._closed is not None and not self._closed.done():
             self._closed.set_result(None)
@@ -144,24 +144,24 @@ class MemoryServer(asyncio.AbstractServer):
 class VirtualLoop(asyncio.BaseEventLoop):
     """An event loop in virtual time.
 
-    Time starts at 0. A pass that finds something ready costs one microsecond, so that a client
-    that polls the clock until a deadline has passed gets there.
+    Time starts at 0. An iteration that finds something ready takes one microsecond, so that a
+    client that polls the clock for a deadline reaches it.
 
     Attributes:
-        latency_us: One way, of what is written from now on.
-        tap: Hears every write.
+        latency_us: One-way latency of bytes written from now on.
+        tap: Receives every write.
 
     Args:
         latency_us: Microseconds that bytes need from one side to the other; at least 1.
-        limit_s: Virtual seconds within which everything has to end, above 0 and at most `LAST_S`;
+        limit_s: Virtual seconds within which everything must end, above 0 and at most `LAST_S`;
             None for no limit.
-        tap: Hears every write on every connection.
+        tap: Receives every write on every connection.
 
     Raises:
-        ConfigError: a latency below 1, or a limit out of its bounds.
+        ConfigError: the latency is below 1, or the limit out of bounds.
     """
 
-    _closed = True  # Until it is made: a loop that was refused has nothing to close.
+    _closed = True  # Until `__init__` succeeds: a refused loop has nothing to close.
     _check_closed: Callable[[], None]
     _scheduled: Sequence[asyncio.TimerHandle]
 
@@ -199,10 +199,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return self._now_us / 1_000_000
 
     def pass_time(self, timeout: float | None) -> None:
-        """Let time pass as a selector would: what is ready costs 1 us, else to the next timer.
+        """Let time pass like a selector: 1 us if something is ready, else until the next timer.
 
         Raises:
-            VirtualDeadlock: there is no next timer, or it is behind the end.
+            VirtualDeadlock: there is no next timer, or it is after the limit.
         """
         if timeout is None or (timeout > 0 and self._scheduled[0].when() > LAST_S):
             raise VirtualDeadlock(
@@ -231,10 +231,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
     ) -> asyncio.TimerHandle:
         """Call back at the first whole microsecond that is not before `when`.
 
-        A timer behind `LAST_S` never comes.
+        A timer after `LAST_S` never fires.
 
         Raises:
-            ValueError: `when` is no number.
+            ValueError: `when` is not a number.
         """
         if math.isnan(when):
             raise ValueError("a timer at nan s")
@@ -242,14 +242,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return super().call_at(at_s, callback, *args, context=context)
 
     def call_at_us(self, at_us: int, callback: Callable[[], None]) -> asyncio.TimerHandle:
-        """Call back at that microsecond."""
+        """Call back at a microsecond of virtual time."""
         return super().call_at(at_us / 1_000_000, callback)
 
     def _process_events(self, event_list: list[object]) -> None:
         """Do nothing: no file is ever ready."""
 
     def _write_to_self(self) -> None:
-        """Do nothing: nobody sleeps."""
+        """Do nothing: the loop never sleeps."""
 
     def _waiting(self) -> str:
         tasks = sorted(asyncio.all_tasks(self), key=hash)
@@ -261,11 +261,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
     # -- futures, tasks, executors ---------------------------------------------------------
 
     def create_future(self) -> asyncio.Future[Any]:
-        """A future; a set of them has the same order in every process."""
+        """Make a future; a set of futures has the same order in every process."""
         return _Future(next(self._numbers), self)
 
     def create_task(self, coro: Any, **options: Any) -> asyncio.Task[Any]:  # noqa: ANN401 - passed on
-        """A task; likewise, unless a task factory makes it."""
+        """Make a task, with the same order in sets unless a task factory makes it."""
         self._check_closed()
         if self.get_task_factory() is not None:
             return super().create_task(coro, **options)
@@ -277,7 +277,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         func: Callable[[Unpack[Ts]], T],
         *args: *Ts,
     ) -> asyncio.Future[T]:
-        """Call it here and now: a thread would take real time."""
+        """Call the function at once: a thread would take real time."""
         future: asyncio.Future[T] = self.create_future()
         try:
             future.set_result(func(*args))
@@ -300,11 +300,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
     ) -> MemoryServer:
         """Listen in memory, on one port of each host named; port 0 takes a free one.
 
-        A host is any name; no host, `0.0.0.0` and `::` are all of them.
+        A host is any name; no host, `0.0.0.0` and `::` mean all hosts.
 
         Raises:
             ConfigError: TLS or a real socket was asked for.
-            OSError: somebody listens there already.
+            OSError: another listener has the port.
         """
         _refuse(ssl, sock)
         hosts = [host or ""] if host is None or isinstance(host, str) else list(host)
@@ -324,11 +324,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
         sock: object = None,
         **_options: object,
     ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
-        """Connect to a listener in memory; it takes there and back.
+        """Connect to a listener in memory, which takes twice the latency.
 
         Raises:
             ConfigError: TLS or a real socket was asked for.
-            ConnectionRefusedError: nobody listens there.
+            ConnectionRefusedError: there is no listener.
         """
         _refuse(ssl, sock)
         there = (host or "", port or 0)
@@ -353,17 +353,17 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return lambda data: tap.write(self._now_us, connection, side, data)
 
     def listener_at(self, place: Address) -> MemoryServer | None:
-        """Who takes connections to that host and port."""
+        """The listener of a host and port; None if there is none."""
         host, port = place
         names = (*_LOOPBACK, *_ANY_HOST) if host in _LOOPBACK else (host, *_ANY_HOST)
         found = (self._listeners.get((name, port)) for name in (host, *names))
         return next((server for server in found if server is not None), None)
 
     def listen(self, server: MemoryServer, places: Sequence[Address]) -> None:
-        """Let that server take the connections to these places.
+        """Register a server for the connections to these addresses.
 
         Raises:
-            OSError: another takes those of one of them.
+            OSError: another server has one of them.
         """
         for place in places:
             if self._listeners.get(place, server) is not server:
@@ -371,13 +371,13 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._listeners.update(dict.fromkeys(places, server))
 
     def unlisten(self, server: MemoryServer) -> None:
-        """Let that server take no more connections."""
+        """Unregister a server."""
         self._listeners = {
             place: each for place, each in self._listeners.items() if each is not server
         }
 
     async def getaddrinfo(self, host: object, port: object, **_options: object) -> NoReturn:
-        """Refuse.
+        """Refuse to resolve names.
 
         Raises:
             ConfigError: always.
@@ -386,7 +386,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
 
 def _us(seconds: float) -> int:
-    """The first whole microsecond that is not before that many seconds, as the loop shows it."""
+    """The first whole microsecond not before a number of seconds, as the loop shows it."""
     us = math.ceil(seconds * 1_000_000)
     if (us - 1) / 1_000_000 >= seconds:
         us -= 1
@@ -401,7 +401,7 @@ def _refuse(ssl: object, sock: object) -> None:
 
 
 def _described(task: asyncio.Task[Any]) -> str:
-    """A task by its name, and the last coroutines that await one another in it."""
+    """A task by its name, with the innermost coroutines that it awaits."""
     names: list[str] = []
     line = 0
     awaited: Any = task.get_coro()

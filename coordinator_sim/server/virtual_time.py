@@ -1,4 +1,4 @@
-"""Real clients and a served cluster in virtual time: an hour of them in seconds, and repeatable.
+"""Real clients and a served cluster in virtual time: an hour takes seconds, and is repeatable.
 
     async def main(kafka: VirtualKafka) -> int:
         consumer = AIOKafkaConsumer("orders", bootstrap_servers=kafka.bootstrap, group_id="g")
@@ -34,14 +34,14 @@ START_MS: Final = 1_767_225_600_000
 
 SASL_PLAINTEXT: Final = "SASL_PLAINTEXT"
 PORTS: Final = {PLAINTEXT: 9_092, SASL_PLAINTEXT: 9_094}
-"""Of every broker's listeners; the second is there where mechanisms are."""
+"""Ports of every broker's listeners; the second exists only with SASL mechanisms."""
 _MECHANISMS: Final = "sasl.enabled.mechanisms"
 
 T = TypeVar("T")
 
 
 class LoopClock:
-    """Both clocks of a cluster are a virtual loop's."""
+    """A clock whose group and wall time are both a virtual loop's."""
 
     __slots__ = ("_loop", "_start_ms")
 
@@ -57,7 +57,7 @@ class LoopClock:
         return Instants(ms, ms)
 
     def wall_until_group_ms(self, group_ms: int, now: Instants) -> int | None:
-        """The two are one."""
+        """Milliseconds until an instant; group and wall time are the same."""
         return max(0, group_ms - now.group_ms)
 
 
@@ -65,10 +65,10 @@ class VirtualKafka:
     """A served cluster on a virtual loop.
 
     Attributes:
-        loop: Its time and its network.
+        loop: The loop, with the time and the network.
         server: The cluster and its listeners.
-        wire: What went over the wire.
-        events: What the group coordinators told so far.
+        wire: Record of the frames.
+        events: Events of the group coordinators so far.
     """
 
     def __init__(
@@ -86,11 +86,11 @@ class VirtualKafka:
 
     @property
     def sasl_bootstrap(self) -> str:
-        """The same of the listeners that ask who a client is; empty without SASL mechanisms."""
+        """Host and port of every broker's SASL listener; empty without SASL mechanisms."""
         return self.server.bootstrap(SASL_PLAINTEXT)
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
-        """Create a topic that there is not."""
+        """Create a topic that does not exist yet."""
         self.server.cluster.topics.create_spread(name, partitions, self.server.now())
 
 
@@ -100,10 +100,10 @@ class VirtualRun(Struct, Generic[T], frozen=True, kw_only=True):
     Args:
         result: What `main` returned.
         digest: SHA-256 over all frames, their instants and connections.
-        frame_count: Requests and responses.
-        events: What the group coordinators told.
-        frames: All of them, if they were to be kept.
-        lasted_us: Virtual microseconds.
+        frame_count: Number of requests and responses.
+        events: Events of the group coordinators.
+        frames: All frames, if they were kept.
+        lasted_us: Duration in virtual microseconds.
     """
 
     result: T
@@ -121,11 +121,11 @@ async def kafka_in_virtual_time(
     topics: Mapping[str, int] | None = None,
     keep_frames: bool = False,
 ) -> AsyncIterator[VirtualKafka]:
-    """Serve a cluster on the running loop, and let aiokafka live in its time.
+    """Serve a cluster on the running loop, and let aiokafka use the loop's time.
 
     Args:
-        cluster: As it starts; its seed is the clients' too.
-        topics: Created at the start: name -> partitions.
+        cluster: Settings of the cluster; its seed is also the clients'.
+        topics: Topics created at the start: name -> partitions.
         keep_frames: Whether `wire` keeps the frames, beside their digest.
 
     Raises:
@@ -185,15 +185,12 @@ def run_in_virtual_time(
     """Run a program of unmodified asyncio clients with a cluster, in virtual time.
 
     Args:
-        main: The program; it is given the cluster.
-        cluster: As it starts.
-        topics: Created at the start: name -> partitions.
-        seed: Of all chance, the cluster's and the clients'; None for the cluster's own.
-        loop_factory: Of the loop with its latency and its end; a day at most without.
+        main: The program; called with the cluster.
+        cluster: Settings of the cluster.
+        topics: Topics created at the start: name -> partitions.
+        seed: Seed of the cluster and the clients; None for the one in `cluster`.
+        loop_factory: Makes the loop, with latency and limit; by default a limit of a day.
         keep_frames: Whether the run has its frames, beside their digest.
-
-    Raises:
-        VirtualDeadlock: everything waits for something that never comes, or the loop's end came.
     """
     settings = ClusterSettings() if cluster is None else cluster
     if seed is not None:

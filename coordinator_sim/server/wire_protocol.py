@@ -59,11 +59,11 @@ class Tap(Protocol):
         ...
 
     def closed(self, connection: object) -> None:
-        """It is gone."""
+        """Hear that a client is gone."""
         ...
 
     def finish(self) -> None:
-        """Nothing more comes."""
+        """Hear that no bytes follow."""
         ...
 
 
@@ -97,7 +97,7 @@ class WireProtocol(asyncio.Protocol):
         self.is_active = True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """As asyncio has it."""
+        """Make the connection of a client that has just connected."""
         self._transport = cast("asyncio.Transport", transport)
         peer = transport.get_extra_info("peername")
         try:
@@ -110,7 +110,7 @@ class WireProtocol(asyncio.Protocol):
             self.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - resets are normal
-        """As asyncio has it."""
+        """Let the connection of a client go that is gone."""
         self._transport = None
         self._received.clear()
         if self._connection is not None:
@@ -262,7 +262,7 @@ class WireProtocol(asyncio.Protocol):
         self._stop_reading()
 
     def resume_writing(self) -> None:
-        """It reads again."""
+        """Go on with the requests of a client that reads its answers again."""
         if self._connection is not None:
             self._connection.is_choked = False
             self._go_on()

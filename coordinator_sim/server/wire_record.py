@@ -1,4 +1,4 @@
-"""What went over the wire, frame by frame: a digest of it all, and where two runs part."""
+"""Record of the frames on the wire: their digest, and the first difference of two runs."""
 
 import hashlib
 import struct
@@ -14,7 +14,7 @@ _PLACE: Final = struct.Struct(">qibi")
 
 @unique
 class Side(IntEnum):
-    """Who wrote."""
+    """The side that wrote."""
 
     CLIENT = 0
     SERVER = 1
@@ -25,9 +25,9 @@ class WireFrame(Struct, frozen=True, gc=False):
 
     Args:
         at_us: When its last byte was written.
-        connection: Its number, in the order of the connections' beginnings.
-        side: Who wrote it: a request is the client's.
-        body: Without the four bytes of its length.
+        connection: Number of the connection, in the order of their beginnings.
+        side: The side that wrote the frame: a request is the client's.
+        body: The frame without the four bytes of its length.
     """
 
     at_us: int
@@ -37,10 +37,10 @@ class WireFrame(Struct, frozen=True, gc=False):
 
 
 class WireRecord:
-    """Hears every write, and knows the frames.
+    """Takes every write, and splits them into frames.
 
     Args:
-        keep: Whether to keep the frames themselves; without, only the digest grows.
+        keep: Whether to keep the frames themselves, not only their digest.
     """
 
     def __init__(self, *, keep: bool = False) -> None:
@@ -51,7 +51,7 @@ class WireRecord:
         self._hash = hashlib.sha256()
 
     def write(self, at_us: int, connection: int, side: Side, data: bytes) -> None:
-        """Bytes were written, at that instant, on the connection of that number."""
+        """Take bytes that one side of a connection wrote at an instant."""
         buffer = self._unfinished.setdefault((connection, side), bytearray())
         buffer += data
         while len(buffer) >= _SIZE.size:
@@ -76,7 +76,7 @@ class WireRecord:
 
 
 def first_difference(one: Sequence[WireFrame], other: Sequence[WireFrame]) -> int | None:
-    """The index of the first frame in which two runs differ; None where there is none."""
+    """The index of the first frame in which two runs differ; None if they are equal."""
     for index, (here, there) in enumerate(zip(one, other, strict=False)):
         if here != there:
             return index

@@ -1,6 +1,6 @@
-"""Files that a thread writes: whoever has the bytes does not wait for the disk, as a rule.
+"""Files written by a thread, so that the caller normally does not wait for the disk.
 
-What waits to be written is bounded. When it is full the giver waits: nothing is dropped.
+The queue of the thread is bounded. When it is full, the caller waits: nothing is dropped.
 """
 
 import queue
@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 CHUNK_BYTES: Final = 1 << 18
-"""What is gathered of a file before it is handed over: two threads that take turns cost time."""
+"""Bytes of a file that are collected before they are queued: switching threads costs time."""
 CHUNKS: Final = 64
 
 _Chunk = tuple[BinaryIO, bytearray]
 
 
 class WriteBehind:
-    """The thread, which begins with the first file, and what waits for it.
+    """The writing thread, which starts with the first file, and its queue.
 
     Args:
-        chunks: That may wait.
+        chunks: Size of the queue in chunks.
 
     Attributes:
-        stalls: How often somebody had to wait for room.
+        stalls: How often a caller had to wait for room.
     """
 
     def __init__(self, chunks: int = CHUNKS) -> None:
@@ -32,10 +32,10 @@ class WriteBehind:
         self._thread: threading.Thread | None = None
 
     def open(self, path: Path) -> "LaterFile":
-        """A file to write from its beginning.
+        """Create a file, to be written from its beginning.
 
         Raises:
-            OSError: it cannot be made.
+            OSError: it cannot be created.
         """
         file = path.open("wb", buffering=0)
         if self._thread is None:
@@ -44,10 +44,10 @@ class WriteBehind:
         return LaterFile(self, file)
 
     def put(self, file: BinaryIO, data: bytearray) -> None:
-        """Write that some time; the bytes are not to change any more.
+        """Queue bytes to be written; they must not change any more.
 
         Raises:
-            OSError: earlier ones could not be written.
+            OSError: earlier bytes could not be written.
         """
         self._check()
         try:
@@ -60,7 +60,7 @@ class WriteBehind:
         """Return when everything is written.
 
         Raises:
-            OSError: something could not be.
+            OSError: some bytes could not be written.
         """
         self._waiting.join()
         self._check()
@@ -88,11 +88,11 @@ class WriteBehind:
 
 
 class LaterFile:
-    """One file; what is written to it comes to the disk later.
+    """One file whose bytes reach the disk later.
 
     Args:
-        behind: Who writes.
-        file: Unbuffered.
+        behind: The writing thread.
+        file: The file, unbuffered.
     """
 
     __slots__ = ("_behind", "_file", "_gathered")
@@ -106,7 +106,7 @@ class LaterFile:
         """Append bytes.
 
         Raises:
-            OSError: earlier ones could not be written.
+            OSError: earlier bytes could not be written.
         """
         self._gathered += data
         if len(self._gathered) >= CHUNK_BYTES:
@@ -116,7 +116,7 @@ class LaterFile:
         """Return when all is written.
 
         Raises:
-            OSError: something could not be.
+            OSError: some bytes could not be written.
         """
         try:
             self._hand_over()
@@ -130,7 +130,7 @@ class LaterFile:
 
 
 def _write_all(file: BinaryIO, data: bytearray) -> None:
-    """A write may take a part, as a disk that is nearly full does."""
+    """Write all bytes; a single write may take only a part, for example on a nearly full disk."""
     left = memoryview(data)
     while left:
         left = left[file.write(left) :]

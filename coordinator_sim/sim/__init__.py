@@ -1,4 +1,4 @@
-"""Drivers of the pure rooms in virtual time: simpy clock, network, faults, processes, runner.
+"""Drivers of the pure packages in virtual time: simpy clock, network, faults, processes, runner.
 
-No protocol logic lives here; a driver that needs an if about group state lacks a verb.
+No protocol logic lives here; a driver that branches on group state lacks a verb.
 """

@@ -1,7 +1,7 @@
-"""Drivers of the cluster: they carry requests, replies, deadlines and loads, and decide nothing.
+"""Drivers of the cluster: they carry requests, replies, deadlines and loads, and make no decision.
 
-One request of a connection is answered at a time, as a broker mutes a channel while it works on
-one; a parked JoinGroup therefore holds up everything behind it on its connection.
+One request of a connection is answered at a time, as a broker mutes a channel while it handles one;
+a parked JoinGroup therefore delays everything behind it on its connection.
 """
 
 from collections.abc import Iterable
@@ -48,11 +48,11 @@ class BrokerDriver(Alarmed):
     A connection has at most one unanswered request, so its number serves as the request's token.
 
     Args:
-        broker: What decides.
+        broker: The broker's logic.
         cluster: Stores the batches that the broker appends.
         environment: The clock.
-        network: For responses that are to be lost.
-        recorder: Takes the core's events, with the instant of the simulation.
+        network: The network, for responses to be lost.
+        recorder: Takes the core's events, at the simulation's instant.
     """
 
     __slots__ = (
@@ -89,7 +89,7 @@ class BrokerDriver(Alarmed):
         self._connections.append(connection)
 
     def received(self, connection: Connection, message: Send) -> None:
-        """Work on the request now, or after the one that its connection waits for."""
+        """Handle the request now, or after the one that its connection waits for."""
         if connection.answering is not None:
             connection.waiting.append(message)
             return
@@ -104,12 +104,12 @@ class BrokerDriver(Alarmed):
         if result.events or result.batches or len(replies) != 1 or connection.waiting:
             self.apply(result)
             return
-        # The short way of a request that is answered at once and changes nothing else.
+        # The short path of a request that is answered at once and changes nothing else.
         self._answer(replies[0])
         self._arm()
 
     def _route(self, connection: Connection, request: Request) -> tuple[Handler, RequestContext]:
-        """Who takes requests of this kind, and who they come from."""
+        """Return the handler of requests of this kind, and their sender."""
         context = RequestContext(
             token=connection.token,
             api_version=self._api_version(connection, request.api_key),
@@ -120,20 +120,20 @@ class BrokerDriver(Alarmed):
 
     @staticmethod
     def _api_version(connection: Connection, api: ApiKey) -> int:
-        """The version that a client sends, as far as the simulated broker knows it."""
+        """Return the client's version of an API, as far as the simulated broker knows it."""
         newest = API_VERSIONS[api]
         return min(connection.api_versions.get(api, newest), newest)
 
     def closed(self, connection: Connection) -> None:
-        """Forget what the gone client had still to say; what it asked stays asked."""
+        """Drop the unread requests of a closed connection; requests in progress go on."""
         connection.waiting.clear()
 
     def stop(self) -> None:
-        """The process is dead: nothing fires any more."""
+        """Stop all timers: the process is dead."""
         self.switch_alarm_off()
 
     def apply(self, result: CoordinatorResult) -> None:
-        """Carry out what a verb caused, then go on with requests that were held up."""
+        """Carry out the result of a verb, then continue with requests that were held up."""
         result = self._broker.pass_on(result)
         if result.events:
             self._record(result)
@@ -146,7 +146,7 @@ class BrokerDriver(Alarmed):
                 self.received(connection, connection.waiting.pop(0))
 
     def _answer(self, reply: Reply) -> Connection:
-        """Send the response to the one request of its connection, and answer the connection."""
+        """Send the response to the one open request of a connection, and return the connection."""
         connection = self._connections[reply.token]
         message = connection.answering
         connection.answering = None
@@ -164,7 +164,7 @@ class BrokerDriver(Alarmed):
             self.set_alarm(wake_up_ms * _US_PER_MS)
 
     def _is_kept(self, connection: Connection, message: Send) -> bool:
-        """Whether the response is not one of those to be lost; holds back one to be late."""
+        """Whether the response is not to be lost; delays one that is to be late."""
         member, api = connection.member, message.request.api_key
         if self._network.is_dropped(member, api):
             return False
@@ -183,15 +183,15 @@ class BrokerDriver(Alarmed):
 
 
 class ClusterDriver:
-    """All brokers at the network, and the happenings that concern them.
+    """All brokers on the network, and the happenings that concern them.
 
     Args:
-        cluster: What decides.
+        cluster: The logic of all brokers.
         environment: The clock.
-        network: Where the living brokers accept connections.
+        network: Network on which the living brokers accept connections.
         recorder: Takes the core's events.
-        load_ms: How long the load of an offsets partition takes.
-        failover_ms: From a broker's death to the election of new leaders.
+        load_ms: Duration of the load of an offsets partition.
+        failover_ms: Time from a broker's death to the election of new leaders.
     """
 
     def __init__(
@@ -219,13 +219,13 @@ class ClusterDriver:
         self._deliver(self.cluster.move(partition, to_broker, self._now_ms()))
 
     def hold(self, partition: int, for_ms: int) -> None:
-        """Leave what is appended to an offsets partition uncommitted for so long."""
+        """Leave appends to an offsets partition uncommitted for the given time."""
         self.cluster.hold(partition)
         now_us = self._environment.now_us
         self._environment.call_at(now_us + for_ms * _US_PER_MS, partial(self._release, partition))
 
     def crash(self, broker_id: int, down_ms: int) -> None:
-        """Kill a broker, and start it again after `down_ms`. One that is dead stays as it is."""
+        """Kill a broker, and start it again after `down_ms`. A dead one stays as it is."""
         if broker_id not in self.cluster.brokers:
             return
         self.cluster.crash(broker_id)

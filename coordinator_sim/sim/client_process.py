@@ -1,7 +1,7 @@
 """One incarnation of a process that runs a client port: its connections, alarm and pauses.
 
-What the application does between two polls is in `consumers` and `workers`. Nothing here knows
-what a group is.
+The application's work between two polls is in `consumers` and `workers`. This module knows no
+groups.
 """
 
 from abc import abstractmethod
@@ -30,26 +30,26 @@ from coordinator_sim.sim.world import US_PER_MS, World
 from coordinator_sim.trace.events import Event, TraceEvent
 
 AnyEffects = tuple[WorkerEffect, ...]
-"""What a consumer's port asks for, or a whole worker."""
+"""Effects of a consumer's port, or of a whole worker."""
 
 
 class DrivenPort(Protocol):
-    """What every port has: a consumer's, and a whole Connect worker."""
+    """The common part of all ports: a consumer's, and a whole Connect worker."""
 
     def expire(self, now_ms: int) -> AnyEffects:
         """Fire every deadline up to now."""
         ...
 
     def on_connected(self, node_id: int, now_ms: int) -> AnyEffects:
-        """A connection is open."""
+        """Handle an open connection."""
         ...
 
     def on_disconnected(self, node_id: int, now_ms: int) -> AnyEffects:
-        """A connection is gone, or could not be opened."""
+        """Handle a connection that is gone, or could not be opened."""
         ...
 
     def on_response(self, correlation_id: int, response: Response, now_ms: int) -> AnyEffects:
-        """A response arrived."""
+        """Handle a response."""
         ...
 
     def next_deadline_ms(self) -> int | None:
@@ -61,12 +61,12 @@ class ClientProcess(PausableProcess):
     """One incarnation of a client process.
 
     Args:
-        world: What the run shares.
+        world: Shared parts of the run.
         name: Client id and name in the network; the same for every incarnation.
-        group_id: For the trace.
-        port: What decides; new for every incarnation.
-        host: The member on whose machine the client runs, and with whom it is cut off; None where
-            the client is the member.
+        group_id: Group id for the trace.
+        port: The client's logic; new for every incarnation.
+        host: Member on whose machine the client runs, and with which it is cut off; None where the
+            client is the member.
     """
 
     __slots__ = (
@@ -89,11 +89,11 @@ class ClientProcess(PausableProcess):
         self._group_id = group_id
         self._port = port
         self._api_versions: Mapping[ApiKey, int] = {}
-        """Versions that the client speaks where they are not a broker's newest."""
+        """API versions of the client where they are not a broker's newest."""
         self._connections: dict[int, Connection] = {}
 
     def kill(self) -> None:
-        """End the process at once: the kernel closes its connections, nobody says goodbye."""
+        """End the process at once: the kernel closes its connections, and no LeaveGroup is sent."""
         self._end()
         for connection in self._connections.values():
             connection.close()
@@ -118,7 +118,7 @@ class ClientProcess(PausableProcess):
             self._run(self._port.on_disconnected(connection.node_id, self._now_ms()))
 
     def received(self, message: ResponseMessage) -> None:
-        """Hand the response to the port."""
+        """Pass the response to the port."""
         if self._is_paused:
             self._late.append(partial(self.received, message))
             return
@@ -130,21 +130,21 @@ class ClientProcess(PausableProcess):
 
     @abstractmethod
     def _on_poll_returned(self, error: str | None) -> None:
-        """The application's poll is over."""
+        """Handle the end of the application's poll."""
 
     @abstractmethod
     def _on_callback(self, callback: RunCallback) -> None:
         """Run an application callback, ending in `_complete_callback`."""
 
     def _on_reset(self, wanted: ResetPositions) -> None:
-        """Find where partitions without a committed offset begin or end; workers never ask."""
+        """Find the reset position of partitions without a committed offset; workers never ask."""
 
     def _on_commit_completed(self, completed: CommitCompleted) -> None:
-        """A commit ended; an application that committed asynchronously takes no notice."""
+        """Handle the end of a commit; an application that committed asynchronously ignores it."""
 
     @abstractmethod
     def _on_gone(self) -> None:
-        """The process has ended, closed or killed."""
+        """Handle the end of the process, closed or killed."""
 
     # Effects of the port.
 
@@ -192,10 +192,10 @@ class ClientProcess(PausableProcess):
                 self._carry_out(effect)
 
     def _carry_out(self, effect: WorkerEffect) -> None:
-        """Carry out what only a Connect worker asks for.
+        """Carry out an effect that only a Connect worker requests.
 
         Raises:
-            InvariantViolation: this process is none.
+            InvariantViolation: this process is not a Connect worker.
         """
         raise InvariantViolation(f"{self._name} asks for {type(effect).__name__}")
 
@@ -209,7 +209,7 @@ class ClientProcess(PausableProcess):
         self._connections[node_id] = connection
 
     def _record(self, event: Event, **columns: object) -> None:
-        """Record what this process did; `columns` are those of `TraceEvent`."""
+        """Record an action of this process; `columns` are columns of `TraceEvent`."""
         self._world.record(
             TraceEvent(
                 event=event,

@@ -1,7 +1,7 @@
-"""What the workers of one Connect cluster share, and whoever operates the cluster.
+"""State shared by the workers of one Connect cluster, and the cluster's operator.
 
-The operator speaks Connect's REST API. He asks the first worker that listens, which forwards to the
-leader as in Connect, and tries again a second after a refusal that may pass.
+The operator uses Connect's REST API. It asks the first worker that listens, which forwards to the
+leader as in Connect, and retries a second after a temporary refusal.
 """
 
 from functools import partial
@@ -23,16 +23,16 @@ from coordinator_sim.sim.rest_operator import OPERATOR
 from coordinator_sim.sim.world import World
 
 RETRY_US: Final = 1_000_000
-"""What the operator waits after a refusal that may pass: a conflict, an error, nobody there."""
+"""Wait of the operator after a temporary refusal: a conflict, an error, no worker listening."""
 _OK: Final = range(200, 300)
 _NOT_FOUND: Final = 404
 
 
 class RunningWorker(Protocol):
-    """A worker's process, as far as its work can be made to fail."""
+    """A worker's process whose connectors and tasks can be made to fail."""
 
     def fail(self, resource: str | ConnectorTaskId, trace: str) -> None:
-        """Let a connector or a task fail if it runs here."""
+        """Make a connector or a task fail if it runs here."""
         ...
 
 
@@ -40,7 +40,7 @@ class ConnectCluster:
     """One Connect cluster.
 
     Args:
-        world: What the run shares.
+        world: Shared parts of the run.
         group: The cluster.
     """
 
@@ -50,7 +50,7 @@ class ConnectCluster:
         self._world = world
         self._group = group
         self.names = internal_topic_names(group)
-        """Of the cluster's internal topics."""
+        """Names of the cluster's internal topics."""
         self._running: dict[RunningWorker, None] = {}
         self._listening: dict[str, None] = {}
         self._held_until_us: dict[str, int] = {}
@@ -58,44 +58,44 @@ class ConnectCluster:
         compact_regularly(world.data, group)
 
     def enter(self, worker: RunningWorker) -> None:
-        """A worker's process begins."""
+        """Add a worker's process that begins."""
         self._running[worker] = None
 
     def leave(self, worker: RunningWorker) -> None:
-        """A worker's process has ended."""
+        """Remove a worker's process that has ended."""
         self._running.pop(worker, None)
 
     def fail(self, connector: str, task: int | None, trace: str) -> None:
-        """Let a connector, or one of its tasks, fail where it runs."""
+        """Make a connector, or one of its tasks, fail where it runs."""
         resource = connector if task is None else ConnectorTaskId(connector, task)
         for worker in self._running:
             worker.fail(resource, trace)
 
     def listens(self, url: str, *, listens: bool) -> None:
-        """A worker takes in REST requests at this URL, or does no longer."""
+        """Set whether a worker accepts REST requests at this URL."""
         self._listening.pop(url, None)
         if listens:
             self._listening[url] = None
 
-    # Reading of the config topic, held up.
+    # Delayed reading of the config topic.
 
     def hold_back(self, worker: str, for_us: int) -> None:
-        """Let a worker read no new record of the config topic for so long."""
+        """Stop a worker from reading new records of the config topic for the given time."""
         self._held_until_us[worker] = self._world.environment.now_us + for_us
 
     def held_until_us(self, worker: str) -> int:
-        """Until when a worker reads no new record of the config topic."""
+        """Return until when a worker reads no new record of the config topic."""
         return self._held_until_us.get(worker, 0)
 
     # The operator.
 
     def set_connector(self, connector: str, tasks: int) -> None:
-        """Create a connector, or configure it for another number of tasks."""
+        """Create a connector, or reconfigure it for another number of tasks."""
         body = msgspec.json.encode(connector_config(self._group, connector, tasks))
         self._order("PUT", f"{_path(connector)}/config", body)
 
     def remove_connector(self, connector: str) -> None:
-        """Delete a connector; nothing happens when there is none of that name."""
+        """Delete a connector; ignored when there is none of that name."""
         self._order("DELETE", _path(connector))
 
     def _order(self, method: str, target: str, body: bytes = b"") -> None:
@@ -113,7 +113,7 @@ class ConnectCluster:
         self,
         request: HttpRequest,
         response: HttpResponse | None,
-        error: str | None,  # noqa: ARG002 - whatever it is, it is tried again
+        error: str | None,  # noqa: ARG002 - any error is retried
     ) -> None:
         if response is not None and (response.status in _OK or response.status == _NOT_FOUND):
             return

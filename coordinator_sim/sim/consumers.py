@@ -1,7 +1,7 @@
 """A consumer process: the application's loop around the port of a consumer coordinator.
 
-Poll, process what the poll returned as the consumer's law says, commit as its policy says, poll
-again. Records are only counted. Fatal errors of a poll or a commit end the application.
+The loop polls, processes the records as the consumer's law says, commits as its policy says, and
+polls again. Records are only counted. Fatal errors of a poll or a commit end the application.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,17 +31,17 @@ from coordinator_sim.sim.world import US_PER_MS, World
 from coordinator_sim.trace.events import Event, OffsetEntry
 
 POLL_TIMEOUT_MS: Final = 500
-"""What the application gives `poll`; short enough to notice a stop request soon."""
+"""Timeout that the application passes to `poll`; short enough to notice a stop request soon."""
 MAX_POLL_RECORDS: Final = 500
 """Default of `max.poll.records`."""
 CLOSE_TIMEOUT_MS: Final = 30_000
 """Default timeout of `KafkaConsumer.close`."""
 _FETCH_US: Final = 1_000
-"""From a poll to its records when there are some: about a round trip to a partition leader."""
+"""Time from a poll to available records: about a round trip to a partition leader."""
 _SURVIVABLE: Final = (WAKEUP, COMMIT_FAILED)
 
 AfterCommit = Callable[[str | None], None]
-"""What the application does next; it is given the name of the exception, None for success."""
+"""Continuation after a commit, given the name of the exception, None for success."""
 
 _OWNERSHIP_EVENTS: Final = {
     CallbackKind.PARTITIONS_REVOKED: Event.REVOKED,
@@ -53,12 +53,12 @@ class ConsumerProcess(ClientProcess):
     """One incarnation of a consumer.
 
     Args:
-        world: What the run shares.
+        world: Shared parts of the run.
         spec: The consumer.
-        group: Its group.
+        group: The consumer's group.
         when_gone: Called once when the process has ended.
-        host: The member in whose process the consumer runs; None for a process of its own.
-        attrs: What the trace says of all that it processes.
+        host: Member in whose process the consumer runs; None for a process of its own.
+        attrs: Attributes of its work in the trace.
     """
 
     __slots__ = (
@@ -113,11 +113,11 @@ class ConsumerProcess(ClientProcess):
         self._is_polling = False
         self._is_stopping = False
         self._taken: list[Records] = []
-        """Returned by the last poll and not yet processed."""
+        """Records returned by the last poll and not yet processed."""
         self._processing: list[Records] = []
-        """Being processed since `_started_us` at `_pace`."""
+        """Records being processed since `_started_us` at `_pace`."""
         self._done: dict[TopicPartition, int] = {}
-        """Of every partition held: the offset after the last record processed."""
+        """For every held partition: the offset after the last processed record."""
         self._started_us = 0
         self._pace = Pace(0, 0)
         self._since_commit = 0
@@ -133,7 +133,7 @@ class ConsumerProcess(ClientProcess):
         self._poll()
 
     def stop(self) -> None:
-        """Close when the application is between two polls; a poll in progress is woken up."""
+        """Close when the application is between two polls; wake up a poll in progress."""
         if self._is_stopping:
             return
         self._is_stopping = True
@@ -141,14 +141,14 @@ class ConsumerProcess(ClientProcess):
             self._later(0, self._wake_up)
 
     def pause(self, for_us: int) -> None:
-        """Freeze the process; it neither processes nor holds anything meanwhile."""
+        """Freeze the process; it neither processes records nor holds partitions meanwhile."""
         if not self._is_paused:
             self._count_done()
             self._ledger.suspend()
         super().pause(for_us)
 
     def be_slow(self, for_us: int) -> None:
-        """Process for so much longer after the next poll."""
+        """Process longer by the given time after the next poll."""
         self._slow_us += for_us
 
     def subscribe(self, topics: tuple[str, ...]) -> None:
@@ -191,12 +191,12 @@ class ConsumerProcess(ClientProcess):
         self._next_commit_us = now_us + self._policy.interval_ms * US_PER_MS
 
     def _fetch(self) -> None:
-        """Records arrived, if there are any: they end the poll."""
+        """End the poll when records are available."""
         if self._is_polling and self._consumer.awaits_records and self._take_records():
             self._run(self._consumer.fetch_completed(self._now_ms()))
 
     def _take_records(self) -> bool:
-        """Move positions over up to `MAX_POLL_RECORDS` records; whether there were any."""
+        """Move positions past up to `MAX_POLL_RECORDS` records; return whether there were any."""
         now_us = self._world.environment.now_us
         end_offset = self._world.topic_logs.end_offset
         is_whole, is_told = self._network.is_whole, self._ledger.is_on
@@ -228,7 +228,7 @@ class ConsumerProcess(ClientProcess):
             self._process()
 
     def _process(self, commit_error: str | None = None) -> None:
-        """Process what was taken, or as much of it as may be processed before a commit."""
+        """Process the taken records, or as many of them as are allowed before a commit."""
         self._survive(commit_error, "commit")
         self._processing, self._taken = self._taken, []
         if self._policy.when == "every":
@@ -258,7 +258,7 @@ class ConsumerProcess(ClientProcess):
                 self._go_on()
 
     def _go_on(self, commit_error: str | None = None) -> None:
-        """Process the rest of what the poll returned, or poll again."""
+        """Process the rest of the poll's records, or poll again."""
         self._survive(commit_error, "commit")
         if self._taken:
             self._process()
@@ -266,7 +266,7 @@ class ConsumerProcess(ClientProcess):
             self._poll()
 
     def _survive(self, error: str | None, call: str) -> None:
-        """Stop the application if the call raised what applications do not catch."""
+        """Stop the application if the call raised an error that applications do not catch."""
         if error is None or error in RETRIABLE or error in _SURVIVABLE:
             return
         self._record(Event.LIFECYCLE, reason_text=f"{call} raised {error}")
@@ -304,7 +304,7 @@ class ConsumerProcess(ClientProcess):
             self._later(self._callback_us, partial(self._complete_callback, callback.token))
 
     def _on_reset(self, wanted: ResetPositions) -> None:
-        """Partitions begin at 0; where they end now is known."""
+        """Start partitions at 0 or at their present end."""
         now_us = self._world.environment.now_us
         end_offset = self._world.topic_logs.end_offset
         to_end = wanted.to is OffsetReset.LATEST
@@ -317,7 +317,7 @@ class ConsumerProcess(ClientProcess):
         self._commit_and_wait(given_up, partial(self._committed_revoked, callback))
 
     def _committed_revoked(self, callback: RunCallback, error: str | None) -> None:
-        # A wake-up of the poll ends the commit in its callback; what is woken up tries again.
+        # A wake-up of the poll ends the commit in its callback; it is then tried again.
         # Source: kafka trunk, WorkerSinkTask.doCommitSync.
         if error == WAKEUP:
             self._commit_revoked(callback)
@@ -331,14 +331,14 @@ class ConsumerProcess(ClientProcess):
         self._when_gone()
 
     def _count_done(self) -> None:
-        """Tell how far the records in hand are processed at this instant."""
+        """Record how far the taken records are processed at this instant."""
         elapsed_us = self._environment.now_us - self._started_us
         done = self._pace.done_after(elapsed_us, count_of(self._processing))
         for partition, _, end in split(self._processing, done)[0]:
             self._ledger.processed(partition, end)
 
     def _record_handover(self, event: Event, partitions: tuple[TopicPartition, ...]) -> None:
-        """Record what is given up, and how far each partition was consumed."""
+        """Record which partitions are given up, and how far each was consumed."""
         consumer = self._consumer
         self._record(
             event,
@@ -357,10 +357,10 @@ class ConsumerProcess(ClientProcess):
 
 
 def client_settings(spec: ConsumerSpec, group: ConsumerGroupSpec) -> dict[str, str]:
-    """The settings of one consumer by Kafka's names, its own over its group's.
+    """Return the settings of one consumer by Kafka's names, its own over its group's.
 
-    The topics of a run are born with it: unless a setting says otherwise they are read from their
-    beginning, not from where they happen to end as Kafka's default `latest` has it.
+    A run's topics start with the run: unless a setting says otherwise they are read from their
+    beginning, not from their present end as with Kafka's default `latest`.
     """
     settings = {"auto.offset.reset": "earliest", **group.settings, **spec.settings}
     if spec.commits.when != "auto":

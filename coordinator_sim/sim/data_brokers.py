@@ -1,7 +1,7 @@
-"""The data plane of all brokers at the network: requests for topics, records and transactions.
+"""The data plane of all brokers on the network: requests for topics, records and transactions.
 
-A fetch that finds nothing stays until something is appended. So a record reaches its readers one
-latency after it was written, without the empty answers in between.
+A fetch without data waits until something is appended. So a record reaches its readers one latency
+after it was written, without empty answers in between.
 """
 
 from functools import partial
@@ -23,7 +23,7 @@ class DataBrokers:
     Requests of one connection are answered in order, one at a time.
 
     Args:
-        service: What answers.
+        service: Computes the answers.
         environment: The clock.
     """
 
@@ -35,12 +35,12 @@ class DataBrokers:
         self._fetches: dict[Connection, Send] = {}
 
     def opened(self, connection: Connection) -> None:
-        """Nothing is kept of a connection that asks nothing."""
+        """Do nothing: a connection without requests has no state."""
 
     def received(self, connection: Connection, message: Send) -> None:
-        """Answer now, or keep a fetch until there is something to answer.
+        """Answer now, or keep a fetch until there is data for it.
 
-        A fetch that is kept gives way to the next request: its client waits for it no more.
+        The next request replaces a kept fetch: its client no longer waits for it.
         """
         if self._fetches.pop(connection, None) is not None:
             connection.answering = None
@@ -51,12 +51,12 @@ class DataBrokers:
         self._wake_fetches()
 
     def closed(self, connection: Connection) -> None:
-        """Forget what the gone client waited for."""
+        """Forget the waiting requests of a closed connection."""
         connection.waiting.clear()
         self._fetches.pop(connection, None)
 
     def compact_every(self, topics: tuple[str, ...], every_us: int) -> None:
-        """Compact these topics again and again, as far as they exist by then."""
+        """Compact these topics periodically, as far as they exist by then."""
         at_us = self._environment.now_us + every_us
         self._environment.call_at(at_us, partial(self._compact, topics, every_us))
 
@@ -66,7 +66,7 @@ class DataBrokers:
         self.compact_every(topics, every_us)
 
     def _answer(self, connection: Connection, message: Send) -> None:
-        # Data messages travel as the network's; the service knows what they are.
+        # Data messages travel as the network's; the service knows their types.
         request = cast("DataRequest", message.request)
         now_ms = self._environment.now_us // _US_PER_MS
         response = self.service.handle(connection.broker_id, request, now_ms)
@@ -81,7 +81,7 @@ class DataBrokers:
             self.received(connection, connection.waiting.pop(0))
 
     def _wake_fetches(self) -> None:
-        """Try the fetches of partitions that were appended to."""
+        """Retry the fetches of partitions that were appended to."""
         touched = self.service.touched
         if not touched:
             return

@@ -1,7 +1,7 @@
-"""What one Connect worker asks of topics, carried out at the simulated network.
+"""Carries out one Connect worker's topic effects at the simulated network.
 
-Each log of the worker has a consumer and a producer, all share one admin client, and a leader may
-have a fencible producer: as in Connect each has connections of its own.
+As in Connect, each log of the worker has a consumer and a producer, all logs share one admin
+client, and a leader may have a fencible producer: each has connections of its own.
 """
 
 from collections.abc import Callable
@@ -71,13 +71,13 @@ class DataPlane(Alarmed):
     """The Kafka clients of one incarnation of a worker, apart from its group membership.
 
     Args:
-        world: What the run shares.
-        worker: Name in the network.
-        costs: Of reading, and the producers' linger.
-        once_sent: Topics whose producer has no retries of its own, as that of statuses.
-        answer: Takes token, value and error; the worker's `answered`.
-        fetched: Takes what a topic's consumer polled; the worker's `fetched`.
-        group_id: Of the cluster, for the trace; without one it is told nothing.
+        world: Shared parts of the run.
+        worker: Name of the worker in the network.
+        costs: Costs of reading, and the producers' linger.
+        once_sent: Topics whose producer does not retry, such as that of statuses.
+        answer: Takes token, value and error: the worker's `answered`.
+        fetched: Takes the records of a topic's consumer: the worker's `fetched`.
+        group_id: Id of the cluster for the trace; without one it records nothing.
     """
 
     def __init__(  # noqa: PLR0913 - what a worker's clients are made with, by keyword
@@ -110,7 +110,7 @@ class DataPlane(Alarmed):
         self._late: list[Action] | None = None
 
     def carry_out(self, effect: WorkerEffect) -> bool:
-        """Begin what is asked, if it is asked of topics; whether it is.
+        """Begin an effect that concerns topics; return whether it does.
 
         Answers come later, never during this call.
         """
@@ -118,7 +118,7 @@ class DataPlane(Alarmed):
             self._tell_of_end(effect.topic)
             return True
         if isinstance(effect, CloseProducer):
-            # Now, not when the process may next send: its successor has the same name.
+            # At once, even while the process is frozen: its successor has the same name.
             self._close_producer(effect.transactional_id)
             return True
         main = self._main_of(effect)
@@ -129,17 +129,17 @@ class DataPlane(Alarmed):
         return True
 
     def records_read(self, topic: str) -> int:
-        """Records that the topic's consumer has handed over, those of runs included."""
+        """Return the number of records that the topic's consumer has handed over, with runs."""
         reader = self._readers.get(topic)
         return 0 if reader is None else reader.record_count
 
     def pause(self) -> None:
-        """Freeze the process: what the network brings waits, nothing is sent."""
+        """Freeze the process: network events wait, nothing is sent."""
         if self._late is None:
             self._late = []
 
     def resume(self) -> None:
-        """Go on, with what came meanwhile first."""
+        """Continue, beginning with the events that arrived meanwhile."""
         late, self._late = self._late, None
         for action in late or ():
             action()
@@ -156,7 +156,7 @@ class DataPlane(Alarmed):
     # -- effects ---------------------------------------------------------------------------
 
     def _main_of(self, effect: WorkerEffect) -> Blocking[None] | None:
-        """The thread that carries an effect out; None for what is not asked of topics."""
+        """Return the thread that carries an effect out; None if it does not concern topics."""
         match effect:
             case Produce(topic=topic):
                 return self._queue(self._writer(topic), effect)
@@ -247,7 +247,7 @@ class DataPlane(Alarmed):
         yield from ()
 
     def _tell_of_end(self, topic: str) -> None:
-        """Tell the trace how long a topic's first reading took."""
+        """Record in the trace how long a topic's first reading took."""
         now_us = self._world.environment.now_us
         if self._group_id is None:
             return
@@ -331,7 +331,7 @@ class DataPlane(Alarmed):
             client.expire()
 
     def _happened(self, action: Action) -> None:
-        """Take what the network or the clock brought, and let the threads run on."""
+        """Apply an event of the network or the clock, and let the threads run on."""
         if not self._is_alive:
             return
         if self._late is not None:
@@ -368,4 +368,4 @@ class DataPlane(Alarmed):
 
 
 def _nothing() -> None:
-    """Nothing happened but that threads may run on."""
+    """Do nothing; used only to let the threads run on."""

@@ -30,8 +30,8 @@ class Environment(simpy.Environment):
     """Virtual time in whole microseconds, from 0.
 
     Args:
-        tie_choices: Where the ranks of simultaneous callbacks are drawn; None keeps them first
-            in, first out, and draws nothing.
+        tie_choices: Source of the ranks of simultaneous callbacks; None keeps them first in, first
+            out, and draws nothing.
     """
 
     def __init__(self, tie_choices: Choices | None = None) -> None:
@@ -67,7 +67,7 @@ class Environment(simpy.Environment):
         """Fire the next callback.
 
         Raises:
-            EmptySchedule: Nothing is left to fire.
+            EmptySchedule: the queue is empty.
         """
         if not self._heap:
             raise EmptySchedule
@@ -76,7 +76,7 @@ class Environment(simpy.Environment):
         action()
 
     def run_until(self, end_us: int) -> None:
-        """Fire everything due up to and including `end_us`; the clock then stands there."""
+        """Fire everything due up to and including `end_us`, and set the clock to it."""
         heap = self._heap
         pop = heappop
         fired = 0
@@ -90,7 +90,7 @@ class Environment(simpy.Environment):
 
 
 def _fire(event: Event) -> None:
-    """Run a simpy event's callbacks; a failure that nobody handles ends the simulation."""
+    """Run a simpy event's callbacks; an unhandled failure ends the simulation."""
     callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment] # simpy's mark
     for callback in callbacks:
         callback(event)

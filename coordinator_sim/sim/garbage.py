@@ -1,4 +1,4 @@
-"""Garbage collections of a varied world: each freezes one member's process, again and again."""
+"""Garbage collections of a varied world: each freezes one member's process, repeatedly."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -10,7 +10,7 @@ from coordinator_sim.sim.world import US_PER_MS, World
 
 
 def schedule_collections(world: World, variety: Variety, members: Mapping[str, Member]) -> None:
-    """Let every member be frozen at instants and for times drawn by its name.
+    """Freeze every member at instants and for durations drawn by its name.
 
     The instants do not depend on what the member does, so they are the same under every assignor;
     a member that does not run misses its collection.

@@ -1,4 +1,4 @@
-"""What a worker's admin client asks of a sink's consumer group, at the group's coordinator.
+"""Admin requests of a worker about a sink's consumer group, sent to the group's coordinator.
 
 Source: kafka trunk, clients/.../admin/internals/, ListConsumerGroupOffsetsHandler,
 AlterConsumerGroupOffsetsHandler, DeleteConsumerGroupOffsetsHandler, DeleteConsumerGroupsHandler.
@@ -43,16 +43,16 @@ from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.sim.kafka_client import DEFAULT_API_TIMEOUT_MS, KafkaClient, leader_of
 
 GroupEffect = ListGroupOffsets | AlterGroupOffsets | DeleteGroupOffsets | DeleteGroup
-"""What is carried out here."""
+"""Effects carried out here."""
 R = TypeVar("R")
 
 
 def carry_out_for_group(client: KafkaClient, effect: GroupEffect) -> Blocking[object]:
-    """Do it; the value that the effect's docstring names.
+    """Carry an effect out; return the value that its docstring names.
 
     Raises:
-        TimeoutException: there was no answer within a minute.
-        ClientException: an error that no retry would mend.
+        TimeoutException: no answer came within a minute.
+        ClientException: an error that is not retriable.
     """
     match effect:
         case ListGroupOffsets(group_id=group_id):
@@ -105,7 +105,7 @@ def _ask(
     kind: type[R],
     errors_of: Callable[[R], Iterable[ErrorCode]],
 ) -> Blocking[R]:
-    """Ask the group's coordinator until there is an answer that no retry would mend."""
+    """Ask the group's coordinator until an answer has no retriable error."""
     deadline_ms = client.now_ms + DEFAULT_API_TIMEOUT_MS
     attempts = 0
     while True:

@@ -39,7 +39,7 @@ from coordinator_sim.sim.world import US_PER_MS, World
 
 
 class ConnectorAdmin(Protocol):
-    """Who changes the connectors of a Connect cluster."""
+    """Changes the connectors of a Connect cluster."""
 
     def set_connector(self, connector: str, tasks: int) -> None:
         """Create the connector, or give it another number of tasks."""
@@ -50,11 +50,11 @@ class ConnectorAdmin(Protocol):
         ...
 
     def fail(self, connector: str, task: int | None, trace: str) -> None:
-        """Let the connector or one of its tasks fail where it runs."""
+        """Make the connector or one of its tasks fail where it runs."""
         ...
 
     def hold_back(self, worker: str, for_us: int) -> None:
-        """Let a worker read no new record of the config topic for so long."""
+        """Stop a worker from reading new records of the config topic for the given time."""
         ...
 
 
@@ -62,9 +62,9 @@ class Stage:
     """Everything that happenings act upon.
 
     Args:
-        world: What the run shares.
+        world: Shared parts of the run.
         cluster: The brokers.
-        members: By name.
+        members: Members by name.
         connect: Administrators of the Connect clusters, by group id.
     """
 
@@ -84,7 +84,7 @@ class Stage:
         self._connect = connect
 
     def schedule(self, happening: Happening) -> None:
-        """Let it happen at its instant."""
+        """Schedule a happening at its instant."""
         at_us = happening.at_ms * US_PER_MS
         self._world.environment.call_at(at_us, partial(self._happen, happening))
 
@@ -212,7 +212,7 @@ class Stage:
 
 
 def _text(value: object) -> str:
-    """A happening's field as the trace shows it."""
+    """Format a happening's field as the trace shows it."""
     if isinstance(value, tuple):
         return ",".join(value)
     if isinstance(value, dict):

@@ -1,15 +1,15 @@
-"""HTTP between workers, and from whoever operates them, over the simulated network.
+"""HTTP between workers, and from their operator, over the simulated network.
 
 A call opens a connection of its own, as Connect's client does: one round trip to connect, one for
-the request and its answer. What faults do:
+the request and its answer. Effects of faults:
 
-- Nobody listens at the address, or not yet: the connection is refused after one round trip.
-- The server dies: its open connections break, and the caller hears of it one latency later.
-- Either end is cut off: the attempt to connect is given up after 15 seconds; what is sent on an
-  open connection waits for the end of the cut, as TCP sends it again.
+- Address without a listener: the connection is refused after one round trip.
+- Death of the server: its open connections break; the caller learns of it one latency later.
+- Cut at either end: the attempt to connect is given up after 15 seconds; a message on an open
+  connection waits for the end of the cut, as TCP sends it again.
 
-No resource is known here, and no limit of time but that of connecting: how long an answer is waited
-for is the caller's business.
+This module knows no resource, and no timeout except that of connecting: the caller limits the time
+it waits for an answer.
 """
 
 from collections.abc import Callable
@@ -28,28 +28,28 @@ REFUSED: Final = "java.net.ConnectException: Connection refused"
 TIMED_OUT: Final = "java.net.SocketTimeoutException: Connect Timeout"
 BROKEN: Final = "java.io.EOFException: HttpConnectionOverHTTP input shutdown prematurely"
 _RETRY_US: Final = 200_000
-"""Until a message that met a cut is sent again."""
+"""Wait until a message that met a cut is sent again."""
 
 Answered = Callable[[HttpResponse | None, str | None], None]
 """Takes the answer, or else the name and message of the exception."""
 
 
 class HttpServer(Protocol):
-    """A process that takes in requests."""
+    """A process that accepts requests."""
 
     def request_arrived(self, exchange: int, request: HttpRequest) -> None:
-        """Answer it in time, by `HttpNetwork.answer`."""
+        """Answer the request later, by `HttpNetwork.answer`."""
         ...
 
 
 class _Exchange:
-    """One call on its way.
+    """One call in progress.
 
     Args:
         caller: Name of the calling end, for latencies and faults.
         member: Name of the called end.
         address: Host and port.
-        answered: Takes what comes of it.
+        answered: Takes the outcome.
     """
 
     __slots__ = ("address", "answered", "caller", "is_over", "member")
@@ -62,7 +62,7 @@ class _Exchange:
         self.is_over = False
 
     def end(self, response: HttpResponse | None, error: str | None) -> None:
-        """Tell the caller, once."""
+        """Report the outcome to the caller, once."""
         if not self.is_over:
             self.is_over = True
             self.answered(response, error)
@@ -73,7 +73,7 @@ class HttpNetwork:
 
     Args:
         environment: The clock.
-        network: For latencies and cuts.
+        network: The network, for latencies and cuts.
     """
 
     __slots__ = ("_environment", "_exchanges", "_members", "_network", "_next", "_servers")
@@ -89,23 +89,23 @@ class HttpNetwork:
     # Servers.
 
     def listen(self, url: str, member: str, server: HttpServer) -> None:
-        """Take in requests to this URL from now on.
+        """Accept requests to this URL from now on.
 
         Args:
             url: `http://host:port`, with or without a path.
             member: Name of the process, for latencies and faults.
-            server: Where requests go.
+            server: Process that receives the requests.
         """
         address = urlsplit(url).netloc
         self._servers[address] = server
         self._members[address] = member
 
     def stop_listening(self, url: str) -> None:
-        """Refuse connections from now on; what has come in may still be answered."""
+        """Refuse connections from now on; accepted requests may still be answered."""
         self._servers.pop(urlsplit(url).netloc, None)
 
     def gone(self, url: str) -> None:
-        """The process is dead: refuse connections, and break those that are open."""
+        """Refuse connections to a dead process, and break those that are open."""
         self.stop_listening(url)
         address = urlsplit(url).netloc
         for number, exchange in list(self._exchanges.items()):
@@ -114,7 +114,7 @@ class HttpNetwork:
                 self._back(exchange, partial(exchange.end, None, BROKEN))
 
     def answer(self, number: int, response: HttpResponse) -> None:
-        """Answer a request that arrived under this number; one that is over is left alone."""
+        """Answer a request that arrived under this number; ignored when it is over."""
         exchange = self._exchanges.pop(number, None)
         if exchange is not None:
             self._back(exchange, partial(exchange.end, response, None))
@@ -125,9 +125,9 @@ class HttpNetwork:
         """Send a request.
 
         Args:
-            caller: Name of the calling end; of a process, its member's.
+            caller: Name of the calling end; of a process, its member's name.
             url: `http://host:port`, without the path.
-            request: Path and all.
+            request: The request with its path.
             answered: Called once.
         """
         address = urlsplit(url).netloc
@@ -173,7 +173,7 @@ class HttpNetwork:
         action: Action,
         give_up_us: int | None = None,
     ) -> None:
-        """Do something one latency later, or once the ends are no longer cut off."""
+        """Run an action one latency later, or once the ends are no longer cut off."""
         now_us = self._environment.now_us
         is_cut = any(self._network.is_cut_off(end) for end in (exchange.caller, exchange.member))
         if not is_cut:

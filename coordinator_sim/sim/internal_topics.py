@@ -27,13 +27,13 @@ from coordinator_sim.sim.offset_history import compacted_offsets
 
 _US_PER_MS: Final = 1_000
 SOURCE_CLASS: Final = "SimulatedSource"
-"""`connector.class` of a connector that the scenario gives nothing but tasks, or source work."""
+"""`connector.class` of a connector with only tasks, or with source work, in the scenario."""
 SINK_CLASS: Final = "SimulatedSink"
 """`connector.class` of a connector whose tasks are sinks."""
 
 
 SHARDS: Final = "shards"
-"""The setting that a simulated connector divides among its tasks."""
+"""Setting that a simulated connector divides among its tasks."""
 
 
 class InternalTopicNames(Struct, frozen=True):
@@ -44,7 +44,7 @@ class InternalTopicNames(Struct, frozen=True):
     statuses: str
 
     def settings(self) -> dict[str, str]:
-        """As worker settings by Kafka's names."""
+        """Return the names as worker settings by Kafka's names."""
         return {
             "config.storage.topic": self.configs,
             "offset.storage.topic": self.offsets,
@@ -53,7 +53,7 @@ class InternalTopicNames(Struct, frozen=True):
 
 
 def internal_topic_names(group: ConnectGroupSpec) -> InternalTopicNames:
-    """The names from the cluster's settings, or `<group id>-configs` and so on."""
+    """Return the names from the cluster's settings, or `<group id>-configs` and so on."""
     settings, group_id = group.settings, group.group_id
     return InternalTopicNames(
         settings.get("config.storage.topic", f"{group_id}-configs"),
@@ -114,7 +114,7 @@ def _write_connectors(service: DataService, topic: str, group: ConnectGroupSpec)
     if log is None:
         raise InvariantViolation(f"there is no topic {topic}")
     if group.connectors and group.connect_protocol == "sessioned":
-        # Whoever wrote the connectors has led a generation before, and so has written a key too.
+        # The worker that wrote the connectors led an earlier generation, so it wrote a key too.
         key = SessionKey(sha256(group.group_id.encode()).digest(), "HmacSHA256", 0)
         log.append_records(((SESSION_KEY_KEY.encode(), session_key_value(key)),), now_ms=0)
     for name, tasks in group.connectors.items():
@@ -147,7 +147,7 @@ def connector_config(group: ConnectGroupSpec, name: str, tasks: int) -> dict[str
     """The configuration of a connector of the scenario: each shard is a task."""
     work = group.work.get(name)
     config = {
-        # Connect wants at least one task to be allowed, and a scenario may give a connector none.
+        # Connect requires `tasks.max` of at least 1; a scenario may give a connector none.
         "tasks.max": str(max(tasks, 1)),
         SHARDS: ",".join(map(str, range(tasks))),
         "name": name,
@@ -158,7 +158,7 @@ def connector_config(group: ConnectGroupSpec, name: str, tasks: int) -> dict[str
 
 
 def task_config(config: dict[str, str], number: int) -> dict[str, str]:
-    """The configuration of one of its tasks, as its class makes it, in a leader's order."""
+    """Return the configuration of a task as its class makes it, in a leader's order."""
     task_class = f"{config['connector.class']}Task"
     return as_hash_map({**config, "task.class": task_class, SHARDS: str(number)})
 

@@ -1,7 +1,7 @@
 """One Kafka client of a Connect worker at the simulated network: a producer, consumer or admin.
 
-Connections, their backoff and the timeouts of requests are those of Java's NetworkClient. What
-Java's metadata would say is read from the cluster's view at the instant of each attempt.
+Connections, their backoff and the timeouts of requests are those of Java's NetworkClient. The
+cluster's view at the instant of each attempt replaces Java's metadata.
 """
 
 from collections.abc import Callable
@@ -34,12 +34,12 @@ from coordinator_sim.sim.world import US_PER_MS, World
 R = TypeVar("R", bound=DataResponse)
 
 Happened = Callable[[Action], None]
-"""Takes what the network brought, now or when the process is no longer frozen."""
+"""Runs a network event's action, now or when the process is no longer frozen."""
 
 DEFAULT_API_TIMEOUT_MS: Final = 60_000
 """`default.api.timeout.ms` of consumers and admin clients, `max.block.ms` of producers."""
 UNREACHABLE: Final = "unreachable"
-"""What becomes of a request that never left: no exception of Java's, its clients just wait."""
+"""Outcome of a request that was never sent: no Java exception, its clients just wait."""
 _CONFIG: Final = GroupConfig()
 _RETRIED: Final = RETRIABLE | {exception_name(ErrorCode.CONCURRENT_TRANSACTIONS)}
 
@@ -48,11 +48,11 @@ class KafkaClient:
     """The connections and requests of one client.
 
     Args:
-        world: What the run shares.
-        worker: Name in the network.
-        client_id: Names the client in choices of chance.
-        happened: Takes what the network brings.
-        is_data: Whether the brokers' data plane is asked, not their group coordinators.
+        world: Shared parts of the run.
+        worker: Name of the worker in the network.
+        client_id: Names the client in random choices.
+        happened: Takes network events.
+        is_data: Whether requests go to the brokers' data plane, not their group coordinators.
     """
 
     __slots__ = (
@@ -104,7 +104,7 @@ class KafkaClient:
         request: DataRequest | Request,
         timeout_ms: int = _CONFIG.request_timeout_ms,
     ) -> Pending[object]:
-        """Ask a broker; done with its answer, or with what became of the connection."""
+        """Ask a broker; the result is its answer, or the failure of the connection."""
         pending = PendingRequest(
             RequestKind.METADATA,
             broker_id,
@@ -119,29 +119,29 @@ class KafkaClient:
         return outcome
 
     def abandon(self, outcome: Pending[object]) -> None:
-        """Take no more interest in an answer; the broker forgets a fetch at the next request."""
+        """Ignore the answer from now on; the broker forgets a fetch at the next request."""
         for pending, other in list(self._pendings.items()):
             if other is outcome:
                 del self._pendings[pending]
                 self._network.take(pending.correlation_id)
 
     def any_broker(self) -> int | None:
-        """The least loaded broker; None while none can be tried."""
+        """Return the least loaded broker; None while none can be tried."""
         return self._network.least_loaded(self.world.bootstrap(), self.now_ms)
 
     def backoff_ms(self, attempts: int) -> int:
-        """How long to wait before the next attempt."""
+        """Return how long to wait before the next attempt."""
         return _CONFIG.retry_backoff().backoff_ms(
             attempts, self.world.choices, site="retry-backoff", key=self.client_id
         )
 
     def expire(self) -> None:
-        """Fail what is overdue, and try connections again."""
+        """Fail overdue requests, and retry connections."""
         self._network.expire(self.now_ms)
         self._run()
 
     def close(self) -> None:
-        """Close all connections; nothing is answered any more."""
+        """Close all connections; open requests stay unanswered."""
         self._network.close()
         self._out.clear()
         for connection in self._connections.values():
@@ -152,15 +152,15 @@ class KafkaClient:
     # The client's end of its connections.
 
     def connected(self, connection: Connection) -> None:
-        """The broker accepted."""
+        """Handle the broker's accepting the connection."""
         self._happened(partial(self._on_connected, connection))
 
     def disconnected(self, connection: Connection) -> None:
-        """The connection is gone, or was refused."""
+        """Handle a connection that is gone, or was refused."""
         self._happened(partial(self._on_disconnected, connection))
 
     def received(self, message: ResponseMessage) -> None:
-        """An answer arrived."""
+        """Handle an answer."""
         self._happened(partial(self._on_response, message))
 
     def _on_connected(self, connection: Connection) -> None:
@@ -181,7 +181,7 @@ class KafkaClient:
             self._pendings.pop(pending).complete(response)
 
     def _run(self) -> None:
-        """Carry out what the connections need, and fail what failed."""
+        """Carry out what the connections need, and fail broken requests."""
         for effect in self._out:
             match effect:
                 case Connect(node_id=broker_id):
@@ -209,13 +209,13 @@ def call(
     *,
     deadline_ms: int,
 ) -> Blocking[R]:
-    """Ask until there is an answer that no retry would mend.
+    """Ask until an answer has no retriable error.
 
     Args:
-        client: Who asks.
-        broker_of: Whom to ask, looked up before each attempt; None while nobody can be.
-        request: What to ask.
-        kind: Of the answer.
+        client: The client that asks.
+        broker_of: Looks up the broker before each attempt; None while there is none.
+        request: The request to send.
+        kind: Type of the answer.
         deadline_ms: When to give up.
 
     Raises:
@@ -246,7 +246,7 @@ def call(
 
 
 def leader_of(client: KafkaClient, topic: str, partition: int) -> int | None:
-    """The broker that leads a partition now; None while nobody does."""
+    """Return the broker that leads a partition now; None without one."""
     leaders = client.world.cluster.view.topics.get(topic, [])
     leader_id = leaders[partition].leader_id if partition < len(leaders) else NO_LEADER
     return None if leader_id == NO_LEADER else leader_id
@@ -255,7 +255,7 @@ def leader_of(client: KafkaClient, topic: str, partition: int) -> int | None:
 def list_offsets(
     client: KafkaClient, request: ListOffsetsRequest, *, deadline_ms: int
 ) -> Blocking[dict[int, int]]:
-    """Ask the leaders of partitions where these begin or end, all at once, until all have said.
+    """Ask the leaders of partitions for their begin or end offsets, until all have answered.
 
     Raises:
         TimeoutException: the deadline has come.
@@ -287,5 +287,5 @@ def list_offsets(
 
 
 def partition_count(client: KafkaClient, topic: str) -> int:
-    """The number of a topic's partitions; 0 of an unknown one."""
+    """Return the number of a topic's partitions; 0 for an unknown topic."""
     return len(client.world.cluster.view.topics.get(topic, ()))

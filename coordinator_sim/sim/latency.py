@@ -16,13 +16,13 @@ from coordinator_sim.scenario.world import (
 )
 
 DrawLatency = Callable[[str], int]
-"""The one-way latency in microseconds of the next message of the named direction."""
+"""Returns the one-way latency in microseconds of the next message in a direction."""
 
 
 def drawn_latency(law: LatencyLaw, choices: Choices) -> DrawLatency:
-    """The law as a function that draws from the choices of a run.
+    """Return a function that draws latencies of the law from the choices of a run.
 
-    A constant law draws nothing, whatever its name says.
+    A constant law draws nothing, whatever its name.
     """
     match law:
         case ConstantLatency(us=us):

@@ -1,6 +1,6 @@
 """Members of the scenario: the same consumer or worker over all its incarnations.
 
-A member starts, stops, crashes and restarts processes; what a process does is its own business.
+A member starts, stops, crashes and restarts processes; the process does the work.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,14 +13,14 @@ from coordinator_sim.trace.events import Event, TraceEvent
 
 
 class MemberProcess(Protocol):
-    """What a member asks of the incarnation that runs."""
+    """The interface of a running incarnation."""
 
     def start(self) -> None:
         """Begin to run."""
         ...
 
     def stop(self) -> None:
-        """Close the client in good order, and end."""
+        """Close the client in an orderly way, and end."""
         ...
 
     def kill(self) -> None:
@@ -28,11 +28,11 @@ class MemberProcess(Protocol):
         ...
 
     def pause(self, for_us: int) -> None:
-        """Freeze for so long."""
+        """Freeze for the given time."""
         ...
 
     def be_slow(self, for_us: int) -> None:
-        """Keep the application busy for so long after its next poll."""
+        """Keep the application busy for the given time after its next poll."""
         ...
 
     def subscribe(self, topics: tuple[str, ...]) -> None:
@@ -41,16 +41,16 @@ class MemberProcess(Protocol):
 
 
 ProcessFactory = Callable[[Action, Mapping[str, str]], MemberProcess]
-"""Builds an incarnation: whom to call once when it has ended, and settings that were changed."""
+"""Builds an incarnation, given a callback for its end and the changed settings."""
 
 
 class Member:
     """One member over its incarnations.
 
     Args:
-        world: What the run shares.
+        world: Shared parts of the run.
         name: The member's name and client id.
-        group_id: For the trace.
+        group_id: Group id for the trace.
         make_process: Builds the next incarnation.
     """
 
@@ -91,28 +91,28 @@ class Member:
             self._process.start()
 
     def stop(self) -> None:
-        """Close the client in good order; a member that does not run stays so."""
+        """Close the client in an orderly way; ignored while the member does not run."""
         self._down_us = None
         if self._process is not None:
             self._record("stopping")
             self._process.stop()
 
     def crash(self) -> None:
-        """Kill the process; a member that does not run stays so."""
+        """Kill the process; ignored while the member does not run."""
         self._down_us = None
         if self._process is not None:
             self._record("crashed")
             self._process.kill()
 
     def restart(self, down_ms: int, *, graceful: bool, settings: Mapping[str, str]) -> None:
-        """Stop or kill the process, and start a new one so long after it has gone.
+        """Stop or kill the process, and start a new one the given time after it has ended.
 
         A member that does not run is started after that time.
 
         Args:
-            down_ms: How long no process runs.
+            down_ms: Time without a process.
             graceful: Whether the old one is stopped rather than killed.
-            settings: Client settings from the new process on, over those it had.
+            settings: Client settings from the new process on, over the old ones.
         """
         self._settings.update(settings)
         if self._process is None:
@@ -137,7 +137,7 @@ class Member:
             self._process.pause(for_ms * US_PER_MS)
 
     def be_slow(self, for_ms: int) -> None:
-        """Keep the application busy for so long after its next poll."""
+        """Keep the application busy for the given time after its next poll."""
         if self._process is not None:
             self._process.be_slow(for_ms * US_PER_MS)
 

@@ -1,17 +1,17 @@
 """The network: connections between members and brokers, their latency and their faults.
 
-A connection is first in, first out in both directions. Requests travel as the `Send` effects that
-the ports made; of the protocol only the api of a response that is to be lost is known here.
-What faults do:
+A connection is first in, first out in both directions. Requests travel as the `Send` effects of the
+ports; the only protocol knowledge here is the API of a response that is to be lost. Effects of
+faults:
 
 - Cut: messages sent while a link is cut are lost silently; those already under way arrive. When
   the cut heals, every connection that lost something is reset: both ends see it closed one
   latency later, as TCP cannot skip bytes. A connection that lost nothing lives on. Attempts to
-  connect wait for the heal; giving up earlier is the client's business.
+  connect wait for the heal, unless the client gives up earlier.
 - Dead broker: its connections close one latency later, and attempts to connect are refused.
-- Closing end: what was sent before the close still arrives, then the other end learns of it.
+- Closing end: what was sent before the close still arrives, then the other end sees the close.
 - Lost response: the connection stays, and the client waits until its request times out.
-- Delayed response: it arrives so much later, and so does everything behind it.
+- Delayed response: it arrives later by the given time, and so does everything behind it.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.latency import drawn_latency
 
 ResponseMessage = tuple[int, Response]
-"""A response under way: the correlation id of its request, and what was answered."""
+"""A response in transit: the correlation id of its request, and the response."""
 
 
 class _Signal(Struct, frozen=True, gc=False):
@@ -48,15 +48,15 @@ class ClientEnd(Protocol):
     """The member's side of a connection."""
 
     def connected(self, connection: "Connection") -> None:
-        """The broker accepted the connection."""
+        """Handle the broker's accepting the connection."""
         ...
 
     def disconnected(self, connection: "Connection") -> None:
-        """The connection is gone, or was refused."""
+        """Handle a connection that is gone, or was refused."""
         ...
 
     def received(self, message: ResponseMessage) -> None:
-        """A response arrived."""
+        """Handle a response."""
         ...
 
 
@@ -64,15 +64,15 @@ class ServerEnd(Protocol):
     """The broker's side of its connections."""
 
     def opened(self, connection: "Connection") -> None:
-        """The broker accepted the connection."""
+        """Handle a connection that the broker accepted."""
         ...
 
     def received(self, connection: "Connection", message: Send) -> None:
-        """A request arrived."""
+        """Handle a request."""
         ...
 
     def closed(self, connection: "Connection") -> None:
-        """The client closed the connection, or it was reset."""
+        """Handle a connection that the client closed, or that was reset."""
         ...
 
 
@@ -80,13 +80,13 @@ class Connection:
     """One connection from a member to a broker; made by `Network.connect`.
 
     Args:
-        network: Where it belongs.
+        network: The network it belongs to.
         member: Name of the member, for faults.
         broker_id: The broker it leads to.
         client: The member's side.
         is_data: Whether it leads to the broker's data plane (`sim.data_brokers`).
-        host: The member on whose machine the client runs, and with whom it is cut off; None
-            where it is the member.
+        host: Member on whose machine the client runs, and with which it is cut off; None where it
+            is the member.
     """
 
     __slots__ = (
@@ -135,7 +135,7 @@ class Connection:
         self._constant_us = network.constant_us
         self._draw_up_us = partial(network.draw_us, f"{member}>{broker_id}")
         self._draw_down_us = partial(network.draw_us, f"{broker_id}>{member}")
-        # Short lists, not deques: a thousand idle connections have to share the CPU's cache.
+        # Short lists, not deques: a thousand idle connections share the CPU's cache.
         self._up: list[Send | _Signal] = []
         self._down: list[ResponseMessage | _Signal] = []
         self._clear_at_server_us = 0
@@ -146,23 +146,23 @@ class Connection:
         self.is_data = is_data
         self.server: ServerEnd | None = None
         self.node_id = broker_id
-        """The name the client knows the other end by."""
+        """Node id of the broker's end, as the client knows it."""
         self.host = host = member if host is None else host
         self.client_host = network.host_of(host)
         self.api_versions: Mapping[ApiKey, int] = {}
-        """Versions that the client speaks where they are not a broker's newest."""
+        """API versions of the client where they are not a broker's newest."""
         self.is_client_open = True
         self.is_server_open = False
         self.is_cut = network.is_cut(host, broker_id)
         self.is_lossy = False
         self.token = 0
-        """For the broker: its number of the connection."""
+        """For the broker: number of the connection."""
         self.routes: dict[type[Request], tuple[Handler, RequestContext]] = {}
-        """For the broker: who takes a kind of request, and who it comes from."""
+        """For the broker: handler of each kind of request, and the request's context."""
         self.answering: Send | None = None
         """For the broker: the request being answered; nothing more is read meanwhile."""
         self.waiting: list[Send] = []
-        """For the broker: what arrived meanwhile. Bounded by what clients have in flight."""
+        """For the broker: requests that arrived meanwhile. Bounded by clients' open requests."""
 
     def open(self) -> None:
         """Ask the broker to accept."""
@@ -195,7 +195,7 @@ class Connection:
         self._call_at(at_us, self._deliver_to_client)
 
     def hold_back(self, for_us: int) -> None:
-        """Let nothing that is sent from now on arrive at the member before that time is over."""
+        """Delay everything sent from now on: it arrives at the member after the given time."""
         at_us = self._clock.now_us + for_us
         self._clear_at_client_us = max(self._clear_at_client_us, at_us)
 
@@ -213,7 +213,7 @@ class Connection:
             self.respond(_CLOSE)
 
     def reset(self) -> None:
-        """Drop the connection at both ends, at the client's one latency later."""
+        """Drop the connection at both ends, at the client's end one latency later."""
         self.is_lossy = False
         if self.is_server_open:
             self.is_server_open = False
@@ -260,12 +260,12 @@ class Connection:
 
 
 class Network:
-    """All connections of a run, and the faults upon them.
+    """All connections of a run, and their faults.
 
     Args:
         environment: The clock.
         law: One-way latency of every message.
-        choices: Where latencies are drawn; a constant law draws none.
+        choices: Source of drawn latencies; a constant law draws none.
     """
 
     def __init__(self, environment: Environment, law: LatencyLaw, choices: Choices) -> None:
@@ -281,16 +281,16 @@ class Network:
         self._drops: dict[str, dict[ApiKey, int]] = {}
         self._delays: dict[tuple[str, ApiKey], list[int]] = {}
         self.meddles = False
-        """Whether any response was ever to be lost or late: asked before each response."""
+        """Whether any response was ever set to be lost or late: checked before each response."""
         self._hosts: dict[str, str] = {}
 
     def attach(self, broker_id: int, server: ServerEnd) -> None:
-        """Let a broker accept connections; after `detach`, again."""
+        """Let a broker accept connections, also again after `detach`."""
         self._servers[broker_id] = server
         self._dead_count = max(0, self._dead_count - 1)
 
     def detach(self, broker_id: int) -> None:
-        """Take a dead broker away: its connections close, and new ones are refused."""
+        """Remove a dead broker: its connections close, and new ones are refused."""
         if self._servers.pop(broker_id, None) is not None:
             self._dead_count += 1
         for connection in list(self._connections):
@@ -306,9 +306,9 @@ class Network:
         is_data: bool = False,
         host: str | None = None,
     ) -> Connection:
-        """Start to open a connection; the client's end learns how it went.
+        """Start to open a connection; the client's end is told the outcome.
 
-        `is_data` and `host` are those of the connection.
+        See `Connection` for `is_data` and `host`.
         """
         connection = Connection(
             self, member, broker_id=broker_id, client=client, is_data=is_data, host=host
@@ -323,7 +323,7 @@ class Network:
         self._renew_cuts()
 
     def heal(self, member: str | None, broker_id: int | None) -> None:
-        """End one such cut; connections that lost something and are free of cuts are reset."""
+        """End one such cut; connections that lost messages and are free of cuts are reset."""
         self._cuts.remove((member, broker_id))
         self._renew_cuts()
 
@@ -334,17 +334,17 @@ class Network:
         self.meddles = True
 
     def delay_responses(self, member: str, api: ApiKey, count: int, *, by_us: int) -> None:
-        """Let the next `count` responses of the api reach the member so much later."""
+        """Delay the next `count` responses of the API to the member by the given time."""
         self._delays.setdefault((member, api), []).extend([by_us] * count)
         self.meddles = True
 
     def delay_of(self, member: str, api: ApiKey) -> int:
-        """How much later this response is to arrive, in us; counts it if it is."""
+        """Return the delay of this response in us, 0 for none; a delay is used up."""
         delays = self._delays.get((member, api))
         return delays.pop(0) if delays else 0
 
     def is_dropped(self, member: str, api: ApiKey) -> bool:
-        """Whether this response is one of those to be lost; counts it if so."""
+        """Whether this response is to be lost; counts it if so."""
         left = self._drops.get(member, {}).get(api, 0)
         if not left:
             return False
@@ -360,7 +360,7 @@ class Network:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every broker lives and nobody is cut off from any."""
+        """Whether every broker lives and no member is cut off from any."""
         return not self._cuts and not self._dead_count
 
     def reaches(self, member: str, broker_id: int) -> bool:
@@ -368,15 +368,15 @@ class Network:
         return broker_id in self._servers and not self.is_cut(member, broker_id)
 
     def is_cut_off(self, member: str) -> bool:
-        """Whether a member is cut off from everybody, not from single brokers only."""
+        """Whether a member is cut off from all brokers, not only from single ones."""
         return (member, None) in self._cuts
 
     def server_of(self, broker_id: int) -> ServerEnd | None:
-        """The broker's side, or None when it is dead."""
+        """Return the broker's side, or None when it is dead."""
         return self._servers.get(broker_id)
 
     def host_of(self, member: str) -> str:
-        """The member's address as Java prints it; each member has its own, in order of arrival."""
+        """Return the member's address as Java prints it; numbered in order of arrival."""
         host = self._hosts.get(member)
         if host is None:
             number = len(self._hosts) + 1

@@ -1,12 +1,12 @@
-"""How many records a compacted topic of source offsets holds, from how it was written and cleaned.
+"""Counts the records of a compacted topic of source offsets, from how it was written and cleaned.
 
 Every source partition commits its offset at one interval, so keys follow each other in a circle,
-and records need not be kept to be counted: a log is its segments, and what a pass of the cleaner
-leaves of them. When a segment is closed is Kafka's rule, and `storage` decides when a pass is worth
-it.
+and records can be counted without being kept: a log consists of its segments, less what each
+cleaner pass removed. Kafka's rule says when a segment is closed, and `storage` when a pass is
+worthwhile.
 
 Left out: tombstones (`delete.retention.ms`), which a source connector does not write, and the pause
-between two looks of the cleaner, 15 s of months.
+between two cleaner checks, 15 s compared with months.
 """
 
 from typing import Final
@@ -23,12 +23,12 @@ _EVER: Final = 1 << 62
 def compacted_offsets(
     history: OffsetHistory, partitions: int, record_bytes: int
 ) -> tuple[int, int]:
-    """The records of all partitions that a worker finds, and the sum of their end offsets.
+    """Return the records of all partitions that a worker finds, and the sum of their end offsets.
 
     Args:
-        history: What was written and how it was cleaned.
-        partitions: Of the topic; the source partitions are spread over them evenly.
-        record_bytes: Of key and value of one.
+        history: How the topic was written and cleaned.
+        partitions: Partitions of the topic; source partitions are spread over them evenly.
+        record_bytes: Size of key and value of one record.
     """
     each, more = divmod(history.source_partitions, partitions)
     found = [
@@ -40,7 +40,7 @@ def compacted_offsets(
 
 
 def _partition(keys: int, history: OffsetHistory, size_bytes: int) -> tuple[int, int]:
-    """The records and the end offset of a partition with so many keys."""
+    """Return the records and the end offset of a partition with so many keys."""
     config = LogConfig(
         cleanup_policy="compact", min_cleanable_dirty_ratio=history.min_cleanable_dirty_ratio
     )
@@ -66,7 +66,7 @@ def _partition(keys: int, history: OffsetHistory, size_bytes: int) -> tuple[int,
 
 
 def _end_of_segment(start: int, keys: int, history: OffsetHistory, size_bytes: int) -> int:
-    """Past the last record of the segment that begins there. Source: LogSegment.shouldRoll."""
+    """Return the end of the segment that begins there. Source: LogSegment.shouldRoll."""
     by_size = start + max(1, history.segment_bytes // size_bytes)
     first_late = start // keys + history.segment_ms // history.commit_every_ms + 1
     return min(by_size, first_late * keys)

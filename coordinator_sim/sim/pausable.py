@@ -1,6 +1,6 @@
-"""A process of the simulated world: it lives, may be frozen for a while, and ends.
+"""A process of the simulated world, which lives, may be frozen for a while, and ends.
 
-What it does is its subclass's business.
+Subclasses define its work.
 """
 
 from functools import partial
@@ -10,10 +10,10 @@ from coordinator_sim.sim.world import US_PER_MS, World
 
 
 class PausableProcess(Alarmed):
-    """Runs actions after delays; while it is frozen they wait, and once it has ended none runs.
+    """Runs actions after delays; while it is frozen they wait, and after its end none runs.
 
     Args:
-        world: What the run shares.
+        world: Shared parts of the run.
     """
 
     __slots__ = ("_environment", "_is_alive", "_is_paused", "_late", "_world")
@@ -27,13 +27,13 @@ class PausableProcess(Alarmed):
         self._late: list[Action] = []
 
     def pause(self, for_us: int) -> None:
-        """Freeze the process; what arrives meanwhile is handled at its end, in order."""
+        """Freeze the process; events that arrive meanwhile are handled at its end, in order."""
         if not self._is_paused:
             self._is_paused = True
             self._later(for_us, self._thaw, even_if_paused=True)
 
     def _end(self) -> None:
-        """Run nothing any more."""
+        """Stop running actions for good."""
         self._is_alive = False
         self.switch_alarm_off()
         self._late.clear()
@@ -42,7 +42,7 @@ class PausableProcess(Alarmed):
         return self._world.environment.now_us // US_PER_MS
 
     def _later(self, delay_us: int, action: Action, *, even_if_paused: bool = False) -> None:
-        """Do something in this incarnation after a delay, or at the end of a pause then."""
+        """Run an action in this incarnation after a delay, or at the end of a pause then."""
         environment = self._world.environment
         guarded = action if even_if_paused else partial(self._unless_paused, action)
         environment.call_at(environment.now_us + delay_us, partial(self._if_alive, guarded))
@@ -61,7 +61,7 @@ class PausableProcess(Alarmed):
         self._is_paused = False
         late = self._late
         self._late = []
-        # Both threads of a client read the network before they look at their timers.
+        # Both threads of a client read the network before they check their timers.
         for action in late:
             self._if_alive(action)
         self._if_alive(self._on_alarm)

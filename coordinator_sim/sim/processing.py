@@ -1,4 +1,4 @@
-"""How long the records of one poll keep an application busy, and how many are done meanwhile."""
+"""Processing time of one poll's records, and the number of records done at an instant."""
 
 from typing import NamedTuple, assert_never
 
@@ -17,26 +17,26 @@ from coordinator_sim.scenario.work import (
 US_PER_MS = 1_000
 _US_PER_PERCENT_MS = US_PER_MS // 100
 LEAST_POLL_US = US_PER_MS
-"""No application gets from one poll to the next in less: a loop over nothing takes time, too."""
+"""Least time from one poll to the next: even a loop over no records takes time."""
 
 
 class Pace(NamedTuple):
-    """The time that the records of one poll take.
+    """Processing time of one poll's records.
 
     Args:
-        lead_us: Before the first record.
-        record_us: Of each record; 0 has all done together when the lead is over.
+        lead_us: Time before the first record.
+        record_us: Time of each record; 0 completes all of them at the end of the lead.
     """
 
     lead_us: int
     record_us: int
 
     def busy_us(self, count: int) -> int:
-        """The time for so many records."""
+        """Return the time for so many records."""
         return max(LEAST_POLL_US, self.lead_us + self.record_us * count)
 
     def done_after(self, elapsed_us: int, count: int) -> int:
-        """How many of so many records are done after that time."""
+        """Return how many of so many records are done after that time."""
         working_us = elapsed_us - self.lead_us
         if working_us < 0:
             return 0
@@ -44,7 +44,7 @@ class Pace(NamedTuple):
 
 
 def pace_of(law: ProcessingLaw, choices: Choices, name: str) -> Pace:
-    """The pace of the next poll's records; a table or a shape draws by the application's name."""
+    """Return the pace of the next poll's records; a table or shape draws by application name."""
     match law:
         case PerPoll(ms=ms):
             return Pace(max(ms, 1) * US_PER_MS, 0)
@@ -73,7 +73,7 @@ class Records(NamedTuple):
 
 
 def split(records: list[Records], count: int) -> tuple[list[Records], list[Records]]:
-    """The first so many records, in order, and the rest."""
+    """Return the first so many records, in order, and the rest."""
     head: list[Records] = []
     for index, (partition, first, end) in enumerate(records):
         if end - first > count:
@@ -87,5 +87,5 @@ def split(records: list[Records], count: int) -> tuple[list[Records], list[Recor
 
 
 def count_of(records: list[Records]) -> int:
-    """How many records there are."""
+    """Return the number of records."""
     return sum(end - first for _, first, end in records)

@@ -1,4 +1,4 @@
-"""Who operates Connect clusters: sends REST requests to workers, and records the answers."""
+"""The operator of Connect clusters: sends REST requests to workers, and records the answers."""
 
 from functools import partial
 from typing import Final
@@ -9,18 +9,18 @@ from coordinator_sim.sim.world import World
 from coordinator_sim.trace.events import Event, TraceEvent
 
 OPERATOR: Final = "operator"
-"""Name of the calling end, for latencies."""
+"""Name of the operator's end, for latencies."""
 _SHOWN: Final = 1_000
-"""Characters of an answer's body that the trace keeps."""
+"""Number of characters of an answer's body that the trace keeps."""
 
 
 def worker_url(worker: str) -> str:
-    """The REST URL of a simulated worker, ending with a slash."""
+    """Return the REST URL of a simulated worker, ending with a slash."""
     return f"http://{worker}:8083/"
 
 
 def send_rest_request(world: World, wanted: RestRequest, group_id: str) -> None:
-    """Send a request; what comes of it is recorded as a LIFECYCLE event of the worker."""
+    """Send a request; its outcome is recorded as a LIFECYCLE event of the worker."""
     headers = {"content-type": "application/json"} if wanted.body else {}
     request = HttpRequest(
         method=wanted.method, target=wanted.target, headers=headers, body=wanted.body.encode()
@@ -30,7 +30,7 @@ def send_rest_request(world: World, wanted: RestRequest, group_id: str) -> None:
 
 
 def _first_words(body: str) -> str:
-    """As much of a body as the trace keeps, in one line."""
+    """Return the part of a body that the trace keeps, in one line."""
     line = " ".join(body.split())
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."
 

@@ -39,18 +39,18 @@ from coordinator_sim.sim.world import US_PER_MS, World
 from coordinator_sim.trace.recorder import NullRecorder, Recorder
 
 _PROGRESS_STEPS: Final = 200
-"""A progress bar that moves every half percent looks alive."""
+"""Number of progress reports: a bar that moves every half percent looks alive."""
 
 
 class RunResult(Struct, frozen=True, kw_only=True):
-    """What a run was, beside its events.
+    """Result of a run, beside its events.
 
     Args:
         end_us: Virtual time at its end, in microseconds.
         fired_count: Callbacks fired: timers, deliveries and happenings.
-        tape: The choices made, in order, if they were to be kept; replay them with `tape=`.
+        tape: The choices made, in order, if they were kept; replay them with `tape=`.
         offsets_log: The batches of `__consumer_offsets`, by partition, each in log order.
-        metrics: Of every living broker's coordinator, by broker id.
+        metrics: Metrics of every living broker's coordinator, by broker id.
     """
 
     end_us: int
@@ -64,15 +64,15 @@ class Simulation:
     """A scenario being run: built at virtual time 0, advanced as far as wanted.
 
     Args:
-        scenario: What to run.
-        seed: Seed of all chance that the tape does not hold.
+        scenario: Scenario to run.
+        seed: Seed of all choices that the tape does not hold.
         recorder: Takes every event in emission order; a NullRecorder makes the cores silent.
         tape: Choices to repeat, of an earlier run or edited; with one, even an empty one, the
             choices of this run are kept.
         shuffle_ties: Draw the order of simultaneous callbacks instead of first in, first out.
 
     Raises:
-        ConfigError: The profile is unknown, or a client refuses its settings.
+        ConfigError: the profile is unknown, or a client refuses its settings.
     """
 
     __slots__ = ("_choices", "_cluster", "_environment", "_scenario", "_world")
@@ -140,12 +140,12 @@ class Simulation:
         self._environment.run_until(end_us)
 
     def finish(self) -> None:
-        """Tell the trace how far everybody got; nothing may run afterwards."""
+        """Record the final progress of all processes; the simulation must not run afterwards."""
         for ledger in list(self._world.ledgers):
             ledger.close()
 
     def result(self) -> RunResult:
-        """What the run was so far."""
+        """Return the result of the run so far."""
         return RunResult(
             end_us=self._environment.now_us,
             fired_count=self._environment.fired_count,
@@ -172,16 +172,16 @@ def run_scenario(
     The same scenario, seed and tape give the same events in any process.
 
     Args:
-        scenario: What to run.
-        seed: Seed of all chance that the tape does not hold.
+        scenario: Scenario to run.
+        seed: Seed of all choices that the tape does not hold.
         recorder: Takes every event in emission order; a NullRecorder makes the cores silent.
-        progress: Told the virtual time reached, in microseconds, two hundred times a run.
+        progress: Called with the virtual time reached, in microseconds, two hundred times a run.
         tape: Choices to repeat, of an earlier run or edited; with one, even an empty one, the
             result holds the choices made.
         shuffle_ties: Draw the order of simultaneous callbacks instead of first in, first out.
 
     Raises:
-        ConfigError: The profile is unknown, or a client refuses its settings.
+        ConfigError: the profile is unknown, or a client refuses its settings.
     """
     simulation = Simulation(
         scenario,
@@ -205,7 +205,7 @@ def run_scenario(
 def coordinator_config(
     settings: dict[str, str], *, broker_id: int, tracing: bool
 ) -> CoordinatorConfig:
-    """The configuration of one broker's coordinator from checked settings by Kafka's names."""
+    """Return the configuration of a broker's coordinator from checked Kafka settings."""
     return configured(CoordinatorConfig(broker_id=broker_id, trace=tracing), settings)
 
 

@@ -1,7 +1,7 @@
 """Sink tasks: consumers of the group `connect-<connector>`, inside a worker's process.
 
-A sink task commits asynchronously when it is time, and waits for the commit when partitions are
-revoked and when it ends. Unlike a source's, its place in its own group decides what it processes.
+A sink task commits asynchronously at intervals, and waits for the commit when partitions are
+revoked and when it ends. Unlike a source task, it processes what its own consumer group assigns.
 
 Source: kafka trunk, connect/runtime/.../runtime/WorkerSinkTask.java; Worker.java,
 baseConsumerConfigs.
@@ -22,10 +22,10 @@ class SinkTask(ConsumerProcess):
     """One run of a sink task.
 
     Args:
-        world: What the run shares.
-        run: Which run of which task.
-        work: What it does.
-        on_failed: Told the trace when it has failed and ended.
+        world: Shared parts of the run.
+        run: Run number and task.
+        work: Work of the task.
+        on_failed: Called with the trace when it has failed and ended.
     """
 
     __slots__ = (
@@ -62,19 +62,19 @@ class SinkTask(ConsumerProcess):
         self._trace: str | None = None
         self._when_stopped: Action | None = None
 
-    # What the worker asks.
+    # Calls of the worker.
 
     def begin(self, when_started: Action) -> None:
-        """Subscribe and poll, once the task's own start is through."""
+        """Subscribe and poll, once the task's own start is over."""
         self._later(self._work.start_ms * US_PER_MS, partial(self._started, when_started))
 
     def end(self, when_stopped: Action) -> None:
-        """End when the batch in hand is delivered: commit, and leave the group."""
+        """End when the current batch is delivered: commit, and leave the group."""
         self._when_stopped = when_stopped
         self.stop()
 
     def fail(self, trace: str) -> None:
-        """Raise now: the batch in hand is not delivered, and what was before is committed."""
+        """Raise now: the current batch is not delivered, and what was before is committed."""
         self._count_done()
         for partition, first, _ in (*self._processing, *self._taken):
             self._consumer.advance_position(partition, first)
@@ -83,23 +83,23 @@ class SinkTask(ConsumerProcess):
         self.stop()
 
     def cancel(self) -> None:
-        """The worker gave up waiting: the task ends when it can, and commits no more."""
+        """Stop being waited for: the task ends when it can, and commits no more."""
         self._policy = CommitPolicy(when="never", on_revoke=False)
         self._when_stopped = None
         self.stop()
 
     def crash(self) -> None:
-        """End at once: the group learns of it when the session is over."""
+        """End at once: the group notices when the session times out."""
         if self._is_alive:
             self._trace = self._when_stopped = None
             self.kill()
 
     def keep_still(self, still: bool) -> None:
-        """Fetch nothing while the connector is paused; what is done so far is committed soon."""
+        """Fetch nothing while the connector is paused; finished records are committed soon."""
         self._is_still = still
         self._next_commit_us = 0
 
-    # What is different from other consumers.
+    # Differences from other consumers.
 
     def _started(self, when_started: Action) -> None:
         when_started()
@@ -114,7 +114,7 @@ class SinkTask(ConsumerProcess):
             self._delivered_count += count_of(self._taken)
             super()._process(commit_error)
             return
-        # The offsets of a batch count once all of it is delivered, so none of this one's do.
+        # The offsets of a batch count once all of it is delivered, so none of this batch's do.
         self._processing = split(self._taken, left)[0]
         for partition, first, _ in self._taken:
             self._consumer.advance_position(partition, first)
@@ -123,7 +123,7 @@ class SinkTask(ConsumerProcess):
         self._later(self._pace.busy_us(count_of(self._processing)), self._raise)
 
     def _left(self) -> int | None:
-        """Records until the task fails; None when it never does."""
+        """Return the number of records until the task fails; None when it never does."""
         limit = self._work.fails_after
         return None if limit is None else limit - self._delivered_count
 

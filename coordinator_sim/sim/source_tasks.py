@@ -1,7 +1,7 @@
-"""Source tasks: they copy records of an outside system into a topic, and remember how far.
+"""Source tasks: they copy records of an outside system into a topic, and commit their position.
 
-Records have no content. What counts is where a task begins (the last source offset committed for
-its partitions), what it writes, and what it commits before it ends.
+Records have no content. Modelled are where a task begins (the last source offset committed for its
+partitions), what it writes, and what it commits before it ends.
 
 Source: kafka trunk, connect/runtime/.../runtime/AbstractWorkerSourceTask.java, execute and cancel;
 WorkerSourceTask.java; ExactlyOnceWorkerSourceTask.java; SourceTaskOffsetCommitter.java.
@@ -20,9 +20,9 @@ from coordinator_sim.sim.work_ledger import WorkLedger
 from coordinator_sim.sim.world import US_PER_MS, World
 
 BATCH_RECORDS: Final = 500
-"""Records of one poll at most."""
+"""Most records of one poll."""
 RETRY_US: Final = 100_000
-"""`retry.backoff.ms` of the producer: a topic whose leader is out of reach is tried again."""
+"""Producer's `retry.backoff.ms`: wait before a topic with an unreachable leader is retried."""
 FENCED: Final = "org.apache.kafka.common.errors.ProducerFencedException"
 
 
@@ -31,15 +31,15 @@ class SourceTask(PausableProcess):
 
     With exactly-once support the records of a poll and their source offsets are one transaction,
     and a newer run of the task fences this one. Without it, offsets are committed every
-    `offset.flush.interval.ms` and at the end; two runs at once both write, and the later commit
-    counts.
+    `offset.flush.interval.ms` and at the end; two simultaneous runs both write, and the later
+    commit counts.
 
     Args:
-        world: What the run shares.
-        run: Which run of which task.
-        work: What it does.
-        cluster: The source offsets of its Connect cluster.
-        on_failed: Told the trace when it has failed and ended.
+        world: Shared parts of the run.
+        run: Run number and task.
+        work: Work of the task.
+        cluster: Source offsets of its Connect cluster.
+        on_failed: Called with the trace when it has failed and ended.
     """
 
     __slots__ = (
@@ -80,29 +80,29 @@ class SourceTask(PausableProcess):
         self._flush_at_us = 0
         self._when_stopped: Action | None = None
 
-    # What the worker asks.
+    # Calls of the worker.
 
     def begin(self, when_started: Action) -> None:
-        """Read the committed offsets and begin, once the task's own start is through."""
+        """Read the committed offsets and begin, once the task's own start is over."""
         self._later(self._work.start_ms * US_PER_MS, partial(self._started, when_started))
 
     def end(self, when_stopped: Action) -> None:
-        """End when the batch in hand is written, then commit for the last time."""
+        """End when the current batch is written, then commit for the last time."""
         self._when_stopped = when_stopped
 
     def fail(self, trace: str) -> None:
-        """Remember what was written, unless in a transaction, and end."""
+        """Commit what was written, unless in a transaction, and end."""
         if self._is_alive:
             self._flush()
             self.crash()
             self._on_failed(self._run.task, trace)
 
     def cancel(self) -> None:
-        """The worker gave up waiting: the producer is closed, and nothing counts any more."""
+        """Close the producer: the worker stopped waiting, and later results do not count."""
         self.crash()
 
     def crash(self) -> None:
-        """End at once: what is in hand is not written, what is not committed is not remembered."""
+        """End at once: unwritten records are not written, uncommitted offsets are lost."""
         if self._is_alive:
             self._end()
             self._ledger.close()
@@ -153,7 +153,7 @@ class SourceTask(PausableProcess):
             self._ledger.hold(partition, position)
 
     def _batch(self) -> list[Records]:
-        """What has come to the source, the partition that waits longest first."""
+        """Return the records that reached the source, longest-waiting partition first."""
         now_us = self._environment.now_us
         end_offset = self._world.topic_logs.end_offset
         waiting = [
@@ -166,7 +166,7 @@ class SourceTask(PausableProcess):
         return split(batch, self._work.fails_after - self._processed_count)[0]
 
     def _send(self) -> None:
-        """Write the batch; what cannot be written yet is tried again until the task is to stop."""
+        """Write the batch; retry records that cannot be written until the task has to stop."""
         reaches = self._world.reaches_leader
         batch = self._in_hand
         written = [r for r in batch if reaches(self._run.worker, self._target(r.partition))]
@@ -214,9 +214,9 @@ class SourceTask(PausableProcess):
         self.set_alarm(self._flush_at_us)
 
     def _flush(self) -> None:
-        """Write the offsets of what is written; they are on the topic one way later.
+        """Write the offsets of written records; they reach the topic one latency later.
 
-        A worker that reaches no broker fails to, and keeps them for the next time.
+        A worker that reaches no broker keeps them for the next time.
         """
         if self._run.exactly_once or not self._world.reaches_any(self._run.worker):
             return

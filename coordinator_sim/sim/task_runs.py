@@ -1,4 +1,4 @@
-"""What the runs of a Connect cluster's tasks share: source offsets, and which run is the newest."""
+"""State shared by the runs of a Connect cluster's tasks: source offsets, and the newest runs."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -14,16 +14,16 @@ FLUSH_INTERVAL_MS: Final = 60_000
 """Default of `offset.flush.interval.ms`."""
 
 TaskFailed = Callable[[ConnectorTaskId, str], None]
-"""Told of a task that has failed and ended, and its trace."""
+"""Called with a task that has failed and ended, and its trace."""
 
 
 class TaskRun(Struct, frozen=True, kw_only=True):
     """One run of one task.
 
     Args:
-        worker: Where it runs.
+        worker: Worker that runs it.
         number: Counts the runs of the cluster; a later run of the task fences an earlier one.
-        task_count: Tasks of its connector when it was started.
+        task_count: Number of tasks of its connector when it was started.
         flush_us: `offset.flush.interval.ms` of the worker, in microseconds.
         exactly_once: Whether source records and offsets are written in transactions.
     """
@@ -36,15 +36,15 @@ class TaskRun(Struct, frozen=True, kw_only=True):
     exactly_once: bool
 
     def attrs(self) -> dict[str, str]:
-        """What the trace says of all that it processes."""
+        """Return the attributes of its work in the trace."""
         return {"task": self.task.resource(), "run": str(self.number)}
 
 
 class ClusterWork:
-    """What the tasks of one Connect cluster share.
+    """State shared by the tasks of one Connect cluster.
 
     Args:
-        world: What the run shares; its topics are told what sources bring and tasks write.
+        world: Shared parts of the run; its topics grow with source records and tasks' writes.
         group: The cluster.
     """
 
@@ -54,10 +54,10 @@ class ClusterWork:
         self.group_id = group.group_id
         self.work: Mapping[str, ConnectorWork] = group.work
         self.committed: dict[TopicPartition, int] = {}
-        """The source offsets, as they are on the offsets topic."""
+        """Source offsets, as they are on the offsets topic."""
         self._newest_run: dict[ConnectorTaskId, int] = {}
         self._first_run: dict[str, tuple[int, int]] = {}
-        """Of each connector: its number of tasks, and its first run with that number."""
+        """Connector -> its number of tasks, and its first run with that number."""
         self._run_count = 0
         for connector, work in group.work.items():
             if isinstance(work, SourceWork):
@@ -65,7 +65,7 @@ class ClusterWork:
                 world.topic_logs.write_by_hand(work.topic)
 
     def next_run(self) -> int:
-        """The number of the next run of any task."""
+        """Return the number of the next run of any task."""
         self._run_count += 1
         return self._run_count
 
@@ -87,5 +87,5 @@ class ClusterWork:
         return self._newest_run[run.task] == run.number >= first_run
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Source offsets are written; the last write of a partition counts, whoever wrote it."""
+        """Store written source offsets; the last write of a partition counts, whoever wrote it."""
         self.committed.update(offsets)

@@ -1,7 +1,7 @@
-"""The tasks that one worker's process runs, as far as the scenario says what they do.
+"""The tasks that one worker's process runs, as far as the scenario describes their work.
 
-The worker's driver starts, stops and cancels them by its herder's word, and takes them along when
-its process freezes or dies. Tasks of connectors without described work are the driver's own affair.
+The worker's driver starts, stops and cancels them as its herder orders, and freezes or kills them
+with its process. Tasks of connectors without described work are handled by that driver alone.
 """
 
 from collections.abc import Mapping
@@ -27,19 +27,19 @@ from coordinator_sim.sim.world import US_PER_MS, World
 
 
 class _Task(Protocol):
-    """A task that runs, whatever it does."""
+    """A running task of any kind."""
 
     def begin(self, when_started: Action) -> None:
         """Start; the action is called once when it has."""
 
     def end(self, when_stopped: Action) -> None:
-        """Stop in good order; the action is called once when it has."""
+        """Stop in an orderly way; the action is called once when it has."""
 
     def fail(self, trace: str) -> None:
-        """Raise an exception, and end as it ends then."""
+        """Raise an exception, and end as after one."""
 
     def cancel(self) -> None:
-        """Go on without anybody waiting for the end."""
+        """Continue without being waited for."""
 
     def crash(self) -> None:
         """End at once, with the process."""
@@ -48,19 +48,19 @@ class _Task(Protocol):
         """Freeze, with the process."""
 
     def keep_still(self, still: bool) -> None:
-        """Process nothing, or go on."""
+        """Stop processing, or continue."""
 
 
 class WorkerTasks:
     """The tasks of one worker process.
 
     Args:
-        world: What the run shares.
-        cluster: What the cluster's tasks share.
+        world: Shared parts of the run.
+        cluster: State shared by the cluster's tasks.
         worker: The worker's name.
-        settings: The worker's, by Kafka's names: `offset.flush.interval.ms` and
+        settings: Settings of the worker by Kafka's names: `offset.flush.interval.ms` and
             `exactly.once.source.support` are read.
-        on_failed: Told of each task that fails by itself, once it has ended.
+        on_failed: Called with each task that fails by itself, once it has ended.
     """
 
     __slots__ = (
@@ -95,11 +95,11 @@ class WorkerTasks:
         self._abandoned: list[_Task] = []
 
     def does(self, connector: str) -> bool:
-        """Whether the scenario says what the connector's tasks do."""
+        """Whether the scenario describes the work of the connector's tasks."""
         return connector in self._cluster.work
 
     def topics_of(self, connector: str) -> tuple[str, ...]:
-        """The topics that the connector's tasks write or read."""
+        """Return the topics that the connector's tasks write or read."""
         work = self._cluster.work[connector]
         return (work.topic,) if isinstance(work, SourceWork) else work.topics
 
@@ -108,7 +108,7 @@ class WorkerTasks:
         return task in self._running
 
     def fail(self, task: ConnectorTaskId, trace: str) -> None:
-        """Let a task fail; one that does not run here stays as it is."""
+        """Make a task fail; ignored when it does not run here."""
         running = self._running.get(task)
         if running is not None:
             running.fail(trace)
@@ -117,8 +117,8 @@ class WorkerTasks:
         """Run a task that does not run here.
 
         Args:
-            task: Of a connector that `does` something.
-            task_count: How many tasks its connector has now.
+            task: Task of a connector that `does` something.
+            task_count: Present number of tasks of its connector.
             when_started: Called once when it has started.
         """
         run = TaskRun(
@@ -133,7 +133,7 @@ class WorkerTasks:
         running.begin(when_started)
 
     def _work_of(self, task: ConnectorTaskId) -> ConnectorWork:
-        """What the task does; times that its work leaves at their defaults are drawn."""
+        """Return the task's work; durations left at their defaults are drawn."""
         work, variety = self._cluster.work[task.connector], self._world.variety
         if variety is None:
             return work
@@ -152,7 +152,7 @@ class WorkerTasks:
         return SinkTask(self._world, run, work, on_failed=self._failed)
 
     def stop(self, task: ConnectorTaskId, when_stopped: Action) -> None:
-        """Stop a task in good order; one that has failed before is over already."""
+        """Stop a task in an orderly way; one that has failed before is over already."""
         running = self._running.get(task)
         if running is None:
             when_stopped()
@@ -160,7 +160,7 @@ class WorkerTasks:
             running.end(partial(self._stopped, task, when_stopped))
 
     def cancel(self, task: ConnectorTaskId) -> None:
-        """Wait no longer for a task that does not stop; what is left of it runs on unwatched."""
+        """Stop waiting for a task that does not stop; it runs on unwatched."""
         running = self._running.pop(task, None)
         if running is not None:
             running.cancel()
@@ -173,12 +173,12 @@ class WorkerTasks:
                 running.keep_still(still)
 
     def pause(self, for_us: int) -> None:
-        """The worker's process freezes."""
+        """Freeze all tasks with the worker's process."""
         for running in (*self._running.values(), *self._abandoned):
             running.pause(for_us)
 
     def crash(self) -> None:
-        """The worker's process is dead, and everything in it."""
+        """End all tasks with the worker's process."""
         for running in (*self._running.values(), *self._abandoned):
             running.crash()
         self._running.clear()

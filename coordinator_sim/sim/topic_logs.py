@@ -1,4 +1,4 @@
-"""The records of the world's topics, as counts: how far each partition has been written.
+"""The records of the world's topics, as counts: the end offset of each partition.
 
 A partition receives records at the constant rate of its topic from time 0, or those that
 connectors write. Records have no content.
@@ -27,20 +27,20 @@ class TopicLogs:
         self._written: dict[TopicPartition, int] = {}
 
     def end_offset(self, partition: TopicPartition, now_us: int) -> int:
-        """The offset after the last record that is there at the instant."""
+        """Return the offset after the last record that exists at the instant."""
         rate = self._rates.get(partition.topic)
         if rate is None:
             return self._written.get(partition, 0)
         return rate * now_us // _US_PER_S
 
     def fill(self, topic: str, records_per_s: int) -> None:
-        """Each partition receives records at this rate from time 0; the topic may be outside."""
+        """Let each partition receive records at this rate from time 0; the topic may be outside."""
         self._rates[topic] = records_per_s
 
     def write_by_hand(self, topic: str) -> None:
-        """From the start on, the topic has only the records that are appended to it."""
+        """Limit a topic to appended records, from the start on."""
         self._rates.pop(topic, None)
 
     def append(self, partition: TopicPartition, count: int) -> None:
-        """Write so many records to a topic that is written by hand."""
+        """Write records to a topic that is written by hand."""
         self._written[partition] = self._written.get(partition, 0) + count

@@ -1,7 +1,7 @@
-"""The consumer of one internal topic: fetches, transfers and the work on what was fetched.
+"""The consumer of one internal topic: fetches, transfers and the processing of records.
 
-As in Java a broker is asked for those partitions only of which nothing is left over, one request
-at a time; so one thread's work on records goes on beside the next fetches.
+As in Java, a broker is asked only for partitions without buffered records, one request at a time;
+so the thread's work on records overlaps the next fetches.
 
 Source: kafka trunk, clients/.../consumer/internals/AbstractFetch.java, FetchCollector.java.
 """
@@ -43,7 +43,7 @@ class _InFlight(Struct, frozen=True):
 
 
 class _Buffered(Struct, frozen=True, gc=False):
-    """What was fetched of a partition, and when its last byte has arrived."""
+    """Fetched records of a partition, and when their last byte arrived."""
 
     part: FetchedPartition
     arrived_us: int
@@ -54,10 +54,10 @@ class TopicReader:
 
     Args:
         client: The consumer's connections.
-        topic: What to read.
-        read_committed: Whether what is of open and aborted transactions stays hidden.
-        costs: Of reading.
-        fetched: Takes what each poll brings.
+        topic: Topic to read.
+        read_committed: Whether records of open and aborted transactions stay hidden.
+        costs: Costs of reading.
+        fetched: Takes the records of each poll.
     """
 
     __slots__ = (
@@ -96,7 +96,7 @@ class TopicReader:
         self._retry_at_ms = 0
         self._stopped: Pending[object] = Pending()
         self.record_count = 0
-        """Records handed over so far, those of runs included."""
+        """Records handed over so far, including those of runs."""
 
     def stop(self) -> None:
         """End the thread and close the connections."""
@@ -104,7 +104,7 @@ class TopicReader:
         self._client.close()
 
     def run(self) -> Blocking[None]:
-        """The consumer's thread."""
+        """Run the consumer's thread."""
         yield from self._seek_to_beginning()
         while not self._stopped.done:
             self._take_answers()
@@ -144,13 +144,13 @@ class TopicReader:
         self._buffered.extend(_Buffered(part, arrived_us) for part in response.partitions)
 
     def _work(self) -> None:
-        """Hand over what the thread is through with by now."""
+        """Hand over the records that the thread has finished by now."""
         now_us = self._client.world.environment.now_us
         while self._buffered:
             head = self._buffered[0]
             done_us = self._done_us(head)
-            # The clock of threads counts milliseconds: what takes less is done at once, and what
-            # is left of it lies before the next piece.
+            # The clock of threads counts milliseconds: less than one is done at once, and the
+            # remainder is added before the next piece.
             if done_us - now_us >= US_PER_MS:
                 return
             self._busy_until_us = done_us
@@ -175,7 +175,7 @@ class TopicReader:
         )
 
     def _send_fetches(self) -> None:
-        """Ask every leader without a request in flight for what can be asked of it."""
+        """Ask every leader without a request in flight for all fetchable partitions."""
         now_ms = self._client.now_ms
         if now_ms < self._retry_at_ms:
             return
@@ -199,18 +199,18 @@ class TopicReader:
             self._in_flight[leader_id] = _InFlight(pending, tuple(positions), now_ms)
 
     def _fetchable(self) -> list[tuple[int, int | None]]:
-        """Partitions of which nothing is left over or asked for, with their leaders."""
+        """Return partitions without buffered or requested records, with their leaders."""
         busy = {buffered.part.partition for buffered in self._buffered}
         for flight in self._in_flight.values():
             busy.update(flight.partitions)
         return [(p, self._leader_of(p)) for p in self._positions if p not in busy]
 
     def _taken_back(self, leader_id: int, now_ms: int) -> dict[int, int] | None:
-        """What is to be asked once more of a leader beside other partitions; None to wait.
+        """Return positions to ask a leader for again, beside other partitions; None to wait.
 
-        Brokers of the simulation keep a fetch until there is something. Java's answer after
-        `fetch.max.wait.ms`, and only then can other partitions of the leader be asked for; with
-        them those that were waited for, so that one fetch waits for all of them in the end.
+        Simulated brokers keep a fetch until there is data. Java's answer after `fetch.max.wait.ms`,
+        and only then can other partitions of the leader be fetched, together with those waited
+        for; so one fetch waits for all of them in the end.
         """
         flight = self._in_flight.get(leader_id)
         if flight is None:
@@ -226,7 +226,7 @@ class TopicReader:
         return {partition: self._positions[partition] for partition in flight.partitions}
 
     def _next_ms(self) -> int:
-        """When there is something to do without an answer."""
+        """Return the next instant with work that needs no answer."""
         now_ms = self._client.now_ms
         next_ms = FOREVER
         if self._buffered:
@@ -242,7 +242,7 @@ class TopicReader:
 
 
 def _as_read(partition: int, entry: StoredRecord | StoredRun) -> TopicRecord | RecordRun:
-    """An entry of a log as a worker reads it."""
+    """Return an entry of a log as a worker reads it."""
     if isinstance(entry, StoredRun):
         return RecordRun(
             partition=partition,

@@ -1,4 +1,4 @@
-"""The producers of a worker: one a topic, and the fencible one of a leader.
+"""The producers of a worker: one per topic, and the fencible one of a leader.
 
 Source: kafka trunk, clients/.../producer/KafkaProducer.java, internals/Sender.java,
 RecordAccumulator.java; the settings are those that Connect gives its producers.
@@ -41,14 +41,14 @@ from coordinator_sim.sim.kafka_client import (
 BATCH_BYTES: Final = 16_384
 """`batch.size`."""
 DELIVERY_TIMEOUT_MS: Final = 120_000
-"""`delivery.timeout.ms` of a producer that Connect gives none."""
+"""`delivery.timeout.ms` of a producer for which Connect sets none."""
 
 Answer = Callable[[int, object, str | None], None]
 """Takes a token with a value, or with an error."""
 
 
 class _Queued(Struct, frozen=True, gc=False):
-    """A record that is not written yet, and where to."""
+    """A record that is not written yet, and its partition."""
 
     token: int
     partition: int
@@ -62,10 +62,10 @@ class TopicWriter:
 
     Args:
         client: The producer's connections.
-        topic: Where to write.
+        topic: Topic to write.
         linger_ms: `linger.ms`.
         retries: Whether a failed batch is sent again, for ever; else its records fail, and those
-            that could not be sent at all after the delivery timeout.
+            never sent fail after the delivery timeout.
         answer: Takes the offset of each record.
     """
 
@@ -92,7 +92,7 @@ class TopicWriter:
         self._arrived.complete()
 
     def run(self) -> Blocking[None]:
-        """The producer's thread."""
+        """Run the producer's thread."""
         while True:
             if not self._queue:
                 self._arrived = Pending()
@@ -103,7 +103,7 @@ class TopicWriter:
             yield from self._send(self._batch())
 
     def _batch(self) -> list[_Queued]:
-        """The oldest record, and what of the same partition goes with it."""
+        """Return the oldest record, with the records of its partition that fit the batch."""
         partition = self._queue[0].partition
         batch: list[_Queued] = []
         left: deque[_Queued] = deque()
@@ -140,7 +140,7 @@ class TopicWriter:
     def _send_once(
         self, to_leader: Callable[[], int | None], request: ProduceRequest, queued_ms: int
     ) -> Blocking[ProduceResponse]:
-        """With `retries=0` a batch waits for a leader that can be reached, and is sent once."""
+        """Send a batch once, when its leader can be reached (`retries=0`)."""
         deadline_ms = queued_ms + DELIVERY_TIMEOUT_MS
         while True:
             leader_id = to_leader()
@@ -167,9 +167,9 @@ class TransactionalWriter:
     """The fencible producer of one transactional id.
 
     Args:
-        client: Its connections.
+        client: Connections of the producer.
         transactional_id: Its id.
-        answer: Takes what became of each call.
+        answer: Takes the outcome of each call.
     """
 
     __slots__ = ("_answer", "_client", "_epoch", "_producer_id", "_transactional_id")
@@ -186,7 +186,7 @@ class TransactionalWriter:
         self._client.close()
 
     def init_transactions(self, token: int) -> Blocking[None]:
-        """Become the producer of the id."""
+        """Become the producer of the id, fencing older ones."""
         try:
             response = yield from init_producer_id(self._client, self._transactional_id)
         except JavaException as exception:
@@ -239,10 +239,10 @@ class TransactionalWriter:
 def init_producer_id(
     client: KafkaClient, transactional_id: str
 ) -> Blocking[InitProducerIdResponse]:
-    """Find the coordinator of a transactional id, and fence whoever had the id before.
+    """Find the coordinator of a transactional id, and fence the id's previous producer.
 
     Raises:
-        TimeoutException: not within a minute.
+        TimeoutException: no success within a minute.
         ClientException: an error that is not retriable.
     """
     deadline_ms = client.now_ms + DEFAULT_API_TIMEOUT_MS
@@ -265,7 +265,7 @@ def init_producer_id(
 
 
 def coordinator_of(client: KafkaClient, transactional_id: str) -> int | None:
-    """The broker that coordinates a transactional id now; None while nobody does."""
+    """Return the broker that coordinates a transactional id now; None without one."""
     count = partition_count(client, TRANSACTIONS_TOPIC)
     if not count:
         return client.any_broker()

@@ -1,10 +1,10 @@
-"""What one process has processed, told to the trace as stretches of records.
+"""Work of one process, recorded in the trace as stretches of records.
 
-A stretch is a run of consecutive records of one partition and the time its owner had for them.
-The stretches of an owner follow each other without a hole, in offsets and in time, from the
-instant it took the partition up to the instant it let go; a long ownership is cut into stretches
-so that the trace shows progress. Stretches without records are told too: they say that the
-partition was held, and from which offset on.
+A stretch is a run of consecutive records of one partition and the time its owner had for them. The
+stretches of an owner follow each other without a gap, in offsets and in time, from the instant it
+took the partition to the instant it let go; a long ownership is cut into stretches so that the
+trace shows progress. Stretches without records are recorded too: they show that the partition was
+held, and from which offset on.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from coordinator_sim.sim.world import World
 
 STRETCH_US: Final = 60_000_000
-"""Longest stretch: an hour of a thousand partitions is 60,000 events."""
+"""Longest stretch: an hour of a thousand partitions gives 60,000 events."""
 
 
 class _Stretch:
@@ -33,10 +33,10 @@ class WorkLedger:
     """The open stretches of one process.
 
     Args:
-        world: What the run shares; a run whose trace tells no work has silent ledgers.
-        group_id: The group whose offsets say what is processed.
-        client_id: Who processes.
-        attrs: Of every stretch: `task` and `run` of a Connect task.
+        world: Shared parts of the run; if its trace omits work, ledgers are silent.
+        group_id: Group whose offsets tell the progress.
+        client_id: Client that processes.
+        attrs: Attributes of every stretch: `task` and `run` of a Connect task.
     """
 
     __slots__ = ("_attrs", "_client_id", "_group_id", "_open", "_suspended", "_world", "is_on")
@@ -49,16 +49,16 @@ class WorkLedger:
         self._client_id = client_id
         self._attrs = attrs or {}
         self.is_on = world.traces_work
-        """Whether anything is told; what is silent need not be called."""
+        """Whether the ledger records; a silent one need not be called."""
         self._open: dict[TopicPartition, _Stretch] = {}
         self._suspended: dict[TopicPartition, int] = {}
         if self.is_on:
             world.ledgers[self] = None
 
     def hold(self, partition: TopicPartition, offset: int) -> None:
-        """The process is at work on the partition, and this is the next offset to process.
+        """Begin work on a partition at this next offset.
 
-        Ends the open stretch if it got elsewhere: an offset was reset or sought.
+        Ends the open stretch if the offset differs: it was reset or sought.
         """
         if not self.is_on:
             return
@@ -73,7 +73,7 @@ class WorkLedger:
         stretch.max_lag = max(stretch.max_lag, lag)
 
     def processed(self, partition: TopicPartition, next_offset: int) -> None:
-        """The records before `next_offset` are processed now; ignored where nothing is held."""
+        """Record that all records before `next_offset` are processed; ignored if not held."""
         stretch = self._open.get(partition)
         if stretch is None:
             return
@@ -84,25 +84,25 @@ class WorkLedger:
             self._open[partition] = _Stretch(next_offset, now_us)
 
     def let_go(self, partition: TopicPartition) -> None:
-        """The process works on the partition no longer."""
+        """End work on the partition."""
         if partition in self._open:
             self._end(partition)
 
     def suspend(self) -> None:
-        """The process stands still with what it holds."""
+        """Suspend work on all held partitions."""
         for partition, stretch in list(self._open.items()):
             self._suspended[partition] = stretch.next_offset
             self._end(partition)
 
     def resume(self) -> None:
-        """The process goes on where it stood still."""
+        """Resume suspended work."""
         now_us = self._world.environment.now_us
         for partition, offset in self._suspended.items():
             self._open[partition] = _Stretch(offset, now_us)
         self._suspended.clear()
 
     def close(self) -> None:
-        """The process is gone, or the run is over."""
+        """End all work: the process is gone, or the run is over."""
         for partition in list(self._open):
             self._end(partition)
         self._suspended.clear()

@@ -1,6 +1,6 @@
-"""A Connect worker process: the whole worker, its Kafka clients, and the work it is told to run.
+"""A Connect worker process: the whole worker, its Kafka clients, and the work it runs.
 
-The worker decides everything; here what it asks for takes its time.
+The worker decides everything; this driver gives its effects their durations.
 """
 
 from functools import partial
@@ -64,15 +64,15 @@ START_UP: Final = StartUpTimes(
     construction_ms=100,
     resources_ms=0,
 )
-"""A second from the start of the process to the first look at the internal topics.
+"""Start-up times of a simulated worker: a second to its first access to the internal topics.
 
-A real worker takes longer before it (`connect.start_up`), which would change nothing but when
-things happen.
+A real worker takes longer before it (`connect.start_up`), which would only shift all later
+events.
 """
 START_WORK_US: Final = 100_000
 """Time that the start of a connector or task takes in an exact world."""
 STOP_WORK_US: Final = 200_000
-"""Time that its stop takes there: within every graceful timeout that is not absurdly short."""
+"""Time that its stop takes in an exact world: within every graceful timeout that is not tiny."""
 _KEY_CHOICES: Final = 1 << 61
 
 
@@ -80,11 +80,11 @@ class WorkerProcess(ClientProcess):
     """One incarnation of a Connect worker.
 
     Args:
-        world: What the run shares.
+        world: Shared parts of the run.
         spec: The worker.
-        group: Its cluster.
-        cluster: What the cluster's workers share.
-        work: What the cluster's tasks share.
+        group: The worker's cluster.
+        cluster: State shared by the cluster's workers.
+        work: State shared by the cluster's tasks.
         when_gone: Called once when the process has ended.
     """
 
@@ -144,7 +144,7 @@ class WorkerProcess(ClientProcess):
         self._told: dict[Event, list[str]] = {}
         self._when_gone = when_gone
 
-    # What the scenario does to it.
+    # Happenings of the scenario.
 
     def start(self) -> None:
         """Begin the process."""
@@ -156,7 +156,7 @@ class WorkerProcess(ClientProcess):
         self._later(0, lambda: self._run(self._worker.stop(self._now_ms())))
 
     def be_slow(self, for_us: int) -> None:
-        """Keep the herder's thread busy for so long, as a request that takes its time does."""
+        """Keep the herder's thread busy for the given time, as a slow request does."""
         self._later(0, partial(self._occupy, for_us))
 
     def pause(self, for_us: int) -> None:
@@ -167,7 +167,7 @@ class WorkerProcess(ClientProcess):
         super().pause(for_us)
 
     def subscribe(self, topics: tuple[str, ...]) -> None:
-        """Never asked of a worker: scenarios are checked for it.
+        """Refuse; scenarios are checked so that a worker never gets this.
 
         Raises:
             InvariantViolation: always.
@@ -175,7 +175,7 @@ class WorkerProcess(ClientProcess):
         raise InvariantViolation(f"worker {self._name} cannot subscribe to {topics}")
 
     def fail(self, resource: str | ConnectorTaskId, trace: str) -> None:
-        """Let a connector, by name, or a task fail that runs here."""
+        """Make a connector (by name) or a task fail that runs here."""
         if isinstance(resource, ConnectorTaskId) and self._tasks.runs(resource):
             self._later(0, partial(self._tasks.fail, resource, trace))
         else:
@@ -197,7 +197,7 @@ class WorkerProcess(ClientProcess):
     # HTTP.
 
     def request_arrived(self, exchange: int, request: HttpRequest) -> None:
-        """A request reached the REST server."""
+        """Handle a request that reached the REST server."""
         self._later(0, lambda: self._run(self._worker.http(exchange, request, self._now_ms())))
 
     def _call(self, effect: CallHttp) -> None:
@@ -215,7 +215,7 @@ class WorkerProcess(ClientProcess):
         self._world.http.stop_listening(self._url)
         self._cluster.listens(self._url, listens=False)
 
-    # What the worker asks for.
+    # Effects of the worker.
 
     def _carry_out(self, effect: WorkerEffect) -> None:
         if self._data.carry_out(effect):
@@ -225,7 +225,7 @@ class WorkerProcess(ClientProcess):
                 self._change_work(effect)
             case CancelTask(task=task):
                 if self._tasks.runs(task):
-                    # Its end will not be heard of: as far as the worker goes, it is over.
+                    # Its end will not be reported: for the worker, it is over.
                     self._tell(Event.TASKS_STOPPED, task.resource())
                 self._tasks.cancel(task)
             case ChangeTargetState(connector=connector, target_state=state):
@@ -247,7 +247,7 @@ class WorkerProcess(ClientProcess):
             case CallHttp():
                 self._call(effect)
             case Ready():
-                pass  # a first tick is over; members of a group show that by themselves
+                pass  # a first tick has ended; group members show that by themselves
             case _:
                 raise InvariantViolation(f"{type(effect).__name__} is not asked of a driver")
 
@@ -255,7 +255,7 @@ class WorkerProcess(ClientProcess):
         self._run(self._worker.answered(token, value, error, now_ms=self._now_ms()))
 
     def _fetched(self, fetched: Fetched) -> None:
-        """Hand records over, unless the scenario holds up those of the config topic."""
+        """Hand records over, unless the scenario delays those of the config topic."""
         held_us = self._cluster.held_until_us(self._name) - self._environment.now_us
         if fetched.topic != self._cluster.names.configs or held_us <= 0:
             self._run(self._worker.fetched(fetched, self._now_ms()))
@@ -272,7 +272,7 @@ class WorkerProcess(ClientProcess):
     # Work.
 
     def _change_work(self, effect: StartConnector | StartTask | StopConnector | StopTask) -> None:
-        """Start or stop something; where the scenario says nothing, its variety says how long."""
+        """Start or stop work; without described work its duration is drawn or fixed."""
         starts = isinstance(effect, StartConnector | StartTask)
         if isinstance(effect, StartConnector | StopConnector):
             resource, described = connector_resource(effect.connector), False
@@ -291,7 +291,7 @@ class WorkerProcess(ClientProcess):
     def _change_us(
         self, resource: str, effect: StartConnector | StartTask | StopConnector | StopTask
     ) -> int:
-        """How long the start or stop of undescribed work takes, in microseconds."""
+        """Return how long the start or stop of undescribed work takes, in microseconds."""
         starts = isinstance(effect, StartConnector | StartTask)
         variety = self._world.variety
         if variety is None:
@@ -309,13 +309,13 @@ class WorkerProcess(ClientProcess):
         return drawn(table, self._world.choices, site, resource) * US_PER_MS
 
     def _task_started(self, task: ConnectorTaskId, done: Action) -> None:
-        """Its records begin to move, and so its topics are active."""
+        """Report a task's start and its topics as active, because its records begin to move."""
         done()
         for topic in self._tasks.topics_of(task.connector):
             self._run(self._worker.topic_used(task, topic, self._now_ms()))
 
     def _task_count(self, task: ConnectorTaskId) -> int:
-        """Tasks of the connector now; one that is deleted meanwhile has at least this one."""
+        """Return the connector's present number of tasks; if deleted, at least this one."""
         herder = self._worker.herder
         count = 0 if herder is None else herder.state.config_state.task_count(task.connector)
         return max(count, task.task + 1)
@@ -329,7 +329,7 @@ class WorkerProcess(ClientProcess):
         self._answered(token, None, None)
 
     def _tell(self, event: Event, resource: str) -> None:
-        """Record what started or stopped; what does so at one instant is one event."""
+        """Record starts or stops; those of one instant are one event."""
         if not self._told:
             self._later(0, self._record_told, even_if_paused=True)
         self._told.setdefault(event, []).append(resource)
@@ -346,7 +346,7 @@ class WorkerProcess(ClientProcess):
                 attrs={"resources": " ".join(resources)},
             )
 
-    # The end, and what a consumer would do.
+    # The end, and hooks that only consumers use.
 
     def _on_gone(self) -> None:
         self._tasks.crash()
@@ -363,7 +363,7 @@ class WorkerProcess(ClientProcess):
         raise InvariantViolation(f"the worker runs {callback.kind} by itself")
 
     def _random_bytes(self, count: int) -> bytes:
-        """A session key; one choice, whatever its length."""
+        """Return bytes for a session key; one choice, whatever the length."""
         drawn = self._world.choices.choose("session-key", self._name, _KEY_CHOICES)
         blocks = -(-count // sha256().digest_size)
         key = b"".join(
@@ -373,13 +373,13 @@ class WorkerProcess(ClientProcess):
 
 
 def _busy(herder: HerderState, for_ms: int) -> Blocking[Outcome]:
-    """A request that keeps the herder's thread for so long."""
+    """Keep the herder's thread busy for the given time, as a request."""
     yield Wait(until_ms=herder.now_ms + for_ms)
     return Done()
 
 
 def _simulated(class_name: str, kind: PluginType) -> Plugin:
-    """The class of connectors of which the scenario says how many tasks they have."""
+    """Return the class of connectors whose number of tasks the scenario gives."""
     manifest = ConnectorManifest(
         class_name=class_name,
         type="sink" if kind is PluginType.SINK else "source",
@@ -397,14 +397,14 @@ _PLUGINS: Final = (
 
 
 def worker_settings(spec: WorkerSpec, group: ConnectGroupSpec) -> dict[str, str]:
-    """The settings of one worker by Kafka's names, its own over its cluster's."""
+    """Return the settings of one worker by Kafka's names, its own over its cluster's."""
     return {**group.settings, **spec.settings, "connect.protocol": group.connect_protocol}
 
 
 def worker_properties(
     spec: WorkerSpec, group: ConnectGroupSpec, cluster: ConnectCluster, *, brokers: int
 ) -> dict[str, str]:
-    """All properties of one worker, those that a scenario does not speak of included."""
+    """Return all properties of one worker, including those that a scenario does not set."""
     converter = "org.apache.kafka.connect.json.JsonConverter"
     topics = group.internal_topics
     return {

@@ -1,4 +1,4 @@
-"""What every driver of one run shares, and how it tells the trace what it did."""
+"""Shared parts of one run's drivers, and the recording of what drivers do."""
 
 from typing import Final
 
@@ -18,7 +18,7 @@ from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import Recorder
 
 US_PER_MS: Final = 1_000
-"""Microseconds of a millisecond: the simulator counts the former, the cores the latter."""
+"""Microseconds per millisecond: the simulator counts microseconds, the cores milliseconds."""
 
 
 class World:
@@ -26,13 +26,13 @@ class World:
 
     Args:
         environment: The clock.
-        network: Between members and brokers.
-        cluster: For its topics and addresses; drivers of members change nothing in it.
-        choices: The one door of chance.
+        network: Network between members and brokers.
+        cluster: Cluster, for its topics and addresses; drivers of members do not change it.
+        choices: Source of all random choices.
         recorder: Takes events in emission order.
-        topic_logs: How far the topics are written.
-        traces_work: Whether the trace tells which records are processed.
-        variety: What recurring times are drawn from; None in an exact world.
+        topic_logs: End offsets of the topics.
+        traces_work: Whether the trace records which records are processed.
+        variety: Distributions of recurring durations; None in an exact world.
     """
 
     __slots__ = (
@@ -75,29 +75,29 @@ class World:
         self.http = HttpNetwork(environment, network)
         """HTTP between workers, and from operators."""
         self.ledgers: dict[WorkLedger, None] = {}
-        """The ledgers of the processes that live, in the order of their start."""
+        """Ledgers of the living processes, in the order of their start."""
 
     def bootstrap(self) -> tuple[Node, ...]:
-        """The addresses every client is configured with: all brokers, dead or alive."""
+        """Return the addresses every client is configured with: all brokers, dead or alive."""
         return tuple(self.cluster.view.nodes.values())
 
     def reaches_leader(self, member: str, partition: TopicPartition) -> bool:
-        """Whether the member can read and write the partition; it knows its leader at once."""
+        """Whether the member can read and write the partition; it knows the leader at once."""
         leaders = self.cluster.view.topics.get(partition.topic, ())
         if partition.partition >= len(leaders):
             return False
         return self.network.reaches(member, leaders[partition.partition].leader_id)
 
     def reaches_any(self, member: str) -> bool:
-        """Whether the member can talk to at least one broker."""
+        """Whether the member can reach at least one broker."""
         return any(self.network.reaches(member, node) for node in self.cluster.view.nodes)
 
     def record(self, event: TraceEvent) -> None:
-        """Take an event."""
+        """Record an event."""
         self.recorder.record(event)
 
     def record_fault(self, what: str, **attrs: str) -> None:
-        """Record that the scenario did something to the world."""
+        """Record a fault of the scenario."""
         self.recorder.record(
             TraceEvent(
                 event=Event.FAULT,

@@ -11,7 +11,7 @@ from coordinator_sim.storage.contract import AbortedTransaction
 
 
 class AbortedIndex:
-    """Entries by last offset, ascending, as markers are appended."""
+    """Aborted transactions, ordered by last offset, which is the order of their markers."""
 
     __slots__ = ("_entries", "_lasts")
 
@@ -20,14 +20,15 @@ class AbortedIndex:
         self._lasts = [entry.last_offset for entry in self._entries]
 
     def add(self, entry: AbortedTransaction) -> None:
-        """Put in the one whose marker is the newest."""
+        """Add a transaction whose marker is the newest."""
         self._entries.append(entry)
         self._lasts.append(entry.last_offset)
 
     def overlapping(self, offset: int, upper_bound: int) -> tuple[AbortedTransaction, ...]:
-        """Those with something from that offset on and before the bound.
+        """Transactions with records from an offset on and before the bound.
 
-        Entries behind one whose last stable offset reaches the bound cannot begin before it.
+        The search stops at an entry whose last stable offset reaches the bound: later ones cannot
+        begin before it.
         """
         found = []
         for entry in self._entries[bisect_left(self._lasts, offset) :]:
@@ -38,24 +39,24 @@ class AbortedIndex:
         return tuple(found)
 
     def entries(self) -> tuple[AbortedTransaction, ...]:
-        """All of them."""
+        """All entries."""
         return tuple(self._entries)
 
     def drop_before(self, offset: int) -> None:
-        """Forget those that ended before."""
+        """Forget the transactions that ended before an offset."""
         gone = bisect_left(self._lasts, offset)
         del self._entries[:gone], self._lasts[:gone]
 
     def replace(
         self, from_offset: int, before_offset: int, entries: Sequence[AbortedTransaction]
     ) -> None:
-        """Put these in the place of all whose markers are in that range."""
+        """Replace all entries whose markers are in a range of offsets."""
         first = bisect_left(self._lasts, from_offset)
         after = bisect_left(self._lasts, before_offset)
         self._entries[first:after] = entries
         self._lasts[first:after] = [entry.last_offset for entry in entries]
 
     def truncate_to(self, offset: int) -> None:
-        """Forget those that ended there or later."""
+        """Forget the transactions that ended at an offset or later."""
         kept = bisect_left(self._lasts, offset)
         del self._entries[kept:], self._lasts[kept:]

@@ -1,4 +1,4 @@
-"""Records that come to a log: under which circumstances, and what each one must be like.
+"""Records that arrive at a log: their circumstances, and the validation of single records.
 
 Source: kafka trunk, storage/.../internals/log/LogValidator.java (validateRecord and below).
 """
@@ -16,18 +16,18 @@ from coordinator_sim.wire.record_batches import NO_ID
 
 _BOUNDS: Final = "send less in one batch, or set the server's simulator.batch.max.* higher"
 MAX_TOLD_ERRORS: Final = 10_000
-"""Records to blame that one answer names."""
+"""How many bad records one answer names at most."""
 _SHOWN_ERRORS: Final = 3
-"""Of all in the message. Source: LogValidator.processRecordErrors."""
+"""How many of them the message shows. Source: LogValidator.processRecordErrors."""
 
 
 class Arrival(Struct, frozen=True, kw_only=True):
-    """Under which circumstances records come to a log.
+    """The circumstances in which records arrive at a log.
 
     Args:
         place: Topic and partition as messages name them, `t-0`.
         now_ms: The present of the log's timestamps.
-        config: Of the topic.
+        config: Config of the topic.
     """
 
     place: str
@@ -36,11 +36,11 @@ class Arrival(Struct, frozen=True, kw_only=True):
 
 
 class Ending(Struct, frozen=True, gc=False):
-    """Where records find their place in a log.
+    """The end of a log, where records are placed.
 
     Args:
-        offset: Of the first record once it is in.
-        leader_epoch: Of the partition's leader.
+        offset: Offset of the first record once it is appended.
+        leader_epoch: Epoch of the partition's leader.
     """
 
     offset: int
@@ -48,36 +48,36 @@ class Ending(Struct, frozen=True, gc=False):
 
 
 Placing = Callable[[Ending], Prepared]
-"""Gives records that may be appended their place: whatever takes long is done by then."""
+"""Assigns offsets to checked records; all long work is done before."""
 Checked = Placing | Refused
-"""What a look at records comes to."""
+"""Result of checking records."""
 
 
 def invalid_record(reason: str) -> Refused:
-    """INVALID_RECORD without a word to the client."""
+    """A refusal with INVALID_RECORD and no message for the client."""
     return Refused(error=ErrorCode.INVALID_RECORD, reason=reason)
 
 
 def too_large(place: str, error: ContentTooLarge) -> Refused:
-    """MESSAGE_TOO_LARGE for what is beyond our own bounds; a producer splits such a batch."""
+    """A refusal with MESSAGE_TOO_LARGE beyond our own bounds; producers then split the batch."""
     message = f"{place}: {error.args[0]}; {_BOUNDS}"
     return Refused(error=ErrorCode.MESSAGE_TOO_LARGE, message=message, names_log_start=False)
 
 
 class RecordErrors:
-    """What KIP-467 tells of the records that are to blame.
+    """Collects the errors of single records (KIP-467).
 
-    DEVIATION: a time whose delta leads beyond 64 bits is refused as invalid; Kafka lets it wrap
-    around, and refuses most of what it becomes.
+    DEVIATION: a timestamp whose delta leads beyond 64 bits is refused as invalid; Kafka lets it
+    wrap around, and refuses most of the results.
 
-    DEVIATION: of more than 10,000 such records in one batch the answer names the first ones, and
-    counts all; Kafka names each. librdkafka sends no more in one batch unless told to.
+    DEVIATION: if more than 10,000 records of one batch are bad, the answer names the first 10,000
+    and counts all; Kafka names each. librdkafka sends no more in one batch by default.
 
     Source: LogValidator.validateKey, validateTimestamp and processRecordErrors.
 
     Args:
-        arrival: Where and when.
-        claims_append: Whether the batch says that its log stamped it.
+        arrival: Circumstances of the arrival.
+        claims_append: Whether the batch has timestamp type LogAppendTime.
     """
 
     __slots__ = ("_arrival", "_claims_append", "_count", "_errors", "_has_bad_time")
@@ -90,13 +90,13 @@ class RecordErrors:
         self._has_bad_time = False
 
     def look_at(self, index: int, time_ms: int, offset: int, *, has_key: bool) -> None:
-        """Look at the next record.
+        """Check the next record.
 
         Args:
-            index: In its batch, from 0.
-            time_ms: Its timestamp as it came.
-            offset: As it came.
-            has_key: Whether it has a key.
+            index: Index of the record in its batch, from 0.
+            time_ms: Timestamp as sent.
+            offset: Offset as sent.
+            has_key: Whether the record has a key.
         """
         arrival = self._arrival
         if arrival.config.is_compacted and not has_key:
@@ -113,7 +113,7 @@ class RecordErrors:
                 self._errors.append(RecordError(index, message))
 
     def refusal(self) -> Refused | None:
-        """The batch's answer; None when no record is to blame."""
+        """The refusal of the batch; None when all records are valid."""
         if not self._errors:
             return None
         if self._has_bad_time:
@@ -167,5 +167,5 @@ def is_long(value: int) -> bool:
 
 
 def _as_long(value: int) -> int:
-    """As Java's long wraps around."""
+    """Wrap a value around as Java's long does."""
     return (value + 2**63) % 2**64 - 2**63

@@ -1,6 +1,6 @@
-"""What a log looks at before it takes records: checks in Kafka's order, then offsets in place.
+"""Checks of records before the append, in Kafka's order, and the assignment of offsets.
 
-Batches of magic 2 into a log of magic 2 are here; other formats are in `old_formats`.
+This module handles batches of magic 2 for logs of magic 2; `old_formats` handles the others.
 
 Source: kafka trunk, storage/.../internals/log/LogValidator.java; core/.../log/UnifiedLog.scala
 (analyzeAndValidateRecords); clients/.../requests/ProduceRequest.java (validateRecords).
@@ -45,7 +45,7 @@ from coordinator_sim.wire.steps import Steps
 from coordinator_sim.wire.stored_batches import StoredBatch, next_batch
 
 _FRONT: Final = struct.Struct(">qii")
-"""Base offset, length and leader epoch: the part that no checksum covers."""
+"""Base offset, length and leader epoch: the part that the checksum does not cover."""
 _FRONT_SIZE: Final = 16
 _CHECKED_FROM: Final = 21
 _CODEC: Final = 0x07
@@ -53,28 +53,28 @@ _ATTRIBUTES: Final = struct.Struct(">h")
 _TIMESTAMP: Final = struct.Struct(">q")
 _CRC: Final = struct.Struct(">I")
 _MAX_TIMESTAMP_AT: Final = 14
-"""Counted from the attributes."""
+"""Position counted from the attributes."""
 _ONE_BATCH_VERSION: Final = 3
 _ZSTD_VERSION: Final = 7
 _CORRUPT: Final = Refused(error=ErrorCode.CORRUPT_MESSAGE, names_log_start=False)
 _LARGER: Final = Refused(error=ErrorCode.MESSAGE_TOO_LARGE, names_log_start=False)
 _CHECKED_AT_ONCE: Final = 1 << 22
-"""Of a batch whose checksum is computed in one go: a millisecond."""
+"""Largest batch, in bytes, whose checksum is computed at once: takes a millisecond."""
 _CHECKED_A_UNIT: Final = 4096
-"""Bytes whose checksum takes as long as a look at a record."""
+"""Bytes whose checksum costs one unit, as much as checking a record."""
 _BATCHES_A_STEP: Final = 500
 _COST_OF_BATCH: Final = 3
 
 
 def prepared(records: bytes, arrival: Arrival, produce_version: int) -> Steps[Placing | Refused]:
-    """Records of a client as they go into the log, or why they may not.
+    """Check and prepare a client's records for the append, or refuse them.
 
-    The usual case, one whole batch of magic 2 for a log of magic 2, is told apart at once.
+    The usual case, one whole batch of magic 2 for a log of magic 2, has a fast path.
 
     Args:
-        records: As they came; a cut-off batch at the end is dropped.
-        arrival: Where and when.
-        produce_version: Of the request: from 3 on it brings exactly one batch of magic 2.
+        records: Records as sent; a truncated batch at the end is dropped.
+        arrival: Circumstances of the arrival.
+        produce_version: Version of the request: from 3 on it has exactly one batch of magic 2.
     """
     size = len(records)
     if size >= HEADER_SIZE and records[_FRONT_SIZE] == CURRENT_MAGIC:
@@ -85,7 +85,7 @@ def prepared(records: bytes, arrival: Arrival, produce_version: int) -> Steps[Pl
 
 
 def _several(records: bytes, arrival: Arrival, produce_version: int) -> Steps[Placing | Refused]:
-    """Anything else: an old format on either side, no batch, more than one, a cut-off one."""
+    """Prepare all other cases: old formats, no batch, several batches or a truncated one."""
     try:
         batches = yield from _batches_of(records, arrival)
     except ContentTooLarge as error:
@@ -108,11 +108,11 @@ def _several(records: bytes, arrival: Arrival, produce_version: int) -> Steps[Pl
 
 
 def _batches_of(records: bytes, arrival: Arrival) -> Steps[list[StoredBatch]]:
-    """The whole batches.
+    """The whole batches in a client's bytes.
 
     Raises:
-        ContentTooLarge: There are more than one batch may have records.
-        WireFormatError: A size or a magic cannot be.
+        ContentTooLarge: There are more batches than one batch may have records.
+        WireFormatError: A size or a magic number is impossible.
     """
     found: list[StoredBatch] = []
     most = arrival.config.bounds.max_records
@@ -128,7 +128,7 @@ def _batches_of(records: bytes, arrival: Arrival) -> Steps[list[StoredBatch]]:
 
 
 def _version_refusal(batches: list[StoredBatch], produce_version: int) -> Refused | None:
-    """Source: ProduceRequest.validateRecords, whose answer says nothing but the error."""
+    """The refusal by request version, without message. Source: ProduceRequest.validateRecords."""
     if produce_version < _ONE_BATCH_VERSION:
         return None
     if not batches:
@@ -143,7 +143,7 @@ def _version_refusal(batches: list[StoredBatch], produce_version: int) -> Refuse
 
 
 def _analyzed(batches: list[StoredBatch], arrival: Arrival) -> Steps[Refused | None]:
-    """Why batches are refused for what they are from outside.
+    """The refusal of batches by size, checksum and header, without reading their records.
 
     Source: UnifiedLog.analyzeAndValidateRecords.
     """
@@ -167,7 +167,7 @@ _Header = tuple[int, int, int, int, int, int, int, int, int, int, int, int, int]
 def _one_batch(
     records: bytes, header: _Header, arrival: Arrival, produce_version: int
 ) -> Steps[Placing | Refused]:
-    """A batch of magic 2 that is all that came; its own bytes are kept wherever possible."""
+    """Prepare a single batch of magic 2; its bytes are kept unchanged where possible."""
     refused = _front_refusal(header, produce_version)
     if refused is None and len(records) > arrival.config.max_message_bytes:
         refused = _LARGER
@@ -194,7 +194,7 @@ def _one_batch(
 def _scan(
     records: bytes, header: _Header, arrival: Arrival, watcher: Watcher | None = None
 ) -> RecordScan:
-    """A look over the records of a batch."""
+    """A scan over the records of a batch."""
     codec, count = header[5] & _CODEC, header[12]
     if not codec:
         return RecordScan(count, data=records, position=HEADER_SIZE, watcher=watcher)
@@ -205,7 +205,7 @@ def _scan(
 
 
 def _sum_refusal(records: bytes, header: _Header) -> Steps[Refused | None]:
-    """The checksum of a large batch, a piece at a time."""
+    """Verify the checksum of a large batch, piece by piece."""
     view = memoryview(records)
     checksum = 0
     for start in range(_CHECKED_FROM, len(view), _CHECKED_AT_ONCE):
@@ -216,7 +216,7 @@ def _sum_refusal(records: bytes, header: _Header) -> Steps[Refused | None]:
 
 
 def _front_refusal(header: _Header, produce_version: int) -> Refused | None:
-    """Source: ProduceRequest.validateRecords; UnifiedLog.analyzeAndValidateRecords."""
+    """Check codec and base offset. Source: ProduceRequest.validateRecords; UnifiedLog."""
     is_zstd = header[5] & _CODEC == Compression.ZSTD
     if is_zstd and _ONE_BATCH_VERSION <= produce_version < _ZSTD_VERSION:
         return Refused(error=ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, names_log_start=False)
@@ -226,7 +226,7 @@ def _front_refusal(header: _Header, produce_version: int) -> Refused | None:
 
 
 def _header_refusal(header: _Header, arrival: Arrival) -> Refused | None:
-    """Source: UnifiedLog.analyzeAndValidateRecords, LogValidator.validateBatch."""
+    """Check it. Source: UnifiedLog.analyzeAndValidateRecords, LogValidator.validateBatch."""
     attributes, last_delta, count = header[5], header[6], header[12]
     if attributes & _CODEC > Compression.ZSTD:
         return Refused(error=ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -246,7 +246,7 @@ def _header_refusal(header: _Header, arrival: Arrival) -> Refused | None:
 def _record_refusal(
     records: bytes, header: _Header, scanned: Scanned, arrival: Arrival
 ) -> Steps[Refused | None]:
-    """Why single records are refused: a second look finds those that are to blame.
+    """The refusal of single records: a second scan finds the bad ones.
 
     Source: LogValidator.validateRecord.
     """
@@ -278,7 +278,7 @@ def _record_refusal(
 def _finished(
     records: bytes, header: _Header, scanned: Scanned, arrival: Arrival
 ) -> Steps[Placing | Refused]:
-    """The batch as it goes into the log, but for its place; only what must be is written anew."""
+    """Prepare the batch except for its offsets; only what must change is rewritten."""
     attributes = header[5]
     config = arrival.config
     source = Compression(attributes & _CODEC)
@@ -300,7 +300,7 @@ def _finished(
 def _placed(
     records: bytes, header: _Header, stamp_ms: int, ending: Ending, *, is_resized: bool
 ) -> Prepared:
-    """The batch with its place in the log."""
+    """Put the batch's offsets and leader epoch in place."""
     offset, epoch = ending.offset, ending.leader_epoch
     data = _FRONT.pack(offset, len(records) - LOG_OVERHEAD, epoch) + records[_FRONT_SIZE:]
     span = BatchSpan(
@@ -320,10 +320,10 @@ def _placed(
 def _recompressed(
     records: bytes, header: _Header, target: Compression, config: LogConfig
 ) -> Steps[bytes | None]:
-    """The batch built anew with another codec, offsets counted from 0 without gaps.
+    """Rebuild the batch with another codec, with offsets from 0 without gaps.
 
     Returns:
-        None where it becomes larger than the topic allows: nothing more is written then.
+        None if it becomes larger than the topic allows; the rebuilding stops then.
 
     Source: LogValidator.buildRecordsAndAssignOffsets.
     """
@@ -352,8 +352,8 @@ def stamped(records: bytes, max_timestamp_ms: int, *, is_appended: bool) -> byte
 
     Args:
         records: The batch.
-        max_timestamp_ms: Of its records, or the time of the append.
-        is_appended: Whether the records have that time: LogAppendTime.
+        max_timestamp_ms: Largest timestamp of the records, or the time of the append.
+        is_appended: Whether all records have that time (LogAppendTime).
 
     Source: DefaultRecordBatch.setMaxTimestamp.
     """

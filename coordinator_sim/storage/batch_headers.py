@@ -1,4 +1,4 @@
-"""The header of a batch in a segment's bytes, without building anything of it.
+"""Reads the header of a batch in a segment's bytes, without building objects.
 
 Source: kafka trunk, clients/.../common/record: DefaultRecordBatch (offsets of fields),
 AbstractLegacyRecordBatch, FileLogInputStream.
@@ -11,7 +11,7 @@ from coordinator_sim.wire.record_batches import CURRENT_MAGIC, HEADER_SIZE, LOG_
 from coordinator_sim.wire.record_bytes import MIN_LEGACY_SIZE
 
 HEADER_BYTES: Final = 43
-"""Up to the newest timestamp, of magic 2; an entry of magic 0 and 1 may be shorter."""
+"""Size of a magic 2 header up to the largest timestamp; entries of magic 0 and 1 may be shorter."""
 
 _HEADER: Final = struct.Struct(">qiibIhiqq")
 _LEGACY_FRONT: Final = struct.Struct(">qi")
@@ -25,9 +25,9 @@ Header = tuple[int, int, int, int]
 
 
 def header_at(data: bytes, at: int) -> Header | None:
-    """The header at a place; None where there is none, or not all of it.
+    """The header at a position; None if there is none, or only a part of it.
 
-    Before magic 2 the base offset is said to be the last one: only the records know it.
+    Before magic 2 the base offset is set to the last offset: only the records know it.
     """
     left = len(data) - at
     if left < _MIN_SIZE:
@@ -42,7 +42,7 @@ def header_at(data: bytes, at: int) -> Header | None:
 
 
 def batch_size(data: bytes, at: int) -> int:
-    """The size of the batch at a place, header included."""
+    """The size of the batch at a position, header included."""
     return LOG_OVERHEAD + int.from_bytes(data[at + 8 : at + LOG_OVERHEAD], "big")
 
 

@@ -1,7 +1,7 @@
-"""Writes the checkpoints of a log directory: how far, from where and to where partitions reach.
+"""Writes the checkpoints of a log directory: recovery points, log starts and high watermarks.
 
-They name partitions by topic and number alone. So a partition that is gone has to be gone from them
-before another one gets its name.
+Checkpoints name partitions only by topic and number, so a deleted partition must be removed from
+them before another one gets its name.
 """
 
 from collections.abc import Container, Iterable, Mapping
@@ -26,9 +26,9 @@ class CheckpointWriter:
     """The three checkpoints of one directory.
 
     Args:
-        path: Of the directory.
+        path: Path of the directory.
         files: The file system.
-        left: What the checkpoints say now; kept up to date.
+        left: Current contents of the checkpoints; kept up to date.
     """
 
     def __init__(self, path: str, files: Files, left: LeftFiles) -> None:
@@ -37,25 +37,26 @@ class CheckpointWriter:
         self._left = left
 
     def keep_log_start(self, place: Place, offset: int) -> None:
-        """Keep where a partition begins from now on.
+        """Write a new log start of a partition.
 
         Raises:
-            OSError: The checkpoint could not be written; the old one is there.
+            OSError: The checkpoint could not be written; the old one is unchanged.
         """
         self._left.log_starts[place] = offset
         self._write(LOG_STARTS, self._left.log_starts)
 
     def make_room(self, place: Place, there: Container[Place]) -> None:
-        """Let nothing be said of a partition that is made now, nor of others that are gone.
+        """Remove a partition that is about to be created, and all deleted ones.
 
-        All of these at once: a topic of many partitions that is made again costs one writing.
+        Deleted ones are removed all at once, so recreating a topic with many partitions costs one
+        write.
 
         Args:
-            place: Has no folder yet.
-            there: The partitions that have one.
+            place: The new partition, which has no folder yet.
+            there: The partitions that have a folder.
 
         Raises:
-            OSError: A checkpoint could not be written; the old one is there.
+            OSError: A checkpoint could not be written; the old one is unchanged.
         """
         left = self._left
         for name, offsets in (
@@ -73,15 +74,15 @@ class CheckpointWriter:
         stores: Mapping[Place, FileStore],
         there: Container[Place],
     ) -> None:
-        """Write all of them.
+        """Write all checkpoints.
 
         Args:
-            known: Partitions that nobody may have opened.
-            stores: Those that were opened, flushed.
+            known: Partitions that may not have been opened.
+            stores: Stores of the opened partitions, flushed.
             there: The partitions that have a folder.
 
         Raises:
-            OSError: A checkpoint could not be written; the old one is there.
+            OSError: A checkpoint could not be written; the old one is unchanged.
         """
         left = self._left
         for entry in known:

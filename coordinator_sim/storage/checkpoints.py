@@ -1,7 +1,7 @@
 """The small files of a log directory, each as a value and as Kafka's bytes.
 
 Checkpoints of offsets and epochs, snapshots of producers, `meta.properties`, `partition.metadata`
-and the mark of a clean shutdown. Opening and writing them is their callers' business.
+and the clean shutdown file. Callers read and write the files.
 
 Source: kafka trunk, storage/.../internals/checkpoint: CheckpointFile, OffsetCheckpointFile,
 LeaderEpochCheckpointFile, PartitionMetadata, CleanShutdownFileHandler; ProducerSnapshot.json;
@@ -38,7 +38,7 @@ _META_VERSIONS: Final = ("0", "1")
 _ID_BYTES: Final = 16
 _SNAPSHOT_VERSION: Final = 1
 _SNAPSHOT_HEAD: Final = struct.Struct(">hIi")
-"""Version, CRC-32C of all that follows it, count of producers."""
+"""Version, CRC-32C of all bytes after it, count of producers."""
 _SNAPSHOT_CHECKED_FROM: Final = 6
 _PRODUCER: Final = struct.Struct(">qhiqiqiq")
 """Id, epoch, last sequence, last offset, offset delta, timestamp, coordinator epoch, first offset
@@ -47,12 +47,12 @@ _PROPERTY: Final = re.compile(r"\s*([\w.]+)\s*[=:]\s*(.*?)\s*")
 
 
 class MetaProperties(Struct, frozen=True, kw_only=True):
-    """Whose directory it is.
+    """The cluster and the broker that own a directory.
 
     Args:
-        cluster_id: As Kafka writes ids: 22 characters of URL-safe base64.
-        node_id: Of the broker, or of the first of several that share the directory.
-        directory_id: As `cluster_id`; None where an old broker wrote none.
+        cluster_id: Cluster id as Kafka writes it: 22 characters of URL-safe base64.
+        node_id: Id of the broker, or of the first of several that share the directory.
+        directory_id: Directory id, written like `cluster_id`; None if an old broker wrote none.
     """
 
     cluster_id: str
@@ -69,11 +69,11 @@ def id_from_text(text: str) -> bytes:
     """The 16 bytes of an id as Kafka writes it.
 
     Raises:
-        DataError: It is none.
+        DataError: The text is no such id.
     """
     try:
         uuid = base64.urlsafe_b64decode(f"{text}==")
-    except ValueError as error:  # Of base64: wrong padding, or a letter that is no ASCII.
+    except ValueError as error:  # From base64: wrong padding, or a character that is not ASCII.
         raise DataError(f"{text!r} is no id: {error}") from error
     if len(uuid) != _ID_BYTES:
         raise DataError(f"{text!r} is no id: it holds {len(uuid)} bytes, not {_ID_BYTES}")
@@ -90,11 +90,11 @@ def meta_properties_bytes(meta: MetaProperties) -> bytes:
 
 
 def meta_properties_of(text: str) -> MetaProperties:
-    """What a `meta.properties` says, of version 1, or of version 0 as ZooKeeper's brokers wrote.
+    """Parse a `meta.properties` of version 1, or of version 0, which brokers with ZooKeeper wrote.
 
     Raises:
         ConfigError: The file is of another version.
-        DataError: A property is missing, or is no number where it should be one.
+        DataError: A property is missing or is not the number that it should be.
     """
     found: dict[str, str] = {}
     for line in text.splitlines():
@@ -123,10 +123,10 @@ def partition_metadata_bytes(topic_id: bytes) -> bytes:
 
 
 def topic_id_of(text: str) -> bytes:
-    """The topic's id that a `partition.metadata` says.
+    """The topic id in a `partition.metadata`.
 
     Raises:
-        DataError: It says none.
+        DataError: There is no topic id.
     """
     match = re.search(r"^topic_id:\s*(\S+)\s*$", text, re.MULTILINE)
     if match is None:
@@ -135,12 +135,12 @@ def topic_id_of(text: str) -> bytes:
 
 
 def clean_shutdown_bytes(broker_epoch: int) -> bytes:
-    """The text of the mark that a clean shutdown leaves."""
+    """The text of the clean shutdown file."""
     return msgspec.json.encode({"version": 0, "brokerEpoch": broker_epoch})
 
 
 def offsets_checkpoint_bytes(offsets: Mapping[tuple[str, int], int]) -> bytes:
-    """A checkpoint of offsets by partition, in order of names."""
+    """The text of a checkpoint of offsets by partition, in order of names."""
     return _checkpoint(f"{topic} {number} {at}" for (topic, number), at in sorted(offsets.items()))
 
 
@@ -148,14 +148,14 @@ def offsets_of_checkpoint(text: str) -> TopicPartitionOffsets:
     """The offsets of a checkpoint.
 
     Raises:
-        DataError: It is none of version 0, or shorter or longer than it says.
+        DataError: It is not of version 0, or its number of entries is wrong.
     """
     rows = (line.split() for line in _checkpoint_lines(text))
     return {(topic, _number(number)): _number(at) for topic, number, at in _of_length(rows, 3)}
 
 
 def epochs_checkpoint_bytes(epochs: Sequence[EpochStart]) -> bytes:
-    """A `leader-epoch-checkpoint`."""
+    """The text of a `leader-epoch-checkpoint`."""
     return _checkpoint(f"{epoch.leader_epoch} {epoch.start_offset}" for epoch in epochs)
 
 
@@ -163,14 +163,14 @@ def epochs_of_checkpoint(text: str) -> list[EpochStart]:
     """The epochs of a `leader-epoch-checkpoint`.
 
     Raises:
-        DataError: It is none of version 0, or shorter or longer than it says.
+        DataError: It is not of version 0, or its number of entries is wrong.
     """
     rows = (line.split() for line in _checkpoint_lines(text))
     return [EpochStart(_number(epoch), _number(start)) for epoch, start in _of_length(rows, 2)]
 
 
 def snapshot_bytes(producers: Iterable[ProducerEntry]) -> bytes:
-    """A snapshot of producers."""
+    """The bytes of a snapshot of producers."""
     rows = [
         _PRODUCER.pack(
             one.producer_id,
@@ -212,7 +212,7 @@ def _checkpoint(entries: Iterable[str]) -> bytes:
 def _checkpoint_lines(text: str) -> list[str]:
     lines = text.splitlines()
     if not lines:
-        return []  # A broker makes the file first. Source: CheckpointReadBuffer.read.
+        return []  # A broker creates the file empty. Source: CheckpointReadBuffer.read.
     if len(lines) < _HEAD_LINES or lines[0].strip() != "0":
         raise DataError(f"a checkpoint of version {lines[:1]}; 0 is the one that is known")
     entries = lines[_HEAD_LINES:]

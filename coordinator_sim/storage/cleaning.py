@@ -1,7 +1,7 @@
-"""The cleaner of one compacted log: of each key the last record stays.
+"""The cleaner of one compacted log: it keeps the last record of each key.
 
-A pass is work in steps (`wire.steps`), so that whoever runs it can do other things in between, also
-within one batch. Batches that stay as they are keep their bytes.
+A pass is work in steps (`wire.steps`), so that the caller can do other work in between, also
+within one batch. Unchanged batches keep their bytes.
 
 Source: kafka trunk, core/.../log/LogCleanerManager.scala (cleanableOffsets); storage/.../log/
 Cleaner.java (doClean, groupSegmentsBySize, cleanSegments).
@@ -28,7 +28,7 @@ from coordinator_sim.wire.compaction import (
 from coordinator_sim.wire.steps import Steps
 
 _STEP_BYTES: Final = 256 * 1024
-"""Of batches that are read at a time."""
+"""Bytes of batches that are read at a time."""
 _MAX_OFFSET_SPAN: Final = 2**31 - 1
 
 
@@ -38,9 +38,9 @@ def cleanable_before(
     """The base of the first segment that may not be cleaned.
 
     Args:
-        segments: Of the log; the last one is active and never cleaned.
-        stable_offset: The last stable offset: its segment is not cleaned either.
-        oldest_allowed_ms: Nor is one with a younger record, nor those behind it.
+        segments: Segments of the log; the last one is active and never cleaned.
+        stable_offset: The last stable offset; segments are cleaned only if they end before it.
+        oldest_allowed_ms: A segment with a younger record is not cleaned, nor those after it.
     """
     for segment in segments[:-1]:
         if segment.next_offset > stable_offset or segment.max_timestamp_ms > oldest_allowed_ms:
@@ -51,7 +51,7 @@ def cleanable_before(
 def is_dirty_enough(
     segments: Sequence[SegmentInfo], cleaned_to: int, bound: int, config: LogConfig, now_ms: int
 ) -> bool:
-    """Whether a pass is worth it. Source: LogCleanerManager.grabFilthiestCompactedLog."""
+    """Whether a pass is worthwhile. Source: LogCleanerManager.grabFilthiestCompactedLog."""
     dirty = [one for one in segments if cleaned_to < one.next_offset and one.base_offset < bound]
     clean_bytes = sum(one.size_bytes for one in segments if one.next_offset <= cleaned_to)
     dirty_bytes = sum(one.size_bytes for one in dirty)
@@ -67,9 +67,9 @@ class LogCleaning:
     """One pass over one log.
 
     Args:
-        store: Of the log. Segments that go while the pass is on end it.
-        config: Of the topic.
-        bound: From `cleanable_before`.
+        store: Store of the log. Segments that are deleted during the pass end it.
+        config: Config of the topic.
+        bound: Result of `cleanable_before`.
         active: The producers whose state is kept.
         now_ms: The instant of the pass.
     """
@@ -97,11 +97,11 @@ class LogCleaning:
         )
 
     def steps(self, cleaned_to: int, log_start_offset: int) -> Steps[None]:
-        """Do it, step by step.
+        """Run the pass, step by step.
 
         Args:
             cleaned_to: The offset before which an earlier pass cleaned everything.
-            log_start_offset: Of the log: what was aborted before it is not looked at.
+            log_start_offset: Start of the log: earlier aborted transactions are ignored.
 
         Raises:
             WireFormatError: The records of a batch do not parse.
@@ -164,7 +164,7 @@ class LogCleaning:
 
 
 def _grouped(segments: Iterable[SegmentInfo], segment_bytes: int) -> Iterator[list[SegmentInfo]]:
-    """Neighbours that fit into one segment. Source: Cleaner.groupSegmentsBySize."""
+    """Adjacent segments that fit into one. Source: Cleaner.groupSegmentsBySize."""
     group: list[SegmentInfo] = []
     size = 0
     for segment in segments:

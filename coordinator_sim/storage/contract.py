@@ -1,7 +1,7 @@
-"""Where the bytes of one partition's log are kept: what a log asks of its store.
+"""The store of one partition's log: the interface that a log needs, and its values.
 
-`PartitionLog` decides (offsets, producers, epochs, what is kept how long); a store only holds
-segments of whole record batches and finds them again. There is one in memory and one in files.
+`PartitionLog` decides on offsets, producers, epochs and retention; a store only holds segments of
+whole record batches and finds them again. There is one store in memory and one in files.
 """
 
 from collections.abc import Hashable, Sequence
@@ -11,13 +11,13 @@ from msgspec import Struct
 
 
 class StoredSpan(Struct, frozen=True, kw_only=True, gc=False):
-    """One batch as a store needs to know it, without looking into its bytes.
+    """The facts of one batch that a store needs, so that it need not parse the bytes.
 
     Args:
-        base_offset: Of its first record.
-        last_offset: Of its last.
-        max_timestamp_ms: Of its records; -1 where there is none.
-        leader_epoch: Of the leader that appended it.
+        base_offset: Offset of the first record.
+        last_offset: Offset of the last record.
+        max_timestamp_ms: Largest timestamp of the records; -1 if there is none.
+        leader_epoch: Epoch of the leader that appended the batch.
     """
 
     base_offset: int
@@ -27,17 +27,17 @@ class StoredSpan(Struct, frozen=True, kw_only=True, gc=False):
 
 
 Keys = tuple[Hashable, ...]
-"""Of a batch's records, as compaction compares them."""
+"""Keys of a batch's records, as compaction compares them."""
 
 
 class SegmentInfo(Struct, frozen=True, kw_only=True, gc=False):
     """One segment.
 
     Args:
-        base_offset: That its file is named after.
-        next_offset: Past its last record.
-        size_bytes: Of its batches.
-        max_timestamp_ms: Of its records; -1 where there is none.
+        base_offset: Base offset, which names the file.
+        next_offset: Offset after the last record.
+        size_bytes: Size of all batches.
+        max_timestamp_ms: Largest timestamp of the records; -1 if there is none.
     """
 
     base_offset: int
@@ -47,15 +47,15 @@ class SegmentInfo(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class SegmentSettings(Struct, frozen=True, kw_only=True, gc=False):
-    """When a store begins another segment and flushes; Kafka's settings of a topic.
+    """Settings of a topic that decide when a store rolls segments and flushes.
 
     Args:
-        segment_bytes: `segment.bytes`: a segment is closed before it grows beyond.
-        segment_ms: `segment.ms`: or when its first batch is that much older than the newest.
-        index_interval_bytes: `index.interval.bytes`: of batches between two entries of an index.
-        segment_index_bytes: `segment.index.bytes`: an index that is full closes its segment.
-        flush_messages: `flush.messages`: records that may be unflushed, less one.
-        flush_ms: `flush.ms`: how long.
+        segment_bytes: `segment.bytes`: a segment is rolled before it grows beyond this size.
+        segment_ms: `segment.ms`: age of the first batch, by the newest, after which to roll.
+        index_interval_bytes: `index.interval.bytes`: bytes of batches between index entries.
+        segment_index_bytes: `segment.index.bytes`: a full index also rolls the segment.
+        flush_messages: `flush.messages`: an append that reaches so many unflushed records flushes.
+        flush_ms: `flush.ms`: how long records may stay unflushed.
 
     Source: kafka trunk, storage/.../internals/log/LogConfig.java (names and defaults).
     """
@@ -69,7 +69,7 @@ class SegmentSettings(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class EpochStart(Struct, frozen=True, gc=False, order=True):
-    """The first offset that a leader of this epoch appended at."""
+    """The first offset of a leader epoch."""
 
     leader_epoch: int
     start_offset: int
@@ -79,9 +79,9 @@ class AbortedTransaction(Struct, frozen=True, gc=False):
     """One entry of a transaction index. Source: AbortedTxn.java.
 
     Args:
-        first_offset: Of its records.
-        last_offset: Of the marker that aborted it.
-        last_stable_offset: Of the log, once it was aborted.
+        first_offset: Offset of the first record.
+        last_offset: Offset of the abort marker.
+        last_stable_offset: Last stable offset of the log after the abort.
     """
 
     producer_id: int
@@ -94,12 +94,12 @@ class ProducerEntry(Struct, frozen=True, kw_only=True, gc=False):
     """One producer of a snapshot, with its newest batch. Source: ProducerSnapshot.json.
 
     Args:
-        last_sequence: Of that batch; -1 when there is none.
-        last_offset: Of its last record; -1 when there is none.
-        offset_delta: From its first record to its last.
-        timestamp_ms: Its newest; -1 when there is none.
-        coordinator_epoch: Of the newest marker; -1 when there is none.
-        current_txn_first_offset: Of the open transaction; -1 when there is none.
+        last_sequence: Last sequence of that batch; -1 without one.
+        last_offset: Last offset of that batch; -1 without one.
+        offset_delta: Last minus first offset of that batch.
+        timestamp_ms: Newest timestamp of the producer; -1 without one.
+        coordinator_epoch: Coordinator epoch of the newest marker; -1 without one.
+        current_txn_first_offset: First offset of the open transaction; -1 without one.
     """
 
     producer_id: int
@@ -113,17 +113,17 @@ class ProducerEntry(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class KeptState(Struct, frozen=True, kw_only=True):
-    """What a store keeps beside the batches: true of the log before `offset`, and of that alone.
+    """The state that a store keeps beside the batches; it covers only the log before `offset`.
 
-    A log that opens, or was truncated, starts from this and looks at the batches from `offset`
-    on; what it learns there it hands to `keep_epochs` and `keep_aborted` again.
+    A log that opens, or was truncated, starts from this and reads the batches from `offset` on;
+    it passes what it learns there to `keep_epochs` and `keep_aborted` again.
 
     Args:
-        offset: Of the producers' snapshot; the log's start where there is none.
-        producers: As they were there.
-        epochs: Of leaders, in order.
-        aborted: In order of their last offsets, all below `offset`.
-        log_start_offset: That was kept last, or the first segment's.
+        offset: Offset of the producers' snapshot; the log's start without one.
+        producers: Producers as of that offset.
+        epochs: Leader epochs, in order.
+        aborted: Aborted transactions in order of their last offsets, all below `offset`.
+        log_start_offset: Log start that was kept last, or that of the first segment.
     """
 
     offset: int
@@ -136,78 +136,77 @@ class KeptState(Struct, frozen=True, kw_only=True):
 class SegmentStore(Protocol):
     """The segments of one partition's log, oldest first.
 
-    Verbs that write raise `OSError` where the medium does, and have then changed nothing that a
-    later read shows.
+    Methods that write raise `OSError` when the disk fails; later reads then show no change.
     """
 
     def make_room(self, size_bytes: int, spans: Sequence[StoredSpan], now_ms: int) -> int | None:
-        """Begin a new segment where these batches would need one; its base offset, or None.
+        """Roll the segment if these batches need a new one; return its base offset, or None.
 
-        A log asks so of what it then refuses; `append` does the same by itself.
+        A log calls this for batches that it then refuses; `append` does the same by itself.
         """
         ...
 
     def append(
         self, data: bytes, spans: Sequence[StoredSpan], now_ms: int, keys: Keys = ()
     ) -> int | None:
-        """Put whole batches at the end, one span each.
+        """Append whole batches.
 
         Args:
             data: The batches.
-            spans: Of each.
+            spans: One span per batch.
             now_ms: The present of the log's timestamps.
-            keys: Of a single batch that may be forgotten once they all came again.
+            keys: Keys of a single batch, which may be forgotten once all of them came again.
 
         Returns:
-            The base offset of the new segment, where one was due first, else None. Whoever owns
-            producers then hands `keep_producers` their state before this append.
+            The base offset of the new segment if the append rolled one, else None. The log then
+            passes the producers' state before this append to `keep_producers`.
         """
         ...
 
     def forget_superseded(self, before_offset: int) -> int:
-        """Drop the batches whose keys all came again before that offset.
+        """Drop the batches whose keys all came again before an offset.
 
         Returns:
-            How many batches are left; 0 where a cleaner does that.
+            How many batches are left; 0 if a cleaner does this instead.
         """
         ...
 
     def read(self, offset: int, max_bytes: int, *, before_offset: int) -> bytes:
-        """Batches of one segment, from the one that holds `offset`, or else the next one, on.
+        """Read batches of one segment, from the batch that holds `offset`, or else the next one.
 
         Args:
             offset: Where to begin.
-            max_bytes: Of the answer; the first batch is whole all the same.
-            before_offset: Batches that begin here or later stay away.
+            max_bytes: Limit of the result; the first batch is returned whole in any case.
+            before_offset: Batches that begin here or later are left out.
         """
         ...
 
     def first_at_or_after(self, timestamp_ms: int, *, from_offset: int) -> bytes:
-        """The first batch whose newest record is not older than that; empty when there is none."""
+        """The first batch whose newest record is not older than a timestamp; empty if none is."""
         ...
 
     def segments(self) -> Sequence[SegmentInfo]:
-        """All of them, the active one last; at least one."""
+        """All segments, the active one last; at least one."""
         ...
 
     def roll(self, base_offset: int) -> None:
-        """Begin a new active segment."""
+        """Roll: begin a new active segment."""
         ...
 
     def configure(self, settings: SegmentSettings) -> None:
-        """Go by these from now on."""
+        """Use other settings from now on."""
         ...
 
     def kept(self) -> KeptState:
-        """What is kept beside the batches; entries at or after its `offset` are forgotten."""
+        """The state kept beside the batches; drops aborted transactions from its `offset` on."""
         ...
 
     def keep_producers(self, offset: int, producers: Sequence[ProducerEntry]) -> None:
-        """Keep a snapshot of the producers, as the batches before that offset leave them."""
+        """Keep a snapshot of the producers' state after the batches before an offset."""
         ...
 
     def keep_epochs(self, epochs: Sequence[EpochStart]) -> None:
-        """Keep these epochs of leaders instead of those before."""
+        """Keep these leader epochs in place of the earlier ones."""
         ...
 
     def keep_aborted(self, transaction: AbortedTransaction) -> None:
@@ -215,19 +214,19 @@ class SegmentStore(Protocol):
         ...
 
     def aborted(self, from_offset: int, before_offset: int) -> Sequence[AbortedTransaction]:
-        """Those that touch offsets in this range: what a fetch there has to leave out."""
+        """Aborted transactions with offsets in a range, which a fetch there must report."""
         ...
 
     def keep_log_start(self, offset: int) -> None:
-        """Keep where the log starts, inside a segment maybe."""
+        """Keep the log start, which may lie inside a segment."""
         ...
 
     def drop_before(self, offset: int) -> None:
-        """Delete the segments that have nothing at or after that offset, the active one never."""
+        """Delete the segments that end before an offset, but never the active one."""
         ...
 
     def truncate_to(self, offset: int) -> None:
-        """Delete every batch that has a record at or after that offset."""
+        """Delete every batch that has a record at or after an offset."""
         ...
 
     def replace(
@@ -237,26 +236,26 @@ class SegmentStore(Protocol):
         spans: Sequence[StoredSpan],
         aborted: Sequence[AbortedTransaction] | None = None,
     ) -> None:
-        """Let one segment hold these batches instead of several, as the cleaner wants.
+        """Replace several segments by one with these batches, for the cleaner.
 
         Args:
-            base_offsets: Of the segments that go, in a row and none active; the new one takes
-                the name of the first.
+            base_offsets: Base offsets of the replaced segments, adjacent and none active; the
+                new one gets the name of the first.
             data: Whole batches, perhaps none.
-            spans: One a batch.
-            aborted: What stays of the index of aborted transactions whose markers were in these
-                segments; None for all of it.
+            spans: One span per batch.
+            aborted: The aborted transactions with markers in these segments that stay; None for
+                all of them.
         """
         ...
 
     def flush(self) -> None:
-        """Return when the medium has it: fsync."""
+        """Return when all batches are on disk (fsync)."""
         ...
 
     def delete(self) -> None:
-        """The partition is gone."""
+        """Delete the partition's data."""
         ...
 
     def close(self) -> None:
-        """Flush and let go."""
+        """Flush, and close all files."""
         ...

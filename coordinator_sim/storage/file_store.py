@@ -1,7 +1,7 @@
 """A partition's segments in a folder, as Kafka keeps them.
 
-Beside each segment are its indexes of offsets, times and aborted transactions and a snapshot of
-producers; beside all of them the epochs of leaders and the topic's id.
+Each segment has indexes of offsets, times and aborted transactions and a snapshot of producers;
+the folder also has the leader epochs and the topic id.
 
 Source: kafka trunk, storage/.../internals/log: UnifiedLog, LocalLog, LogSegments.
 """
@@ -34,28 +34,28 @@ from coordinator_sim.storage.segment_file import SegmentFile
 from coordinator_sim.storage.store_hooks import StoreHooks
 
 SIDE_FILES: Final = (".index", ".timeindex", ".txnindex")
-"""Suffixes of what belongs to a segment beside its batches."""
+"""Suffixes of a segment's files other than its batches."""
 CLEANED: Final = ".cleaned"
 SWAP: Final = ".swap"
 _NEVER_MS: Final = 2**63 - 1
 
 
 class FileStore:
-    """A `SegmentStore` that outlives its process.
+    """A `SegmentStore` on disk.
 
     Args:
-        folder: Of the partition; made if absent.
-        open_files: Where descriptors are.
-        settings: Of segments.
-        topic_id: 16 bytes, written where the folder is new; None leaves that out.
+        folder: Folder of the partition; created if absent.
+        open_files: Cache of open descriptors.
+        settings: Settings of segments.
+        topic_id: 16 bytes, written to a new folder; None writes no id.
 
     Attributes:
-        flushed_offset: Before which everything is on the medium.
-        hooks: Who is told of what.
-        learns_epochs: Whether the epochs of leaders are to be learned from the batches, for want
-            of their file.
-        expects_snapshot: Whether a snapshot of producers at the log's end has to be there.
-        sync_always: Whether an append is on the medium when it returns.
+        flushed_offset: Offset before which everything is on disk.
+        hooks: Listeners for events of the store.
+        learns_epochs: Whether leader epochs must be learned from the batches, because their
+            file is missing.
+        expects_snapshot: Whether a snapshot of producers must exist at the log's end.
+        sync_always: Whether every append is on disk when it returns.
     """
 
     __slots__ = (
@@ -111,12 +111,12 @@ class FileStore:
         epochs: Iterable[EpochStart] = (),
         snapshots: Iterable[int] = (),
     ) -> None:
-        """Take over what was found in the folder.
+        """Take over the contents of the folder.
 
         Args:
-            segments: In order; the last is the active one. None of them: the log starts anew.
-            aborted: In order of their last offsets.
-            epochs: In order.
+            segments: Segments in order, the active one last; if empty, a new log begins.
+            aborted: Aborted transactions in order of their last offsets.
+            epochs: Leader epochs in order.
             snapshots: Offsets of the producers' snapshots, ascending.
         """
         self._segments = list(segments) or [self._segment(self.log_start_offset)]
@@ -128,11 +128,11 @@ class FileStore:
 
     @property
     def next_offset(self) -> int:
-        """Past the last record."""
+        """Offset after the last record."""
         return self._segments[-1].next_offset
 
     def kept(self) -> KeptState:
-        """As `SegmentStore.kept`."""
+        """Return the state kept beside the batches; see `SegmentStore.kept`."""
         expected, self.expects_snapshot = self.expects_snapshot, False
         offset, producers = self._newest_snapshot()
         if expected and offset != self.next_offset and self.next_offset > self.log_start_offset:
@@ -148,7 +148,7 @@ class FileStore:
         )
 
     def _newest_snapshot(self) -> tuple[int, tuple[ProducerEntry, ...]]:
-        """The newest that can be read and is not past the log's end; those that are, go."""
+        """The newest readable snapshot inside the log; damaged ones and others are removed."""
         while self._snapshots:
             offset = self._snapshots[-1]
             path = self._path(f"{offset:020d}.snapshot")
@@ -174,10 +174,10 @@ class FileStore:
         now_ms: int,
         keys: Keys = (),  # noqa: ARG002 - of the contract
     ) -> int | None:
-        """As `SegmentStore.append`.
+        """Append whole batches; see `SegmentStore.append`.
 
         Raises:
-            OSError: Nothing was appended; the segment may have been rolled all the same.
+            OSError: Nothing was appended; the segment may have been rolled nevertheless.
         """
         rolled = self.make_room(len(data), spans, now_ms)
         active = self._segments[-1]
@@ -200,14 +200,14 @@ class FileStore:
         return rolled
 
     def make_room(self, size_bytes: int, spans: Sequence[StoredSpan], now_ms: int) -> int | None:
-        """As `SegmentStore.make_room`."""
+        """Roll the segment if the batches need it; see `SegmentStore.make_room`."""
         if not self._segments[-1].is_due(size_bytes, spans, now_ms):
             return None
         self.roll(spans[0].base_offset)
         return spans[0].base_offset
 
     def forget_superseded(self, before_offset: int) -> int:  # noqa: ARG002 - of the contract
-        """Nothing to forget: every batch is in its file, where the cleaner finds it."""
+        """Return 0: every batch is in a file, and the cleaner removes superseded records."""
         return 0
 
     def _flush_is_due(self, end: int, now_ms: int) -> bool:
@@ -219,13 +219,13 @@ class FileStore:
         )
 
     def flush_deadline_ms(self) -> int | None:
-        """When `flush.ms` wants a flush, on the clock of appends; None while nothing is due."""
+        """When `flush.ms` is over, on the clock of appends; None while all is flushed."""
         if self._unflushed_since_ms is None:
             return None
         return self._unflushed_since_ms + self._settings.flush_ms
 
     def roll(self, base_offset: int) -> None:
-        """As `SegmentStore.roll`."""
+        """Begin a new active segment; see `SegmentStore.roll`."""
         active = self._segments[-1]
         if active.size_bytes == 0 and base_offset == active.base_offset:
             return
@@ -236,7 +236,7 @@ class FileStore:
         self._bases.append(base_offset)
 
     def configure(self, settings: SegmentSettings) -> None:
-        """As `SegmentStore.configure`."""
+        """Use other settings from now on; see `SegmentStore.configure`."""
         self._settings = settings
         for segment in self._segments:
             segment.settings = settings
@@ -244,7 +244,7 @@ class FileStore:
     # -- reading -----------------------------------------------------------------------------
 
     def read(self, offset: int, max_bytes: int, *, before_offset: int) -> bytes:
-        """As `SegmentStore.read`."""
+        """Read batches of one segment; see `SegmentStore.read`."""
         first = max(bisect_right(self._bases, offset) - 1, 0)
         for segment in self._segments[first:]:
             if segment.base_offset >= before_offset:
@@ -255,7 +255,7 @@ class FileStore:
         return b""
 
     def first_at_or_after(self, timestamp_ms: int, *, from_offset: int) -> bytes:
-        """As `SegmentStore.first_at_or_after`."""
+        """Find a batch by timestamp; see `SegmentStore.first_at_or_after`."""
         for segment in self._segments:
             found = segment.first_at_or_after(timestamp_ms, from_offset)
             if found:
@@ -263,18 +263,18 @@ class FileStore:
         return b""
 
     def segments(self) -> Sequence[SegmentInfo]:
-        """As `SegmentStore.segments`."""
+        """Return all segments; see `SegmentStore.segments`."""
         return [segment.info() for segment in self._segments]
 
     def aborted(self, from_offset: int, before_offset: int) -> Sequence[AbortedTransaction]:
-        """As `SegmentStore.aborted`. Source: TransactionIndex.collectAbortedTxns."""
+        """Return aborted transactions of a range. Source: TransactionIndex.collectAbortedTxns."""
         first = bisect_left(self._aborted, from_offset, key=_last_offset)
         return tuple(one for one in self._aborted[first:] if one.first_offset < before_offset)
 
     # -- beside the batches ------------------------------------------------------------------
 
     def keep_producers(self, offset: int, producers: Sequence[ProducerEntry]) -> None:
-        """As `SegmentStore.keep_producers`; of older ones those between two segments go."""
+        """Write a snapshot of producers; older ones stay only at the base offsets of segments."""
         self._write(f"{offset:020d}.snapshot", snapshot_bytes(producers))
         bases = set(self._bases)
         for old in self._snapshots:
@@ -284,7 +284,7 @@ class FileStore:
         self._snapshots = [*kept, offset]
 
     def keep_epochs(self, epochs: Sequence[EpochStart]) -> None:
-        """As `SegmentStore.keep_epochs`."""
+        """Write the leader epochs; see `SegmentStore.keep_epochs`."""
         self._write(LEADER_EPOCHS, epochs_checkpoint_bytes(epochs))
         self._epochs = list(epochs)
         if self.learns_epochs:
@@ -293,7 +293,7 @@ class FileStore:
             self._tell_mended(f"{path}: missing or damaged; made anew from the batches")
 
     def keep_aborted(self, transaction: AbortedTransaction) -> None:
-        """As `SegmentStore.keep_aborted`."""
+        """Write an aborted transaction; see `SegmentStore.keep_aborted`."""
         base = self._base_of(transaction.last_offset)
         before = len(self._aborted) - bisect_left(self._aborted, base, key=_last_offset)
         self._open_files.files.append(
@@ -304,13 +304,13 @@ class FileStore:
         self._aborted.append(transaction)
 
     def keep_log_start(self, offset: int) -> None:
-        """As `SegmentStore.keep_log_start`."""
+        """Keep the log start; see `SegmentStore.keep_log_start`."""
         self.log_start_offset = offset
         if self.hooks.log_start is not None:
             self.hooks.log_start(offset)
 
     def _forget_aborted(self, offset: int) -> None:
-        """Forget those whose marker is at that offset or behind, in their files too."""
+        """Forget aborted transactions with markers from an offset on, in their files too."""
         count = bisect_left(self._aborted, offset, key=_last_offset)
         gone = self._aborted[count:]
         del self._aborted[count:]
@@ -324,7 +324,7 @@ class FileStore:
     # -- cutting -----------------------------------------------------------------------------
 
     def drop_before(self, offset: int) -> None:
-        """As `SegmentStore.drop_before`."""
+        """Delete segments that end before an offset; see `SegmentStore.drop_before`."""
         while len(self._bases) > 1 and self._bases[1] <= offset:
             self._remove(self._segments[0])
             del self._segments[0], self._bases[0]
@@ -336,7 +336,7 @@ class FileStore:
         del self._aborted[: bisect_left(self._aborted, first, key=_last_offset)]
 
     def truncate_to(self, offset: int) -> None:
-        """As `SegmentStore.truncate_to`."""
+        """Delete batches from an offset on; see `SegmentStore.truncate_to`."""
         while len(self._bases) > 1 and self._bases[-1] > offset:
             self._remove(self._segments[-1])
             del self._segments[-1], self._bases[-1]
@@ -354,7 +354,7 @@ class FileStore:
             self.keep_epochs([one for one in self._epochs if one.start_offset < offset])
 
     def _begin_at(self, offset: int) -> None:
-        """Nothing is left: an empty segment at that offset is the log."""
+        """Replace the last segment, of which nothing is left, by an empty one at an offset."""
         if offset == self._bases[-1] and self._segments[-1].size_bytes == 0:
             return
         self._remove(self._segments[-1])
@@ -370,10 +370,10 @@ class FileStore:
         spans: Sequence[StoredSpan],
         aborted: Sequence[AbortedTransaction] | None = None,
     ) -> None:
-        """As `SegmentStore.replace`; a process that dies in between leaves the old or the new.
+        """Replace segments atomically: after a crash either the old or the new ones are there.
 
-        The new files are whole before the old ones go: `.cleaned`, then `.swap`, then their own
-        names. Source: LocalLog.replaceSegments.
+        The new files are complete before the old ones are removed: `.cleaned`, then `.swap`, then
+        their own names. Source: LocalLog.replaceSegments.
         """
         if self.hooks.replace is not None:
             self.hooks.replace()
@@ -408,11 +408,11 @@ class FileStore:
         data: bytes,
         spans: Sequence[StoredSpan],
     ) -> tuple[str, ...]:
-        """Write the files of a segment under names that a crash leaves for removal.
+        """Write the files of a segment as `.cleaned`, which the next opening removes after a crash.
 
         Returns:
-            Their suffixes, that of the batches last: while it is missing under its own name, the
-            others wait.
+            Their suffixes, `.log` last: until it has its final name, the swap counts as
+            unfinished.
         """
         new = self._segment(base_offset)
         new.path = f"{new.stem}.log{CLEANED}"
@@ -431,7 +431,7 @@ class FileStore:
     # -- flushing and leaving ----------------------------------------------------------------
 
     def flush(self) -> None:
-        """As `SegmentStore.flush`."""
+        """Return when all batches are on disk; see `SegmentStore.flush`."""
         for segment in self._segments:
             segment.flush()
         self._flushed()
@@ -445,7 +445,7 @@ class FileStore:
         self._unflushed_since_ms = None
 
     def delete(self) -> None:
-        """As `SegmentStore.delete`: the folder gets another name first, in one step."""
+        """Delete the folder; it is renamed first, which is atomic. See `SegmentStore.delete`."""
         self.let_go()
         if self.hooks.delete is not None:
             self.hooks.delete()
@@ -456,7 +456,7 @@ class FileStore:
         self._open_files.files.remove_tree(gone)
 
     def close(self) -> None:
-        """As `SegmentStore.close`."""
+        """Flush, and close all files; see `SegmentStore.close`."""
         if not self.is_closed:
             self.flush()
             for segment in self._segments:
@@ -464,7 +464,7 @@ class FileStore:
             self.let_go()
 
     def let_go(self) -> None:
-        """Close the files as they are."""
+        """Close the files without flushing."""
         self.is_closed = True
         for segment in self._segments:
             segment.close()
@@ -475,7 +475,7 @@ class FileStore:
         return SegmentFile(self._open_files, self.folder, base_offset, self._settings)
 
     def _remove(self, segment: SegmentFile, *, keep_snapshot: bool = False) -> None:
-        """Remove a segment's files, the batches first: the rest alone is removed at opening."""
+        """Remove a segment's files, batches first: an opening after a crash removes the rest."""
         segment.close()
         files = self._open_files.files
         files.remove(segment.path)

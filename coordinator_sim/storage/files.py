@@ -1,7 +1,7 @@
-"""The one door to the file system: what is written, read, flushed and renamed goes through here.
+"""All access to the file system: reads, writes, flushes and renames.
 
-So a test can put another in its place, whose disk is full at the k-th write. Paths are strings: a
-directory of ten thousand partitions has many of them.
+A test can replace it, for example by one whose disk is full at the k-th write. Paths are strings,
+not `Path`, because a directory of ten thousand partitions has many of them.
 """
 
 import os
@@ -12,36 +12,36 @@ from typing import Final, Protocol
 
 _MODE: Final = 0o644
 DAMAGED: Final = ".damaged"
-"""Suffix of what is put aside."""
+"""Suffix of damaged files that are kept under another name."""
 _MAX_NAME: Final = 255
-"""Bytes of a file's name."""
+"""Longest name of a file in bytes."""
 OPEN_FILES: Final = 256
 """Segments that a log directory keeps open by default; a process may usually have 1,024 files."""
 
 
 class Files:
-    """The file system as it is. Every verb raises `OSError` where the system does, with the path.
+    """The real file system. Every method raises `OSError` with the path when the system fails.
 
     Attributes:
-        paths: Of the open descriptors: the system names no file when a write fails.
+        paths: Paths of open descriptors: the system names no file when a write fails.
     """
 
     def __init__(self) -> None:
         self.paths: dict[int, str] = {}
 
     def open(self, path: str) -> int:
-        """A descriptor to read and write at positions; the file is made if absent."""
+        """Open a file for reads and writes at positions; it is created if absent."""
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE)
         self.paths[fd] = path
         return fd
 
     def close(self, fd: int) -> None:
-        """Let go of a descriptor."""
+        """Close a descriptor."""
         self.paths.pop(fd, None)
         os.close(fd)
 
     def write(self, fd: int, data: bytes | memoryview, position: int) -> int:
-        """Write at a position; how many bytes went, fewer maybe than there were."""
+        """Write at a position; return the number of bytes written, which may be fewer."""
         try:
             return os.pwrite(fd, data, position)
         except OSError as error:
@@ -49,7 +49,7 @@ class Files:
             raise
 
     def read(self, fd: int, count: int, position: int) -> bytes:
-        """Bytes at a position; fewer at the end of the file."""
+        """Read bytes at a position; fewer at the end of the file."""
         try:
             return os.pread(fd, count, position)
         except OSError as error:
@@ -57,7 +57,7 @@ class Files:
             raise
 
     def truncate(self, fd: int, size: int) -> None:
-        """Make a file that long."""
+        """Set the length of a file."""
         try:
             os.ftruncate(fd, size)
         except OSError as error:
@@ -65,7 +65,7 @@ class Files:
             raise
 
     def sync(self, fd: int) -> None:
-        """Return when the medium has what was written."""
+        """Return when everything written is on disk."""
         try:
             os.fsync(fd)
         except OSError as error:
@@ -73,7 +73,7 @@ class Files:
             raise
 
     def rename(self, path: str, new: str) -> None:
-        """Give a file or a folder another name, in one step."""
+        """Rename a file or a folder, atomically."""
         Path(path).replace(new)
 
     def remove(self, path: str) -> None:
@@ -81,26 +81,26 @@ class Files:
         Path(path).unlink(missing_ok=True)
 
     def remove_tree(self, path: str) -> None:
-        """Remove a folder with all that is in it; nothing happens when there is none."""
+        """Remove a folder with its contents; nothing happens when there is none."""
         if Path(path).is_dir():
             shutil.rmtree(path)
 
     def make_folder(self, path: str) -> bool:
-        """Make a folder, with those above it; False when it was there."""
+        """Make a folder with its parents; return False when it existed."""
         if Path(path).is_dir():
             return False
         Path(path).mkdir(parents=True)
         return True
 
     def read_whole(self, path: str) -> bytes | None:
-        """What a file holds; None when there is none."""
+        """The contents of a file; None when there is none."""
         try:
             return Path(path).read_bytes()
         except FileNotFoundError:
             return None
 
     def sync_folder(self, path: str) -> None:
-        """Return when the medium has the names in a folder."""
+        """Return when the names in a folder are on disk."""
         fd = os.open(path, os.O_RDONLY)
         try:
             os.fsync(fd)
@@ -108,13 +108,13 @@ class Files:
             os.close(fd)
 
     def write_all(self, fd: int, data: bytes | memoryview, position: int) -> None:
-        """Write all of it; some may have gone when it raises."""
+        """Write all bytes; some may be written when it raises."""
         written = self.write(fd, data, position)
         while written < len(data):
             written += self.write(fd, memoryview(data)[written:], position + written)
 
     def replace(self, path: str, data: bytes, *, sync: bool = False) -> None:
-        """Let a file hold these bytes, all of them or those that it held before."""
+        """Replace the contents of a file, atomically."""
         new = f"{path}.tmp"
         fd = self.open(new)
         try:
@@ -127,14 +127,14 @@ class Files:
         self.rename(new, path)
 
     def keep_aside(self, path: str, data: bytes | None = None) -> str:
-        """Keep what is damaged under another name, which neither we nor Kafka read.
+        """Keep a damaged file or a part of it under a name that neither we nor Kafka read.
 
         Args:
-            path: File or folder; it goes away where `data` is None.
+            path: File or folder; renamed if `data` is None.
             data: A part of the file, to be copied.
 
         Returns:
-            The new name: the old one with `.damaged`, and a number where that is taken.
+            The new name: the old one with `.damaged`, and a number if that name is taken.
         """
         new, number = f"{path}{DAMAGED}", 1
         while Path(new).exists():
@@ -147,7 +147,7 @@ class Files:
         return new
 
     def append(self, path: str, data: bytes, size: int) -> None:
-        """Put bytes behind the first `size` of a file, and nothing after them."""
+        """Write bytes after the first `size` bytes of a file, and cut off everything after them."""
         fd = self.open(path)
         try:
             self.truncate(fd, size)
@@ -157,21 +157,21 @@ class Files:
 
 
 class FileOwner(Protocol):
-    """Something with a file that may be closed between two uses."""
+    """An object with a file that may be closed between two uses."""
 
     path: str
 
     def rest(self) -> None:
-        """Its file was closed: let go of what is read again from disk when needed."""
+        """Drop data that can be read from disk again; called when the file was closed."""
         ...
 
 
 class OpenFiles:
-    """Descriptors of files in use, those used longest ago closed first.
+    """Cache of open descriptors; the least recently used one is closed first.
 
     Args:
         files: The file system.
-        limit: How many are open at most.
+        limit: Largest number of open descriptors.
     """
 
     __slots__ = ("_fds", "_limit", "files")
@@ -205,13 +205,13 @@ class OpenFiles:
 
 
 def put_aside_name(folder: str, ending: str) -> str:
-    """The name of a folder that is to be no partition's. Source: LocalLog.logDirNameWithSuffix."""
+    """The name of a partition's folder that is set aside. Source: LocalLog.logDirNameWithSuffix."""
     head, _, name = folder.rpartition("/")
     return f"{head}/{name[: _MAX_NAME - len(ending)]}{ending}"
 
 
 def free_name(folder: str, tag: str, suffix: str) -> str:
-    """A name as of `put_aside_name` that nothing has; with a number where the first is taken."""
+    """An unused name by `put_aside_name`, with a number if the first one is taken."""
     new, number = put_aside_name(folder, f"{tag}{suffix}"), 1
     while Path(new).exists():
         number += 1

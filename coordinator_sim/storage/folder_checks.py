@@ -1,7 +1,7 @@
-"""The folders of a log directory at its opening: what each holds, and what each should hold.
+"""Checks of a log directory's folders at the opening: found contents against expected contents.
 
-What Kafka mends by itself is mended here and told; what was acknowledged and is not there becomes a
-`Loss`. A folder with losses stays as it is unless these are accepted.
+Damage that Kafka repairs by itself is repaired and reported; missing acknowledged data becomes a
+`Loss`. A folder with losses stays unchanged unless they are accepted.
 """
 
 import os
@@ -30,11 +30,11 @@ from coordinator_sim.storage.partition_folder import Opening, log_sizes, open_st
 from coordinator_sim.storage.recovery_report import RecoveryReport
 
 METADATA_TOPIC: Final = "__cluster_metadata"
-"""A KRaft broker's own topic, in a format of its own: never one of ours."""
+"""The metadata topic of KRaft brokers, in its own format; never served."""
 _CLEANER_OFFSETS: Final = "cleaner-offset-checkpoint"
 _PARTITION: Final = re.compile(r"([A-Za-z0-9._-]{1,249})-(0|[1-9]\d{0,8})")
 _DELETED: Final = re.compile(r"\S+\.([0-9a-f]{32})?(\.\d+)?-delete")
-"""Source: LocalLog.DeleteDirPattern. A folder with another name is somebody else's."""
+"""Folders of deleted partitions. Other names are not ours. Source: LocalLog.DeleteDirPattern."""
 
 Place = tuple[str, int]
 """Topic and partition."""
@@ -44,10 +44,10 @@ class Folders(Struct, kw_only=True):
     """The folders of a directory.
 
     Attributes:
-        partitions: Place -> the topic's id, None where the folder does not say.
-        bad_ids: Place -> what is wrong with its `partition.metadata`.
-        removed: Folders of deletions that had not been finished.
-        is_brokers: Whether a broker of Kafka has served the directory too.
+        partitions: Place -> the topic's id; None if the folder has none.
+        bad_ids: Place -> problem of its `partition.metadata`.
+        removed: Folders of unfinished deletions.
+        is_brokers: Whether a Kafka broker has served the directory too.
     """
 
     partitions: dict[Place, bytes | None]
@@ -57,7 +57,7 @@ class Folders(Struct, kw_only=True):
 
 
 def find_folders(path: str, files: Files) -> Folders:
-    """Look for the partitions of a directory, and finish deletions.
+    """Find the partitions of a directory, and finish deletions.
 
     Raises:
         OSError: A folder cannot be read or removed.
@@ -89,20 +89,20 @@ def find_folders(path: str, files: Files) -> Folders:
 
 
 class FolderChecks:
-    """The comparison of folders with what is known of them.
+    """The comparison of folders with their expected contents.
 
     Args:
-        path: Of the directory.
-        open_files: Where descriptors are.
+        path: Path of the directory.
+        open_files: Cache of open descriptors.
         left: The files above the folders.
         folders: The folders.
-        report: Takes what is found and done.
-        accepts_loss: Whether to go on with what is left.
+        report: Collects findings and repairs.
+        accepts_loss: Whether to go on without lost data.
 
     Attributes:
-        known: What each partition holds, at least.
-        sealed: Those partitions of which `known` says exactly what the folder holds.
-        strays: Partitions to be put aside, because no topic knows them.
+        known: Least contents of each partition.
+        sealed: Partitions of which `known` has the exact contents.
+        strays: Partitions to set aside, because no topic knows them.
     """
 
     def __init__(
@@ -127,15 +127,14 @@ class FolderChecks:
         self.strays: list[Place] = []
 
     def run(self, expected: Mapping[Place, bytes] | None, gone: Container[bytes]) -> None:
-        """Check everything.
+        """Check all folders.
 
         Args:
-            expected: Partitions that there are, with their topics' ids; None where nobody knows
-                better than the folders.
+            expected: Existing partitions, with their topics' ids; None to trust the folders.
             gone: Ids of topics that were deleted.
 
         Raises:
-            OSError: A folder cannot be read, or not be mended.
+            OSError: A folder cannot be read or repaired.
         """
         found = self._folders.partitions
         for place, topic_id in found.items():
@@ -150,7 +149,7 @@ class FolderChecks:
                 self._missing(place, None if expected is None else expected[place])
 
     def opening(self, place: Place, settings: SegmentSettings | None = None) -> Opening:
-        """How to open a partition that was left in order, by what is known of it."""
+        """How to open a checked partition, with the facts known of it."""
         return Opening(
             folder=self._folder(place),
             settings=settings or SegmentSettings(),
@@ -163,12 +162,12 @@ class FolderChecks:
         )
 
     def forget(self, place: Place) -> None:
-        """A partition is gone, or another one will have its name."""
+        """Forget a partition that is deleted, or whose name another one will get."""
         self.known.pop(place, None)
         self.sealed.pop(place, None)
 
     def forget_segments(self, topic: str) -> bool:
-        """Know no segments of a topic any more, only ends; whether some were known."""
+        """Forget the segments of a topic, but not the ends; return whether any were known."""
         places = [place for place, each in self.known.items() if place[0] == topic]
         places = [place for place in places if self.known[place].segments]
         for place in places:
@@ -179,7 +178,7 @@ class FolderChecks:
     # -- a folder that belongs to a topic --------------------------------------------------------
 
     def _check(self, place: Place, topic_id: bytes | None) -> None:
-        """Compare a folder with the inventory, or recover it where that says too little."""
+        """Compare a folder with the inventory, or recover it if the inventory is not exact."""
         entry = self._entry(place, topic_id)
         self._mend_id(place, topic_id)
         if self._left.is_sealed and entry is not None:
@@ -200,7 +199,7 @@ class FolderChecks:
         self._recover(opening, topic_id)
 
     def _mend_start(self, place: Place, start: int) -> None:
-        """Begin a log where the inventory says: each change of a start is written there first."""
+        """Take the log start from the inventory, where each change is written first."""
         first = min(log_sizes(self._folder(place)), default=0)
         if max(self._left.log_starts.get(place, 0), first) == max(start, first):
             return
@@ -224,7 +223,7 @@ class FolderChecks:
         return segment_entries(folder, sizes, files, whole=is_whole) == entry.segments
 
     def _recover_left(self, place: Place, entry: PartitionEntry) -> None:
-        """Find out what is wrong with a folder that is not as it was left in order."""
+        """Find the damage of a folder that differs from its sealed inventory."""
         lost, told = len(self._report.losses), len(self._report.cuts)
         opening = replace(self.opening(place), known=entry, is_exact=True, scans_all=True)
         self._recover(opening, entry.topic_id)
@@ -257,10 +256,10 @@ class FolderChecks:
     def _floor(
         self, place: Place, topic_id: bytes | None, entry: PartitionEntry | None
     ) -> PartitionEntry:
-        """What a partition holds at least, by the inventory and the checkpoints.
+        """The least contents of a partition, by the inventory and the checkpoints.
 
-        A broker of Kafka cleans and deletes segments without a word in the inventory. Its recovery
-        points are the logs' ends when it leaves in order. Source: LogManager.shutdown.
+        A Kafka broker cleans and deletes segments without updating the inventory. After its clean
+        shutdown the recovery points are the logs' ends. Source: LogManager.shutdown.
         """
         floor = entry or PartitionEntry(*place, topic_id, 0, 0)
         if self._folders.is_brokers or self._left.has_mark:
@@ -271,7 +270,7 @@ class FolderChecks:
         return floor
 
     def _entry(self, place: Place, topic_id: bytes | None) -> PartitionEntry | None:
-        """What the inventory says of a partition, unless that was of another topic."""
+        """The inventory's entry of a partition, unless it has another topic id."""
         entry = self._entries.get(place)
         if entry is None or (topic_id or entry.topic_id) != (entry.topic_id or topic_id):
             return None
@@ -282,7 +281,7 @@ class FolderChecks:
     def _is_same(
         self, place: Place, topic_id: bytes | None, wanted: bytes | None, gone: Container[bytes]
     ) -> bool:
-        """Whether a folder that names another topic is the wanted one all the same."""
+        """Whether a folder with another topic id is the expected one nevertheless."""
         entry = self._entry(place, wanted)
         if self._left.is_sealed and entry is not None and self._is_as_left(place, entry):
             self._folders.bad_ids[place] = f"says topic id {id_text(topic_id or b'')}"
@@ -310,7 +309,7 @@ class FolderChecks:
         self._report.mended.append(f"{path}: {problem}; made anew with {id_text(topic_id)}")
 
     def _unknown(self, place: Place, topic_id: bytes | None, gone: Container[bytes]) -> None:
-        """Put a folder aside that no topic knows; its data may be what was lost."""
+        """Set a folder aside that no topic knows; its data may be a loss."""
         self.strays.append(place)
         entry = self._entry(place, topic_id)
         is_ours = entry is not None or not self._left.is_sealed

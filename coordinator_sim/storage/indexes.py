@@ -1,7 +1,7 @@
 """The indexes beside a segment, as arrays and as Kafka's bytes.
 
-An entry of the offset index says where the batch is whose last offset it names; an entry of the
-time index names the first batch with that newest timestamp. Both are sparse and ascend.
+An entry of the offset index maps the last offset of a batch to its position; an entry of the time
+index maps a timestamp to the first batch that brought it as the newest. Both are sparse and ascend.
 
 Source: kafka trunk, storage/.../internals/log: OffsetIndex, TimeIndex, AbstractIndex, AbortedTxn.
 """
@@ -22,14 +22,14 @@ ABORTED_ENTRY: Final = struct.Struct(">hqqqq")
 """Version 0, producer id, first offset, last offset, last stable offset."""
 
 MAX_RELATIVE_OFFSET: Final = 2**31 - 1
-"""Kafka reads relative offsets as signed."""
+"""Largest relative offset: Kafka reads them as signed."""
 
 
 class OffsetIndex:
-    """Where batches are, by offsets relative to the segment's.
+    """Positions of batches by offsets relative to the segment's base offset.
 
     Attributes:
-        written: Entries that the file has.
+        written: Number of entries in the file.
     """
 
     __slots__ = ("_offsets", "_positions", "written")
@@ -41,9 +41,9 @@ class OffsetIndex:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "OffsetIndex | None":
-        """What a file holds; None when it is no index.
+        """Parse an index file; None when it is damaged.
 
-        Zeros at the end are room that a broker has not filled.
+        Zeros at the end are preallocated space that a broker has not filled.
         """
         index = cls()
         if len(data) % OFFSET_ENTRY.size:
@@ -63,7 +63,7 @@ class OffsetIndex:
         return len(self._offsets)
 
     def follows(self, offset: int, position: int) -> bool:
-        """Whether an entry is behind the last one."""
+        """Whether an entry comes after the last one."""
         return offset > self._offsets[-1] and position > self._positions[-1]
 
     def add(self, offset: int, position: int) -> None:
@@ -72,16 +72,16 @@ class OffsetIndex:
         self._positions.append(position)
 
     def position(self, offset: int) -> int:
-        """Where to begin looking for a relative offset."""
+        """The position at which to begin the search for a relative offset."""
         slot = bisect_right(self._offsets, max(offset, 0)) - 1
         return self._positions[slot] if slot >= 0 else 0
 
     def last_position(self) -> int:
-        """Of the last entry; 0 when there is none."""
+        """Position of the last entry; 0 when there is none."""
         return self._positions[-1] if self._positions else 0
 
     def cut(self, size: int) -> None:
-        """Forget batches at that position or behind."""
+        """Forget entries of batches from a position on."""
         count = bisect_left(self._positions, size)
         del self._offsets[count:], self._positions[count:]
         self.written = min(self.written, count)
@@ -93,10 +93,10 @@ class OffsetIndex:
 
 
 class TimeIndex:
-    """Newest timestamps, with the last offsets, relative, of the batches that brought them.
+    """Newest timestamps, with the relative last offsets of the batches that brought them.
 
     Attributes:
-        written: Entries that the file has.
+        written: Number of entries in the file.
     """
 
     __slots__ = ("_offsets", "_timestamps", "written")
@@ -108,7 +108,7 @@ class TimeIndex:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "TimeIndex | None":
-        """What a file holds; None when it is no index. Zeros at the end are room."""
+        """Parse an index file; None when it is damaged. Zeros at the end are preallocated."""
         index = cls()
         if len(data) % TIME_ENTRY.size:
             return None
@@ -125,7 +125,7 @@ class TimeIndex:
         return len(self._offsets)
 
     def follows(self, timestamp_ms: int, offset: int) -> bool:
-        """Whether an entry is behind the last one."""
+        """Whether an entry comes after the last one."""
         return timestamp_ms > self._timestamps[-1] and offset >= self._offsets[-1]
 
     def add(self, timestamp_ms: int, offset: int) -> None:
@@ -134,7 +134,7 @@ class TimeIndex:
         self._offsets.append(offset)
 
     def add_newer(self, timestamp_ms: int, offset: int) -> None:
-        """Add an entry if its timestamp is newer than all. Source: TimeIndex.maybeAppend."""
+        """Add an entry if its timestamp is the newest. Source: TimeIndex.maybeAppend."""
         if timestamp_ms > self.last()[0]:
             self.add(timestamp_ms, offset)
 
@@ -148,7 +148,7 @@ class TimeIndex:
         return self._offsets[slot] if slot >= 0 else 0
 
     def cut(self, offset: int) -> None:
-        """Forget entries at that relative offset or behind."""
+        """Forget entries from a relative offset on."""
         count = bisect_left(self._offsets, offset)
         del self._timestamps[count:], self._offsets[count:]
         self.written = min(self.written, count)
@@ -160,7 +160,7 @@ class TimeIndex:
 
 
 def aborted_bytes(transactions: Iterable[AbortedTransaction]) -> bytes:
-    """Entries of a transaction index."""
+    """The bytes of entries of a transaction index."""
     return b"".join(
         ABORTED_ENTRY.pack(
             0, one.producer_id, one.first_offset, one.last_offset, one.last_stable_offset
@@ -170,7 +170,7 @@ def aborted_bytes(transactions: Iterable[AbortedTransaction]) -> bytes:
 
 
 def aborted_from_bytes(data: bytes) -> list[AbortedTransaction]:
-    """The entries of a transaction index, up to its end or the first that is none."""
+    """The entries of a transaction index, up to the first invalid one."""
     found: list[AbortedTransaction] = []
     whole = len(data) // ABORTED_ENTRY.size * ABORTED_ENTRY.size
     for version, *values in ABORTED_ENTRY.iter_unpack(data[:whole]):

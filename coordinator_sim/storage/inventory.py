@@ -1,11 +1,11 @@
-"""The file `log-inventory`: what a log directory held when it was last written, for the next start.
+"""The file `log-inventory`: the contents of a log directory when last written, for the next start.
 
-Kafka's own files say how far partitions are flushed, not which segments there were. The inventory
-does: each partition with its topic id, start, end and segments. It is rewritten when the directory
-is left in order, and every few seconds while it is served; Kafka's brokers ignore it.
+Kafka's own files tell how far partitions are flushed, not which segments exist. The inventory
+lists each partition with its topic id, start, end and segments. It is rewritten at a clean
+shutdown, and every few seconds while the directory is served; Kafka's brokers ignore it.
 
 Entries written while the directory is served are lower bounds: a log only grows at its end, and
-`FileStore.replace` is announced before it happens. Nothing here decides what a difference means.
+`FileStore.replace` is announced in advance. `folder_checks` judges differences.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _MAGIC: Final = b"CSMI"
 _CRC_BYTES: Final = 4
 _CHUNK_BYTES: Final = 1 << 20
 TAIL_BYTES: Final = 4096
-"""Bytes at the end of a segment that are compared at a start: Kafka reads about as much there, from
+"""Bytes at the end of a segment that are compared at a start: Kafka reads about as many there, from
 the last index entry on (`index.interval.bytes`)."""
 
 
@@ -33,9 +33,9 @@ class SegmentEntry(Struct, frozen=True, array_like=True, gc=False):
     """One `.log` file.
 
     Args:
-        base_offset: In the name of the file.
+        base_offset: Base offset, which names the file.
         size_bytes: Length of the file.
-        crc: CRC-32C of the bytes that `segment_entry` looked at.
+        crc: CRC-32C of the bytes that `segment_entries` read.
     """
 
     base_offset: int
@@ -47,12 +47,12 @@ class PartitionEntry(Struct, frozen=True, array_like=True):
     """One partition.
 
     Args:
-        topic: Name.
-        partition: Number.
-        topic_id: 16 bytes; None where its folder does not say.
+        topic: Name of the topic.
+        partition: Number of the partition.
+        topic_id: 16 bytes; None if its folder has none.
         log_start_offset: First offset that can be read.
-        end_offset: Past the last record.
-        segments: By offset, as they were at the last orderly end; empty where that is not known.
+        end_offset: Offset after the last record.
+        segments: Segments in order of offsets; empty if unknown.
     """
 
     topic: str
@@ -64,14 +64,14 @@ class PartitionEntry(Struct, frozen=True, array_like=True):
 
 
 class Inventory(Struct, frozen=True, kw_only=True):
-    """All that a directory held.
+    """The contents of a directory.
 
     Args:
         meta: The content of `meta.properties`.
-        mark: The bytes of the mark of a clean shutdown that was written with this inventory; empty
-            while the directory is served.
-        journal: What the journal of metadata holds, at least; None where that is not known.
-        partitions: In any order.
+        mark: Bytes of the clean shutdown file that was written with this inventory; empty while
+            the directory is served.
+        journal: Least extent of the metadata journal; None if unknown.
+        partitions: All partitions, in any order.
     """
 
     meta: MetaProperties
@@ -87,10 +87,10 @@ def inventory_bytes(inventory: Inventory) -> bytes:
 
 
 def inventory_of(data: bytes) -> Inventory:
-    """The inventory in these bytes.
+    """Parse an inventory.
 
     Raises:
-        DataError: The bytes are damaged, or were written by a version of another format.
+        DataError: The bytes are damaged, or were written by a version with another format.
     """
     head = len(_MAGIC) + _CRC_BYTES
     body = data[head:]
@@ -108,13 +108,13 @@ def inventory_of(data: bytes) -> Inventory:
 def segment_entries(
     folder: str, sizes: Mapping[int, int], files: Files, *, whole: bool
 ) -> tuple[SegmentEntry, ...]:
-    """The segments of a folder as they are on the disk.
+    """The entries of a folder's segments as they are on disk.
 
     Args:
-        folder: Of the partition.
+        folder: Folder of the partition.
         sizes: Base offset -> length of the `.log` file, in order.
         files: The file system.
-        whole: Whether the CRC is of the whole file; else of its last `TAIL_BYTES`.
+        whole: Whether the CRC covers the whole file, else only its last `TAIL_BYTES`.
 
     Raises:
         OSError: A file cannot be read.

@@ -1,4 +1,4 @@
-"""Writes the inventory of a log directory: while it is served, and when it is left in order."""
+"""Writes the inventory of a log directory, while it is served and at a clean shutdown."""
 
 from collections.abc import Iterable, Mapping
 
@@ -21,17 +21,17 @@ from coordinator_sim.storage.partition_folder import log_sizes
 TopicIds = Mapping[Place, bytes | None]
 """The topic id of each partition."""
 Stores = Mapping[Place, FileStore]
-"""The partitions that were opened."""
+"""The stores of opened partitions."""
 
 
 class InventoryWriter:
     """The file `log-inventory` of one directory.
 
     Args:
-        path: Of the directory.
+        path: Path of the directory.
         files: The file system.
-        meta: Whose it is.
-        checks: What is known of partitions that nobody has opened.
+        meta: Owner of the directory.
+        checks: Known contents of partitions that were not opened.
     """
 
     def __init__(self, path: str, files: Files, meta: MetaProperties, checks: FolderChecks) -> None:
@@ -41,15 +41,15 @@ class InventoryWriter:
         self._checks = checks
 
     def keep(self, topic_ids: TopicIds, grown: Stores, journal: JournalExtent | None) -> None:
-        """Write what the partitions hold at least.
+        """Write the least contents of the partitions.
 
         Args:
             topic_ids: All partitions.
-            grown: Those that hold more than was written before.
-            journal: What the journal of metadata holds; None where it may come to hold less.
+            grown: Partitions that have more records than was written before.
+            journal: Extent of the metadata journal; None if it may shrink.
 
         Raises:
-            OSError: The medium refuses it; the old inventory is there.
+            OSError: The disk failed; the old inventory is unchanged.
         """
         known = self._checks.known
         for place, store in grown.items():
@@ -64,16 +64,16 @@ class InventoryWriter:
     def seal(
         self, topic_ids: TopicIds, stores: Stores, journal: JournalExtent | None, mark: bytes
     ) -> None:
-        """Write what the partitions hold exactly; nobody writes to them any more.
+        """Write the exact contents of the partitions, after all writes have ended.
 
         Args:
             topic_ids: All partitions.
-            stores: Those that were opened, closed again.
-            journal: What the journal of metadata holds.
-            mark: The mark of the clean shutdown, which is written next.
+            stores: Stores of opened partitions, closed again.
+            journal: Extent of the metadata journal.
+            mark: The clean shutdown file, which is written next.
 
         Raises:
-            OSError: A partition cannot be read, or the medium refuses the inventory.
+            OSError: A partition cannot be read, or the disk failed.
         """
         found = (self._exact(place, topic_ids[place], stores.get(place)) for place in topic_ids)
         self._write(mark, found, journal)

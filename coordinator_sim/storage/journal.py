@@ -1,8 +1,8 @@
 """An append-only file of entries, each in a frame with its checksum: the journal of metadata.
 
-What an entry means is its owner's business; it is a msgspec type, kept as MessagePack. A frame is
-the length of the entry, the CRC-32C of its bytes, and these bytes. A process that dies while it
-writes leaves a frame cut short: the next opening cuts it off, and tells.
+An entry is of any msgspec type, kept as MessagePack; only its owner interprets it. A frame is the
+length of the entry, the CRC-32C of its bytes, and these bytes. A process that dies during a write
+leaves a truncated frame: the next opening cuts it off, and reports it.
 """
 
 import struct
@@ -24,24 +24,24 @@ _HEADER: Final = struct.Struct(">4sHH")
 _MAGIC: Final = b"CSMJ"
 _FRAME: Final = struct.Struct(">II")
 _MAX_ENTRY_BYTES: Final = 1 << 26
-"""A length beyond it is damage: no change of metadata is that large."""
+"""A larger length means damage: no change of metadata is that large."""
 _SMALL_BYTES: Final = 1 << 20
-"""A journal below it is read in milliseconds, and not worth a rewriting."""
+"""A smaller journal is read in milliseconds, and need not be rewritten."""
 _GROWTH: Final = 4
 _CUT_SHORT: Final = "the last frame is cut short"
 
 
 _RESYNC_BYTES: Final = 1 << 16
 _RESYNC_ENTRY_BYTES: Final = 4096
-"""Where an entry behind damage is looked for, and how long it may be: those of metadata are short,
-and the search stays under 0.1 s."""
+"""How far an entry is searched behind damage, and how long it may be: entries of metadata are
+short, and the search takes under 0.1 s."""
 
 
 class JournalExtent(Struct, frozen=True, array_like=True):
-    """How much a journal holds, so that another reading tells whether that is still there.
+    """Length and checksum of a journal, to detect later whether these bytes are still there.
 
     Args:
-        size_bytes: From the beginning of the file.
+        size_bytes: Length from the beginning of the file.
         crc: CRC-32C of these bytes, with the header as this version writes it.
     """
 
@@ -50,13 +50,13 @@ class JournalExtent(Struct, frozen=True, array_like=True):
 
 
 class JournalDamage(Struct, frozen=True, kw_only=True):
-    """What is wrong with a journal.
+    """Damage of a journal.
 
     Args:
-        position: Where its good entries end.
-        left_bytes: From there to its end.
-        reason: What is wrong there.
-        is_torn: Whether a process that died while it wrote leaves just that.
+        position: End of the good entries.
+        left_bytes: Bytes from there to the end of the file.
+        reason: What is wrong at the position.
+        is_torn: Whether it looks like the torn write of a process that died.
     """
 
     position: int
@@ -69,14 +69,14 @@ class Journal(Generic[T]):
     """Entries of one type in the order in which they were appended.
 
     Args:
-        path: Of the file; made if absent.
-        decoder: Of the entries.
+        path: Path of the file; created if absent.
+        decoder: Decoder of the entries.
         files: The file system.
-        sync: Whether an entry is on the medium when `append` returns.
+        sync: Whether an entry is on disk when `append` returns.
 
     Attributes:
-        damage: What was wrong when it was read; None when it was whole.
-        difference: What it lacks of the extent that it was read with; None when it has all.
+        damage: Damage found by `read`; None when there was none.
+        difference: What is missing of the extent known to `read`; None when nothing is.
     """
 
     __slots__ = (
@@ -106,14 +106,14 @@ class Journal(Generic[T]):
         self._size = self._rewritten = _HEADER.size
 
     def read(self, known: JournalExtent | None = None) -> list[T]:
-        """All entries, once; nothing is changed, `damage` and `difference` tell what is wrong.
+        """Read all entries, once, and set `damage` and `difference`; the file is not changed.
 
         Args:
-            known: What the journal held for certain.
+            known: Extent that the journal had for certain.
 
         Raises:
             DataError: The file was written by a newer version.
-            OSError: It cannot be read.
+            OSError: The file cannot be read.
         """
         data = self._files.read_whole(self._path)
         entries = self._entries_of(data)
@@ -124,7 +124,7 @@ class Journal(Generic[T]):
         return entries
 
     def _difference(self, content: bytes, known: JournalExtent) -> str | None:
-        """What a journal lacks of that extent.
+        """Text on what is missing of an extent; None when nothing is.
 
         Args:
             content: All good entries.
@@ -159,7 +159,7 @@ class Journal(Generic[T]):
         return [self._decoded(payload) for payload in payloads]
 
     def _read_behind_bad_header(self, data: bytes, payloads: list[bytes]) -> list[T]:
-        """The entries where the first eight bytes alone are damaged; none where all is."""
+        """The entries of a file with a damaged header; none if more than the header is damaged."""
         magic, version, _ = _HEADER.unpack(data[: _HEADER.size].ljust(_HEADER.size, b"\0"))
         if magic == _MAGIC and version > FORMAT_VERSION:
             raise DataError(
@@ -175,14 +175,13 @@ class Journal(Generic[T]):
         return [self._decoded(payload) for payload in payloads]
 
     def begin(self) -> SegmentCut | None:
-        """Make the file ready for appends; what is damaged is cut off.
+        """Make the file ready for appends; damage is cut off.
 
         Returns:
-            What was cut off, and kept unless it is a write that was never answered; None where
-            there is nothing.
+            What was cut off, and kept elsewhere unless it is a torn write; None if nothing was.
 
         Raises:
-            OSError: It cannot be mended.
+            OSError: The file cannot be repaired.
         """
         damage, cut = self.damage, None
         if damage is not None and damage.left_bytes:
@@ -209,7 +208,7 @@ class Journal(Generic[T]):
 
     @property
     def extent(self) -> JournalExtent:
-        """What it holds."""
+        """Length and checksum of the journal now."""
         return JournalExtent(max(self._size, _HEADER.size), self._crc)
 
     def _decoded(self, payload: bytes) -> T:
@@ -221,10 +220,10 @@ class Journal(Generic[T]):
             ) from error
 
     def append(self, entry: T) -> None:
-        """Write one entry behind the others.
+        """Append one entry.
 
         Raises:
-            OSError: It could not be written, and is not in the journal.
+            OSError: The entry could not be written, and is not in the journal.
         """
         fd = self._opened()
         frame = _frame(self._encoder.encode(entry))
@@ -243,18 +242,18 @@ class Journal(Generic[T]):
         try:
             self._files.truncate(fd, self._size)
         except OSError:
-            return  # The next append cuts before it writes; an opening cuts what is no frame.
+            return  # The next append truncates before it writes; an opening cuts off bad frames.
 
     @property
     def is_grown(self) -> bool:
-        """Whether it holds so much more than when it was opened that a rewriting pays."""
+        """Whether the journal has grown so much since it was opened that a rewrite is due."""
         return self._size > max(_SMALL_BYTES, _GROWTH * self._rewritten)
 
     def rewrite(self, entries: Iterable[T]) -> None:
-        """Let it hold these entries, which come to the same, instead of all; in one step.
+        """Replace all entries by others with the same effect, atomically.
 
         Raises:
-            OSError: They could not be written; the journal is as it was.
+            OSError: They could not be written; the journal is unchanged.
         """
         data = _header() + b"".join(_frame(self._encoder.encode(entry)) for entry in entries)
         self._files.replace(self._path, data, sync=True)
@@ -263,11 +262,11 @@ class Journal(Generic[T]):
         self.close()  # The next append opens the new file.
 
     def flush(self) -> None:
-        """Return when the medium has it."""
+        """Return when the journal is on disk."""
         self._files.sync(self._opened())
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         fd, self._fd = self._fd, None
         if fd is not None:
             self._files.close(fd)
@@ -287,7 +286,7 @@ def _frame(payload: bytes) -> bytes:
 
 
 def _frames(data: bytes) -> tuple[list[bytes], int, str | None]:
-    """The entries' bytes, where the good ones end, and what is wrong there."""
+    """The bytes of the good entries, the position of their end, and what is wrong there."""
     payloads: list[bytes] = []
     position = _HEADER.size
     while position < len(data):
@@ -308,7 +307,7 @@ def _frames(data: bytes) -> tuple[list[bytes], int, str | None]:
 
 
 def _has_frame(data: bytes, position: int) -> bool:
-    """Whether a good frame begins at that position or soon behind it."""
+    """Whether a good frame begins at a position or within 64 KiB after it."""
     for start in range(position, min(position + _RESYNC_BYTES, len(data) - _FRAME.size)):
         length, crc = _FRAME.unpack_from(data, start)
         if 0 < length <= _RESYNC_ENTRY_BYTES:

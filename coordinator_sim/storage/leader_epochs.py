@@ -27,13 +27,13 @@ class LeaderEpochs:
             self.assign(entry.leader_epoch, entry.start_offset)
 
     def entries(self) -> tuple[EpochStart, ...]:
-        """All of them, oldest first."""
+        """All epochs, oldest first."""
         return tuple(map(EpochStart, self._epochs, self._starts))
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """Let an epoch begin; whether that is news.
+        """Add the start of an epoch; return whether it is new.
 
-        Entries that contradict it, of the same or a later epoch or offset, go.
+        Entries that contradict it, of the same or a later epoch or offset, are removed.
 
         Source: LeaderEpochFileCache.assign and maybeTruncateNonMonotonicEntries.
         """
@@ -47,7 +47,7 @@ class LeaderEpochs:
         return True
 
     def end_of(self, epoch: int, log_end_offset: int) -> EpochEnd:
-        """Where an epoch ended. Source: LeaderEpochFileCache.endOffsetFor."""
+        """The end offset of an epoch. Source: LeaderEpochFileCache.endOffsetFor."""
         if epoch < 0:
             return EpochEnd()
         if epoch == self.latest:
@@ -64,13 +64,13 @@ class LeaderEpochs:
         return self._epochs[index - 1] if index else -1
 
     def earliest_at(self, log_start_offset: int) -> int:
-        """The epoch of the log's start, -1 when the first known one began after it."""
+        """The epoch of the log's start; -1 when the first known epoch began after it."""
         if self._starts and self._starts[0] <= log_start_offset:
             return self._epochs[0]
         return -1
 
     def truncate_from_end(self, end_offset: int) -> bool:
-        """Forget the epochs that began there or later; whether any did."""
+        """Remove the epochs that began at an offset or later; return whether any did."""
         before = len(self._starts)
         while self._starts and self._starts[-1] >= end_offset:
             del self._epochs[-1], self._starts[-1]
@@ -78,7 +78,7 @@ class LeaderEpochs:
         return len(self._starts) < before
 
     def truncate_from_start(self, start_offset: int) -> bool:
-        """Forget the epochs that ended before; the one of that offset now begins there."""
+        """Remove the epochs that ended before an offset; the offset's epoch now begins there."""
         index = bisect_right(self._starts, start_offset)
         if not index or (index == 1 and self._starts[0] == start_offset):
             return False
@@ -87,7 +87,7 @@ class LeaderEpochs:
         return True
 
     def clear(self) -> bool:
-        """Forget all; whether there was any. A batch of an old format has no epoch."""
+        """Remove all; return whether there were any. A batch of an old format has no epoch."""
         had_any = bool(self._epochs)
         self._epochs, self._starts, self.latest = [], [], -1
         return had_any

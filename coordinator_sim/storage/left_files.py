@@ -1,7 +1,7 @@
-"""The small files of a log directory as its last owner left them: read once, judged, not changed.
+"""The small files of a log directory as its last owner left them: read once, checked, not changed.
 
-Checkpoints that are damaged are no loss: the inventory says the same, and without it the batches
-do. Source: kafka trunk, core/.../log/LogManager.scala (loadLogs): a checkpoint that cannot be read
+Damaged checkpoints are no loss: the inventory has the same data, and without it the batches do.
+Source: kafka trunk, core/.../log/LogManager.scala (loadLogs): a checkpoint that cannot be read
 counts as empty.
 """
 
@@ -28,18 +28,18 @@ from coordinator_sim.storage.inventory import INVENTORY, Inventory, PartitionEnt
 
 
 class LeftFiles(Struct, kw_only=True):
-    """What the files above the partitions say.
+    """Contents of the files above the partitions.
 
     Attributes:
-        meta: Whose the directory is; None where `meta.properties` is missing or says nothing.
-        has_meta: Whether that file says so itself, and not the inventory in its place.
-        inventory: None where there is none, or a damaged one.
-        has_mark: Whether the last owner left in order.
-        is_sealed: Whether the inventory was written then, and says exactly what there is.
-        recovery_points: Before which offsets partitions are on the medium.
-        log_starts: Where logs begin, other than with their first segment.
+        meta: Owner of the directory; None if neither `meta.properties` nor the inventory has it.
+        has_meta: Whether `meta` comes from `meta.properties` and not from the inventory.
+        inventory: The inventory; None if it is missing or damaged.
+        has_mark: Whether the last shutdown was clean.
+        is_sealed: Whether the inventory was written at that shutdown, and is exact.
+        recovery_points: Offsets before which partitions are on disk.
+        log_starts: Log starts that differ from the first segment's base offset.
         ends: High watermarks.
-        mended: What is made anew, a line each.
+        mended: Repairs, one line each.
     """
 
     meta: MetaProperties | None
@@ -61,7 +61,7 @@ def read_left_files(path: str, files: Files) -> LeftFiles:
     """Read the small files of a directory.
 
     Args:
-        path: Of the directory.
+        path: Path of the directory.
         files: The file system.
 
     Raises:
@@ -131,7 +131,7 @@ def _meta(
 
 
 def _compare_meta(name: str, meta: MetaProperties, known: MetaProperties | None) -> None:
-    """Refuse another id than the directory was left with: it belongs to somebody else."""
+    """Refuse a directory whose ids differ from the inventory's: another owner wrote them."""
     if known is None:
         return
     for key, now, then in (
@@ -156,7 +156,7 @@ def _checkpoint(path: str, name: str, files: Files, mended: list[str]) -> TopicP
 
 
 def _trust_inventory(left: LeftFiles, path: str) -> None:
-    """Where a checkpoint is missing or says something else, the inventory is right."""
+    """Correct missing or different checkpoints by the inventory."""
     wrong = {name: "missing" for name in _CHECKPOINTS if not Path(f"{path}/{name}").exists()}
     for entry in left.entries():
         place = (entry.topic, entry.partition)

@@ -1,4 +1,4 @@
-"""Settings of one topic's logs, by Kafka's names with underscores, with Kafka's defaults."""
+"""Settings of a topic's logs, by Kafka's names with underscores, with Kafka's defaults."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -9,24 +9,24 @@ from coordinator_sim.wire.compression import DEFAULT_BOUNDS, Compression, Conten
 
 _DAY_MS: Final = 86_400_000
 NEVER_MS: Final = 2**63 - 1
-"""A time span that never ends: Java's largest long."""
+"""A time span without end: Java's largest long."""
 
 PRODUCER: Final = "producer"
-"""`compression.type` of a topic that keeps what producers chose."""
+"""`compression.type` of a topic that keeps the producers' codec."""
 UNCOMPRESSED: Final = "uncompressed"
 
 
 class BatchBounds(Struct, frozen=True, kw_only=True, gc=False):
-    """How much one batch may hold, beside Kafka's `max.message.bytes`: bounds of our own.
+    """Limits of one batch, beside Kafka's `max.message.bytes`; bounds of our own.
 
-    DEVIATION: Kafka takes as many records as fit into `max.message.bytes`, however small they
-    become in it. Here a batch beyond these bounds is refused with MESSAGE_TOO_LARGE, upon which
-    Java's producer splits it.
+    DEVIATION: Kafka takes as many records as fit into `max.message.bytes`, however well they
+    compress. Here a batch beyond these bounds is refused with MESSAGE_TOO_LARGE; Java's producer
+    then splits it.
 
     Args:
-        max_records: Of one batch, or of one message set of an old format. librdkafka's
-            `batch.num.messages` goes up to as many, by default to 10,000.
-        content: Of what is compressed.
+        max_records: Records of one batch, or of one message set of an old format. librdkafka's
+            `batch.num.messages` has the same maximum, and a default of 10,000.
+        content: Limits of decompressed content.
     """
 
     max_records: int = 1_000_000
@@ -34,14 +34,14 @@ class BatchBounds(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class LogConfig(Struct, frozen=True, kw_only=True):
-    """What a topic's settings say of its logs; times in milliseconds, -1 for no limit.
+    """Settings of a topic's logs; times in milliseconds, -1 for no limit.
 
     Args:
-        message_format_magic: Of what is stored: 2, or 1 and 0 as an old
-            `log.message.format.version` has it.
-        message_timestamp_type: Whether appends stamp records: CreateTime or LogAppendTime.
-        producer_id_expiration_ms: How long a producer is remembered, a broker's setting.
-        bounds: Of a batch; our own.
+        message_format_magic: Format of stored batches: 2, or 1 and 0 by an old
+            `log.message.format.version`.
+        message_timestamp_type: CreateTime, or LogAppendTime if appends stamp records.
+        producer_id_expiration_ms: How long a producer is remembered; a broker setting.
+        bounds: Our own limits of a batch.
 
     Source: kafka trunk, storage/.../internals/log/LogConfig.java and ServerLogConfigs.java.
     """
@@ -75,7 +75,7 @@ class LogConfig(Struct, frozen=True, kw_only=True):
 
     @property
     def deletes(self) -> bool:
-        """Whether old segments go by time and size."""
+        """Whether old segments are deleted by time and size."""
         return "delete" in self.cleanup_policy
 
     @property
@@ -91,7 +91,7 @@ class LogConfig(Struct, frozen=True, kw_only=True):
         return self.segment_ms
 
     def codec_for(self, source: Compression) -> Compression:
-        """How batches are stored that came compressed like that.
+        """The codec in which batches with a given codec are stored.
 
         Source: BrokerCompressionType.targetCompression.
         """
@@ -103,14 +103,14 @@ class LogConfig(Struct, frozen=True, kw_only=True):
 
 
 def config_of(settings: Mapping[str, str], base: LogConfig | None = None) -> LogConfig:
-    """A topic's settings by Kafka's names as a config.
+    """The config made from a topic's settings.
 
     Args:
-        settings: Names such as `retention.ms`; those that are about no log are passed over.
-        base: Where the rest comes from; Kafka's defaults unless told.
+        settings: Values by names such as `retention.ms`; settings of other things are ignored.
+        base: Values of settings that are not given; by default Kafka's defaults.
 
     Raises:
-        ValueError: A number is none.
+        ValueError: A value is not the number that it should be.
     """
     base = LogConfig() if base is None else base
     known = {name: getattr(base, name) for name in base.__struct_fields__}

@@ -1,7 +1,7 @@
-"""A broker's log directory: one owner at a time, a folder a partition, checkpoints, the journal.
+"""A broker's log directory: one owner at a time, a folder per partition, checkpoints, the journal.
 
-Every start compares the directory with its inventory. Partitions of one that was left in order are
-opened when they are asked for; otherwise all are recovered first, and what was cut is reported.
+Every start compares the directory with its inventory. After a clean shutdown, partitions are opened
+on first use; otherwise all are recovered first, and what was cut off is reported.
 
 Source: kafka trunk, LogManager.scala (lockLogDirs, loadLogs, shutdown), KafkaRaftServer.scala.
 """
@@ -49,15 +49,15 @@ class DirectorySettings(Struct, frozen=True, kw_only=True):
     """How a directory is opened.
 
     Args:
-        path: Of it; made if absent.
-        node_id: For a new `meta.properties`.
+        path: Path of the directory; created if absent.
+        node_id: Node id for a new `meta.properties`.
         new_id: Draws 16 bytes, for the ids of a new directory.
-        node_ids: Ids that the directory may have; None for any.
-        cluster_id: That it has to be of; None takes what it says.
-        new_cluster_id: For a new directory; None draws one.
-        open_file_limit: Segments open at once.
-        sync_always: Whether every append is on the medium before it is answered.
-        accept_loss: Whether to go on without acknowledged data that is not there any more.
+        node_ids: Node ids that the directory may have; None for any.
+        cluster_id: Cluster id that the directory must have; None for any.
+        new_cluster_id: Cluster id for a new directory; None draws one.
+        open_file_limit: Number of segments open at once.
+        sync_always: Whether every append is on disk before it is answered.
+        accept_loss: Whether to go on without lost acknowledged data.
         elapsed_ms: Milliseconds on any clock, for the report.
     """
 
@@ -76,24 +76,24 @@ class DirectorySettings(Struct, frozen=True, kw_only=True):
 class LogDirectory:
     """An open directory, locked against others.
 
-    Its owner reads journals first, and then lets it `go_on`; until then nothing is changed that
-    another opening would miss.
+    The owner reads journals first, and then calls `go_on`; until then another opening would find
+    the same state.
 
     Args:
-        settings: How it is opened.
+        settings: How the directory is opened.
         files: The file system.
 
     Attributes:
-        meta: Whose it is.
-        partitions: (topic, partition) -> the topic's id, None where a folder does not say.
-        report: What opening found and did.
-        on_report: Takes lines about partitions that are opened, and mended, later.
-        is_stale: Whether `keep_inventory` has something to write.
+        meta: Owner of the directory.
+        partitions: (topic, partition) -> the topic's id; None if a folder has none.
+        report: Findings and repairs of the opening.
+        on_report: Called with lines about partitions that are repaired when opened later.
+        is_stale: Whether `keep_inventory` has changes to write.
 
     Raises:
-        ConfigError: Another process has it, it is no directory, of another cluster, or damaged
-            above its partitions.
-        OSError: It cannot be read or mended.
+        ConfigError: Another process has the directory, the path is no directory, or it is of
+            another cluster or damaged above its partitions.
+        OSError: The directory cannot be read or repaired.
     """
 
     def __init__(self, settings: DirectorySettings, files: Files | None = None) -> None:
@@ -123,7 +123,7 @@ class LogDirectory:
     # -- opening ---------------------------------------------------------------------------------
 
     def _locked(self) -> int:
-        """Take the directory, from ours by one lock and from Kafka's by another."""
+        """Lock the directory: one lock excludes our processes, the other Kafka's."""
         import fcntl  # Not there on Windows, where a cluster in memory can be served.
 
         fd = os.open(f"{self._path}/{LOCK}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -202,16 +202,16 @@ class LogDirectory:
     def go_on(
         self, expected: Mapping[Place, bytes] | None = None, gone: Container[bytes] = ()
     ) -> None:
-        """Check the partitions, recover them where that is due, and take the directory over.
+        """Check the partitions, recover them if needed, and take the directory over.
 
         Args:
-            expected: Partitions that there are, with their topics' ids; None to go by the folders.
-            gone: Ids of topics that were deleted: what is left of them is no loss.
+            expected: Existing partitions, with their topics' ids; None to trust the folders.
+            gone: Ids of deleted topics, whose missing data is no loss.
 
         Raises:
             LossError: Acknowledged data is missing, and `accept_loss` is not set. Another opening
                 finds the same.
-            OSError: Something cannot be read or mended.
+            OSError: Something cannot be read or repaired.
         """
         began_ms = self._settings.elapsed_ms()
         self._checks.run(expected, gone)
@@ -236,9 +236,9 @@ class LogDirectory:
         topic_id: bytes | None = None,
         settings: SegmentSettings = SegmentSettings(),  # noqa: B008 - it cannot change
     ) -> FileStore:
-        """The store of a partition, made if there is none; the same one while it is open.
+        """The store of a partition, created if absent; the same object while it is open.
 
-        A folder of a topic that had the name before is put aside.
+        The folder of an earlier topic of that name is set aside.
 
         Raises:
             OSError: The folder cannot be read or made.
@@ -277,10 +277,10 @@ class LogDirectory:
         hooks.mended = lambda line: self.on_report([line])
 
     def delete(self, topic: str, partition: int) -> None:
-        """Delete a partition with all that is in it; nothing happens when there is none.
+        """Delete a partition with its data; nothing happens when there is none.
 
         Raises:
-            OSError: Something of it is still there.
+            OSError: Some of the data is still there.
         """
         place = (topic, partition)
         if place not in self.partitions:
@@ -294,7 +294,7 @@ class LogDirectory:
         self._files.remove_tree(gone)
 
     def put_aside(self, topic: str, partition: int) -> None:
-        """Give the folder of a partition that no topic knows another name, as Kafka does.
+        """Rename the folder of a partition that no topic knows, as Kafka does.
 
         Source: LogManager (stray logs).
         """
@@ -314,14 +314,14 @@ class LogDirectory:
     # -- the journal -----------------------------------------------------------------------------
 
     def journal(self, decoder: msgspec.msgpack.Decoder[T]) -> tuple[Journal[T], list[T]]:
-        """The journal of metadata, and all that it holds.
+        """Open the metadata journal; return it with all its entries.
 
         Args:
-            decoder: Of its entries.
+            decoder: Decoder of the entries.
 
         Raises:
-            ConfigError: The file is no journal, or one of a newer version.
-            OSError: It cannot be read or mended.
+            ConfigError: The file is no journal, or of a newer version.
+            OSError: The file cannot be read or repaired.
         """
         path = f"{self._path}/{METADATA_JOURNAL}"
         known = None if self._left.inventory is None else self._left.inventory.journal
@@ -348,7 +348,7 @@ class LogDirectory:
         return journal, entries
 
     def lose_metadata(self, finding: str) -> None:
-        """Tell of changes of metadata that are missing, before `go_on`."""
+        """Report missing changes of metadata, before `go_on`."""
         self.report.losses.append(
             Loss(
                 path=f"{self._path}/{METADATA_JOURNAL}",
@@ -361,15 +361,15 @@ class LogDirectory:
     def rewrite(
         self, journal: Journal[T], entries: Iterable[T], *, keeps_old: bool = False
     ) -> None:
-        """Let a journal hold these entries alone; the inventory forgets the others first.
+        """Replace the entries of a journal; the inventory forgets its extent first.
 
         Args:
-            journal: One of this directory.
-            entries: What it holds then.
-            keeps_old: Whether the old file stays beside it, as `.damaged`.
+            journal: A journal of this directory.
+            entries: The new entries.
+            keeps_old: Whether the old file is kept as `.damaged`.
 
         Raises:
-            OSError: The medium refuses it; the journal is as it was.
+            OSError: The disk failed; the journal is unchanged.
         """
         self._inventory.keep(self.partitions, {}, None)
         self.is_stale = True
@@ -382,7 +382,7 @@ class LogDirectory:
         return self._journals[0].extent if self._journals else None
 
     def wipe(self) -> None:
-        """Delete every partition, and let every journal be empty."""
+        """Delete every partition, and empty every journal."""
         self._inventory.keep({}, {}, None)
         for topic, partition in list(self.partitions):
             self.delete(topic, partition)
@@ -392,10 +392,10 @@ class LogDirectory:
     # -- the inventory ---------------------------------------------------------------------------
 
     def keep_inventory(self) -> None:
-        """Write down what there is for certain, for an opening after a crash.
+        """Write the known contents to the inventory, for an opening after a crash.
 
         Raises:
-            OSError: The medium refuses it; the old inventory is there.
+            OSError: The disk failed; the old inventory is unchanged.
         """
         self._keep_inventory(self._grown)
         self.is_stale = False
@@ -411,7 +411,7 @@ class LogDirectory:
         self.is_stale = True
 
     def _segments_go(self, topic: str) -> None:
-        """The cleaner is about to replace segments of a topic: the inventory forgets them first."""
+        """Remove a topic's segments from the inventory before the cleaner replaces them."""
         known = dict(self._checks.known)
         if not self._checks.forget_segments(topic):
             return
@@ -425,10 +425,10 @@ class LogDirectory:
         """Flush the partitions whose `flush.ms` is over.
 
         Args:
-            now_ms: On the clock of appends.
+            now_ms: Present on the clock of appends.
 
         Returns:
-            Those that the medium refused to flush, and why.
+            The partitions that could not be flushed, each with its error.
         """
         failures = []
         for place, store in list(self._waiting.items()):
@@ -443,28 +443,28 @@ class LogDirectory:
         return failures
 
     def next_flush_ms(self) -> int | None:
-        """When `flush_due` has something to do; None when nothing waits."""
+        """When the next `flush_due` is due; None when nothing waits."""
         found = (store.flush_deadline_ms() for store in self._waiting.values())
         return min((due_ms for due_ms in found if due_ms is not None), default=None)
 
     def checkpoint(self) -> None:
-        """Write how far partitions are on the medium, where they start and where they end.
+        """Write the checkpoints: recovery points, log starts and ends of partitions.
 
         Raises:
-            OSError: A checkpoint could not be written; the old one is there.
+            OSError: A checkpoint could not be written; the old one is unchanged.
         """
         self._checkpoints.write(self._checks.known.values(), self._stores, self.partitions)
 
     def close(self, broker_epoch: int = -1) -> None:
-        """Leave in order: flush everything and say so, for a quick opening.
+        """Shut down cleanly: flush everything, and write the clean shutdown file.
 
-        The logs were closed before, so that their producers' snapshots are there.
+        The logs must be closed before, so that the snapshots of their producers exist.
 
         Args:
-            broker_epoch: Of the broker, for the mark.
+            broker_epoch: Epoch of the broker, for the clean shutdown file.
 
         Raises:
-            OSError: Something could not be written; then the mark is not there.
+            OSError: Something could not be written; there is no clean shutdown file then.
         """
         try:
             for store in self._stores.values():
@@ -472,7 +472,7 @@ class LogDirectory:
             self.checkpoint()
             for journal in self._journals:
                 journal.flush()
-            # A broker of Kafka writes no end of line: so the mark tells who left last.
+            # Kafka brokers write no end of line, so the file tells who wrote it.
             mark = clean_shutdown_bytes(broker_epoch) + b"\n"
             self._inventory.seal(self.partitions, self._stores, self._extent(), mark)
             self._write(CLEAN_SHUTDOWN, mark)
@@ -481,7 +481,7 @@ class LogDirectory:
             self.abandon()
 
     def abandon(self) -> None:
-        """Let go of everything as it is; the next opening recovers."""
+        """Close all files without flushing; the next opening recovers."""
         for store in self._stores.values():
             store.let_go()
         for journal in self._journals:
@@ -491,7 +491,7 @@ class LogDirectory:
         self._unlock()
 
     def _keep_log_start(self, place: Place, offset: int) -> None:
-        """Keep a log's start: with a checksum first, and then where Kafka looks for it."""
+        """Write a log start to the inventory, which has a checksum, then to the checkpoint."""
         self._left.log_starts[place] = offset
         self._keep_inventory({place: self._stores[place]})
         self._checkpoints.keep_log_start(place, offset)

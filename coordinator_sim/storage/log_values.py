@@ -1,4 +1,4 @@
-"""What a partition's log answers: plain values, protocol errors among them."""
+"""Results of a partition's log as plain values, including protocol errors."""
 
 from enum import IntEnum, unique
 
@@ -10,7 +10,7 @@ from coordinator_sim.storage.contract import AbortedTransaction, StoredSpan
 
 @unique
 class OffsetSpec(IntEnum):
-    """Timestamps of ListOffsets that are none. Source: ListOffsetsRequest."""
+    """Timestamps of ListOffsets that stand for a position. Source: ListOffsetsRequest."""
 
     LATEST = -1
     EARLIEST = -2
@@ -20,15 +20,15 @@ class OffsetSpec(IntEnum):
 
 
 class BatchSpan(StoredSpan, frozen=True, kw_only=True, gc=False):
-    """One batch with what its header says of its producer.
+    """The facts of one batch, with the producer fields of its header.
 
     Args:
-        size_bytes: Of the whole batch.
-        magic: Format.
-        producer_id: -1 where the producer is not idempotent.
-        base_sequence: Of the first record; -1 none.
-        transactional: Whether it belongs to a transaction.
-        control: Whether it is a marker.
+        size_bytes: Size of the whole batch.
+        magic: Format of the batch.
+        producer_id: Id of the producer; -1 if it is not idempotent.
+        base_sequence: Sequence of the first record; -1 none.
+        transactional: Whether the batch belongs to a transaction.
+        control: Whether the batch is a marker.
     """
 
     size_bytes: int
@@ -41,11 +41,11 @@ class BatchSpan(StoredSpan, frozen=True, kw_only=True, gc=False):
 
 
 class RecordError(Struct, frozen=True, gc=False):
-    """Why one record of a batch is refused. Source: KIP-467.
+    """The error of one record of a batch. Source: KIP-467.
 
     Args:
-        index: Of the record in its batch, from 0.
-        message: What is wrong with it.
+        index: Index of the record in its batch, from 0.
+        message: What is wrong with the record.
     """
 
     index: int
@@ -53,17 +53,17 @@ class RecordError(Struct, frozen=True, gc=False):
 
 
 class Appended(Struct, frozen=True, kw_only=True, gc=False):
-    """What became of an append, in the words of a Produce response.
+    """Result of an append, with the fields of a Produce response.
 
     Args:
         error: NONE when the records are in the log.
-        message: What a client is told beside the error; None in most cases, as Kafka has it.
-        base_offset: Of the first record; -1 when refused.
-        last_offset: Of the last record; -1 when refused.
-        log_append_time_ms: That the log stamped; -1 where the producer's times stay.
-        log_start_offset: Of the log; -1 with the errors that Kafka tells without it.
-        record_errors: Of the records that are to blame.
-        is_duplicate: Whether the batch was there before; the offsets are then the old ones.
+        message: Error message for the client; None in most cases, as in Kafka.
+        base_offset: Offset of the first record; -1 when refused.
+        last_offset: Offset of the last record; -1 when refused.
+        log_append_time_ms: Timestamp given by the log; -1 if the producer's timestamps stay.
+        log_start_offset: Start of the log; -1 with errors that Kafka answers without it.
+        record_errors: Errors of single records.
+        is_duplicate: Whether the batch was in the log already; the offsets are the old ones.
     """
 
     error: ErrorCode = ErrorCode.NONE
@@ -77,14 +77,14 @@ class Appended(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Refused(Struct, frozen=True, kw_only=True, gc=False):
-    """Why records may not be appended.
+    """Refusal of records.
 
     Args:
-        error: Never NONE.
-        message: What a client is told beside it.
-        record_errors: Of single records.
-        names_log_start: Whether the answer still tells where the log starts.
-        reason: For a broker's log; a client is not told.
+        error: The error; never NONE.
+        message: Error message for the client.
+        record_errors: Errors of single records.
+        names_log_start: Whether the answer has the log start nevertheless.
+        reason: Reason for the broker's log; not sent to the client.
     """
 
     error: ErrorCode
@@ -95,12 +95,12 @@ class Refused(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Prepared(Struct, frozen=True, kw_only=True, gc=False):
-    """Records as they go into the log: checked, offsets given.
+    """Records ready for the append: checked, with offsets.
 
     Args:
         data: Whole batches.
-        spans: One each.
-        is_resized: Whether the batches are others than those that came.
+        spans: One span per batch.
+        is_resized: Whether the batches were rebuilt.
     """
 
     data: bytes
@@ -109,14 +109,14 @@ class Prepared(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class ReadResult(Struct, frozen=True, kw_only=True):
-    """What a read finds, in the words of a Fetch response.
+    """Result of a read, with the fields of a Fetch response.
 
     Args:
         error: OFFSET_OUT_OF_RANGE, UNSUPPORTED_COMPRESSION_TYPE or NONE.
         records: Whole batches; the first may begin before the offset.
-        aborted: Transactions among them to be passed over; None unless committed records were
-            asked for.
-        cut_off: Where the first batch is too large: its front, as Fetch up to version 2 sends it.
+        aborted: Aborted transactions in the range; None unless read_committed was asked for.
+        cut_off: Beginning of the first batch if it is too large, as Fetch up to version 2
+            sends it.
     """
 
     error: ErrorCode = ErrorCode.NONE
@@ -132,9 +132,9 @@ class TimedOffset(Struct, frozen=True, gc=False):
     """An answer of ListOffsets.
 
     Args:
-        timestamp_ms: Of the record; -1 where a position was asked for.
-        offset: -1 when there is none.
-        leader_epoch: Of the record; -1 unknown.
+        timestamp_ms: Timestamp of the record; -1 if a position was asked for.
+        offset: Offset of the record; -1 when there is none.
+        leader_epoch: Leader epoch of the record; -1 unknown.
     """
 
     timestamp_ms: int = -1
@@ -146,8 +146,8 @@ class EpochEnd(Struct, frozen=True, gc=False):
     """An answer of OffsetForLeaderEpoch: the largest epoch not above the asked one, and its end.
 
     Args:
-        leader_epoch: -1 unknown.
-        end_offset: -1 unknown.
+        leader_epoch: The epoch; -1 unknown.
+        end_offset: End offset of the epoch; -1 unknown.
     """
 
     leader_epoch: int = -1
@@ -155,7 +155,7 @@ class EpochEnd(Struct, frozen=True, gc=False):
 
 
 class ActiveProducer(Struct, frozen=True, kw_only=True, gc=False):
-    """An answer of DescribeProducers; -1 where there is nothing to tell."""
+    """An answer of DescribeProducers; fields without a value are -1."""
 
     producer_id: int
     producer_epoch: int

@@ -1,6 +1,6 @@
 """Appending to the log of one partition: offsets, producers, transactions, leader epochs.
 
-What a single batch must look like is in `batch_checks`; reading is in `partition_log`.
+`batch_checks` validates single batches; `partition_log` reads.
 
 Source: kafka trunk, core/.../log/UnifiedLog.scala; core/.../cluster/Partition.scala.
 """
@@ -38,27 +38,27 @@ from coordinator_sim.wire.steps import Steps, finished
 from coordinator_sim.wire.stored_batches import StoredBatch
 
 _UNSEEN_BATCHES: Final = 4096
-"""Of a coordinator that are kept without looking whether they still say anything."""
+"""Coordinator batches to append before superseded ones are searched for the first time."""
 _MAGIC_AT: Final = 16
 _EPOCH_BUMP_VERSION: Final = 12
-"""Of Produce: producers get a new epoch with each transaction. Source: KIP-890."""
+"""Produce version from which on each transaction has a new producer epoch. Source: KIP-890."""
 NO_VERSION: Final = -1
-"""Of Produce: the records come on another way and may be of any format."""
+"""No Produce version: the records come in another way and may have any format."""
 
 
 class LogWriter:
-    """What of a partition's log changes with an append; `PartitionLog` is the whole.
+    """The appending half of a partition's log; `PartitionLog` is the whole.
 
     Args:
-        topic: Its name.
-        partition: Its number.
-        store: Of this log alone.
-        config: Of the topic; Kafka's defaults unless told.
+        topic: Name of the topic.
+        partition: Number of the partition.
+        store: Store of this log only.
+        config: Config of the topic; by default Kafka's defaults.
 
     Attributes:
-        end_offset: Where the next record goes.
-        log_start_offset: The first that may be read.
-        high_watermark: Before which all replicas have everything.
+        end_offset: Offset of the next record.
+        log_start_offset: First offset that may be read.
+        high_watermark: Offset before which all replicas have the records.
     """
 
     __slots__ = (
@@ -100,12 +100,12 @@ class LogWriter:
 
     @property
     def config(self) -> LogConfig:
-        """Of its topic."""
+        """Settings of the topic."""
         return self._config
 
     @property
     def leader_epoch(self) -> int:
-        """The newest epoch that it knows; -1 none."""
+        """The newest known leader epoch; -1 none."""
         return self._epochs.latest
 
     @property
@@ -118,29 +118,29 @@ class LogWriter:
 
     @property
     def size_bytes(self) -> int:
-        """Of all batches."""
+        """Size of all batches in bytes."""
         return sum(segment.size_bytes for segment in self._store.segments())
 
     def epochs(self) -> tuple[EpochStart, ...]:
-        """Where each leader epoch that it knows began, oldest first."""
+        """Start offsets of all known leader epochs, oldest first."""
         return self._epochs.entries()
 
     def producers(self) -> tuple[ActiveProducer, ...]:
-        """Those that it remembers, as DescribeProducers shows them."""
+        """The remembered producers, as DescribeProducers shows them."""
         return self._producers.active()
 
     def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
-        """Whether that producer, with that epoch, has a transaction open here."""
+        """Whether a producer with this epoch has an open transaction in this partition."""
         return self._producers.has_open_transaction(producer_id, producer_epoch)
 
     def end_offset_for_epoch(self, leader_epoch: int) -> EpochEnd:
-        """Where an epoch ended, as OffsetForLeaderEpoch tells."""
+        """The end offset of an epoch, as OffsetForLeaderEpoch answers it."""
         return self._epochs.end_of(leader_epoch, self.end_offset)
 
     # -- changes from outside --------------------------------------------------------------------
 
     def configure(self, config: LogConfig) -> None:
-        """Go by these settings from now on."""
+        """Use other settings from now on."""
         self._config = config
         self._store.configure(
             SegmentSettings(
@@ -154,15 +154,16 @@ class LogWriter:
         )
 
     def become_leader(self, leader_epoch: int) -> None:
-        """A new leader begins at the log's end. Source: Partition.makeLeader."""
+        """Start a leader epoch at the log's end. Source: Partition.makeLeader."""
         if self._config.message_format_magic == CURRENT_MAGIC:
             self._assign_epoch(leader_epoch, self.end_offset)
 
     def hold_high_watermark(self, offset: int | None) -> None:
-        """Keep the high watermark from passing an offset, as followers that lag do.
+        """Keep the high watermark from passing an offset, as lagging followers do.
 
         Args:
-            offset: None lets it follow the end again. It never goes back.
+            offset: The offset; None lets the high watermark follow the end again. It never moves
+                back.
         """
         self._held = offset
         self._advance()
@@ -178,17 +179,17 @@ class LogWriter:
         produce_version: int = NO_VERSION,
         is_verified: bool = True,
     ) -> Appended:
-        """Append what a producer sent, or say why not; all or nothing.
+        """Append a producer's records, all or none; return the result.
 
         Args:
-            records: Of one partition of a Produce request.
+            records: Records of one partition of a Produce request.
             now_ms: The present of the log's timestamps.
-            leader_epoch: Of the leader that got them.
-            produce_version: Of the request.
+            leader_epoch: Epoch of the leader that received the records.
+            produce_version: Version of the request.
             is_verified: Whether the coordinator knows this partition to be in the producer's
-                transaction; asked of a transaction's first batch alone.
+                transaction; only the first batch of a transaction needs it.
 
-        Source: UnifiedLog.append; ReplicaManager.appendToLocalLog (what an error tells).
+        Source: UnifiedLog.append; ReplicaManager.appendToLocalLog (fields of errors).
         """
         checked = finished(self.checking(records, now_ms=now_ms, produce_version=produce_version))
         return self.append_checked(
@@ -202,12 +203,12 @@ class LogWriter:
     def checking(
         self, records: bytes, *, now_ms: int, produce_version: int = NO_VERSION
     ) -> Steps[Checked]:
-        """Look at what a producer sent, and build anew what must be; nothing of the log changes.
+        """Check a producer's records, and rebuild them if needed; the log does not change.
 
         Args:
-            records: As of `append`.
-            now_ms: Likewise.
-            produce_version: Likewise.
+            records: See `append`.
+            now_ms: See `append`.
+            produce_version: See `append`.
         """
         arrival = Arrival(place=self._place, now_ms=now_ms, config=self._config)
         return prepared(records, arrival, produce_version)
@@ -221,7 +222,7 @@ class LogWriter:
         produce_version: int = NO_VERSION,
         is_verified: bool = True,
     ) -> Appended:
-        """Append what was looked at, or say why not; arguments as of `append`."""
+        """Append checked records; return the result. See `append` for the arguments."""
         if isinstance(checked, Refused):
             return self._refused(checked)
         ready = checked(Ending(self.end_offset, leader_epoch))
@@ -234,7 +235,7 @@ class LogWriter:
         if first.producer_id >= 0:
             known = self._known(first, produce_version, is_verified=is_verified)
             if known is not None:
-                # QUIRK: epoch and segment begin with a batch that is then refused or known.
+                # QUIRK: a batch that is refused or a duplicate still starts its epoch and segment.
                 self._rolled(self._store.make_room(len(ready.data), ready.spans, now_ms))
                 return known
         self._write(ready, now_ms)
@@ -248,7 +249,7 @@ class LogWriter:
     def _known(
         self, span: BatchSpan, produce_version: int, *, is_verified: bool
     ) -> Appended | None:
-        """What the producer's state says against an append: sent before, or out of turn.
+        """The result if the producer's state forbids the append (duplicate or error), else None.
 
         Source: UnifiedLog.analyzeAndValidateProducerState.
         """
@@ -269,7 +270,7 @@ class LogWriter:
             span.producer_id
         )
         if is_first and begins and span.base_sequence != 0:
-            # Its epoch is new with each transaction, so that nothing of it can have been forgotten.
+            # The epoch is new with each transaction, so its state cannot have expired.
             return self._refused(Refused(error=ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER))
         refused = self._producers.refusal_of(span, checks_sequence=True)
         return None if refused is None else self._refused(refused)
@@ -283,7 +284,7 @@ class LogWriter:
         )
 
     def _take_epoch(self, first: BatchSpan) -> None:
-        """Let its leader's epoch begin; a batch of an old format, which has none, ends all."""
+        """Start the batch's leader epoch; a batch of an old format clears all epochs."""
         if first.magic == CURRENT_MAGIC:
             self._assign_epoch(first.leader_epoch, first.base_offset)
         elif self._epochs.clear():
@@ -303,12 +304,12 @@ class LogWriter:
         """Append a group coordinator's batch.
 
         Args:
-            batch: Its offsets begin at the log's end; with records, or a marker.
+            batch: Batch of records, or a marker; its offsets begin at the log's end.
             now_ms: The present of the log's timestamps.
-            form: What the broker adds; says the leader epoch.
+            form: Fields that the broker adds, for example the leader epoch.
 
         Returns:
-            INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED when it is refused.
+            NONE, INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED.
 
         Raises:
             InvariantViolation: its offsets begin elsewhere.
@@ -353,7 +354,7 @@ class LogWriter:
         return ErrorCode.NONE
 
     def _forget_superseded(self) -> None:
-        """Let go what later commits have made worthless, each time there is twice as much."""
+        """Drop superseded batches, each time their number has doubled."""
         if self._config.is_compacted:
             self._batch_count = self._store.forget_superseded(self.last_stable_offset)
         self._batch_limit = max(_UNSEEN_BATCHES, 2 * self._batch_count)
@@ -367,11 +368,11 @@ class LogWriter:
         """Append one whole batch of a coordinator that has its offsets and leader epoch already.
 
         Args:
-            batch: Of data or a marker; begins at the log's end.
+            batch: Batch of data, or a marker; begins at the log's end.
             now_ms: The present of the log's timestamps.
 
         Returns:
-            Why the producer's state refuses it; sequences are not looked at.
+            The error by the producer's state; sequences are not checked.
 
         Raises:
             InvariantViolation: its offsets begin elsewhere.
@@ -407,19 +408,19 @@ class LogWriter:
         leader_epoch: int,
         transaction_version: int = 0,
     ) -> Appended:
-        """End a producer's transaction here; a marker without a transaction is kept all the same.
+        """Append the marker that ends a producer's transaction, even if none is open.
 
         Args:
-            producer_id: Whose it is.
-            producer_epoch: From transaction version 2 on above that of the records.
-            marker: How it ends.
+            producer_id: Id of the producer.
+            producer_epoch: Epoch; from transaction version 2 on above that of the records.
+            marker: Commit or abort.
             now_ms: The present of the log's timestamps.
-            leader_epoch: Of the leader that was asked.
-            transaction_version: That the coordinator tells, as WriteTxnMarkers does from 2 on.
+            leader_epoch: Epoch of the leader that was asked.
+            transaction_version: Transaction version, which WriteTxnMarkers has from version 2 on.
 
         Returns:
-            INVALID_PRODUCER_EPOCH for a marker that comes late, TRANSACTION_COORDINATOR_FENCED for
-            one of an older coordinator, or where the marker is.
+            The offsets of the marker, INVALID_PRODUCER_EPOCH for a marker that comes late, or
+            TRANSACTION_COORDINATOR_FENCED for one of an older coordinator.
 
         Source: ProducerAppendInfo.appendEndTxnMarker.
         """
@@ -452,7 +453,7 @@ class LogWriter:
         )
 
     def _timed(self, data: bytes, now_ms: int) -> bytes:
-        """A batch of a coordinator with the log's own time, where the topic wants it."""
+        """A coordinator's batch, stamped with the log's time if the topic has LogAppendTime."""
         if self._config.stamps and data[_MAGIC_AT] == CURRENT_MAGIC:
             return stamped(data, now_ms, is_appended=True)
         return data
@@ -468,7 +469,7 @@ class LogWriter:
         self._advance()
 
     def _rolled(self, base_offset: int | None) -> None:
-        """A new segment begins with what is known of the producers before it."""
+        """Keep a snapshot of the producers if the store rolled a new segment."""
         if base_offset is not None:
             self._store.keep_producers(base_offset, self._producers.snapshot())
 
@@ -484,7 +485,7 @@ class LogWriter:
             self._store.keep_epochs(self._epochs.entries())
 
     def _advance(self) -> None:
-        """Move the high watermark, which opens and ends transactions for readers."""
+        """Move the high watermark, which also moves the last stable offset."""
         reached = self.end_offset
         if self._held is not None:
             reached = min(reached, max(self._held, self.high_watermark))

@@ -1,7 +1,7 @@
-"""What a damaged log directory has lost, in the words of its user.
+"""Losses of a damaged log directory, described for its user.
 
-A loss is something that a client was told is stored and that is not there any more. What Kafka
-mends by itself is no loss; `RecoveryReport` tells of that.
+A loss is acknowledged data that is missing. Damage that Kafka repairs by itself is no loss;
+`RecoveryReport` lists it.
 """
 
 from collections.abc import Sequence
@@ -14,16 +14,16 @@ from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
 
 TRANSACTIONS_TOPIC: Final = "__transaction_state"
 WHOLE_TOPICS: Final = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
-"""Topics that coordinators read whole when they load: all of their batches are checked."""
+"""Topics that coordinators load completely: all of their batches are checked."""
 
 
 class Loss(Struct, frozen=True, kw_only=True):
-    """Acknowledged data that is not there.
+    """Acknowledged data that is missing.
 
     Args:
-        path: File or folder that shows it.
-        finding: What is wrong with that, as "is gone".
-        meaning: What that means to whoever relied on it.
+        path: File or folder that shows the loss.
+        finding: What is wrong with the path, for example "is gone".
+        meaning: Consequence for users of the data.
     """
 
     path: str
@@ -36,14 +36,14 @@ class Loss(Struct, frozen=True, kw_only=True):
 
 
 class LossError(ConfigError):
-    """Acknowledged data is missing, and nobody has said to go on without it."""
+    """Acknowledged data is missing, and `accept_loss` is not set."""
 
 
 def refusal(path: str, losses: Sequence[Loss]) -> LossError:
-    """The error of a start that is refused; its message names every loss.
+    """The error that refuses a start; its message names every loss.
 
     Args:
-        path: Of the directory.
+        path: Path of the directory.
         losses: At least one.
     """
     lines = "".join(f"\n  {loss.line()}" for loss in losses)
@@ -55,13 +55,13 @@ def refusal(path: str, losses: Sequence[Loss]) -> LossError:
 
 
 def meaning_of(topic: str, partition: int, first: int, end: int) -> str:
-    """What it means that offsets of a partition are not there.
+    """The consequence of missing offsets of a partition.
 
     Args:
-        topic: Name.
-        partition: Number.
-        first: First offset that is lost.
-        end: Past the last one; the log's end where it is not known, then equal to `first`.
+        topic: Name of the topic.
+        partition: Number of the partition.
+        first: First lost offset.
+        end: Offset after the last lost one; equal to `first` if unknown.
     """
     place = f"{topic}-{partition}"
     span = f"from {first} on" if end <= first + 1 else f"{first} to {end - 1}"

@@ -22,7 +22,7 @@ _LENGTH: Final = struct.Struct(">i")
 _LENGTH_AT: Final = 8
 _LOG_OVERHEAD: Final = 12
 _MAX_OFFSET_SPAN: Final = 2**31 - 1
-"""Of one segment. Source: LogSegment.canConvertToRelativeOffset."""
+"""Largest span of a segment. Source: LogSegment.canConvertToRelativeOffset."""
 
 _Seen = dict[Hashable, Keys]
 
@@ -49,11 +49,11 @@ class _Segment:
         self.base_offset = self.next_offset = base_offset
         self.batches: list[bytes] = []
         self.keys: list[Keys] = []
-        """Of each batch; none of those that may never go."""
+        """Keys of each batch; empty for batches that are never superseded."""
         self.bases: list[int] = []
         self.lasts: list[int] = []
         self.ends: list[int] = []
-        """Of each batch, the size of all up to it."""
+        """Size of all batches up to and including each one."""
         self.timestamps: list[int] = []
         self.size_bytes = 0
         self.max_timestamp_ms = -1
@@ -97,7 +97,7 @@ class _Segment:
         return b"".join(batches[index:stop])
 
     def keep(self, count: int) -> None:
-        """Keep that many batches, the oldest."""
+        """Keep only the given number of oldest batches."""
         del self.batches[count:], self.bases[count:], self.lasts[count:]
         del self.ends[count:], self.timestamps[count:], self.keys[count:]
         self.size_bytes = self.ends[-1] if count else 0
@@ -105,18 +105,18 @@ class _Segment:
         self.max_timestamp_ms = max(self.timestamps, default=-1)
 
     def forget_superseded(self, seen: _Seen, before_offset: int) -> int:
-        """Drop batches whose keys were all seen behind; how many are left.
+        """Drop batches whose keys all occur in later batches; return the number left.
 
         Args:
-            seen: By key, the keys of the oldest batch with it that was kept; grows.
-            before_offset: Batches from there on stay.
+            seen: Key -> keys of the oldest kept batch that has it; updated.
+            before_offset: Batches from this offset on stay.
         """
         kept: list[int] = []
         newest = len(self.batches) - 1
         for index in range(newest, -1, -1):
             keys = self.keys[index]
             if self.lasts[index] < before_offset and keys:
-                # Mostly a batch has just the keys of a newer one.
+                # Usually a batch has exactly the keys of a newer one.
                 is_known = seen.get(keys[0]) == keys or seen.keys() >= set(keys)
                 if index < newest and is_known:
                     continue
@@ -146,11 +146,11 @@ class _Segment:
 
 
 class MemoryStore:
-    """A `SegmentStore` that is gone with the process.
+    """A `SegmentStore` in memory.
 
     Args:
-        base_offset: Of the first segment.
-        settings: When segments end; indexes and flushes mean nothing here.
+        base_offset: Base offset of the first segment.
+        settings: When segments roll; settings of indexes and flushes have no effect.
     """
 
     __slots__ = (
@@ -175,13 +175,13 @@ class MemoryStore:
         self._snapshots: dict[int, tuple[ProducerEntry, ...]] = {}
 
     def configure(self, settings: SegmentSettings) -> None:
-        """As `SegmentStore.configure`."""
+        """Use other settings from now on; see `SegmentStore.configure`."""
         self._settings = settings
 
     def append(
         self, data: bytes, spans: Sequence[StoredSpan], now_ms: int, keys: Keys = ()
     ) -> int | None:
-        """As `SegmentStore.append`."""
+        """Append whole batches; see `SegmentStore.append`."""
         rolled = self.make_room(len(data), spans, now_ms)
         if len(spans) == 1:
             self._active.put(data, spans[0], keys)
@@ -190,14 +190,14 @@ class MemoryStore:
         return rolled
 
     def forget_superseded(self, before_offset: int) -> int:
-        """As `SegmentStore.forget_superseded`; the newest batch of each segment stays."""
+        """Drop superseded batches; the newest one of each segment stays."""
         seen: _Seen = {}
         return sum(
             segment.forget_superseded(seen, before_offset) for segment in reversed(self._segments)
         )
 
     def make_room(self, size_bytes: int, spans: Sequence[StoredSpan], now_ms: int) -> int | None:
-        """As `SegmentStore.make_room`. Source: LogSegment.shouldRoll and timeWaitedForRoll."""
+        """Roll the segment if needed. Source: LogSegment.shouldRoll and timeWaitedForRoll."""
         active, settings, first, last = self._active, self._settings, spans[0], spans[-1]
         newest_ms = last.max_timestamp_ms
         if first is not last:
@@ -216,7 +216,7 @@ class MemoryStore:
         return first.base_offset
 
     def read(self, offset: int, max_bytes: int, *, before_offset: int) -> bytes:
-        """As `SegmentStore.read`."""
+        """Read batches of one segment; see `SegmentStore.read`."""
         index = max(bisect_right(self._bases, offset) - 1, 0)
         for segment in self._segments[index:]:
             found = segment.read(offset, max_bytes, before_offset)
@@ -225,7 +225,7 @@ class MemoryStore:
         return b""
 
     def first_at_or_after(self, timestamp_ms: int, *, from_offset: int) -> bytes:
-        """As `SegmentStore.first_at_or_after`."""
+        """Find a batch by timestamp; see `SegmentStore.first_at_or_after`."""
         for segment in self._segments:
             if segment.max_timestamp_ms < timestamp_ms or segment.next_offset <= from_offset:
                 continue
@@ -235,11 +235,11 @@ class MemoryStore:
         return b""
 
     def segments(self) -> Sequence[SegmentInfo]:
-        """As `SegmentStore.segments`."""
+        """Return all segments; see `SegmentStore.segments`."""
         return tuple(segment.info() for segment in self._segments)
 
     def roll(self, base_offset: int) -> None:
-        """As `SegmentStore.roll`; an empty segment of that offset stays the active one."""
+        """Begin a new active segment, unless an empty one of that base offset is active."""
         if base_offset == self._active.base_offset and not self._active.batches:
             return
         self._active = _Segment(base_offset)
@@ -249,7 +249,7 @@ class MemoryStore:
     # -- beside the batches --------------------------------------------------------------------
 
     def kept(self) -> KeptState:
-        """As `SegmentStore.kept`; snapshots past the end or not past the start go."""
+        """Return the kept state; drop snapshots past the end or not past the start."""
         end = self._active.next_offset
         self._forget_snapshots(at for at in self._snapshots if not self._log_start < at <= end)
         offset = max(self._snapshots, default=max(self._log_start, self._bases[0]))
@@ -263,29 +263,29 @@ class MemoryStore:
         )
 
     def keep_producers(self, offset: int, producers: Sequence[ProducerEntry]) -> None:
-        """As `SegmentStore.keep_producers`; kept as long as their segment."""
+        """Keep a snapshot of the producers, as long as its segment exists."""
         self._snapshots[offset] = tuple(producers)
 
     def keep_epochs(self, epochs: Sequence[EpochStart]) -> None:
-        """As `SegmentStore.keep_epochs`."""
+        """Keep the leader epochs; see `SegmentStore.keep_epochs`."""
         self._epochs = tuple(epochs)
 
     def keep_aborted(self, transaction: AbortedTransaction) -> None:
-        """As `SegmentStore.keep_aborted`."""
+        """Keep an aborted transaction; see `SegmentStore.keep_aborted`."""
         self._aborted.add(transaction)
 
     def aborted(self, from_offset: int, before_offset: int) -> Sequence[AbortedTransaction]:
-        """As `SegmentStore.aborted`."""
+        """Return aborted transactions of a range; see `SegmentStore.aborted`."""
         return self._aborted.overlapping(from_offset, before_offset)
 
     def keep_log_start(self, offset: int) -> None:
-        """As `SegmentStore.keep_log_start`."""
+        """Keep the log start; see `SegmentStore.keep_log_start`."""
         self._log_start = offset
 
     # -- what goes -----------------------------------------------------------------------------
 
     def drop_before(self, offset: int) -> None:
-        """As `SegmentStore.drop_before`."""
+        """Delete segments that end before an offset; see `SegmentStore.drop_before`."""
         gone = sum(1 for _, after in pairwise(self._bases) if after <= offset)
         if gone:
             del self._segments[:gone], self._bases[:gone]
@@ -293,7 +293,7 @@ class MemoryStore:
             self._forget_snapshots(at for at in self._snapshots if at < self._bases[0])
 
     def truncate_to(self, offset: int) -> None:
-        """As `SegmentStore.truncate_to`."""
+        """Delete batches from an offset on; see `SegmentStore.truncate_to`."""
         while len(self._segments) > 1 and self._bases[-1] > offset:
             del self._segments[-1], self._bases[-1]
         self._active = active = self._segments[-1]
@@ -314,7 +314,7 @@ class MemoryStore:
         spans: Sequence[StoredSpan],
         aborted: Sequence[AbortedTransaction] | None = None,
     ) -> None:
-        """As `SegmentStore.replace`."""
+        """Replace several segments by one; see `SegmentStore.replace`."""
         first = self._bases.index(base_offsets[0])
         after = first + len(base_offsets)
         merged = _Segment(base_offsets[0])
@@ -327,10 +327,10 @@ class MemoryStore:
         self._bases[first:after] = [merged.base_offset]
 
     def flush(self) -> None:
-        """Nothing to do: there is no medium."""
+        """Do nothing: there is no disk."""
 
     def delete(self) -> None:
-        """Let everything go."""
+        """Drop all data."""
         self._active = _Segment(self._active.next_offset)
         self._segments = [self._active]
         self._bases = [self._active.base_offset]
@@ -338,4 +338,4 @@ class MemoryStore:
         self._snapshots.clear()
 
     def close(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""

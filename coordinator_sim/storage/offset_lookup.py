@@ -1,4 +1,4 @@
-"""Offsets by time, as ListOffsets asks for them.
+"""Look-up of offsets by timestamp, for ListOffsets.
 
 Source: kafka trunk, core/.../log/UnifiedLog.scala (fetchOffsetByTimestamp); core/.../cluster/
 Partition.scala (fetchOffsetForTimestamp).
@@ -17,16 +17,16 @@ from coordinator_sim.wire.stored_batches import StoredBatch
 _COST_OF_BATCH: Final = 50
 _COST_OF_PAUSE: Final = 250
 _RECORDS_A_STEP: Final = 100
-"""Of an old format: they are built, and most of them read twice."""
+"""Records of an old format per step: they are built, and most are read twice."""
 
 
 def first_not_before(
     store: SegmentStore, timestamp_ms: int, *, from_offset: int
 ) -> Steps[TimedOffset | None]:
-    """The first record from that offset on that is not older; None when there is none.
+    """The first record from an offset on with at least a timestamp; None when there is none.
 
-    QUIRK: only the first segment that has such a record is looked at. One that reaches before
-    the log's start hides those behind it.
+    QUIRK: only the first segment that has such a timestamp is searched. A segment that reaches
+    before the log's start hides the later ones.
 
     Source: UnifiedLog.searchOffsetInLocalLog, LogSegment.findOffsetByTimestamp.
     """
@@ -54,7 +54,7 @@ def _first_in(
 
 
 def _first_of(batch: StoredBatch, timestamp_ms: int, from_offset: int) -> Steps[TimedOffset | None]:
-    """The first such record of one batch, which is looked at without building its records."""
+    """The first matching record of one batch; records of magic 2 are not built."""
     found: TimedOffset | None = None
     if batch.magic < CURRENT_MAGIC:
         for number, record in enumerate(batch.streamed(NO_BOUNDS)):
@@ -82,14 +82,14 @@ def _first_of(batch: StoredBatch, timestamp_ms: int, from_offset: int) -> Steps[
 def segment_starts(
     store: SegmentStore, log_start_offset: int, end_offset: int, now_ms: int
 ) -> list[tuple[int, int]]:
-    """Where each segment begins, and its newest time; then the end, now.
+    """Start offset and newest timestamp of each segment; at last the log's end with `now_ms`.
 
-    DEVIATION: a segment is as old as its newest record; Kafka asks when its file was written last.
+    DEVIATION: a segment is as old as its newest record; Kafka takes the file's modification time.
 
     Args:
-        store: Of the log.
-        log_start_offset: Before which nothing may be read.
-        end_offset: Of the log; left out while the newest segment is empty.
+        store: Store of the log.
+        log_start_offset: First offset that may be read.
+        end_offset: End of the log; left out while the newest segment is empty.
         now_ms: The present of the log's timestamps.
     """
     segments = store.segments()
@@ -100,9 +100,9 @@ def segment_starts(
 
 
 def newest(store: SegmentStore) -> Steps[TimedOffset | None]:
-    """The first record that has the largest timestamp of all; None in an empty log.
+    """The first record with the largest timestamp of the log; None in an empty log.
 
-    QUIRK: records before the log's start count as long as their segment is there.
+    QUIRK: records before the log's start count as long as their segment exists.
     """
     segments = store.segments()
     latest = max(segment.max_timestamp_ms for segment in segments)

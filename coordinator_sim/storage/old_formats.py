@@ -1,7 +1,7 @@
-"""Message sets of magic 0 and 1 on their way into a log, and any log on its way to old readers.
+"""Conversion of message sets of magic 0 and 1 for the append, and of batches for old readers.
 
-A log of either format takes both: what does not fit is built anew, as is a message set whose
-inner offsets are not 0, 1, 2, ..., which some old clients send.
+A log of either format takes both: batches of another format are rebuilt, and so are message sets
+whose inner offsets are not 0, 1, 2, ..., which some old clients send.
 
 Source: kafka 3.9, storage/.../internals/log/LogValidator.java; clients/.../common/record:
 AbstractLegacyRecordBatch (DeepRecordsIterator), MemoryRecordsBuilder, RecordsUtil.downConvert.
@@ -60,14 +60,14 @@ _TIMESTAMP_AT: Final = 18
 
 
 class _Looked(Struct, frozen=True, kw_only=True):
-    """What decides what becomes of the records that came.
+    """Result of checking all records.
 
     Args:
-        count: Of the records.
+        count: Number of records.
         newest_ms: The largest timestamp.
         is_consecutive: Whether the offsets inside a wrapper are 0, 1, 2, ...
-        has_headers: Whether any of them has headers.
-        refused: Why they are refused; None when they are not.
+        has_headers: Whether any record has headers.
+        refused: The refusal; None if the records are valid.
     """
 
     count: int
@@ -78,11 +78,11 @@ class _Looked(Struct, frozen=True, kw_only=True):
 
 
 def converted(batches: Sequence[StoredBatch], arrival: Arrival) -> Steps[Placing | Refused]:
-    """Batches with a log or a producer of an old format, as they go into the log.
+    """Check and prepare batches for which the log's or the batches' format is old.
 
     Args:
-        batches: At least one; whole, their checksums right.
-        arrival: Where and when.
+        batches: At least one batch; whole, with correct checksums.
+        arrival: Circumstances of the arrival.
 
     Source: LogValidator.validateMessagesAndAssignOffsets.
     """
@@ -111,7 +111,7 @@ def converted(batches: Sequence[StoredBatch], arrival: Arrival) -> Steps[Placing
 def _batch_refusal(
     batches: Sequence[StoredBatch], source: Compression, to_magic: int
 ) -> Refused | None:
-    """Source: getFirstBatchAndMaybeValidateNoMoreBatches, validateBatch."""
+    """Check the batches. Source: getFirstBatchAndMaybeValidateNoMoreBatches, validateBatch."""
     first = batches[0]
     if len(batches) > 1 and (first.magic == CURRENT_MAGIC or source is not Compression.NONE):
         return invalid_record("more than one batch")
@@ -131,7 +131,7 @@ def _batch_refusal(
 
 
 def _records_of(batches: Sequence[StoredBatch], bounds: ContentBounds) -> Iterator[Record | None]:
-    """All records, offsets and times as they came; None as of `StoredBatch.streamed`."""
+    """All records, with offsets and times as sent; for None see `StoredBatch.streamed`."""
     first = batches[0]
     if first.magic == CURRENT_MAGIC:
         yield from first.streamed(bounds)
@@ -149,11 +149,11 @@ def _records_of(batches: Sequence[StoredBatch], bounds: ContentBounds) -> Iterat
 
 
 def _look(batches: Sequence[StoredBatch], arrival: Arrival) -> Steps[_Looked]:
-    """Look at all records, in Kafka's order: what does not parse, checksums, single records.
+    """Check all records in Kafka's order: parsing, checksums, single records.
 
     Raises:
-        ContentTooLarge: There is more of them than allowed.
-        WireFormatError: They do not parse.
+        ContentTooLarge: The records exceed the bounds.
+        WireFormatError: The records do not parse.
     """
     bounds = arrival.config.bounds
     first = batches[0]
@@ -174,7 +174,7 @@ def _look(batches: Sequence[StoredBatch], arrival: Arrival) -> Steps[_Looked]:
         index = count if len(batches) == 1 else 0
         errors.look_at(index, record.timestamp_ms, record.offset, has_key=record.key is not None)
         if refused is None and len(batches) > 1:
-            # Each plain message is a batch alone, and the first one that is refused counts.
+            # Each uncompressed message is a batch of its own, and the first refused one counts.
             refused = errors.refusal()
         newest_ms = max(newest_ms, record.timestamp_ms)
         has_headers = has_headers or bool(record.headers)
@@ -189,7 +189,7 @@ def _look(batches: Sequence[StoredBatch], arrival: Arrival) -> Steps[_Looked]:
         refused = Refused(error=ErrorCode.CORRUPT_MESSAGE, names_log_start=False)
     elif first.magic == 1 and is_wrapper and 0 != first.last_offset < last_offset:
         raise WireFormatError(f"message set: wrapper offset {first.last_offset}", 0)
-    # A wrapper at offset 0 is what some librdkafka send: inner offsets count as they are.
+    # Some librdkafka versions send wrappers at offset 0: inner offsets are taken as they are.
     is_based = not is_wrapper or first.last_offset in (0, last_offset)
     return _Looked(
         count=count,
@@ -206,7 +206,7 @@ def _errors_of(batch: StoredBatch, arrival: Arrival) -> RecordErrors:
 
 
 def _sums_are_right(wrapper: StoredBatch, bounds: ContentBounds) -> Steps[bool]:
-    """Whether every entry inside a wrapper has the checksum of its bytes."""
+    """Whether every entry inside a wrapper has a correct checksum."""
     is_valid = True
     for number, entry in enumerate(wrapper.streamed_entries(bounds)):
         is_valid = is_valid and (entry is None or entry.is_valid)
@@ -216,7 +216,7 @@ def _sums_are_right(wrapper: StoredBatch, bounds: ContentBounds) -> Steps[bool]:
 
 
 def _in_place(batches: Sequence[StoredBatch], looked: _Looked, arrival: Arrival) -> Steps[Placing]:
-    """Each entry with the broker's time where that is wished; the rest stays."""
+    """Prepare entries without rebuilding them; only the broker's timestamps are set if needed."""
     parts = []
     for index, batch in enumerate(batches):
         newest_ms = looked.newest_ms if batch.codec else batch.max_timestamp_ms
@@ -227,7 +227,7 @@ def _in_place(batches: Sequence[StoredBatch], looked: _Looked, arrival: Arrival)
 
 
 def _entry_at(batch: StoredBatch, offset: int, newest_ms: int, arrival: Arrival) -> bytes:
-    """Source: ByteBufferLegacyRecordBatch.setLastOffset and setMaxTimestamp."""
+    """Set offset and time. Source: ByteBufferLegacyRecordBatch.setLastOffset, setMaxTimestamp."""
     data = bytearray(batch.raw())
     _OFFSET.pack_into(data, 0, offset)
     if batch.magic == 0:
@@ -246,11 +246,11 @@ def _entry_at(batch: StoredBatch, offset: int, newest_ms: int, arrival: Arrival)
 def _rebuilt(
     batches: Sequence[StoredBatch], looked: _Looked, target: Compression, arrival: Arrival
 ) -> Steps[Placing | Refused]:
-    """The records in the log's format. Source: buildRecordsAndAssignOffsets, appendWithOffset."""
+    """Rebuild in the log's format. Source: buildRecordsAndAssignOffsets, appendWithOffset."""
     first, config = batches[0], arrival.config
     magic = config.message_format_magic
     if magic < CURRENT_MAGIC and (target is Compression.ZSTD or looked.has_headers):
-        # Kafka's builder throws what is no protocol error.
+        # Kafka's builder throws an exception that is no protocol error.
         return Refused(error=ErrorCode.UNKNOWN_SERVER_ERROR)
     stamps_each = config.stamps and magic < CURRENT_MAGIC and target is Compression.NONE
     batch = RecordBatch(
@@ -286,7 +286,7 @@ def _rebuilt(
 
 
 def _in_order(batch: RecordBatch, records: Iterator[Record | None], ending: Ending) -> Prepared:
-    """A wrapper of magic 0 with its place: the offsets inside are the log's own."""
+    """Build a wrapper of magic 0 with offsets of the log inside."""
     placed = replace(batch, base_offset=ending.offset, last_offset=NO_ID)
     data = finished(encoded(placed, records)) or b""
     return Prepared(
@@ -295,7 +295,7 @@ def _in_order(batch: RecordBatch, records: Iterator[Record | None], ending: Endi
 
 
 def _laid_out(data: bytes, *, is_resized: bool) -> Steps[Placing]:
-    """Batches whose offsets count from 0, ready to be given their place in the log."""
+    """Compute the spans of batches with offsets from 0, ready to be shifted to the log's end."""
     spans = []
     base_offset = 0
     for stored in batches_in(data):
@@ -308,7 +308,7 @@ def _laid_out(data: bytes, *, is_resized: bool) -> Steps[Placing]:
 def _shifted(
     data: bytes, counted: tuple[BatchSpan, ...], ending: Ending, *, is_resized: bool
 ) -> Prepared:
-    """Batches whose offsets count from 0, with their place in the log.
+    """Shift batches with offsets from 0 to the log's end.
 
     Source: ByteBufferLegacyRecordBatch.setLastOffset, DefaultRecordBatch.setLastOffset.
     """
@@ -333,7 +333,7 @@ def _shifted(
 
 
 def _span(batch: StoredBatch, base_offset: int) -> BatchSpan:
-    """Of one entry, without decompressing it for its first offset."""
+    """The span of one entry; `base_offset` saves decompressing it."""
     if batch.magic == CURRENT_MAGIC:
         return span_of(batch)
     return BatchSpan(
@@ -351,10 +351,10 @@ def _is_from(offset: int, record: Record) -> bool:
 
 
 def down_converted(data: bytes, max_magic: int, first_offset: int) -> Steps[bytes | None]:
-    """Batches for a reader that knows no newer format; None where one is compressed with zstd.
+    """Convert batches for a reader of an old format; None if one is compressed with zstd.
 
-    Markers are left out, headers too; of a batch without compression so are the records before
-    the offset that was asked for.
+    Markers and headers are left out, and in batches without compression also the records before
+    the requested offset.
 
     Raises:
         WireFormatError: A batch does not parse.

@@ -1,4 +1,4 @@
-"""A partition's folder when it is opened: half-done work undone, damage cut off, and told of.
+"""Opening of a partition's folder: undo unfinished work, cut off damage, and report both.
 
 Source: kafka trunk, storage/.../internals/log/LogLoader.java, in its order.
 """
@@ -38,26 +38,26 @@ _TEMPORARY: Final = ".tmp"
 _LOG: Final = (".log", "")
 
 _Found = dict[tuple[int, str, str], int]
-"""(offset, kind, `.cleaned` or `.swap` or nothing) -> size in bytes, in order of names."""
+"""(offset, kind, `.cleaned` or `.swap` or empty) -> size in bytes, in order of names."""
 
 
 class Opening(Struct, frozen=True, kw_only=True):
     """How a folder is opened.
 
     Args:
-        folder: Of the partition.
-        settings: Of its segments.
-        topic_id: For a folder that is new.
-        log_start_offset: As the checkpoint says; 0 unless it says more.
-        recovery_point: Everything before it is on the medium.
-        is_clean: Whether who had it open last left in order: then only indexes are looked at, and
-            no write was torn.
-        scans_all: Whether every batch is checked, whatever `recovery_point` says.
+        folder: Folder of the partition.
+        settings: Settings of its segments.
+        topic_id: Topic id for a new folder.
+        log_start_offset: Log start in the checkpoint; 0 without one.
+        recovery_point: Offset before which everything is on disk.
+        is_clean: Whether the last shutdown was clean: then only indexes are checked, and no write
+            can be torn.
+        scans_all: Whether every batch is checked, regardless of `recovery_point`.
         place: Topic and partition, for messages.
-        known: What the partition held for certain, at least; None where nothing tells.
-        is_exact: Whether it held just that.
-        accepts_loss: Whether to go on with what is left of acknowledged batches; else a folder that
-            lacks some stays as it is, and its store cannot be used.
+        known: Least contents of the partition; None if unknown.
+        is_exact: Whether `known` is exact.
+        accepts_loss: Whether to go on without lost acknowledged batches; else a folder with losses
+            stays unchanged, and its store cannot be used.
     """
 
     folder: str
@@ -74,14 +74,14 @@ class Opening(Struct, frozen=True, kw_only=True):
 
 
 def open_store(opening: Opening, open_files: OpenFiles) -> tuple[FileStore, FolderRecovery]:
-    """The store of a folder, recovered where that is due.
+    """Open the store of a folder, and recover it if needed.
 
     Returns:
-        The store, which is empty and not to be used where the recovery has losses that are not
-        accepted; and what was found.
+        The store, which is empty and must not be used if the recovery has losses that are not
+        accepted; and the recovery.
 
     Raises:
-        OSError: The folder or a file in it cannot be read, or not be mended.
+        OSError: The folder or a file in it cannot be read or repaired.
     """
     recovery = FolderRecovery()
     store = FileStore(opening.folder, open_files, opening.settings, topic_id=opening.topic_id)
@@ -134,7 +134,7 @@ def _require_file(entry: os.DirEntry[str]) -> None:
 
 
 def _files_in(folder: str, files: Files) -> _Found:
-    """The segments' files; what was being written when a process died is removed."""
+    """The segments' files; temporary files of an interrupted write are removed."""
     found: _Found = {}
     with os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
@@ -155,7 +155,7 @@ def _path(folder: str, base: int, kind: str, state: str = "") -> str:
 
 
 def _finish_swaps(folder: str, found: _Found, files: Files, recovery: FolderRecovery) -> _Found:
-    """Undo a cleaning that had not come to its `.swap` files whole; finish one that had.
+    """Undo a cleaning whose `.swap` files are incomplete; finish one whose are complete.
 
     Source: LogLoader.load, removeTempFilesAndCollectSwapFiles.
     """
@@ -175,7 +175,7 @@ def _finish_swaps(folder: str, found: _Found, files: Files, recovery: FolderReco
 
 
 def _drop_replaced(folder: str, found: _Found, base: int, files: Files) -> None:
-    """Remove the segments that a swapped one was made of."""
+    """Remove the segments that a swapped one replaces."""
     segment = SegmentFile(OpenFiles(files), folder, base, SegmentSettings())
     segment.path = f"{segment.path}{SWAP}"
     segment.load_unindexed(found[base, ".log", SWAP])
@@ -204,7 +204,7 @@ def _remove(
 
 
 class _Loading:
-    """The segments of one folder on their way into a store."""
+    """Loads the segments of one folder for a store."""
 
     def __init__(self, opening: Opening, open_files: OpenFiles, recovery: FolderRecovery) -> None:
         self._opening = opening
@@ -215,9 +215,9 @@ class _Loading:
         self._known_sizes = {} if known is None else {s[0]: s[1] for s in _tuples(known)}
 
     def segments(self, found: _Found) -> tuple[list[SegmentFile], int | None]:
-        """All that are good, in order, and from which offset on they were scanned.
+        """The good segments in order, and the offset from which on they were scanned.
 
-        Source: LogLoader.recoverLog: after a cut, what follows is gone.
+        Source: LogLoader.recoverLog: segments after a cut are removed.
         """
         sizes = {base: size for (base, kind, at), size in found.items() if (kind, at) == _LOG}
         bases = list(sizes)
@@ -268,7 +268,7 @@ class _Loading:
         return size < self._known_sizes.get(base, 0)
 
     def _is_cut(self, segment: SegmentFile, size_bytes: int, after: int | None) -> bool:
-        """Scan a segment; whether what follows in it cannot be used."""
+        """Scan a segment; return whether it ends early, so that what follows cannot be used."""
         segment.size_bytes = size_bytes
         damage = segment.recover()
         segment.close()
@@ -287,10 +287,10 @@ class _Loading:
         return True
 
     def _is_loss(self, segment: SegmentFile, damage: Damage, after: int | None) -> bool:
-        """Whether damage took something that was acknowledged.
+        """Whether damage destroyed acknowledged data.
 
-        A write that nobody was told of leaves its beginning at the end of the newest segment, and
-        only where the last owner did not leave in order.
+        An unacknowledged write can leave a torn batch only at the end of the newest segment, and
+        only after an unclean shutdown.
         """
         if segment.next_offset < self._known_end or after is not None:
             return True
@@ -318,7 +318,7 @@ class _Loading:
         )
 
     def _put_rest_aside(self, bases: list[int], sizes: dict[int, int]) -> None:
-        """What follows a cut is no part of the log any more; it is kept under other names."""
+        """Set the segments after a cut aside under other names; they leave the log."""
         if not self._goes_on:
             return
         files = self._open_files.files
@@ -338,14 +338,14 @@ class _Loading:
             )
 
     def _miss_segments(self, sizes: dict[int, int]) -> None:
-        """Find the segments that were there, and are not."""
+        """Report missing segments."""
         bases = [*self._known_sizes, self._known_end]
         for base, after in pairwise(bases):
             if base not in sizes and max(base, self._opening.log_start_offset) < after:
                 self._lose(_path(self._opening.folder, base, ".log"), "is gone", base, after)
 
     def _miss_end(self, kept: list[SegmentFile]) -> None:
-        """Find a log that ends too soon, though no file of it shows why."""
+        """Report a log that ends too early without a damaged file."""
         end = kept[-1].next_offset if kept else 0
         start = max(end, self._opening.log_start_offset)
         if self._recovery.losses or start >= self._known_end:
@@ -362,7 +362,7 @@ class _Loading:
         self._recovery.losses.append(Loss(path=path, finding=finding, meaning=meaning))
 
     def _not_before_start(self, kept: list[SegmentFile]) -> list[SegmentFile]:
-        """None of them when they end before the log's start, which then is where it goes on.
+        """The segments; none if they all end before the log start, where the log then continues.
 
         Source: LogLoader.deleteSegmentsIfLogStartGreaterThanLogEnd.
         """
@@ -383,7 +383,7 @@ def _ends_at(offset: int) -> str:
 
 
 def _trusted(folder: str, snapshots: list[int], scanned_from: int, files: Files) -> list[int]:
-    """Snapshots from before the part that was scanned; the others are of a time that is gone."""
+    """Snapshots from before the scanned part; the others may be wrong, and are removed."""
     for offset in snapshots:
         if offset > scanned_from:
             files.remove(_path(folder, offset, ".snapshot"))
@@ -393,7 +393,7 @@ def _trusted(folder: str, snapshots: list[int], scanned_from: int, files: Files)
 def _aborted_in(
     folder: str, found: _Found, scanned_from: int | None, files: Files
 ) -> list[AbortedTransaction]:
-    """The aborted transactions of segments that were not scanned, whose batches tell of theirs."""
+    """The aborted transactions of segments that were not scanned; scans find the others again."""
     aborted: list[AbortedTransaction] = []
     for base, kind, _ in found:
         if kind != ".txnindex":
@@ -407,7 +407,7 @@ def _aborted_in(
 
 
 def _epochs_in(folder: str, files: Files) -> list[EpochStart] | None:
-    """The epochs of leaders; None, and they are to be learned anew, without a good file of them."""
+    """The leader epochs; None without a good file: they must be learned from the batches."""
     data = files.read_whole(f"{folder}/{LEADER_EPOCHS}")
     try:
         return epochs_of_checkpoint(data.decode("ascii", "replace")) if data else None

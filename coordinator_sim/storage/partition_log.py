@@ -1,6 +1,6 @@
-"""The log of one partition as its leader keeps it: it decides, a store keeps the bytes.
+"""The log of one partition on its leader: the log decides, a store keeps the bytes.
 
-Reading, deleting and opening are here; appending is in `log_writer`.
+This module reads, deletes and opens; `log_writer` appends.
 
 Source: kafka trunk, core/.../log/UnifiedLog.scala; core/.../cluster/Partition.scala.
 """
@@ -30,20 +30,20 @@ from coordinator_sim.wire.stored_batches import StoredBatch
 
 _CHUNK_BYTES: Final = 1 << 20
 _HIGH_WATERMARK: Final = -1
-"""DeleteRecords: all that is there. Source: DeleteRecordsRequest.HIGH_WATERMARK."""
+"""Offset in DeleteRecords that means all records. Source: DeleteRecordsRequest.HIGH_WATERMARK."""
 
 
 class PartitionLog(LogWriter):
     """One partition's log.
 
-    The store may hold something already: the log then begins where it ended.
+    The store may already have batches: the log then continues after them.
 
     Args:
-        topic: Its name.
-        partition: Its number.
-        store: Of this log alone.
-        config: Of the topic; Kafka's defaults unless told.
-        now_ms: The present of the log's timestamps, for what expired while it was closed.
+        topic: Name of the topic.
+        partition: Number of the partition.
+        store: Store of this log only.
+        config: Config of the topic; by default Kafka's defaults.
+        now_ms: The present of the log's timestamps, to expire producers.
     """
 
     __slots__ = ("_cleaned_to", "_cleaning", "_is_cleanable")
@@ -74,14 +74,15 @@ class PartitionLog(LogWriter):
         min_one_batch: bool = True,
         to_end: bool = False,
     ) -> ReadResult:
-        """Whole batches from an offset on, up to the high watermark or the last stable offset.
+        """Read whole batches from an offset on, up to the high watermark or last stable offset.
 
         Args:
-            offset: From the log's start to its end.
-            max_bytes: Of the answer.
-            read_committed: Whether open transactions are not to be seen, aborted ones to be told.
-            min_one_batch: Whether the first batch comes even when it is larger than that.
-            to_end: Whether the high watermark is no limit, as for followers.
+            offset: Offset from the log's start to its end.
+            max_bytes: Limit of the result.
+            read_committed: Whether to stop at the last stable offset and report aborted
+                transactions.
+            min_one_batch: Whether to return the first batch even if it exceeds the limit.
+            to_end: Whether to read beyond the high watermark, as followers do.
 
         Source: UnifiedLog.read, LocalLog.read.
         """
@@ -115,16 +116,16 @@ class PartitionLog(LogWriter):
     def for_old_reader(
         self, records: bytes, offset: int, max_magic: int, high_watermark: int
     ) -> Steps[bytes | None]:
-        """What was read, in a format that the reader knows, or what follows for it.
+        """Convert records to a format that the reader knows; read on if only markers were read.
 
         Args:
-            records: Of a `read`; at least one whole batch.
-            offset: That was asked for.
+            records: Result of a `read`; at least one whole batch.
+            offset: The requested offset.
             max_magic: The newest format that the reader knows.
-            high_watermark: As the read told it.
+            high_watermark: High watermark of that read.
 
         Returns:
-            None for batches compressed with zstd, which no old reader knows.
+            The records; None for batches compressed with zstd, which no old reader knows.
 
         Source: KafkaApis.maybeConvertFetchedData, LazyDownConversionRecords.
         """
@@ -135,16 +136,16 @@ class PartitionLog(LogWriter):
             found = yield from down_converted(data, max_magic, offset)
             if found is None or found:
                 return found
-            # Nothing but markers: the reader would ask for them again and again.
+            # Only markers: without more data the reader would ask for the same offset for ever.
             data = self._store.read(end_of(data), _CHUNK_BYTES, before_offset=high_watermark)
         return b""
 
     def offsets_before(self, timestamp_ms: int, max_count: int, *, now_ms: int) -> list[int]:
-        """Where segments begin that are not younger, as ListOffsets 0 asks; newest first.
+        """Start offsets of segments not younger than a timestamp (ListOffsets 0), newest first.
 
         Args:
-            timestamp_ms: Or LATEST or EARLIEST of `OffsetSpec`.
-            max_count: Of offsets.
+            timestamp_ms: The timestamp, or LATEST or EARLIEST of `OffsetSpec`.
+            max_count: Largest number of offsets.
             now_ms: The present of the log's timestamps.
 
         Source: UnifiedLog.legacyFetchOffsetsBefore.
@@ -162,20 +163,20 @@ class PartitionLog(LogWriter):
     def offset_for_timestamp(
         self, timestamp_ms: int, *, read_committed: bool = False
     ) -> TimedOffset:
-        """As `finding_offset`, in one go."""
+        """Find an offset by timestamp or position, without pauses; see `finding_offset`."""
         return finished(self.finding_offset(timestamp_ms, read_committed=read_committed))
 
     def finding_offset(
         self, timestamp_ms: int, *, read_committed: bool = False
     ) -> Steps[TimedOffset]:
-        """An offset by time, or by one of the positions in `OffsetSpec`.
+        """Find an offset by timestamp, or by one of the positions in `OffsetSpec`.
 
         Args:
-            timestamp_ms: Of the first record wanted, or an `OffsetSpec`.
-            read_committed: Whether the log ends at its last stable offset for the asker.
+            timestamp_ms: Smallest timestamp of the record, or an `OffsetSpec`.
+            read_committed: Whether the last stable offset is the end, not the high watermark.
 
         Returns:
-            Offset -1 when no readable record is that young.
+            The offset; -1 when no readable record has the timestamp or a newer one.
 
         Source: Partition.fetchOffsetForTimestamp, UnifiedLog.fetchOffsetByTimestamp.
         """
@@ -195,9 +196,9 @@ class PartitionLog(LogWriter):
         return found if found is not None and found.offset < end else TimedOffset()
 
     def chunks(self, from_offset: int = 0) -> Iterator[bytes]:
-        """All batches from that one on to the end, as a coordinator that loads reads them.
+        """All batches from an offset to the end, as a loading coordinator reads them.
 
-        What is appended meanwhile comes too.
+        Batches appended meanwhile are included.
         """
         offset = max(from_offset, self.log_start_offset)
         while offset < self.end_offset:
@@ -210,10 +211,10 @@ class PartitionLog(LogWriter):
     # -- what goes -------------------------------------------------------------------------------
 
     def delete_before(self, offset: int) -> ErrorCode:
-        """Let the log begin later, as DeleteRecords wants; `log_start_offset` tells where.
+        """Move the log start forward, for DeleteRecords; `log_start_offset` has the result.
 
         Args:
-            offset: -1 for the high watermark. One below the start changes nothing.
+            offset: The new start; -1 for the high watermark. A lower one changes nothing.
 
         Source: Partition.deleteRecordsOnLeader, UnifiedLog.maybeIncrementLogStartOffset.
         """
@@ -243,7 +244,7 @@ class PartitionLog(LogWriter):
         self._producers.expire(now_ms, self._config.producer_id_expiration_ms)
 
     def maintain_retention(self, now_ms: int) -> None:
-        """Delete the segments that are too old, too much, or before the log's start.
+        """Delete segments by age, by size of the log, or before the log start.
 
         Source: UnifiedLog.deleteOldSegments.
         """
@@ -259,17 +260,17 @@ class PartitionLog(LogWriter):
             self._start_at(segments[gone].base_offset)
 
     def clean_some(self, now_ms: int) -> bool:
-        """Begin a pass of the cleaner where one is due, or do a slice of it, some milliseconds.
+        """Begin a pass of the cleaner if one is due, or run a slice of some milliseconds.
 
-        Meant to be called every now and then, and at once again after True. Records may be
-        appended, and the log's start may move, in between.
+        Call it periodically, and again at once after True. Records may be appended, and the log
+        start may move, in between.
 
         Returns:
             Whether there is more to do.
 
         Raises:
-            OSError: The medium fails.
-            WireFormatError: A batch is damaged, or beyond the topic's bounds. The log is not
+            OSError: The disk failed.
+            WireFormatError: A batch is damaged or exceeds the topic's bounds. The log is not
                 cleaned any more. Source: LogCleanerManager.markPartitionUncleanable.
         """
         if self._cleaning is None:
@@ -288,7 +289,7 @@ class PartitionLog(LogWriter):
         return True
 
     def _pass(self, now_ms: int) -> Steps[None] | None:
-        """A pass of the cleaner, when one is due. Source: LogCleanerManager."""
+        """A pass of the cleaner; None if none is due. Source: LogCleanerManager."""
         segments = self._store.segments()
         start = self.log_start_offset
         lag_ms = self._config.min_compaction_lag_ms
@@ -306,9 +307,9 @@ class PartitionLog(LogWriter):
         self._cleaned_to = bound
 
     def truncate_to(self, offset: int, *, now_ms: int) -> None:
-        """Forget every batch that has a record at or after that offset.
+        """Delete every batch that has a record at or after an offset.
 
-        QUIRK: producers that had all expired are not learnt again from what is left.
+        QUIRK: if all producers had expired, they are not learned again from the remaining batches.
 
         Source: UnifiedLog.truncateTo, rebuildProducerState.
         """
@@ -330,25 +331,25 @@ class PartitionLog(LogWriter):
             self._store.keep_producers(offset, self._producers.snapshot())
 
     def delete(self) -> None:
-        """The partition is gone, with everything that was stored of it."""
+        """Delete the partition's data."""
         self._stop_cleaning()
         self._store.delete()
 
     def close(self) -> None:
-        """Leave everything as a later opening wants it."""
+        """Close the store cleanly, with a snapshot of the producers."""
         self._stop_cleaning()
         self._store.keep_producers(self.end_offset, self._producers.snapshot())
         self._store.close()
 
     def _stop_cleaning(self) -> None:
-        """A pass that is under way ends here, and none begins after it."""
+        """End a running pass of the cleaner, and start none any more."""
         self._cleaning = None
         self._is_cleanable = False
 
     # -- beginning -------------------------------------------------------------------------------
 
     def _recover(self, now_ms: int, end_offset: int | None = None) -> None:
-        """Learn from the store what it holds. Source: LogLoader, rebuildProducerState."""
+        """Load the state of the log from the store. Source: LogLoader, rebuildProducerState."""
         kept = self._store.kept()
         segments = self._store.segments()
         self.end_offset = segments[-1].next_offset if end_offset is None else end_offset

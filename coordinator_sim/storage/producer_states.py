@@ -15,15 +15,15 @@ from coordinator_sim.storage.log_values import ActiveProducer, BatchSpan, Refuse
 from coordinator_sim.wire.compaction import ProducerEnd
 
 BATCHES_TO_RETAIN: Final = 5
-"""Of each producer, to know them again. Source: ProducerStateEntry.NUM_BATCHES_TO_RETAIN."""
+"""Batches remembered per producer. Source: ProducerStateEntry.NUM_BATCHES_TO_RETAIN."""
 _BUMPING_VERSION: Final = 2
-"""Of transactions: each has a producer epoch of its own. Source: KIP-890."""
+"""Transaction version in which each transaction has its own producer epoch. Source: KIP-890."""
 _LAST_SEQUENCE: Final = 2**31 - 1
 _NONE: Final = -1
 
 
 class WrittenBatch(NamedTuple):
-    """A batch of an idempotent producer, to know it again."""
+    """A batch of an idempotent producer, kept to detect duplicates."""
 
     first_sequence: int
     last_sequence: int
@@ -33,7 +33,7 @@ class WrittenBatch(NamedTuple):
 
 
 class _Producer:
-    """What a log remembers of one producer. Source: ProducerStateEntry."""
+    """State of one producer in a log. Source: ProducerStateEntry."""
 
     __slots__ = ("batches", "coordinator_epoch", "epoch", "first_offset", "timestamp_ms")
 
@@ -43,15 +43,15 @@ class _Producer:
         self.coordinator_epoch = _NONE
         self.timestamp_ms = _NONE
         self.first_offset: int | None = None
-        """Of its open transaction."""
+        """First offset of the open transaction; None without one."""
 
     @property
     def last_sequence(self) -> int:
-        """Of its newest batch; -1 where none is remembered."""
+        """Last sequence of the newest batch; -1 without a remembered batch."""
         return self.batches[-1].last_sequence if self.batches else _NONE
 
     def snapshot(self, producer_id: int) -> ProducerEntry:
-        """As a snapshot file holds it: the newest batch alone."""
+        """The entry for a snapshot file, which has only the newest batch."""
         batch = self.batches[-1] if self.batches else None
         return ProducerEntry(
             producer_id=producer_id,
@@ -73,12 +73,12 @@ class ProducerStates:
     def __init__(self) -> None:
         self._producers: dict[int, _Producer] = {}
         self._open: dict[int, int] = {}
-        """First offset, ascending as transactions begin, and producer of each open one."""
+        """First offset -> producer id of each open transaction, in ascending order."""
         self._ended: dict[int, int] = {}
-        """First and last offset of those that ended, in the order of their ends."""
+        """First -> last offset of ended transactions, in the order of their ends."""
         self.first_unstable_offset: int | None = None
-        """Of the oldest transaction that is open, or whose marker is not below the high
-        watermark; None when there is none."""
+        """First offset of the oldest transaction that is open or whose marker is not below the
+        high watermark; None when there is none."""
 
     @property
     def is_empty(self) -> bool:
@@ -88,7 +88,7 @@ class ProducerStates:
     # -- appends -----------------------------------------------------------------------------
 
     def duplicate_of(self, span: BatchSpan) -> WrittenBatch | None:
-        """The remembered batch that this is sent again of. Source: findDuplicateBatch."""
+        """The remembered batch that a batch duplicates, or None. Source: findDuplicateBatch."""
         producer = self._producers.get(span.producer_id)
         if producer is None or producer.epoch != span.producer_epoch:
             return None
@@ -99,7 +99,7 @@ class ProducerStates:
         return None
 
     def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
-        """Whether that producer, with that epoch, wrote in a transaction that has not ended.
+        """Whether a producer with this epoch has an open transaction.
 
         Source: UnifiedLog.hasOngoingTransaction.
         """
@@ -109,17 +109,17 @@ class ProducerStates:
         return producer.epoch == producer_epoch
 
     def knows(self, producer_id: int) -> bool:
-        """Whether that producer wrote here and is remembered."""
+        """Whether a producer is remembered."""
         return producer_id in self._producers
 
     def refusal_of(self, span: BatchSpan, *, checks_sequence: bool) -> Refused | None:
-        """Why a batch of data may not be appended; None when it may.
+        """The refusal of a batch of data; None when it may be appended.
 
         Source: ProducerAppendInfo.appendDataBatch.
 
         Args:
-            span: With a producer id.
-            checks_sequence: Whether a client sent it: coordinators write no sequences.
+            span: Span of the batch, with a producer id.
+            checks_sequence: Whether a client sent the batch; coordinators write no sequences.
         """
         producer = self._producers.get(span.producer_id)
         if producer is None:
@@ -139,10 +139,10 @@ class ProducerStates:
         marker: EndTransactionMarker,
         transaction_version: int = 0,
     ) -> Refused | None:
-        """Why a marker may not be appended; None when it may.
+        """The refusal of a marker; None when it may be appended.
 
-        From transaction version 2 on its epoch is above that of the records. An equal one comes
-        late, unless it is the very marker that ended the transaction, sent again.
+        From transaction version 2 on, a marker's epoch is above that of the records. A marker with
+        an equal epoch comes late, unless it is the marker that ended the transaction, sent again.
 
         Source: kafka 4.3, ProducerAppendInfo.appendEndTxnMarker and checkProducerEpoch.
         """
@@ -186,9 +186,9 @@ class ProducerStates:
     def take_marker(
         self, span: BatchSpan, marker: EndTransactionMarker
     ) -> AbortedTransaction | None:
-        """Let a transaction end; its entry of the index of aborted ones, if it is one.
+        """Take a marker; return the entry of the aborted transaction, if it aborts one.
 
-        A marker of a producer that wrote nothing ends nothing, but its epochs count.
+        A marker of a producer that wrote nothing ends no transaction, but its epochs are kept.
         """
         producer = self._producers.get(span.producer_id)
         if producer is None:
@@ -212,7 +212,7 @@ class ProducerStates:
     # -- the high watermark, expiry ------------------------------------------------------------
 
     def on_high_watermark(self, high_watermark: int) -> None:
-        """Forget the ended transactions whose markers are below it."""
+        """Forget the ended transactions whose markers are below the high watermark."""
         if not self._ended:
             return
         done = [first for first, last in self._ended.items() if last < high_watermark]
@@ -222,7 +222,7 @@ class ProducerStates:
             self._find_first_unstable()
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
-        """Forget the producers that wrote nothing for that long and have nothing open.
+        """Forget producers without recent writes and without an open transaction.
 
         Source: ProducerStateManager.removeExpiredProducers.
         """
@@ -237,14 +237,14 @@ class ProducerStates:
     # -- snapshots -----------------------------------------------------------------------------
 
     def snapshot(self) -> tuple[ProducerEntry, ...]:
-        """All of them as a snapshot file holds them, by id."""
+        """The entries of all producers for a snapshot file, by id."""
         return tuple(
             producer.snapshot(producer_id)
             for producer_id, producer in sorted(self._producers.items(), key=itemgetter(0))
         )
 
     def load(self, snapshots: Iterable[ProducerEntry]) -> None:
-        """Begin with these producers. Source: ProducerStateManager.loadProducerEntry."""
+        """Replace all producers by a snapshot's. Source: ProducerStateManager.loadProducerEntry."""
         self.clear()
         for entry in snapshots:
             producer = self._producers[entry.producer_id] = _Producer()
@@ -274,14 +274,14 @@ class ProducerStates:
         self._find_first_unstable()
 
     def clear(self) -> None:
-        """Forget all."""
+        """Forget all producers."""
         self._producers.clear()
         self._open.clear()
         self._ended.clear()
         self.first_unstable_offset = None
 
     def ends(self) -> dict[int, ProducerEnd]:
-        """Where each of them wrote last, as the cleaner asks."""
+        """The last batch of each producer, which the cleaner must keep."""
         return {
             producer_id: ProducerEnd(
                 producer.epoch, producer.batches[-1].last_offset if producer.batches else _NONE
@@ -290,9 +290,9 @@ class ProducerStates:
         }
 
     def active(self) -> tuple[ActiveProducer, ...]:
-        """As DescribeProducers shows them, by id. Source: UnifiedLog.activeProducers.
+        """Producers for DescribeProducers, by id. Source: UnifiedLog.activeProducers.
 
-        UNSPECIFIED: Kafka's order is that of a hash map, which for few small ids is this.
+        UNSPECIFIED: Kafka's order is that of a hash map; for few small ids it is the same.
         """
         return tuple(
             ActiveProducer(
@@ -317,7 +317,7 @@ class ProducerStates:
 
 
 def _last_sequence(span: BatchSpan) -> int:
-    """Sequences begin again at 0 after the largest int. Source: incrementSequence."""
+    """Last sequence of a batch; they wrap to 0 after the largest int. Source: incrementSequence."""
     if span.base_sequence < 0:
         return _NONE
     last = span.base_sequence + span.last_offset - span.base_offset
@@ -325,12 +325,12 @@ def _last_sequence(span: BatchSpan) -> int:
 
 
 def _minus(sequence: int, delta: int) -> int:
-    """Source: DefaultRecordBatch.decrementSequence."""
+    """Subtract from a sequence, with wrap-around. Source: DefaultRecordBatch.decrementSequence."""
     return sequence - delta if sequence >= delta else sequence - delta + _LAST_SEQUENCE + 1
 
 
 def _in_order(producer: _Producer, span: BatchSpan) -> bool:
-    """Source: ProducerAppendInfo.checkSequence."""
+    """Whether the batch's sequence comes next. Source: ProducerAppendInfo.checkSequence."""
     if span.producer_epoch != producer.epoch:
         return span.base_sequence == 0 or producer.epoch == _NONE
     last = producer.last_sequence

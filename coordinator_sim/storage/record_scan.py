@@ -1,10 +1,10 @@
-"""A look over the records of a batch of magic 2 that builds none of them.
+"""A scan over the records of a batch of magic 2 that builds no record objects.
 
-Records come out of chunks of their content. Those that lie whole in a chunk are looked at in one
-loop; one that goes over a chunk's end is read field by field, and its key and value are passed over
-wherever they end. So nothing is held but one chunk.
+The content comes in chunks. Records that lie wholly in a chunk are scanned in one loop; a record
+that crosses a chunk's end is read field by field, and its key and value are skipped. So only one
+chunk is held in memory.
 
-A look is work in steps, see `wire.steps`.
+A scan is work in steps, see `wire.steps`.
 
 Source: kafka trunk, clients/.../common/record/DefaultRecord.java (readPartiallyFrom, readFrom),
 DefaultRecordBatch.RecordIterator (skipKeyValueIterator).
@@ -19,20 +19,20 @@ from coordinator_sim.errors import WireFormatError
 from coordinator_sim.wire.steps import Steps, chunk_cost
 
 RECORDS_A_STEP: Final = 2_000
-"""About a millisecond."""
+"""Records per step: about a millisecond."""
 _MORE: Final = 0x80
 _MAX_BYTES: Final = 10
 _FEW_HEADERS: Final = 32
-"""More of them are passed over field by field, in steps."""
+"""More headers than this are skipped field by field, in steps."""
 
 
 class Scanned(Struct, frozen=True, gc=False):
-    """What a log wants to know of records without their contents.
+    """Facts of a batch's records that a log needs.
 
     Args:
-        max_time_delta: The largest to the batch's base timestamp; 0 for no records.
-        min_time_delta: The smallest; 0 for no records.
-        keyless_count: Records without a key.
+        max_time_delta: The largest delta to the batch's base timestamp; 0 for no records.
+        min_time_delta: The smallest delta; 0 for no records.
+        keyless_count: Number of records without a key.
         is_consecutive: Whether the offset deltas are 0, 1, 2, ...
     """
 
@@ -43,22 +43,22 @@ class Scanned(Struct, frozen=True, gc=False):
 
 
 class Watcher(Protocol):
-    """Is told of each record in turn."""
+    """Called for each record in turn."""
 
     def __call__(self, offset_delta: int, time_delta: int, /, *, has_key: bool) -> bool:
-        """The next record; whether the look is to end here."""
+        """Take the next record; return whether to end the scan."""
         ...
 
 
 class RecordScan:
-    """One look over the records of one batch.
+    """One scan over the records of one batch.
 
     Args:
-        count: Of the records, as the batch's header says.
-        data: What is there of their bytes to begin with.
-        position: In `data`, where the first record begins.
-        chunks: The rest, piece by piece.
-        watcher: Is told of each record; None for nobody.
+        count: Number of records in the batch's header.
+        data: The first bytes of the records.
+        position: Position in `data` of the first record.
+        chunks: The other bytes, chunk by chunk.
+        watcher: Called for each record; None for no call.
     """
 
     __slots__ = (
@@ -93,7 +93,7 @@ class RecordScan:
         self._watcher = watcher
         self._index = self._header_cost = 0
         self._before = 0
-        """Bytes of the chunks before this one."""
+        """Bytes of all chunks before the current one."""
         self._max_delta = -(2**63)
         self._min_delta = 2**63
         self._keyless_count = 0
@@ -101,10 +101,10 @@ class RecordScan:
         self._stopped = False
 
     def steps(self) -> Steps[Scanned]:
-        """Go over all records; lengths and counts must fit exactly.
+        """Scan all records; lengths and counts must match exactly.
 
         Raises:
-            WireFormatError: They do not parse, or there are more or fewer than counted.
+            WireFormatError: The records do not parse, or their number is wrong.
         """
         while self._index < self._count and not self._stopped:
             first = self._index
@@ -123,10 +123,10 @@ class RecordScan:
         return Scanned(self._max_delta, self._min_delta, self._keyless_count, self._is_consecutive)
 
     def _look_at_whole(self, until: int) -> None:  # noqa: C901, PLR0912, PLR0915 - for speed: a record costs under a microsecond
-        """Look at the records that lie whole in this chunk, up to that index.
+        """Scan the records that lie wholly in this chunk, up to an index.
 
-        What does not fit into the chunk is left to `_look_at_torn`, which says what is wrong with
-        it, if anything is.
+        A record that is not wholly in the chunk is left to `_look_at_torn`, which also reports
+        errors.
         """
         data, position, limit = self._data, self._position, len(self._data)
         max_delta, min_delta = self._max_delta, self._min_delta
@@ -185,12 +185,12 @@ class RecordScan:
                     self._stopped = True
                     break
         except IndexError:
-            pass  # It goes on in the next chunk.
+            pass  # The record continues in the next chunk.
         self._index, self._position = index, position
         self._max_delta, self._min_delta = max_delta, min_delta
 
     def _look_at_torn(self) -> Steps[None]:
-        """Look at one record that is not whole in this chunk, or not as it should be."""
+        """Scan one record that is not wholly in this chunk, or is malformed."""
         size = yield from self._number()
         end = self._before + self._position + size
         if size < 0:
@@ -223,7 +223,7 @@ class RecordScan:
         yield 1
 
     def _number(self) -> Steps[int]:
-        """The next signed varint, wherever chunks end."""
+        """Read the next signed varint, across chunks."""
         value = 0
         for shift in range(0, 7 * _MAX_BYTES, 7):
             while self._position >= len(self._data):
@@ -236,7 +236,7 @@ class RecordScan:
         raise self._error(f"a varint has more than {_MAX_BYTES} bytes")
 
     def _skip(self, size: int, end: int) -> Steps[None]:
-        """Pass over so many bytes of a record that ends there; none where it is negative."""
+        """Skip bytes of a record that ends at `end`; a negative size skips none."""
         left = max(size, 0)
         if self._before + self._position + left > end:
             raise self._error(f"{left} bytes do not fit into record {self._index}")
@@ -254,7 +254,7 @@ class RecordScan:
         yield chunk_cost(chunk)
 
     def _require_end(self) -> Steps[None]:
-        """Nothing may follow; what does is not read any further."""
+        """Check that the content ends here; further bytes are an error and are not read."""
         while self._position == len(self._data):
             chunk = next(self._chunks, None)
             if chunk is None:
@@ -269,7 +269,7 @@ class RecordScan:
 
 
 def _varint(data: bytes, position: int, first: int) -> tuple[int, int]:
-    """The rest of an unsigned varint after its first byte, and the position behind it."""
+    """Read an unsigned varint after its first byte; also return the position after it."""
     value = first & 0x7F
     for count in range(1, _MAX_BYTES):
         raw = data[position]
@@ -281,7 +281,7 @@ def _varint(data: bytes, position: int, first: int) -> tuple[int, int]:
 
 
 def _skip_headers(data: bytes, position: int, end: int) -> int:
-    """The position behind a few headers; no position at all where there are more, or wrong ones.
+    """The position after a few headers; -1 if there are more, or malformed ones.
 
     Source: DefaultRecord.readHeaders.
     """

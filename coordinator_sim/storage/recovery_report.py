@@ -1,4 +1,4 @@
-"""What the opening of a log directory found and did, as values and as lines for a server's log."""
+"""Report of opening a log directory, as values and as lines for a server's log."""
 
 from msgspec import Struct
 
@@ -6,14 +6,14 @@ from coordinator_sim.storage.losses import Loss
 
 
 class SegmentCut(Struct, frozen=True, kw_only=True):
-    """What recovery took from a segment.
+    """Bytes that recovery cut off a segment or a journal.
 
     Args:
-        path: Of its file.
-        position: Where the file ends now; 0 for one that was taken away whole.
-        cut_bytes: From there to its former end.
-        reason: What is wrong there.
-        kept_as: File that holds these bytes now; empty where nobody was told that they are stored.
+        path: Path of the file.
+        position: New end of the file; 0 for a file that was set aside whole.
+        cut_bytes: Number of bytes from there to the former end.
+        reason: What is wrong at the position.
+        kept_as: File that has these bytes now; empty if they were never acknowledged.
     """
 
     path: str
@@ -32,14 +32,14 @@ class SegmentCut(Struct, frozen=True, kw_only=True):
 
 
 class FolderRecovery(Struct, kw_only=True):
-    """What the opening of a partition's folder found and did.
+    """Report of opening a partition's folder.
 
     Attributes:
-        scanned_bytes: Of batches whose CRCs were checked.
-        cuts: By offset.
+        scanned_bytes: Bytes of batches whose CRCs were checked.
+        cuts: Cuts in order of offsets.
         rebuilt: Segments whose indexes were missing or damaged.
-        removed: Files of work that had not been finished.
-        losses: Acknowledged batches that are not there.
+        removed: Files of unfinished work.
+        losses: Missing acknowledged batches.
     """
 
     scanned_bytes: int = 0
@@ -49,22 +49,22 @@ class FolderRecovery(Struct, kw_only=True):
     losses: list[Loss] = []
 
     def lines(self) -> list[str]:
-        """For a server's log; empty when there is nothing to tell."""
+        """Lines for a server's log; empty when there is nothing to report."""
         found = [f"{path}: unfinished work, removed" for path in self.removed]
         found += [f"{path}: indexes made anew" for path in self.rebuilt]
         return found + [cut.line() for cut in self.cuts]
 
 
 class RecoveryReport(FolderRecovery, kw_only=True):
-    """What the opening of a directory found and did.
+    """Report of opening a directory.
 
     Attributes:
-        path: Of the directory.
-        was_clean: Whether who had it before left in order, or nobody had it.
-        partition_count: Partitions that it holds.
-        elapsed_ms: That the opening took, without the journal.
-        strays: Folders of partitions that no topic knows, by their new names.
-        mended: What else was put right, a line each.
+        path: Path of the directory.
+        was_clean: Whether the last shutdown was clean, or the directory is new.
+        partition_count: Number of partitions.
+        elapsed_ms: Time of the opening, without the journal.
+        strays: New names of the folders of partitions that no topic knows.
+        mended: Other repairs, one line each.
     """
 
     path: str = ""
@@ -75,7 +75,7 @@ class RecoveryReport(FolderRecovery, kw_only=True):
     mended: list[str] = []
 
     def add(self, recovery: FolderRecovery) -> None:
-        """Tell of one partition."""
+        """Add the report of one partition."""
         self.scanned_bytes += recovery.scanned_bytes
         self.cuts += recovery.cuts
         self.rebuilt += recovery.rebuilt
@@ -83,11 +83,11 @@ class RecoveryReport(FolderRecovery, kw_only=True):
         self.losses += recovery.losses
 
     def lines(self, *, accept_loss: bool = True) -> list[str]:
-        """For a server's log; empty when there is nothing to tell.
+        """Lines for a server's log; empty when there is nothing to report.
 
         Args:
-            accept_loss: Whether the server goes on without what is lost; else the error that ends
-                it tells of that.
+            accept_loss: Whether the server goes on without lost data; else the error that ends it
+                lists the losses.
         """
         found = []
         if not self.was_clean:

@@ -1,4 +1,4 @@
-"""Which segments of a log are old enough, or more than enough, to go.
+"""Retention: which segments of a log are deleted by age or by size.
 
 Source: kafka trunk, core/.../log/UnifiedLog.scala (deleteOldSegments and what it calls).
 """
@@ -12,12 +12,12 @@ from coordinator_sim.storage.log_config import LogConfig
 def expired_count(
     segments: Sequence[SegmentInfo], config: LogConfig, high_watermark: int, now_ms: int
 ) -> int:
-    """How many segments, from the oldest on, go for their size or their age.
+    """Number of segments, from the oldest on, to delete by size or by age.
 
-    The active one counts too, unless it is empty; none reaches beyond the high watermark.
+    The active segment counts too, unless it is empty; none may reach beyond the high watermark.
 
-    DEVIATION: segments without any timestamp, of format 0, do not age; Kafka takes the time of
-    the file. The group clock may be another than the file system's.
+    DEVIATION: segments without any timestamp (format 0) do not age; Kafka takes the time of the
+    file. The group clock may differ from the file system's.
     """
     if not config.deletes:
         return 0
@@ -34,7 +34,7 @@ def expired_count(
 
 
 def _beyond_size(segments: Sequence[SegmentInfo], retention_bytes: int) -> int:
-    """Source: UnifiedLog.deleteRetentionSizeBreachedSegments."""
+    """Segments to delete by size. Source: UnifiedLog.deleteRetentionSizeBreachedSegments."""
     excess = sum(segment.size_bytes for segment in segments) - retention_bytes
     if retention_bytes < 0 or excess < 0:
         return 0

@@ -1,8 +1,8 @@
-"""One segment of a log as a file, with its indexes beside it.
+"""One segment of a log as a file, with its indexes in files beside it.
 
-Writes go to positions, so what a failed one left behind is never read and soon written over.
-Index entries are gathered in memory and reach their files when the segment is closed, flushed or
-left alone; a process that is killed in between finds them again by scanning.
+Writes go to positions, so the remains of a failed write are never read and soon overwritten.
+Index entries are collected in memory and written when the segment is closed, flushed or rolled;
+after a kill in between, recovery finds them again by scanning.
 
 Source: kafka trunk, storage/.../internals/log/LogSegment.java: append, recover, truncateTo,
 findOffsetByTimestamp, onBecomeInactiveSegment.
@@ -28,7 +28,7 @@ from coordinator_sim.wire.record_batches import CURRENT_MAGIC
 from coordinator_sim.wire.segments import Damage, SegmentReader
 
 _CHUNK_BYTES: Final = 8_192
-"""Read at once when headers are looked at: what may lie between two index entries, and more."""
+"""Bytes read at once to walk headers: more than usually lie between two index entries."""
 _NO_ENTRY: Final = (-1, -1)
 
 
@@ -36,10 +36,10 @@ class SegmentFile:
     """Batches in a file, found by offset and by time.
 
     Args:
-        open_files: Where its descriptor is.
-        folder: Of the partition.
-        base_offset: That the file is named after.
-        settings: Of index entries, and of when it is full.
+        open_files: Cache of open descriptors.
+        folder: Folder of the partition.
+        base_offset: Base offset, which names the file.
+        settings: Settings of index entries and of rolling.
     """
 
     __slots__ = (
@@ -82,7 +82,7 @@ class SegmentFile:
         self._is_torn = self.is_unsynced = False
 
     def info(self) -> SegmentInfo:
-        """What a log is told of it."""
+        """Facts of the segment for a log."""
         return SegmentInfo(
             base_offset=self.base_offset,
             next_offset=self.next_offset,
@@ -91,7 +91,7 @@ class SegmentFile:
         )
 
     def is_due(self, size_bytes: int, spans: Sequence[StoredSpan], now_ms: int) -> bool:
-        """Whether these batches belong into another segment. Source: LogSegment.shouldRoll."""
+        """Whether these batches need a new segment. Source: LogSegment.shouldRoll."""
         settings, last = self.settings, spans[-1].last_offset
         if last - self.base_offset > MAX_RELATIVE_OFFSET:
             return True
@@ -106,25 +106,25 @@ class SegmentFile:
         )
 
     def _waited_ms(self, spans: Sequence[StoredSpan], now_ms: int) -> int:
-        """Source: LogSegment.timeWaitedForRoll."""
+        """Age of the segment for `segment.ms`. Source: LogSegment.timeWaitedForRoll."""
         if self.first_timestamp_ms >= 0:
             return max(span.max_timestamp_ms for span in spans) - self.first_timestamp_ms
         return now_ms - self.created_ms
 
     def create(self) -> None:
-        """Make the file, if there is none."""
+        """Create the file if absent."""
         self._open_files.fd(self)
 
     def append(self, data: bytes, spans: Sequence[StoredSpan], *, sync: bool) -> None:
-        """Write batches behind those that there are.
+        """Append batches.
 
         Args:
             data: Whole batches, one for each span.
             spans: At least one.
-            sync: Whether the medium has them when this returns.
+            sync: Whether the batches must be on disk when this returns.
 
         Raises:
-            OSError: They could not be written; the segment is as it was.
+            OSError: They could not be written; the segment is unchanged.
         """
         files, fd = self._open_files.files, self._open_files.fd(self)
         try:
@@ -145,16 +145,16 @@ class SegmentFile:
             at += size
 
     def _mend(self, fd: int) -> None:
-        """Cut off what a failed write left."""
+        """Cut off the remains of a failed write."""
         self._is_torn = True
         try:
             self._open_files.files.truncate(fd, self.size_bytes)
         except OSError:
-            return  # The next append tries again before it writes; nothing reads so far.
+            return  # The next append tries again before it writes; reads stop before the remains.
         self._is_torn = False
 
     def _noted(self, size: int, last_offset: int, timestamp_ms: int) -> None:
-        """Know one more batch. Source: LogSegment.append."""
+        """Take one more batch into account. Source: LogSegment.append."""
         if self.size_bytes == 0:
             self.first_timestamp_ms = timestamp_ms
         if timestamp_ms > self.max_timestamp_ms:
@@ -172,7 +172,7 @@ class SegmentFile:
         """Batches from the one that holds an offset on; see `SegmentStore.read`.
 
         Raises:
-            OSError: It cannot be read, or what stands before that offset is no batch.
+            OSError: The file cannot be read, or has damage before that offset.
         """
         if offset >= self.next_offset or self.size_bytes == 0:
             return b""
@@ -193,7 +193,7 @@ class SegmentFile:
         return data[:stop]
 
     def first_at_or_after(self, timestamp_ms: int, from_offset: int) -> bytes:
-        """The first batch that is not older and not wholly before an offset; empty if none is.
+        """The first batch not older than a timestamp and not wholly before an offset; else empty.
 
         Source: LogSegment.findOffsetByTimestamp.
         """
@@ -227,38 +227,38 @@ class SegmentFile:
         self._write_indexes()
 
     def reopen(self) -> None:
-        """Be the active segment again, once those after it are gone."""
+        """Become the active segment again, after the later ones were deleted."""
         self.is_active = True
         self._followed = _NO_ENTRY
         self._read_tail()
 
     def index_bytes(self) -> tuple[bytes, bytes]:
-        """Both indexes whole, as they are when no batch follows."""
+        """The pending entries of both indexes, with the final time entry, if no batch follows."""
         offsets, times = self._indexes()
         if self.size_bytes:
             times.add_newer(self.max_timestamp_ms, self._max_offset - self.base_offset)
         return offsets.pending(), times.pending()
 
     def close_for_good(self) -> None:
-        """No batch follows: finish the indexes. Source: LogSegment.onBecomeInactiveSegment."""
+        """Finish the indexes, as no batch follows. Source: LogSegment.onBecomeInactiveSegment."""
         self.rest_dirty()
         self.is_active = False
 
     def rest_dirty(self) -> None:
-        """Write what the index files lack; they then are as a broker leaves them."""
+        """Write the pending index entries; the files are then as a broker leaves them."""
         if self.size_bytes and self._times is not None:
             self._times.add_newer(self.max_timestamp_ms, self._max_offset - self.base_offset)
             self._write_indexes()
 
     def flush(self) -> None:
-        """Return when the medium has the batches; indexes can be made again."""
+        """Return when the batches are on disk; indexes need not be, as they can be rebuilt."""
         if self.is_unsynced:
             self.rest_dirty()
             self._open_files.files.sync(self._open_files.fd(self))
             self.is_unsynced = False
 
     def rest(self) -> None:
-        """As `FileOwner.rest`: a segment that grows no more reads its indexes again."""
+        """Drop the indexes of an inactive segment from memory; see `FileOwner.rest`."""
         if not self.is_active:
             self._offsets = self._times = None
 
@@ -267,14 +267,14 @@ class SegmentFile:
         self._open_files.close(self)
 
     def load(self, size_bytes: int, *, next_offset: int | None) -> bool:
-        """Know a file that was there before, by its indexes.
+        """Load an existing file by its indexes.
 
         Args:
-            size_bytes: Of the file.
-            next_offset: Where the segment after it begins; None for the active one.
+            size_bytes: Length of the file.
+            next_offset: Base offset of the next segment; None for the active one.
 
         Returns:
-            Whether indexes and file fit; if not, `recover` makes them fit.
+            Whether indexes and file match; if not, call `recover`.
         """
         self.size_bytes = size_bytes
         self.is_active = next_offset is None
@@ -289,18 +289,18 @@ class SegmentFile:
         return end == size_bytes
 
     def load_unindexed(self, size_bytes: int) -> None:
-        """Know a file without indexes by going over its headers."""
+        """Load a file without indexes by reading all headers."""
         self.size_bytes = size_bytes
         self._offsets, self._times = OffsetIndex(), TimeIndex()
         self._read_tail()
 
     def recover(self) -> Damage | None:
-        """Read all of it, check it, end it before the first bad batch, make its indexes anew.
+        """Read and check all batches, end the segment before the first bad one, rebuild indexes.
 
-        A file with a bad batch stays as it is, and so do its indexes, until `cut_damage`.
+        A file with a bad batch stays unchanged, and so do its indexes, until `cut_damage`.
 
         Returns:
-            What is wrong; None when all is well. Source: LogSegment.recover.
+            The damage; None when there is none. Source: LogSegment.recover.
         """
         self._offsets, self._times = OffsetIndex(), TimeIndex()
         size_bytes, self.size_bytes, self._since_entry = self.size_bytes, 0, 0
@@ -314,7 +314,7 @@ class SegmentFile:
         return damage
 
     def cut_damage(self) -> None:
-        """Cut off what `recover` found to be no good batch.
+        """Cut off the damage that `recover` found.
 
         Raises:
             OSError: The file cannot be cut.
@@ -339,7 +339,7 @@ class SegmentFile:
             return reader.damage
 
     def _find(self, offset: int) -> tuple[int, int, int] | None:
-        """Position, size and base offset of the batch that holds an offset, or is next."""
+        """Position, size and base offset of the batch that holds an offset, or of the next one."""
         begin = self._followed[1] if self._followed[0] == offset else None
         if begin is None:
             begin = self._indexes()[0].position(offset - self.base_offset)
@@ -353,11 +353,11 @@ class SegmentFile:
         return None
 
     def _walk(self, position: int, offset: int | None = None) -> Iterator[tuple[int, ...]]:
-        """Position, size, base and last offset and newest timestamp of the batches from a place.
+        """Position, size, base and last offset and newest timestamp of batches from a position.
 
         Args:
-            position: Of a batch.
-            offset: Begin at the last index entry before that offset instead.
+            position: Position of a batch.
+            offset: If given, begin at the last index entry before it instead.
         """
         if offset is not None:
             position = self._indexes()[0].position(offset - 1 - self.base_offset)
@@ -373,13 +373,13 @@ class SegmentFile:
             position += header[0]
 
     def _bytes(self, position: int, count: int) -> bytes:
-        """What the file has from a position on, `count` bytes at most, none past the end."""
+        """Read at most `count` bytes from a position, none past the segment's end."""
         fd = self._open_files.fd(self)
         count = min(count, self.size_bytes - position)
         return self._open_files.files.read(fd, count, position)
 
     def _read_tail(self) -> int:
-        """Know the end by what stands behind the last index entry; the position of the end."""
+        """Find the end from the last index entry on; return its position."""
         offsets, times = self._indexes()
         newest_ms, newest_at = times.last()
         self.max_timestamp_ms, self._max_offset = newest_ms, self.base_offset + newest_at
@@ -396,10 +396,10 @@ class SegmentFile:
         return end
 
     def _indexes(self) -> tuple[OffsetIndex, TimeIndex]:
-        """Both indexes, read from their files if they were let go.
+        """Both indexes, read from their files if they were dropped from memory.
 
         Raises:
-            OSError: One of them is gone or damaged, though it was sound before.
+            OSError: An index is missing or damaged, though it was good before.
         """
         if self._offsets is None or self._times is None:
             self._offsets = OffsetIndex.from_bytes(self._file(".index"))

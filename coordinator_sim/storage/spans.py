@@ -1,4 +1,4 @@
-"""What a log needs to know of a batch, out of its header."""
+"""Facts of batches that a log needs, read from their headers."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from coordinator_sim.wire.stored_batches import StoredBatch, next_batch
 
 
 def span_of(batch: StoredBatch) -> BatchSpan:
-    """A batch's place, times and producer."""
+    """The span of a batch: offsets, timestamp and producer."""
     return BatchSpan(
         base_offset=batch.base_offset,
         last_offset=batch.last_offset,
@@ -24,7 +24,7 @@ def span_of(batch: StoredBatch) -> BatchSpan:
 
 
 def batches_in(data: bytes) -> Iterator[StoredBatch]:
-    """The whole batches, one after another."""
+    """The whole batches in these bytes, in order."""
     position = 0
     while (batch := next_batch(data, position)) is not None:
         yield batch
@@ -32,7 +32,7 @@ def batches_in(data: bytes) -> Iterator[StoredBatch]:
 
 
 def end_of(data: bytes) -> int:
-    """The offset after the last of these batches; 0 where there is none."""
+    """The offset after the last of these batches; 0 if there is none."""
     end = 0
     for batch in batches_in(data):
         end = batch.next_offset

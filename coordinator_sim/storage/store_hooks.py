@@ -1,4 +1,4 @@
-"""Whom a partition's store tells of what it does: the log directory that it is in."""
+"""Events of a partition's store, to which its log directory listens."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class StoreHooks:
-    """What is called when something happens to a store; None calls nobody.
+    """Callbacks for events of a store; None for no call.
 
     Attributes:
-        delete: Removes the folder instead of the store, where others know of it.
-        grown: Hears of the first append since it was set.
-        log_start: Hears where the log starts, which a file above the folder keeps.
-        mended: Hears in a line of a file beside the batches that was missing or damaged.
+        delete: Deletes the folder in the store's place.
+        grown: Called on the first append after it was set.
+        log_start: Called with a new log start, which a file above the folder keeps.
+        mended: Called with a line on a missing or damaged file beside the batches.
         replace: Called before segments are replaced by fewer or smaller ones.
-        waiting: Hears that `FileStore.flush_deadline_ms` says something.
+        waiting: Called when `FileStore.flush_deadline_ms` gets a value.
     """
 
     delete: Callable[[], None] | None = None

@@ -1,6 +1,6 @@
-"""The fingerprint of a trace: two runs that tell the same story have the same digest.
+"""The fingerprint of a trace: equal runs have equal digests.
 
-Not here: where a trace is kept (`recorder`, `jsonl`, `parquet`).
+Storage of traces is elsewhere (`recorder`, `jsonl`, `parquet`).
 """
 
 import hashlib
@@ -20,9 +20,9 @@ _OBSERVED: Final = msgspec.structs.fields(TraceEvent)[
 class TraceDigest:
     """SHA-256 over events as canonical JSON lines, in the order they are added.
 
-    A line holds the columns of `TraceEvent` in declaration order, but for `source_ref` and `raw`,
-    which say where the trace was read; columns at their default are absent, attributes are
-    sorted by name and bytes are base64. Run-wide facts such as the trace id are no part of it.
+    A line holds the columns of `TraceEvent` in declaration order, without `source_ref` and `raw`,
+    which tell where the trace was read. Columns at their default are absent, attributes are sorted
+    by name and bytes are base64. Run-wide facts such as the trace id are excluded.
     """
 
     __slots__ = ("_buffer", "_encoder", "_hash", "count")
@@ -38,7 +38,7 @@ class TraceDigest:
         """Append one event; its `seq` should be final, as a recorder stamps it."""
         if event.raw is not None or event.source_ref is not None:
             event = msgspec.structs.replace(event, raw=None, source_ref=None)
-        # msgspec leaves a float out only if it is the default object itself, not its equal.
+        # msgspec omits a float only if it is the default object itself, not its equal.
         if event.confidence is not _OBSERVED and event.confidence == _OBSERVED:
             event = msgspec.structs.replace(event, confidence=_OBSERVED)
         buffer = self._buffer
@@ -50,14 +50,14 @@ class TraceDigest:
             buffer.clear()
 
     def hexdigest(self) -> str:
-        """The digest of the events added so far, in lower-case hexadecimal."""
+        """Return the digest of the events added so far, in lower-case hexadecimal."""
         self._hash.update(self._buffer)
         self._buffer.clear()
         return self._hash.hexdigest()
 
 
 def digest_of(events: Iterable[TraceEvent]) -> str:
-    """The digest of events in iteration order."""
+    """Return the digest of events in iteration order."""
     digest = TraceDigest()
     for event in events:
         digest.add(event)

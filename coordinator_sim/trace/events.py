@@ -1,7 +1,7 @@
-"""Trace events: the one row form in which everything that happens to a group is told.
+"""Trace events: the one row form of everything that happens to a group.
 
-A `TraceEvent` holds the columns that vary from event to event. What a whole run shares
-(trace id, cluster, source) is in `RunInfo` and filled in by the writer.
+A `TraceEvent` holds the columns that vary from event to event. Facts of the whole run
+(trace id, cluster, source) are in `RunInfo` and filled in by the writer.
 """
 
 from enum import Enum, unique
@@ -14,7 +14,7 @@ from coordinator_sim.protocol.states import GroupState
 
 @unique
 class Event(Enum):
-    """What happened. The names are the canonical ones of the trace schema."""
+    """Kind of event. The names are the canonical ones of the trace schema."""
 
     JOIN_REQ = "JOIN_REQ"
     JOIN_RESP = "JOIN_RESP"
@@ -66,7 +66,7 @@ class Event(Enum):
 
 @unique
 class RebalanceReason(Enum):
-    """Why a group left its generation."""
+    """Reason why a group left its generation."""
 
     MEMBER_JOINED = "MEMBER_JOINED"
     METADATA_CHANGED = "METADATA_CHANGED"
@@ -84,7 +84,7 @@ class RebalanceReason(Enum):
 
 @unique
 class TimeKind(Enum):
-    """What an event's time means: exact, a log line's, a record's, or inferred."""
+    """Meaning of an event's time: exact, a log line's, a record's, or inferred."""
 
     EVENT = "event"
     LOGGED = "logged"
@@ -94,7 +94,7 @@ class TimeKind(Enum):
 
 @unique
 class Source(Enum):
-    """Where a trace comes from."""
+    """Origin of a trace."""
 
     SIM = "sim"
     WIRE = "wire"
@@ -173,10 +173,10 @@ class TraceEvent(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RunInfo(Struct, frozen=True, kw_only=True):
-    """What a whole run shares; `run.json` is this plus digest and counts.
+    """Facts of a whole run; `run.json` is this plus digest and counts.
 
     Args:
-        trace_id: Of a simulated run: derived from scenario, seed, profile and options.
+        trace_id: For a simulated run, derived from scenario, seed, profile and options.
         source: Source of the events that do not name their own.
         options: Every setting that differs from its default.
     """

@@ -1,8 +1,8 @@
-"""The lines of a trace put together: each group's lines in order, episodes, rebalances.
+"""Groups the lines of a trace: each group's lines in order, episodes, rebalances.
 
-An episode is a stretch that one incarnation of a group under one coordinator can have lived
-through: it ends where the group dies, its coordinator moves, or lines are missing. Nothing is
-assumed here about what the trace does not say; `replay` does that, in its `plan`.
+An episode is a stretch of one incarnation of a group under one coordinator: it ends where the group
+dies, its coordinator moves, or lines are missing. No assumptions are made here about what the trace
+omits; `replay` makes them in its `plan`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,11 +21,11 @@ from coordinator_sim.trace.rebalances import (
 )
 
 LINE_SKEW_MS: Final = 50
-"""Lines of one happening are written within this of each other (measured on real logs)."""
+"""Largest distance in time between lines of one event (measured on real logs)."""
 _DEFAULT_PARTITION_COUNT: Final = 50
 
 ENDS_COORDINATOR: Final = frozenset({Event.COORD_RESIGNED, Event.UNLOAD_DONE})
-"""A broker gives an offsets partition up, and every group in it."""
+"""Events with which a broker gives up an offsets partition, and every group in it."""
 _UNLOADS: Final = frozenset({Event.COORD_RESIGNED, Event.UNLOAD_DONE, Event.GROUP_UNLOADED})
 _REBALANCE_LINES: Final = frozenset(
     {Event.PREPARE_REBALANCE, Event.JOIN_COMPLETE, Event.SYNC_LEADER, Event.GROUP_EMPTY}
@@ -46,7 +46,7 @@ COORDINATOR_EVENTS: Final = _REBALANCE_LINES | {
     Event.GROUP_UNLOADED,
     *ENDS_COORDINATOR,
 }
-"""What a coordinator tells of a group's life: the events that a history is made of."""
+"""A coordinator's events about a group's life: the events of a history."""
 _CAUSES: Final = frozenset(
     {
         Event.MEMBER_ADDED,
@@ -57,11 +57,11 @@ _CAUSES: Final = frozenset(
     }
 )
 CLIENT_SOURCES: Final = frozenset({Source.CONSUMER_LOG, Source.CONNECT_LOG})
-"""Logs of clients repeat what a coordinator tells, later and by other clocks."""
+"""Logs of clients repeat a coordinator's events, later and by other clocks."""
 
 
 def rebalances_of(group_id: str, lines: Iterable[TraceEvent]) -> list[NumberedRebalance]:
-    """All rebalances of a group, in line order; `lines` are in line order, steadied."""
+    """Return all rebalances of a group, in line order; `lines` are in line order, steadied."""
     told: list[NumberedRebalance] = []
     for episode in episodes_of(group_id, lines):
         resumed = episode.resumed
@@ -87,17 +87,17 @@ def rebalances_of(group_id: str, lines: Iterable[TraceEvent]) -> list[NumberedRe
 
 
 def coordinator_events(events: Iterable[TraceEvent], source: Source) -> Iterator[TraceEvent]:
-    """The events that a coordinator told, or a simulation; `source` is that of the trace."""
+    """Yield the events of coordinators or a simulation; `source` is the trace's default."""
     for event in events:
         if (event.source or source) not in CLIENT_SOURCES:
             yield event
 
 
 def group_lines(events: Sequence[TraceEvent]) -> dict[str, list[TraceEvent]]:
-    """Every group's events in the order of the trace, their times steadied.
+    """Return every group's events in the order of the trace, with steadied times.
 
-    A broker's resignation of a partition counts as a line of each group of that partition that
-    its file has told of before. Groups are in the order they are first seen.
+    A broker's resignation of a partition counts as a line of each group of that partition that its
+    file has named before. Groups are in the order they are first seen.
     """
     told = _told_partitions(events)
     groups: dict[str, list[TraceEvent]] = {}
@@ -115,7 +115,7 @@ def group_lines(events: Sequence[TraceEvent]) -> dict[str, list[TraceEvent]]:
 
 
 def _told_partitions(events: Sequence[TraceEvent]) -> dict[tuple[str | None, str], int]:
-    """By file and group the offsets partition that the first line to name one names."""
+    """Return by file and group the offsets partition of the first line that names one."""
     told: dict[tuple[str | None, str], int] = {}
     for line in events:
         if line.group_id is not None and line.offsets_partition is not None:
@@ -124,16 +124,16 @@ def _told_partitions(events: Sequence[TraceEvent]) -> dict[tuple[str | None, str
 
 
 def home_partition(group_id: str, told: int | None) -> int:
-    """The offsets partition of a group: as its lines tell it, or of Kafka's default of 50."""
+    """Return the offsets partition of a group: as told, or of Kafka's default of 50."""
     return partition_for(group_id, _DEFAULT_PARTITION_COUNT) if told is None else told
 
 
 def steadied(lines: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
-    """Lines in their order, with times that never decrease among a coordinator's.
+    """Yield lines in their order, with times that never decrease among a coordinator's.
 
-    The order of lines is what happened; a time is a measurement of it. A line whose time lies
-    before the line above it takes the time above, marked as inferred and as uncertain by as much
-    as its clock was behind; one that tells why a rebalance begins takes the time of its beginning.
+    The order of lines is the order of events; times are measurements. A line with a time before the
+    line above takes the time above, marked as inferred and as uncertain as its clock was behind;
+    one that tells why a rebalance begins takes the time of its beginning.
     """
     return _with_causes_in_time(_never_earlier(lines))
 
@@ -149,7 +149,7 @@ def _never_earlier(lines: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
 
 
 def _with_causes_in_time(lines: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
-    """A member's coming or going without a time to trust is when the rebalance after it begins."""
+    """Move a member's event with an inferred time to the beginning of the next rebalance."""
     held: list[TraceEvent] = []
     for line in lines:
         if line.event in _CAUSES and (held or (line.ts_kind is TimeKind.INFERRED)):
@@ -165,7 +165,7 @@ def _with_causes_in_time(lines: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
 
 
 def steadied_trace(events: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
-    """The events of a trace in their order, each group's times steadied as `steadied` does."""
+    """Yield the events of a trace in their order, each group's times steadied by `steadied`."""
     last_us: dict[str, int] = {}
     for event in events:
         group_id = event.group_id
@@ -184,7 +184,7 @@ def _held_still(line: TraceEvent, last_us: int) -> TraceEvent:
 
 
 def episodes_of(group_id: str, lines: Iterable[TraceEvent]) -> list[Episode]:
-    """A group's history cut into episodes; `lines` are in line order, steadied."""
+    """Cut a group's history into episodes; `lines` are in line order, steadied."""
     cutter = _Cutter(group_id)
     for line in lines:
         cutter.add(line)
@@ -202,7 +202,7 @@ class _Cutter:
         self._resumed = ""
 
     def add(self, line: TraceEvent) -> None:
-        """Take the group's next line."""
+        """Add the group's next line."""
         self._break_before(line)
         if line.event in _UNLOADS and self._current is None:
             return
@@ -243,7 +243,7 @@ class _Cutter:
         episode = self._current
         if episode is None:
             return
-        # What clients do late, and what a broker says of a partition, is of no incarnation.
+        # Late actions of clients, and events of a whole partition, belong to no incarnation.
         is_own = line.event in COORDINATOR_EVENTS and line.event not in ENDS_COORDINATOR
         if is_own and line.incarnation != episode.incarnation:
             self._end("a new incarnation of the group")
@@ -259,7 +259,7 @@ class _Cutter:
             )
 
     def _break_off(self, episode: Episode, line: TraceEvent) -> bool:
-        """Whether a rebalance begins while one runs: no coordinator does that, but a next one."""
+        """Whether a rebalance begins during another: only a new coordinator does that."""
         last = episode.rebalances[-1] if episode.rebalances else None
         runs = last is not None and last.joined is None and last.sync is None
         if last is None or not runs or line.event is not Event.PREPARE_REBALANCE:
@@ -304,7 +304,7 @@ class _Cutter:
             episode.generation = rebalance.old_generation
 
     def _rebalance_for(self, episode: Episode, line: TraceEvent) -> Rebalance:
-        """The rebalance that a line belongs to, begun when it is its first."""
+        """Return the rebalance of a line, begun when the line is its first."""
         last = episode.rebalances[-1] if episode.rebalances else None
         if last is not None and _belongs(last, line):
             return last
@@ -318,7 +318,7 @@ class _Cutter:
 
 
 def _belongs(rebalance: Rebalance, line: TraceEvent) -> bool:
-    """Whether a line is the next of a running rebalance rather than the first of another."""
+    """Whether a line continues a running rebalance rather than beginning another."""
     ended = rebalance.empty is not None or rebalance.sync is not None
     match line.event:
         case Event.PREPARE_REBALANCE:

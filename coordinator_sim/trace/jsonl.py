@@ -1,4 +1,4 @@
-"""Traces as JSON Lines: one row a line, columns that are not known left out, bytes as base64."""
+"""Traces as JSON Lines: one row per line, unknown columns left out, bytes as base64."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,23 +15,23 @@ _RowT = TypeVar("_RowT", bound=msgspec.Struct)
 
 
 class LinesFile(Protocol):
-    """What a table needs of its file."""
+    """The part of a file that a table uses."""
 
     def write(self, data: bytes, /) -> object:
         """Append bytes."""
         ...
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write buffered data and close."""
         ...
 
 
 OpenFile = Callable[[Path], LinesFile]
-"""Opens a file to write it from its beginning."""
+"""Opens a file for writing from its beginning."""
 
 
 def open_at_once(path: Path) -> LinesFile:
-    """A file as Python has it."""
+    """Open a file with Python's own buffering."""
     return path.open("wb")
 
 
@@ -39,8 +39,8 @@ class JsonLinesTable:
     """Writes one table of a trace as one file of JSON lines.
 
     Args:
-        directory: Of the table; created with the first row.
-        open_file: Makes its file.
+        directory: Directory of the table; created with the first row.
+        open_file: Opens its file.
     """
 
     def __init__(self, directory: Path, open_file: OpenFile = open_at_once) -> None:
@@ -81,15 +81,15 @@ class _OffsetColumns(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 class JsonLinesEvents(JsonLinesTable):
-    """Writes `events`: the columns of the run in front, then the event's, then an offset's.
+    """Writes `events`: the columns of the run first, then the event's, then an offset's.
 
-    A line is put together from the event's own, without a row in between: a server that records
-    what it serves has no time for one.
+    A line is built from the event's own encoding, without a row in between: a server that records
+    its traffic has no time for one.
 
     Args:
-        directory: Of the table; created with the first event.
-        info: What the whole run shares.
-        open_file: Makes its file.
+        directory: Directory of the table; created with the first event.
+        info: Facts of the whole run.
+        open_file: Opens its file.
     """
 
     def __init__(self, directory: Path, info: RunInfo, open_file: OpenFile = open_at_once) -> None:
@@ -133,10 +133,10 @@ def _columns(entry: OffsetEntry) -> _OffsetColumns:
 
 
 def read_lines(path: Path, row_type: type[_RowT]) -> Iterator[_RowT]:
-    """The rows of a JSON Lines file in file order.
+    """Yield the rows of a JSON Lines file in file order.
 
     Raises:
-        DataError: A line is not a row of that type; names file and line.
+        DataError: a line is not a row of that type; names file and line.
     """
     decoder = msgspec.json.Decoder(row_type)
     with path.open("rb") as lines:

@@ -1,6 +1,6 @@
-"""Traces as Parquet: zstd, a file per flush, so that memory stays bounded in long runs.
+"""Traces as Parquet: zstd, one file per flush, so that memory stays bounded in long runs.
 
-`events` is partitioned as Hive does it (`cluster_id=.../day=.../part-NNNNN.parquet`); each file
+`events` is partitioned like Hive (`cluster_id=.../day=.../part-NNNNN.parquet`); each file
 is sorted by group, time and seq. Arrow is imported by the functions that use it.
 """
 
@@ -25,13 +25,13 @@ CELLS_PER_FILE: Final = 2_000_000
 
 
 class ParquetEvents:
-    """Writes `events`, one file a day and flush.
+    """Writes `events`, one file per day and flush.
 
     Args:
         directory: The `events` directory of the run.
-        info: What the whole run shares; its cluster is the first partition column.
+        info: Facts of the whole run; its cluster is the first partition column.
         schema: Arrow schema of the rows.
-        rows_per_file: Rows gathered before they are written.
+        rows_per_file: Number of rows gathered before they are written.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class ParquetEvents:
         self._rows: list[EventRow] = []
         self._part = 0
         self.count = 0
-        """Rows taken."""
+        """Number of rows taken."""
 
     def take(self, event: TraceEvent, ordinal: int) -> None:
         """Append the rows of the event at that position in the run, all to one file."""
@@ -77,12 +77,12 @@ class ParquetEvents:
 
 
 class ParquetTable:
-    """Writes a dense table (`generations`, `resources`) in rows' order.
+    """Writes a dense table (`generations`, `resources`) in the order of its rows.
 
     Args:
-        directory: Of the table; created with the first file.
+        directory: Directory of the table; created with the first file.
         schema: Arrow schema of the rows.
-        size_of: Array elements of a row, for the bound on memory.
+        size_of: Number of array elements of a row, for the bound on memory.
     """
 
     def __init__(self, directory: Path, schema: "pa.Schema", size_of: Callable[[Any], int]) -> None:
@@ -93,7 +93,7 @@ class ParquetTable:
         self._cells = 0
         self._part = 0
         self.count = 0
-        """Rows taken."""
+        """Number of rows taken."""
 
     def write(self, row: msgspec.Struct) -> None:
         """Append a row."""
@@ -117,10 +117,10 @@ class ParquetTable:
 
 
 def read_event_rows(directory: Path) -> Iterator[EventRow]:
-    """The rows of an `events` directory in emission order, one flush in memory at a time.
+    """Yield the rows of an `events` directory in emission order, one flush in memory at a time.
 
     Raises:
-        DataError: A file is not a Parquet file of this schema; names the file.
+        DataError: a file is not a Parquet file of this schema; names the file.
     """
     parts: dict[str, list[Path]] = {}
     for path in sorted(directory.glob("*/*/part-*.parquet")):
@@ -132,10 +132,10 @@ def read_event_rows(directory: Path) -> Iterator[EventRow]:
 
 
 def read_rows(path: Path, row_type: Any) -> list[Any]:  # noqa: ANN401 - any row struct
-    """The rows of one Parquet file, as structs of that type.
+    """Return the rows of one Parquet file, as structs of that type.
 
     Raises:
-        DataError: The file cannot be read as such rows; names the file.
+        DataError: the file cannot be read as such rows; names the file.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -148,12 +148,12 @@ def read_rows(path: Path, row_type: Any) -> list[Any]:  # noqa: ANN401 - any row
 
 
 def check_file(path: Path, schema: "pa.Schema") -> None:
-    """Look at the footer of a Parquet file: whether it can hold rows of that schema.
+    """Check by the footer whether a Parquet file can hold rows of that schema.
 
-    Columns that the file lacks are null, as those that a later release adds.
+    Columns missing in the file are null, like those that a later release adds.
 
     Raises:
-        DataError: It is no Parquet file, or has none of the columns, or one of another kind.
+        DataError: not a Parquet file, or it has none of the columns, or one of another type.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -174,7 +174,7 @@ def check_file(path: Path, schema: "pa.Schema") -> None:
 
 
 def first_line(error: Exception) -> str:
-    """What an error says, without the lines that only its library understands."""
+    """Return the first line of an error, without details that only its library uses."""
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 

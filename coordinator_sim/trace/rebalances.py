@@ -1,7 +1,7 @@
-"""What a rebalance is, how long it takes and how it ends: the one definition of the house.
+"""Definition of a rebalance, its duration and its outcome, shared by all tools.
 
-`explain`, `replay` and `report` all ask here, so that one trace has one set of figures. Reading a
-trace's lines into rebalances is `history`.
+`explain`, `replay` and `report` all use it, so that one trace has one set of figures. `history`
+reads a trace's lines into rebalances.
 """
 
 from enum import Enum, unique
@@ -13,12 +13,12 @@ from coordinator_sim.protocol.embedded import COOPERATIVE_PROTOCOLS
 from coordinator_sim.trace.events import RebalanceReason, TimeKind, TraceEvent
 
 FOLLOW_UP_REASON: Final = "need to revoke partitions and re-join"
-"""A cooperative consumer gave partitions up and comes back for its new assignment."""
+"""Reason of a cooperative consumer that gave partitions up and rejoins for its new assignment."""
 FOLLOW_UP_US: Final = 1_000_000
 CHAIN_GAP_US: Final = 30_000_000
 """Rebalances closer than this belong to one disturbance (definition of convergence time)."""
 _LIKE_US: Final = 1_000_000
-"""Layouts tell times to the millisecond or the second: both are read from one clock."""
+"""Layouts tell times to the millisecond or the second: up to this, both are from one clock."""
 _REJOINS: Final = frozenset({RebalanceReason.LEADER_REJOIN, RebalanceReason.METADATA_CHANGED})
 
 
@@ -35,7 +35,7 @@ class Outcome(Enum):
 
 
 class Rebalance(Struct, kw_only=True):
-    """One rebalance as its lines tell it; a line that the trace lacks is None.
+    """One rebalance from its lines; a line that the trace lacks is None.
 
     A rebalance runs from PREPARE_REBALANCE until the group is Stable (SYNC_LEADER: no log tells a
     later line) or Empty (GROUP_EMPTY). Where the group never gets there, it runs until the next
@@ -44,9 +44,9 @@ class Rebalance(Struct, kw_only=True):
 
     Args:
         position: Index of its first line in the episode's lines.
-        successor: The PREPARE_REBALANCE that came while it ran: it never settled.
-        followed: Another rebalance of the same episode came after it.
-        lines: Everything of the group from its first line to the next rebalance's first line.
+        successor: The PREPARE_REBALANCE that came while it ran, so that it never settled.
+        followed: Whether another rebalance of the same episode came after it.
+        lines: All lines of the group from its first line to the next rebalance's first line.
 
     Source:
         kafka trunk, ClassicGroup.java: the states PREPARING_REBALANCE to STABLE or EMPTY.
@@ -64,12 +64,12 @@ class Rebalance(Struct, kw_only=True):
 
     @property
     def first_line(self) -> TraceEvent:
-        """The line that the rebalance is first seen in."""
+        """First line of the rebalance."""
         return self.lines[0]
 
     @property
     def old_generation(self) -> int | None:
-        """The generation that the rebalance ended; None when no line numbers it."""
+        """Generation that the rebalance ended; None when no line numbers it."""
         if self.start is not None:
             return self.start.generation
         done = self.join or self.sync or self.empty
@@ -77,51 +77,51 @@ class Rebalance(Struct, kw_only=True):
 
     @property
     def generation(self) -> int | None:
-        """The generation that the join phase led to; None when it has not ended."""
+        """Generation that the join phase led to; None when it has not ended."""
         done = self.join or self.sync or self.empty
         return None if done is None else done.generation
 
     @property
     def reason(self) -> RebalanceReason:
-        """Why the group left its generation."""
+        """Reason why the group left its generation."""
         reason = self.start.reason if self.start is not None else None
         return reason or RebalanceReason.UNKNOWN
 
     @property
     def settled(self) -> TraceEvent | None:
-        """The line at which the group was Stable or Empty; None for one that never settles."""
+        """Line at which the group was Stable or Empty; None for one that never settles."""
         return self.sync or self.empty
 
     @property
     def joined(self) -> TraceEvent | None:
-        """The line that ended the join phase, with members or without."""
+        """Line that ended the join phase, with members or without."""
         return self.join or self.empty
 
     @property
     def ended(self) -> TraceEvent | None:
-        """The line at which it was over; None while it is open."""
+        """Line at which it was over; None while it is open."""
         return self.settled or self.unload or self.successor
 
     @property
     def join_us(self) -> int | None:
-        """How long the join phase took, microseconds, never negative; None when not told."""
+        """Duration of the join phase in microseconds, never negative; None when unknown."""
         return _between_us(self.start, self.joined)
 
     @property
     def sync_us(self) -> int | None:
-        """How long the leader took to assign, microseconds; None when not told."""
+        """Time of the leader to assign in microseconds; None when unknown."""
         return _between_us(self.join, self.sync)
 
     @property
     def length_us(self) -> int | None:
-        """How long it took, microseconds, never negative; None when start or end is not told."""
+        """Duration in microseconds, never negative; None when start or end is unknown."""
         return _between_us(self.start, self.ended)
 
     @property
     def is_exact(self) -> bool:
-        """Whether every line that times it has a time of its own that fits the line order.
+        """Whether every timing line has a time of its own that fits the line order.
 
-        A clock that was set back in between shows in how uncertain the lines' times are.
+        A clock that was set back in between shows in the uncertainty of the lines' times.
         """
         lines = [line for line in (self.start, self.joined, self.ended) if line is not None]
         errors = [line.ts_err_us for line in lines]
@@ -151,7 +151,7 @@ class Rebalance(Struct, kw_only=True):
 
     @property
     def members(self) -> int | None:
-        """Members of the new generation, where a line counts them; 0 when the group emptied."""
+        """Size of the new generation, where a line has it; 0 when the group emptied."""
         for line in (self.join, self.sync):
             if line is not None and line.members is not None:
                 return line.members
@@ -159,7 +159,7 @@ class Rebalance(Struct, kw_only=True):
 
     @property
     def leader_id(self) -> str | None:
-        """The new generation's leader, where a line names it."""
+        """Leader of the new generation, where a line names it."""
         for line in (self.sync, self.join):
             if line is not None and line.leader_id:
                 return line.leader_id
@@ -167,10 +167,10 @@ class Rebalance(Struct, kw_only=True):
 
     @property
     def outcome(self) -> Outcome:
-        """How it ended.
+        """Outcome of the rebalance.
 
-        NO_SYNC is one whose join phase ended and whose leader never assigned before the next;
-        SUPERSEDED one whose join phase did not end before the next; OPEN one without any end.
+        NO_SYNC: the join phase ended and the leader never assigned before the next rebalance;
+        SUPERSEDED: the join phase did not end before the next rebalance; OPEN: without any end.
         """
         if self.sync is not None:
             return Outcome.STABLE
@@ -184,12 +184,12 @@ class Rebalance(Struct, kw_only=True):
 
 
 class Episode(Struct, kw_only=True):
-    """What one coordinator saw of one incarnation of a group, in line order.
+    """One coordinator's view of one incarnation of a group, in line order.
 
     Args:
-        generation: The generation it begins in; None when no line numbers it.
-        resumed: Why it is not the beginning of the group's history: the lines before are missing
-            or were another coordinator's. Empty for the first episode of a group.
+        generation: Generation at its beginning; None when no line numbers it.
+        resumed: Why it is not the beginning of the group's history: earlier lines are missing or
+            come from another coordinator. Empty for the first episode of a group.
     """
 
     group_id: str
@@ -202,12 +202,12 @@ class Episode(Struct, kw_only=True):
 
     @property
     def first_ms(self) -> int:
-        """The time of its first line."""
+        """Time of its first line."""
         return self.lines[0].ts_us // 1000
 
     @property
     def last_ms(self) -> int:
-        """The time of its last line."""
+        """Time of its last line."""
         return self.lines[-1].ts_us // 1000
 
 
@@ -215,10 +215,10 @@ class NumberedRebalance(Struct, frozen=True, kw_only=True):
     """A rebalance in its group's history.
 
     Args:
-        number: From 1, in line order.
-        resumed: Why the trace does not continue what was before it; empty when it does.
-        follows: Number of the rebalance that it is a follow-up of; None for one of its own cause.
-        chain: Number of the first rebalance of the disturbance that it belongs to.
+        number: Number from 1, in line order.
+        resumed: Why the trace does not continue the earlier lines; empty when it does.
+        follows: Number of the rebalance it follows up; None for one with a cause of its own.
+        chain: Number of the first rebalance of its disturbance.
     """
 
     number: int
@@ -230,16 +230,16 @@ class NumberedRebalance(Struct, frozen=True, kw_only=True):
 
 
 def settling_us(chain: list[Rebalance]) -> int | None:
-    """How long a disturbance took to settle: from its first start until its last rebalance did.
+    """Return how long a disturbance took to settle: from its first start to its last end.
 
     Returns:
-        Microseconds; None when the start is not told or the last rebalance never settled.
+        Microseconds; None when the start is unknown or the last rebalance never settled.
     """
     return _between_us(chain[0].start, chain[-1].settled)
 
 
 def follows_up(rebalance: Rebalance, previous: Rebalance) -> bool:
-    """Whether it only carries on what the one before began.
+    """Whether a rebalance only continues what the previous one began.
 
     Source: KIP-429; a cooperative member that gave partitions up rejoins at once.
     """
@@ -252,7 +252,7 @@ def follows_up(rebalance: Rebalance, previous: Rebalance) -> bool:
     same_members = rebalance.members is not None and rebalance.members == previous.members
     protocol = rebalance.join.protocol_name if rebalance.join else None
     if protocol is None:
-        # A broker log names no protocol; a member that rejoins by itself tells as much.
+        # A broker log names no protocol; a member that rejoins by itself shows the same.
         cooperative = rebalance.reason in _REJOINS
     else:
         cooperative = protocol in COOPERATIVE_PROTOCOLS
@@ -260,7 +260,7 @@ def follows_up(rebalance: Rebalance, previous: Rebalance) -> bool:
 
 
 def is_close(rebalance: Rebalance, previous: Rebalance) -> bool:
-    """Whether a rebalance belongs to the same disturbance as the one before."""
+    """Whether a rebalance belongs to the same disturbance as the previous one."""
     if rebalance.start is None:
         return False
     before = previous.ended or previous.first_line

@@ -1,7 +1,7 @@
-"""Where drivers hand their trace events: the protocol, and the recorders that keep no file.
+"""The recorder protocol, through which drivers emit trace events, and recorders without files.
 
-A recorder numbers events that carry no `seq` of their own by their position in the run, so that
-the same run has the same digest whichever recorder took it down.
+A recorder numbers events without a `seq` by their position in the run, so that the same run has the
+same digest with any recorder.
 """
 
 from typing import Protocol
@@ -16,11 +16,11 @@ class Recorder(Protocol):
     """Takes events in emission order."""
 
     def record(self, event: TraceEvent) -> None:
-        """Take the next event of the run."""
+        """Record the next event of the run."""
 
 
 def numbered(event: TraceEvent, position: int) -> TraceEvent:
-    """The event with `seq` at its zero-based position in the run, unless it has one already."""
+    """Return the event with its `seq`, which is its zero-based position unless already set."""
     return event if event.seq >= 0 else msgspec.structs.replace(event, seq=position)
 
 
@@ -34,17 +34,17 @@ class MemoryRecorder:
         """The numbered events, in emission order."""
 
     def record(self, event: TraceEvent) -> None:
-        """Take the next event of the run."""
+        """Record the next event of the run."""
         self.events.append(numbered(event, len(self.events)))
 
     @property
     def digest(self) -> str:
-        """The digest of the events so far; computed on each read."""
+        """Digest of the events so far; computed on each read."""
         return digest_of(self.events)
 
 
 class NullRecorder:
-    """Keeps nothing."""
+    """Keeps no events."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""The row forms of a trace on disk, and their Arrow schemas.
+"""Row forms of a trace on disk, and their Arrow schemas.
 
 An event becomes rows (an offset event one row per partition); the assignment of a generation is
 one dense row. Nothing here reads or writes files. Arrow is imported inside the functions that
@@ -35,7 +35,7 @@ GENERATIONS_DIR: Final = "generations"
 RESOURCES_DIR: Final = "resources"
 MANIFEST_NAME: Final = "run.json"
 METRICS_NAME: Final = "metrics.json"
-"""Beside the events of a simulated run: the metrics of its brokers at the end."""
+"""File with the brokers' metrics at the end of a simulated run, beside its events."""
 
 DAY_US: Final = 86_400_000_000
 _EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
@@ -44,7 +44,7 @@ _EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
 class EventRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One row of `events`. Columns are those of `docs/trace-schema.md`; None is unknown.
 
-    `ordinal` is the event's position in the run, shared by the rows of one offset event: the one
+    `ordinal` is the event's position in the run, shared by the rows of one offset event: the only
     order that needs no clock.
     """
 
@@ -104,12 +104,12 @@ class GenerationRow(Struct, frozen=True, kw_only=True):
     Args:
         join_done_us: When the join phase ended; None where the source does not say.
         sync_us: When the leader's assignment was accepted.
-        subscriptions_equal: Whether every member takes every resource; None is unknown.
+        subscriptions_equal: Whether every member may own every resource; None is unknown.
         delay_ms: Connect's scheduled rebalance delay announced with the assignment; 0 is none.
         member_ids: Every member, those without resources included, sorted.
         member_keys: Group instance id, or else the member id; parallel to `member_ids`.
         loads: Resources of each member; parallel to `member_ids`.
-        resource_list_id: Names the row of `resources` that `owners` is parallel to.
+        resource_list_id: Id of the row of `resources` that `owners` is parallel to.
         owners: Index into `member_ids` per resource; -1 is nobody.
     """
 
@@ -141,7 +141,7 @@ class ResourceRow(Struct, frozen=True, kw_only=True):
 
 
 class RunManifest(RunInfo, frozen=True, kw_only=True):
-    """What `run.json` holds: the run's facts, its digest and what was written.
+    """Content of `run.json`: the run's facts, its digest and what was written.
 
     Args:
         format: `parquet` or `jsonl`.
@@ -169,7 +169,7 @@ _SHARED: Final = tuple(
 
 
 def rows_of(event: TraceEvent, ordinal: int, info: RunInfo) -> Iterator[EventRow]:
-    """The rows of one event: one, or one per offset entry in their order."""
+    """Yield the rows of one event: one, or one per offset entry in their order."""
     shared: dict[str, Any] = {name: getattr(event, name) for name in _SHARED}
     shared["trace_id"] = info.trace_id
     shared["source"] = event.source or info.source
@@ -182,7 +182,7 @@ def rows_of(event: TraceEvent, ordinal: int, info: RunInfo) -> Iterator[EventRow
 
 
 def event_of(rows: list[EventRow], info: RunInfo) -> TraceEvent:
-    """The event that `rows_of` made these rows of. There is at least one row."""
+    """Rebuild the event from its rows by `rows_of`. There is at least one row."""
     first = rows[0]
     values: dict[str, Any] = {name: getattr(first, name) for name in _SHARED}
     values["source"] = None if first.source is info.source else first.source
@@ -194,17 +194,17 @@ def event_of(rows: list[EventRow], info: RunInfo) -> TraceEvent:
 
 
 def day_of(ts_us: int) -> str:
-    """The UTC date of an instant, as `YYYY-MM-DD`; simulated runs start on 1970-01-01."""
+    """Return the UTC date of an instant, as `YYYY-MM-DD`; simulated runs start on 1970-01-01."""
     return date.fromordinal(_EPOCH_ORDINAL + ts_us // DAY_US).isoformat()
 
 
 def plain(value: object) -> object:
-    """A column's value as Arrow takes it: an enum as its value."""
+    """Convert a column's value for Arrow: an enum to its value."""
     return value.value if isinstance(value, Enum) else value
 
 
 def event_schema() -> "pa.Schema":
-    """The Arrow schema of `events`, without its partition columns `cluster_id` and `day`."""
+    """Return the Arrow schema of `events`, without its partition columns `cluster_id` and `day`."""
     import pyarrow as pa
 
     special = {
@@ -248,7 +248,7 @@ def event_schema() -> "pa.Schema":
 
 
 def generation_schema() -> "pa.Schema":
-    """The Arrow schema of `generations`."""
+    """Return the Arrow schema of `generations`."""
     import pyarrow as pa
 
     strings = pa.list_(pa.string())
@@ -277,7 +277,7 @@ def generation_schema() -> "pa.Schema":
 
 
 def resource_schema() -> "pa.Schema":
-    """The Arrow schema of `resources`."""
+    """Return the Arrow schema of `resources`."""
     import pyarrow as pa
 
     return pa.schema(

@@ -1,7 +1,7 @@
 """The start of each Connect worker of a trace, from its process to its first assignment, in phases.
 
-The phases are those in which a worker waits for others: its process and plugins, each internal
-topic that it reads to the end, the look for its coordinator, and the join.
+Phases are those in which a worker waits: for its process and plugins, for each internal topic that
+it reads to the end, for its coordinator, and for the join.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ PROCESS: Final = "process"
 DISCOVERY: Final = "discovery"
 JOIN: Final = "join"
 LONG_READING_US: Final = 1_000_000
-"""Reading a topic is worth a word from here on."""
+"""Time from which reading a topic counts as long."""
 _READING: Final = "reading"
 _NO_READING: Final = 1 << 62
 _US_PER_MS: Final = 1_000
@@ -24,12 +24,12 @@ _US_PER_S: Final = 1_000_000
 
 
 class Phase(Struct, frozen=True):
-    """One phase.
+    """One phase of a start.
 
     Args:
         name: `process`, `discovery`, `join`, or the topic that was read.
-        took_us: How long it took.
-        records: Read, where a topic was read.
+        took_us: Duration of the phase.
+        records: Number of records, where a topic was read.
     """
 
     name: str
@@ -43,7 +43,7 @@ class StartUp(Struct, frozen=True):
     Args:
         client_id: The worker.
         began_us: When its process began.
-        phases: In order of time; without `join` where it never got so far.
+        phases: Phases in order of time; without `join` where it did not get that far.
     """
 
     client_id: str
@@ -52,7 +52,7 @@ class StartUp(Struct, frozen=True):
 
     @property
     def took_us(self) -> int:
-        """All phases together."""
+        """Total duration of all phases."""
         return sum(phase.took_us for phase in self.phases)
 
     @property
@@ -64,14 +64,14 @@ class StartUp(Struct, frozen=True):
 
 
 def reading_us(event: TraceEvent) -> int:
-    """How long the first reading took that an event tells of; for ever, of any other event."""
+    """Return the duration of an event's first reading; infinite for any other event."""
     if event.event is not Event.LIFECYCLE or event.attrs.get("phase") != _READING:
         return _NO_READING
     return int(event.attrs["took_ms"]) * _US_PER_MS
 
 
 class _Starting:
-    """A start that is being told."""
+    """A start in progress."""
 
     __slots__ = ("began_us", "client_id", "last_us", "member_ids", "phases")
 
@@ -82,12 +82,12 @@ class _Starting:
         self.phases: list[Phase] = []
 
     def end_phase(self, name: str, at_us: int) -> None:
-        """A phase that lasted since the last one ended."""
+        """Add a phase that lasted since the last one ended."""
         self.phases.append(Phase(name, at_us - self.last_us))
         self.last_us = at_us
 
     def read(self, event: TraceEvent) -> None:
-        """A topic was read to its end; what was before the first was the process."""
+        """Add the reading of a topic; the time before the first one was the process."""
         attrs = event.attrs
         took_us = int(attrs["took_ms"]) * _US_PER_MS
         if not self.phases:
@@ -96,15 +96,15 @@ class _Starting:
         self.last_us = event.ts_us
 
     def finished(self) -> StartUp:
-        """As far as it got."""
+        """Return the start as far as it got."""
         return StartUp(self.client_id, self.began_us, tuple(self.phases))
 
 
 def start_ups(events: Iterable[TraceEvent]) -> list[StartUp]:
-    """The starts of workers that read internal topics, in the order in which they began.
+    """Return the starts of workers that read internal topics, in the order in which they began.
 
     Args:
-        events: Of one run, in trace order.
+        events: Events of one run, in trace order.
     """
     starting: dict[str, _Starting] = {}
     begun: list[_Starting] = []
@@ -122,7 +122,7 @@ def start_ups(events: Iterable[TraceEvent]) -> list[StartUp]:
 
 
 def _follow(starting: dict[str, _Starting], event: TraceEvent) -> None:
-    """What the group's coordinator tells of a start."""
+    """Follow a start by the events of the group's coordinator."""
     match event.event:
         case Event.JOIN_REQ:
             start = starting.get(event.client_id or "")
@@ -140,7 +140,7 @@ def _follow(starting: dict[str, _Starting], event: TraceEvent) -> None:
 
 
 def start_up_line(start_up: StartUp) -> str:
-    """A start on one line, in seconds.
+    """Return a start on one line, in seconds.
 
     Example: `start of worker-1 at 0.000 s: process 1.002, offsets 166.6 (30,000,000 records), ...`
     """

@@ -1,4 +1,4 @@
-"""Trace events as lines a person reads: one event, one aligned line, time first.
+"""Formats trace events for people: one event, one aligned line, time first.
 
 Used by transcripts, by the stories of the catalogue and by `coordinator-sim run`.
 """
@@ -13,29 +13,29 @@ from coordinator_sim.trace.events import Event, TraceEvent
 
 _UUID: Final = re.compile(r"([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _EPOCH_TIMES_FROM_US: Final = 10**15
-"""Instants from 2001 on are dates; below, seconds since the start of a simulation."""
+"""Instants from here (the year 2001) are dates; below, seconds since the simulation's start."""
 _SHOWN_BYTES: Final = 24
 _SHOWN_OFFSETS: Final = 4
 _GROUP_WIDTH: Final = 10
 """Width of the group column unless a longer id needs more."""
 
 Names = Mapping[str, str]
-"""Member id to the name a story calls it by."""
+"""Maps a member id to its name in a story."""
 
 
 def widest_group(events: Iterable[TraceEvent]) -> int:
-    """The width of the group column that aligns the lines of these events."""
+    """Return the width of the group column that aligns the lines of these events."""
     return max((len(event.group_id or "") for event in events), default=0)
 
 
 def story_line(
     event: TraceEvent, names: Names | None = None, *, group_width: int = _GROUP_WIDTH
 ) -> str:
-    """One event as one line, without a line end.
+    """Return one event as one line, without a line end.
 
     Args:
-        event: Any event; one that has no text of its own shows its columns' essentials.
-        names: How to call members; by default their ids, cut down to the first part of the UUID.
+        event: Any event; kinds without a text of their own show their essential columns.
+        names: Names of members; by default their ids, cut down to the first part of the UUID.
         group_width: Width of the group column, in characters; a longer id shifts its own line.
     """
     called = {} if names is None else names
@@ -57,7 +57,7 @@ def _time(ts_us: int) -> str:
 
 
 def _shorten(text: str, names: Names) -> str:
-    """Call members by their names, and cut the ids of the others."""
+    """Replace member ids by names, and shorten the other ids."""
     for member_id, name in names.items():
         text = text.replace(member_id, name)
     return _UUID.sub(r"\1", text)

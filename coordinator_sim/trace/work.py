@@ -1,8 +1,8 @@
-"""Counts the work that a trace tells of: records processed, again, or never, and by whom at once.
+"""Counts the work in a trace: records processed once, again, never, or by several at once.
 
 The one definition of these counts; the Spark report computes the same for many traces and is
-checked against it. Only RECORDS_PROCESSED events are read, each one stretch: consecutive records
-of one partition, processed by one owner in the time up to the event.
+checked against it. Only RECORDS_PROCESSED events are read, each of them one stretch: consecutive
+records of one partition, processed by one owner in the time up to the event.
 """
 
 from collections import defaultdict
@@ -15,31 +15,31 @@ from coordinator_sim.trace.events import Event, TraceEvent
 
 _BEGIN: Final = 0
 _END: Final = 1
-"""Of two marks of one instant the beginning comes first: one stretch never repeats itself."""
+"""Sorts an end after a beginning at one instant: a stretch never repeats itself."""
 
 Interval = tuple[int, int]
-"""From (included) to (excluded)."""
+"""From (included) and to (excluded)."""
 
 
 class WorkCount(Struct, frozen=True, kw_only=True):
-    """What a group's members, or a connector's tasks, did with the records of their partitions.
+    """Work of a group's members, or a connector's tasks, on the records of their partitions.
 
     `processed - duplicates + gaps == span`, always.
 
     Args:
         group_id: The consumer group, or the Connect cluster of a source connector.
-        connector: Whose tasks; empty for consumers.
-        processed: Records processed, each as often as it was.
-        duplicates: Of these, records that were processed more than once: each time after the first.
-        reprocessed: Records that an owner did again because it began below the offset that an
-            owner before it had reached when it let go. The other duplicates are of two at once.
-        gaps: Records that were skipped: nobody processed them, but somebody later ones.
-        span: From the first offset anybody began at to the last one reached, over all partitions.
-        partitions: Partitions anybody held.
-        max_lag: Most records of one partition that waited at any instant of which the trace tells.
+        connector: Connector of the tasks; empty for consumers.
+        processed: Number of records processed, repetitions included.
+        duplicates: Number of repetitions: each time after a record's first.
+        reprocessed: Records processed again because an owner began below the offset that an earlier
+            owner had reached when it let go. Other duplicates come from two owners at once.
+        gaps: Skipped records: never processed, although later ones were.
+        span: From the first offset at which an owner began to the last one reached, summed.
+        partitions: Number of partitions that had an owner.
+        max_lag: Most records of one partition that waited at any recorded instant.
         final_lag: Records waiting when each partition was last held, over all partitions.
-        double_run_us: Time for which a task, or a consumer's partition, was run by more than one
-            process; each process after the first counts.
+        double_run_us: Time in which several processes ran a task or a consumer's partition; each
+            process after the first counts.
     """
 
     group_id: str
@@ -56,14 +56,14 @@ class WorkCount(Struct, frozen=True, kw_only=True):
 
 
 class LagPoint(Struct, frozen=True, kw_only=True):
-    """How far the owner of a partition was behind at one instant.
+    """Lag of a partition's owner at one instant.
 
     Args:
         group_id: The consumer group, or the Connect cluster of a source connector.
-        connector: Whose tasks; empty for consumers.
-        at_us: The end of a stretch: when the owner let go, or a minute of it was over.
-        lag: Records that waited then.
-        max_lag: Most records that waited at any instant of the stretch.
+        connector: Connector of the tasks; empty for consumers.
+        at_us: End of a stretch: when the owner let go, or after a minute.
+        lag: Number of records waiting then.
+        max_lag: Most records waiting at any instant of the stretch.
     """
 
     group_id: str
@@ -86,10 +86,10 @@ class _Stretch(Struct, frozen=True):
 
 
 def count_work(events: Iterable[TraceEvent]) -> tuple[WorkCount, ...]:
-    """The counts of every group and connector whose work the events tell, by their names.
+    """Return the counts of every group and connector with work, by their names.
 
     Args:
-        events: Of one run, in trace order.
+        events: Events of one run, in trace order.
     """
     groups: defaultdict[tuple[str, str], list[_Stretch]] = defaultdict(list)
     for event in events:
@@ -99,10 +99,10 @@ def count_work(events: Iterable[TraceEvent]) -> tuple[WorkCount, ...]:
 
 
 def lag_over_time(events: Iterable[TraceEvent]) -> tuple[LagPoint, ...]:
-    """The lag of every partition that somebody worked on, in trace order.
+    """Return the lag of every partition that had an owner, in trace order.
 
     Args:
-        events: Of one run, in trace order.
+        events: Events of one run, in trace order.
     """
     return tuple(
         LagPoint(
@@ -121,7 +121,7 @@ def lag_over_time(events: Iterable[TraceEvent]) -> tuple[LagPoint, ...]:
 
 
 def total_of(counts: Iterable[WorkCount]) -> WorkCount:
-    """The counts of several groups as one, whose names are empty."""
+    """Add the counts of several groups up; the names of the sum are empty."""
     rows = list(counts)
     return WorkCount(
         group_id="",
@@ -183,7 +183,7 @@ def _count(group_id: str, connector: str, stretches: list[_Stretch]) -> WorkCoun
 
 
 def _reprocessed(stretches: list[_Stretch]) -> int:
-    """Records of each stretch that are below what had been reached by those that had ended."""
+    """Count records of each stretch below what ended stretches had reached."""
     marks: list[tuple[int, int, int, int]] = []
     for stretch in stretches:
         first, end = stretch.offsets
@@ -199,7 +199,7 @@ def _reprocessed(stretches: list[_Stretch]) -> int:
 
 
 def _double_run_us(stretches: list[_Stretch]) -> int:
-    """The time of all runs of each resource, less the time in which any of them ran."""
+    """Return the time of all runs of each resource, less the time in which any of them ran."""
     runs: defaultdict[tuple[str, str], list[Interval]] = defaultdict(list)
     resources: defaultdict[str, list[Interval]] = defaultdict(list)
     for stretch in stretches:
@@ -213,7 +213,7 @@ def _length(intervals: Iterable[Interval]) -> int:
 
 
 def _covered(intervals: Iterable[Interval]) -> int:
-    """The length of the union of intervals."""
+    """Return the length of the union of intervals."""
     covered = 0
     reached: int | None = None
     for first, end in sorted(intervals):

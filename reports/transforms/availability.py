@@ -1,4 +1,4 @@
-"""What a group's rebalances cost: time without an owner, stopped worlds, double ownership."""
+"""Costs of a group's rebalances: time without an owner, stopped worlds, double ownership."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +19,7 @@ _FOR_EVER_US: Final = (1 << 63) - 1
 
 
 def gaps(intervals: "DataFrame", runs: "DataFrame", key: tuple[str, ...]) -> "DataFrame":
-    """The time between the intervals of a key, and from the last one to the end of the trace.
+    """Return the time between the intervals of a key, and from the last one to the trace's end.
 
     Input: disjoint intervals per `key` (`covered`), `key` beginning with the trace; runs.
     Output: one row per (`key`, `from_us`), `to_us` > `from_us`. Time before the first interval
@@ -40,7 +40,7 @@ def gaps(intervals: "DataFrame", runs: "DataFrame", key: tuple[str, ...]) -> "Da
 
 
 def unowned(owned: "DataFrame", rebalance_rows: "DataFrame", runs: "DataFrame") -> "DataFrame":
-    """Gaps in which a resource of a non-empty group had no owner, and what the group was doing.
+    """Return gaps in which a resource of a non-empty group had no owner, with the group's activity.
 
     Input: ownership; rebalances; runs.
     Output: key (group, resource, from_us): `to_us`; `unowned_us`, of which `joining_us` while
@@ -84,9 +84,9 @@ def _phases(rebalance_rows: "DataFrame") -> "DataFrame":
 def stop_the_world(
     owned: "DataFrame", rebalance_rows: "DataFrame", runs: "DataFrame"
 ) -> "DataFrame":
-    """Per rebalance, the time in which nobody in the group owned anything.
+    """Return per rebalance the time in which no member of the group owned anything.
 
-    A rebalance stops the group until somebody owns something again: for Connect that is when the
+    A rebalance stops the group until some member owns something again: for Connect that is when the
     first task has started, after the group has settled. Idle time that begins after the rebalance
     is not charged to it.
 
@@ -104,11 +104,11 @@ def stop_the_world(
 
 
 def _charged(rebalance_rows: "DataFrame") -> "DataFrame":
-    """The time that idleness is charged to each rebalance: up to the next one, or to its end.
+    """Return the time in which idleness is charged to each rebalance: to the next, or to its end.
 
     Input: rebalances.
     Output: key (group, rebalance_no): `from_us`, `to_us`, and `quiet_us`, from which on idleness
-    that begins is nobody's; null in rebalances still open. One without a start is absent.
+    that begins is not charged; null in rebalances still open. One without a start is absent.
     """
     history = Window.partitionBy(*C.GROUP_KEY).orderBy(C.REBALANCE_NO)
     following = F.coalesce(F.lead(C.START_US).over(history), F.lit(_FOR_EVER_US))
@@ -127,7 +127,7 @@ def _charged(rebalance_rows: "DataFrame") -> "DataFrame":
 
 
 def _from_a_rebalance_on(idle: "DataFrame", tiles: "DataFrame") -> "DataFrame":
-    """Idle times without what is charged to nobody: one that begins in a quiet time is cut.
+    """Return idle times without their uncharged parts: one that begins in a quiet time is cut.
 
     Input: gaps of groups; `_charged`.
     Output: as the gaps; `from_us` may lie behind `to_us`, where nothing is left.
@@ -139,7 +139,7 @@ def _from_a_rebalance_on(idle: "DataFrame", tiles: "DataFrame") -> "DataFrame":
 
 
 def double_ownership(owned: "DataFrame") -> "DataFrame":
-    """Partition-seconds in which a resource had more than one owner.
+    """Return partition-seconds in which a resource had more than one owner.
 
     Input: ownership.
     Output: one row per group: `double_owned_s`; 0.0 for correct eager clients.
@@ -155,7 +155,7 @@ def double_ownership(owned: "DataFrame") -> "DataFrame":
 
 
 def observed(rebalance_rows: "DataFrame", runs: "DataFrame") -> "DataFrame":
-    """How long each group was seen with members: from its first rebalance on, without empty times.
+    """Return how long each group was seen with members, from its first rebalance on.
 
     Input: rebalances; runs.
     Output: one row per group: `observed_s`.

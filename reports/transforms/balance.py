@@ -1,4 +1,4 @@
-"""How evenly a generation shares its resources."""
+"""Balance of a generation's resources over its members."""
 
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def imbalance(generations: "DataFrame", resources: "DataFrame", runs: "DataFrame") -> "DataFrame":
-    """Spread, coefficient of variation and Gini index of the resources per member.
+    """Return spread, coefficient of variation and Gini index of the resources per member.
 
     Members without resources count; generations without members are absent.
 

@@ -1,4 +1,4 @@
-"""What each choice of protocol, assignor or membership cost over the runs of a sweep."""
+"""Costs of each choice of protocol, assignor or membership over the runs of a sweep."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -12,8 +12,9 @@ if TYPE_CHECKING:
 QUESTION: Final = "question"
 CHOICE: Final = "choice"
 QUESTIONS: Final = ("protocol", "assignor", "membership", "processing")
-"""What is compared: Connect's protocols, assignors of dynamic members, kinds of membership, and
-assignors at several processing times."""
+"""Comparisons: Connect's protocols, assignors of dynamic members, kinds of membership, and
+assignors at several processing times.
+"""
 COSTS: Final = (
     "rebalances",
     "interrupted",
@@ -34,10 +35,10 @@ _UNITS: Final = ("partition", "task")
 def run_costs(
     trial_rows: "DataFrame", dense: "DataFrame", tables: dict[str, "DataFrame"]
 ) -> "DataFrame":
-    """What each run cost.
+    """Return the costs of each run.
 
-    Connect runs are charged for their workers' group and not for those of sink tasks, consumer
-    runs for all their groups; work is that of everybody in the run.
+    Connect runs are charged for their workers' group and not for those of sink tasks, consumer runs
+    for all their groups; work is that of all members in the run.
 
     Input: trials, key trace_id: `scenario`, `choice`, `membership`, `seed`, `processing_ms`; dense
     generations, for the protocol type of each group; the tables rebalances, moves, ownership,
@@ -83,7 +84,7 @@ def run_costs(
 
 
 def _groups(trial_rows: "DataFrame", dense: "DataFrame") -> "DataFrame":
-    """The groups that a trial is about."""
+    """Return the groups that a trial compares."""
     kinds = dense.select(*C.GROUP_KEY, C.PROTOCOL_TYPE).distinct()
     wanted = F.when(F.col("membership") == "", "connect").otherwise("consumer")
     return (
@@ -98,7 +99,7 @@ def _units(table: "DataFrame") -> "DataFrame":
 
 
 def choice_costs(costs: "DataFrame") -> "DataFrame":
-    """The choices side by side, over all scenarios that were run under every one of them.
+    """Compare the choices over all scenarios that were run under every one of them.
 
     Input: costs of runs.
     Output: key (question, choice): `scenarios`, and `COSTS` summed over the scenarios of one
@@ -108,7 +109,7 @@ def choice_costs(costs: "DataFrame") -> "DataFrame":
 
 
 def scenario_costs(costs: "DataFrame") -> "DataFrame":
-    """The choices side by side in each scenario.
+    """Compare the choices in each scenario.
 
     Input: costs of runs.
     Output: key (question, scenario, choice): the columns of `choice_costs`.
@@ -132,7 +133,7 @@ def _over_seeds(asked: "DataFrame", key: tuple[str, ...]) -> "DataFrame":
 
 
 def questions(costs: "DataFrame") -> "DataFrame":
-    """Each run under every question that it answers; `choice` is what it stands for there.
+    """Return each run under every question that it answers, with its `choice` there.
 
     Input: costs of runs.
     Output: the same columns and `question`. A run of static members answers `membership` alone, a

@@ -1,4 +1,4 @@
-"""What an assignment moved: kept, moved, orphaned, added, dropped, and the least possible.
+"""Moves of an assignment: kept, moved, orphaned, added, dropped, and the least possible.
 
 Everything is computed from the dense form: the owners of a generation are one array, and lining
 two arrays up costs no string and no row per partition. Definitions: `docs/trace-schema.md`.
@@ -24,11 +24,11 @@ _SHIFT: Final = 20
 """Bits for an owner in a pair code: 2^20 members in a generation are far beyond Kafka's reach."""
 _LOW: Final = (1 << _SHIFT) - 1
 _GONE: Final = -2
-"""Where a member is that left; not -1, which is where a resource without owner is."""
+"""Position of a member that left; distinct from -1, the position of a resource without owner."""
 
 
 def by_kind(generations: "DataFrame", resources: "DataFrame") -> "DataFrame":
-    """Dense rows whose resources are all of one kind, because assignors balance each kind alone.
+    """Return dense rows with resources of one kind, because assignors balance each kind alone.
 
     Input: dense generations; resource lists, key (trace_id, resource_list_id).
     Output: one row per (generation, kind) with `kind` in partition, connector, task: consumer
@@ -56,7 +56,7 @@ def by_kind(generations: "DataFrame", resources: "DataFrame") -> "DataFrame":
 
 
 def chain_ends(generations: "DataFrame") -> "DataFrame":
-    """The generations in which a hand-over is complete, to be compared end to end.
+    """Return the generations in which a hand-over is complete, to be compared end to end.
 
     A cooperative group takes a resource away in one generation and gives it out in a later one.
     Comparing neighbours would count a drop and an addition where there was one move, so the
@@ -86,7 +86,7 @@ def chain_ends(generations: "DataFrame") -> "DataFrame":
 
 
 def moves(generations: "DataFrame", resources: "DataFrame") -> "DataFrame":
-    """What changed hands between a completed generation and the completed one before it.
+    """Return the moves between a completed generation and the previous completed one.
 
     Members are compared by key, so a static member stays itself across restarts. The first
     generation of an incarnation has nothing to be compared with and is absent.
@@ -109,7 +109,7 @@ def moves(generations: "DataFrame", resources: "DataFrame") -> "DataFrame":
 
 
 def _paired(ends: "DataFrame") -> "DataFrame":
-    """Adds what the chain end before had, and where its members are now (null: where they were)."""
+    """Add the previous chain end's columns and its members' present positions (null: unchanged)."""
     history = Window.partitionBy(*_MOVE_KEY).orderBy(C.GENERATION)
     return (
         ends.withColumn("previous_generation", F.lag(C.GENERATION).over(history))
@@ -130,7 +130,7 @@ def _paired(ends: "DataFrame") -> "DataFrame":
 
 
 def _with_counts(paired: "DataFrame") -> "DataFrame":
-    """Adds the counts. A pair code holds old owner + 1 and new owner + 1; 0 is no change."""
+    """Add the counts. A pair code holds old owner + 1 and new owner + 1; 0 is no change."""
     code = f"shiftleft(CAST(coalesce(p, -1) + 1 AS BIGINT), {_SHIFT}) + c + 1"
     changed = (
         "array_remove(CASE WHEN same_members "
@@ -140,7 +140,7 @@ def _with_counts(paired: "DataFrame") -> "DataFrame":
     )
     old = f"(shiftright(d, {_SHIFT}) - 1)"
     moved = f"d > {_LOW} AND d & {_LOW} > 0"
-    # With an owner for everything before and after, every change is a move: no need to look.
+    # If everything has an owner before and after, every change is a move: no need to look.
     whole = (
         "size(owners) = resource_count AND size(old_owners) = size(owners) "
         "AND NOT array_contains(old_owners, -1)"
@@ -190,7 +190,7 @@ def _with_counts(paired: "DataFrame") -> "DataFrame":
 
 
 def _with_bounds(counted: "DataFrame") -> "DataFrame":
-    """Adds the lower bounds. `held` is what old members had of the resources owned now."""
+    """Add the lower bounds. `held` is what old members had of the resources owned now."""
     over_sizes = (
         "aggregate(CASE WHEN same_members "
         "THEN zip_with(held, loads, (n, now) -> greatest(0, n - now)) "
@@ -202,7 +202,7 @@ def _with_bounds(counted: "DataFrame") -> "DataFrame":
         "filter(zip_with(held, now_at, (n, i) -> CASE WHEN i < 0 THEN -1 ELSE n END), "
         "n -> n >= 0) END"
     )
-    # Of the survivors above the fair share, so many may keep one more as the division leaves over.
+    # Of the survivors above the fair share, as many as the division's remainder may keep one more.
     fair = "CAST(resource_count DIV nullif(member_count, 0) AS INT)"
     over_balanced = (
         "aggregate(rich, 0, (s, n) -> s + n) - size(rich) * fair_share "

@@ -1,7 +1,7 @@
-"""What of its group lies over an interval or before an instant, in one pass in order of time.
+"""Overlaps of a group's intervals, and last marks before an instant, in one pass in time order.
 
-Joining the two and adding up what each pair shares would make as many rows as there are pairs:
-quadratic in the rebalances of a group. Here both are cut into their ends and sorted by time once.
+A join that adds up what each pair shares would make as many rows as there are pairs: quadratic in
+the rebalances of a group. Here both are cut into their ends and sorted by time once.
 """
 
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ def with_covered_time(
 
 
 def with_latest(rows: "DataFrame", marks: "DataFrame", name: str) -> "DataFrame":
-    """Add to each row the last mark of its group that does not lie behind it; null before any.
+    """Add to each row the last mark of its group at or before it; null before any.
 
     Input: rows with a group's key and `from_us`; marks with the same two and the column `name`.
     Output: the rows' columns and `name`.
@@ -79,7 +79,7 @@ def with_latest(rows: "DataFrame", marks: "DataFrame", name: str) -> "DataFrame"
 
 
 def _ends_of(intervals: "DataFrame") -> "DataFrame":
-    """Both ends of each interval: what is summed up to its start is taken off again."""
+    """Return both ends of each interval: the sum up to its start is subtracted again."""
     ends = F.array(_end(C.FROM_US, -1), _end(C.TO_US, 1))
     return intervals.select("*", F.inline(ends))
 
@@ -89,7 +89,7 @@ def _end(name: str, sign: int) -> Column:
 
 
 def _steps_of(covers: "DataFrame", kinds: Sequence[str]) -> "DataFrame":
-    """Both ends of each cover, with the change in the number of open covers of its kind."""
+    """Return both ends of each cover, with the change in the number of open covers of its kind."""
     ends = F.array(_end(C.FROM_US, 1), _end(C.TO_US, -1))
     return (
         covers.where(F.col(C.TO_US) > F.col(C.FROM_US))

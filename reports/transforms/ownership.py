@@ -1,4 +1,4 @@
-"""Who owned what, from when to when: intervals, and the time that nobody owned something.
+"""Intervals of ownership, and the time in which resources had no owner.
 
 Times of a member come from its own requests and answers where the trace has them; the fallbacks
 are the group's. Definitions: `docs/trace-schema.md`.
@@ -24,7 +24,7 @@ ENDS_OF_PROCESS: Final = ("crashed", "gone")
 
 
 def assignments(generations: "DataFrame", resources: "DataFrame") -> "DataFrame":
-    """The long view of the dense form.
+    """Return the long view of the dense form.
 
     Input: dense generations; resource lists, key (trace_id, resource_list_id).
     Output: one row per (generation, resource) that has an owner: `member_key`, `member_id`,
@@ -48,7 +48,7 @@ def assignments(generations: "DataFrame", resources: "DataFrame") -> "DataFrame"
 
 
 def member_marks(events: "DataFrame") -> "DataFrame":
-    """The instants that begin or may end a member's hold on what it was given.
+    """Return the instants that begin or may end a member's hold on its assignment.
 
     Input: events of groups.
     Output: one row per such event: group, `member_key`, `ordinal`, `incarnation`, `generation`;
@@ -66,7 +66,7 @@ def member_marks(events: "DataFrame") -> "DataFrame":
 
 
 def clients_of(events: "DataFrame") -> "DataFrame":
-    """Which client each member was.
+    """Return the client of each member.
 
     Input: events of groups.
     Output: distinct rows of group, `member_key`, `client_id`.
@@ -120,10 +120,10 @@ def _marks(rows: "DataFrame") -> "DataFrame":
 
 
 def holds(generations: "DataFrame", marks: "DataFrame", runs: "DataFrame") -> "DataFrame":
-    """From when to when each member of a generation held what that generation gave it.
+    """Return from when to when each member of a generation held its assignment.
 
     Eager members hold from their SyncGroup answer to their next JoinGroup request; cooperative
-    ones to the answer of the next generation, whatever it brings. Leaving, failing or dying ends
+    ones to the answer of the next generation, whatever it assigns. Leaving, failing or dying ends
     both. Without such marks the generation lasts from its SyncGroup to the next one's.
 
     Input: dense generations; member marks; runs, for the end of the trace.
@@ -158,7 +158,7 @@ def holds(generations: "DataFrame", marks: "DataFrame", runs: "DataFrame") -> "D
 
 
 def _members_with_next(generations: "DataFrame") -> "DataFrame":
-    """One row per (generation, member_key), with the number and time of the next generation."""
+    """Return one row per (generation, member_key), with the next generation's number and time."""
     history = Window.partitionBy(*C.LIFE_KEY).orderBy(C.GENERATION)
     return (
         generations.select(
@@ -175,7 +175,7 @@ def _members_with_next(generations: "DataFrame") -> "DataFrame":
 
 
 def spans(marks: "DataFrame") -> "DataFrame":
-    """Successful SyncGroup answers, with the member's next JoinGroup and its next end.
+    """Return successful SyncGroup answers, with the member's next JoinGroup and its next end.
 
     Input: member marks.
     Output: those with `synced_us`; `rejoin_us` and `gone_us` are the next ones, or null.
@@ -198,7 +198,7 @@ def spans(marks: "DataFrame") -> "DataFrame":
 
 
 def ownership(assigned: "DataFrame", held: "DataFrame") -> "DataFrame":
-    """Ownership intervals: a member's unbroken hold on a resource is one row.
+    """Return ownership intervals: a member's unbroken hold on a resource is one row.
 
     Input: assignments (long view); holds.
     Output: key (group, resource, member_key, from_us): `to_us`, `first_generation`,
@@ -226,7 +226,7 @@ def ownership(assigned: "DataFrame", held: "DataFrame") -> "DataFrame":
 
 
 def covered(intervals: "DataFrame", key: tuple[str, ...]) -> "DataFrame":
-    """The union of intervals: overlapping and touching ones are merged.
+    """Return the union of intervals: overlapping and touching ones are merged.
 
     Input: rows of `key`, `from_us`, `to_us`.
     Output: one row per (`key`, `from_us`), with `to_us`; disjoint within a key.
@@ -245,7 +245,7 @@ def covered(intervals: "DataFrame", key: tuple[str, ...]) -> "DataFrame":
 
 
 def empty_times(rebalance_rows: "DataFrame", runs: "DataFrame") -> "DataFrame":
-    """When a group had no members, in which nothing it once owned is missed.
+    """Return when a group had no members, in which no resource counts as unowned.
 
     Input: rebalances; runs, for the end of the trace.
     Output: rows of group, `from_us`, `to_us`.

@@ -1,4 +1,4 @@
-"""How far a trace can be trusted, and which metrics it can answer."""
+"""Reliability of a trace, and the metrics that it can answer."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -17,9 +17,9 @@ ESTIMATE: Final = "estimate"
 UNAVAILABLE: Final = "n/a"
 
 LOCKSTEP_MEMBERS: Final = 3
-"""Two members may well meet by chance."""
+"""Smallest group judged for lockstep: two members may well meet by chance."""
 LOCKSTEP_US: Final = 1_000
-"""One millisecond: what an exact world does at once; processes of a cluster never do."""
+"""One millisecond: simultaneous in an exact world; processes of a real cluster never are."""
 _EXACT_SOURCES: Final = ("sim", "wire", "request_log")
 _RECORD_SOURCES: Final = (
     "offsets_topic",
@@ -36,7 +36,7 @@ def data_quality(
     rebalance_rows: "DataFrame",
     generation_rows: "DataFrame",
 ) -> "DataFrame":
-    """One row per trace: what was read, what was not understood, what looks wrong.
+    """Return one row per trace: rows read, rows not understood, suspicious rows.
 
     Input: runs; events; rebalances; generations (`rebalances.generations`).
     Output: key trace_id, with the columns of runs and: `unparsed`, `gaps`, `inferred` events;
@@ -87,12 +87,12 @@ def data_quality(
 
 
 def lockstep(events: "DataFrame", rebalance_rows: "DataFrame") -> "DataFrame":
-    """Whether the members of each group act in the same millisecond.
+    """Return whether the members of each group act in the same millisecond.
 
-    Members of a cluster start one after another, and come back to a rebalance when they have
-    processed what they hold. Where all of a group's members first join within one millisecond, or
-    all come back so in most of its rebalances, they work in step; an eager rebalance then seems
-    to stop nobody, and its times without an owner and stop times mean nothing.
+    Members of a cluster start one after another, and rejoin when they have processed what they
+    hold. Where all of a group's members first join within one millisecond, or all rejoin so in most
+    of its rebalances, they work in step; an eager rebalance then seems to stop no member, and its
+    times without an owner and stop times mean nothing.
 
     Input: events; rebalances.
     Output: one row per group with a rebalance of at least `LOCKSTEP_MEMBERS` members whose
@@ -139,20 +139,20 @@ def lockstep(events: "DataFrame", rebalance_rows: "DataFrame") -> "DataFrame":
 
 
 def timing_quality(source: Column, is_exact: Column) -> Column:
-    """Quality of rebalance durations.
+    """Return the quality of rebalance durations.
 
-    `exact` but where a source tells of the join's end only, or a clock ran backwards in one.
+    `exact` unless a source shows only the join's end, or a clock ran backwards in one.
     """
     return F.when(source.isin(*_RECORD_SOURCES) | ~is_exact, ESTIMATE).otherwise(EXACT)
 
 
 def assignment_quality(has_assignments: Column) -> Column:
-    """Quality of moves, stickiness and imbalance: assignments are known to the byte, or not."""
+    """Return the quality of moves, stickiness and imbalance: exact with assignments."""
     return F.when(has_assignments, EXACT).otherwise(UNAVAILABLE)
 
 
 def ownership_quality(source: Column, has_assignments: Column) -> Column:
-    """Quality of unowned and doubly owned time: it takes every member's own times to be exact."""
+    """Return the quality of unowned and doubly owned time; exact needs each member's own times."""
     return (
         F.when(~has_assignments, UNAVAILABLE)
         .when(source.isin(*_EXACT_SOURCES), EXACT)
@@ -161,7 +161,7 @@ def ownership_quality(source: Column, has_assignments: Column) -> Column:
 
 
 def stopped_quality(source: Column, has_assignments: Column) -> Column:
-    """Quality of stop-the-world time: without assignments, rebalances bound it from above."""
+    """Return the quality of stop-the-world time; without assignments it is an upper bound."""
     return (
         F.when(~has_assignments, BOUND)
         .when(source.isin(*_EXACT_SOURCES), EXACT)
@@ -170,12 +170,12 @@ def stopped_quality(source: Column, has_assignments: Column) -> Column:
 
 
 def determines_assignments(source: Column) -> Column:
-    """Whether a source that tells assignments tells those of every generation it shows."""
+    """Whether a source with assignments has those of every generation it shows."""
     return source.isin(*_EXACT_SOURCES)
 
 
 def worst(qualities: Column) -> Column:
-    """The weakest of an array of qualities."""
+    """Return the weakest of an array of qualities."""
     return (
         F.when(F.array_contains(qualities, UNAVAILABLE), UNAVAILABLE)
         .when(F.array_contains(qualities, ESTIMATE), ESTIMATE)

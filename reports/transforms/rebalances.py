@@ -1,7 +1,7 @@
 """Rebalances, generations and the chains they form, from events.
 
-What a rebalance is and how long it takes is asked of `coordinator_sim.trace`, group by group, as
-`explain` and `replay` do: Spark only brings each group's events together, in order.
+`coordinator_sim.trace` defines rebalances and their durations, group by group, as for `explain` and
+`replay`: Spark only brings each group's events together, in order.
 """
 
 from collections import deque
@@ -44,7 +44,7 @@ _LINE_COLUMNS: Final = (
     *("source_ref", C.GROUP_ID, "offsets_partition", C.INCARNATION, C.GENERATION, C.PROTOCOL_NAME),
     *(C.TS_US, "ts_err_us", C.MEMBERS, "reason_text", "client_reason", *_ENUMS),
 )
-"""What of an event a rebalance is read from."""
+"""Columns of an event that a rebalance is read from."""
 _REBALANCE_SCHEMA: Final = pa.schema(
     [
         *((name, pa.string()) for name in C.GROUP_KEY),
@@ -67,7 +67,7 @@ _REBALANCE_SCHEMA: Final = pa.schema(
 
 
 def group_events(events: "DataFrame") -> "DataFrame":
-    """Every event of a group, those of its coordinator's partition included.
+    """Return every event of a group, those of its coordinator's partition included.
 
     Input: events.
     Output: the same columns, no null `group_id`: a broker's resignation of an offsets partition
@@ -101,7 +101,7 @@ def group_events(events: "DataFrame") -> "DataFrame":
 
 
 def rebalances(events: "DataFrame") -> "DataFrame":
-    """One row per rebalance: from entering PreparingRebalance to the next Stable or Empty.
+    """Return one row per rebalance: from PreparingRebalance to the next Stable or Empty.
 
     Input: events of groups (`group_events`), in any order; `ordinal` orders them.
     Output: key (trace_id, cluster_id, group_id, rebalance_no), numbered from 1. `seen_us`, the
@@ -127,14 +127,14 @@ def rebalances(events: "DataFrame") -> "DataFrame":
 
 
 class _Line(TraceEvent, frozen=True, kw_only=True):
-    """A line, and the trace it is of."""
+    """A line, and its trace."""
 
     trace_id: str
     cluster_id: str
 
 
 def _rebalance_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of rebalances from lines that come group by group, in order."""
+    """Yield rows of rebalances from lines that come group by group, in order."""
     rows: list[dict[str, object]] = []
     for _, group in groupby(_lines(batches), key=attrgetter(*C.GROUP_KEY)):
         rows.extend(_group_rows(list(group)))
@@ -221,13 +221,13 @@ def _first_time(event: str) -> Column:
 
 
 def generations(events: "DataFrame", rebalance_rows: "DataFrame") -> "DataFrame":
-    """One row per generation that a trace tells of, with or without assignments.
+    """Return one row per generation of a trace, with or without assignments.
 
     Input: events of groups; rebalances.
     Output: key (group, incarnation, generation): `join_done_us`, `sync_us`, `until_us` (when the
     next rebalance began, or the group emptied; null when it lasts), `leader_id`,
     `protocol_name`, `members`, `static_members`, `stored` (the leader's assignment was accepted).
-    Ghosts, generations that a gap in the numbers betrays, are no rows; `ghosts_before` counts
+    Ghosts, generations known only by a gap in the numbers, have no rows; `ghosts_before` counts
     those right before this one.
     """
     told = events.where(
@@ -258,7 +258,7 @@ def generations(events: "DataFrame", rebalance_rows: "DataFrame") -> "DataFrame"
 
 
 def convergence(rebalance_rows: "DataFrame") -> "DataFrame":
-    """How long each disturbance took to settle: rebalances less than 30 s apart are one.
+    """Return how long each disturbance took to settle: rebalances less than 30 s apart are one.
 
     Input: rebalances.
     Output: key (group, chain_no): `rebalance_count`, `start_us` (null where the trace begins

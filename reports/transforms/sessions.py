@@ -19,11 +19,11 @@ _END_KINDS: Final = {
     "PENDING_EXPIRED": "FAILED",
 }
 FLAP_SESSIONS: Final = 2
-"""A session shorter than this many session timeouts is a flap."""
+"""Number of session timeouts below which a session is a flap."""
 
 
 def member_sessions(events: "DataFrame") -> "DataFrame":
-    """One row per member id: when it was seen, how it ended, what it did.
+    """Return one row per member id: when it was seen, how it ended, what it did.
 
     Input: events of groups.
     Output: key (group, incarnation, member_id): `member_key`; `first_seen_us`; `end_us` and

@@ -30,7 +30,7 @@ SPREAD: Final = (
     *("rebalances", "logical_rebalances", *MOVE_COUNTS, *INTERRUPTIONS),
     *(*TIMES, "stopped_s", "double_owned_s"),
 )
-"""Columns that the comparison tells the median, the least and the most of."""
+"""Columns of the comparison with the median, the least and the most."""
 _OF_ASSIGNMENTS: Final = (*MOVE_COUNTS, *INTERRUPTIONS, *TIMES, "double_owned_s", "ideal_kept")
 _RATIOS: Final = ("stickiness", "relative_stickiness", "spread", "cv", "gini", "resource_count")
 MISSING: Final = "missing_assignments"
@@ -40,7 +40,7 @@ _US_PER_S: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """The derived tables that a summary is made of; see the transforms that make them."""
+    """Derived tables of a summary; see the transforms that make them."""
 
     runs: "DataFrame"
     rebalances: "DataFrame"
@@ -56,7 +56,7 @@ class Derived:
 
 
 def group_summary(tables: Derived) -> "DataFrame":
-    """Every metric of one group in one run.
+    """Return every metric of one group in one run.
 
     Output: key (trace_id, cluster_id, group_id), with the run's `scenario`, `assignor` (the
     protocol's name where the run names none), `profile`, `seed`, `source`; counts of rebalances;
@@ -66,8 +66,8 @@ def group_summary(tables: Derived) -> "DataFrame":
     resource was given up and owned again, `restarted_in_place` of these by the same member;
     `availability`; and one quality column
     per family of metrics: `timing_quality`, `assignment_quality`, `ownership_quality`,
-    `stopped_quality`. Where the assignments of only some generations are known, what rests on them
-    is null and `missing_assignments` says so; else `missing_assignments` is null.
+    `stopped_quality`. Where only some generations have known assignments, metrics based on them are
+    null and `missing_assignments` says so; else `missing_assignments` is null.
     """
     rows = _rebalance_counts(tables.rebalances)
     for part in (
@@ -112,9 +112,9 @@ def _protocols(dense: "DataFrame") -> "DataFrame":
 
 
 def _coverage(told: "DataFrame", dense: "DataFrame") -> "DataFrame":
-    """How many generations were assigned, and of how many the assignment of each member is known.
+    """Return the number of assigned generations, and of those with all assignments known.
 
-    Beside a broker's log, the log of one client tells of the generations that this client led.
+    Beside a broker's log, the log of one client has only the generations that this client led.
     """
     given = dense.select(*C.GENERATION_KEY, F.size(C.MEMBER_IDS).alias("given_members"))
     is_whole = F.col("given_members") >= F.coalesce(C.MEMBERS, "given_members")
@@ -131,7 +131,7 @@ def _coverage(told: "DataFrame", dense: "DataFrame") -> "DataFrame":
 
 
 def _missing_assignments() -> "Column":
-    """Which assignments a group lacks that has some; null where it has all, or none."""
+    """Describe the missing assignments of a group that has some; null if it has all, or none."""
     has_some = F.col("assigned_generations") > 0
     lacks_some = F.col("whole_generations") < F.col("stored_generations")
     told = F.format_string(
@@ -177,7 +177,7 @@ def _stopped_sums(rows: "DataFrame") -> "DataFrame":
 
 
 def _interruptions(owned: "DataFrame") -> "DataFrame":
-    """Holds that ended before the trace did, and how many of them went on with the same owner."""
+    """Return holds that ended before the trace did, and how many continued with the same owner."""
     history = Window.partitionBy(*C.GROUP_KEY, C.RESOURCE).orderBy(C.FROM_US)
     return (
         owned.withColumn("next_key", F.lead(C.MEMBER_KEY).over(history))
@@ -191,7 +191,7 @@ def _interruptions(owned: "DataFrame") -> "DataFrame":
 
 
 def _with_quality(rows: "DataFrame") -> "DataFrame":
-    """Adds qualities; times that no gap was found in are 0, those nobody can know are null."""
+    """Add qualities; times without any gap found are 0, unknowable ones are null."""
     rows = rows.withColumn(MISSING, _missing_assignments())
     assigned = F.coalesce(F.col("assigned_generations"), F.lit(0)) > 0
     has = assigned & F.col(MISSING).isNull()
@@ -225,9 +225,9 @@ def _with_quality(rows: "DataFrame") -> "DataFrame":
 
 
 def churn_comparison(groups: "DataFrame") -> "DataFrame":
-    """The assignors side by side: one row per protocol type, scenario and assignor.
+    """Compare the assignors: one row per protocol type, scenario and assignor.
 
-    Runs of one scenario and assignor with several seeds are one row: what a run costs is the sum
+    Runs of one scenario and assignor with several seeds are one row: the cost of a run is the sum
     over its groups.
 
     Input: group summaries.
@@ -271,7 +271,7 @@ def churn_comparison(groups: "DataFrame") -> "DataFrame":
 
 
 def durations(rebalance_rows: "DataFrame") -> "DataFrame":
-    """Percentiles of how long rebalances took, open ones left out but counted.
+    """Return percentiles of rebalance durations; open ones are left out but counted.
 
     Input: rebalances.
     Output: one row per `phase` (join, sync, total): `count`, `open`, `p50_ms`, `p90_ms`,
@@ -307,7 +307,7 @@ def durations(rebalance_rows: "DataFrame") -> "DataFrame":
 
 
 def reasons(rebalance_rows: "DataFrame") -> "DataFrame":
-    """Why each group rebalanced and how long that took.
+    """Return the reasons of each group's rebalances and their durations.
 
     Input: rebalances.
     Output: key (group, reason): `count`, `open`, `followups`; `p50_ms` and `max_ms` of the

@@ -1,4 +1,4 @@
-"""What became of the records: processed, again, or never, and run by more than one at once.
+"""Counts of records processed once, again, or never, and of work run by several at once.
 
 The same counts as `coordinator_sim.trace.work`, which defines them, for any number of traces.
 """
@@ -32,12 +32,12 @@ _RESOURCE: Final = (*WORK_KEY, C.RESOURCE)
 
 
 def stretches(events: "DataFrame") -> "DataFrame":
-    """The stretches of records that were processed, one row each.
+    """Return the stretches of processed records, one row each.
 
     Input: events.
     Output: group, `connector` (empty for consumers), `topic`, `partition`; `first_offset`
-    (included), `end_offset` (excluded); `from_us`, `to_us`; `resource`, what was run, and `run`,
-    by whom; `lag`, `max_lag`, `ordinal`.
+    (included), `end_offset` (excluded); `from_us`, `to_us`; `resource`, the work, and `run`, its
+    runner; `lag`, `max_lag`, `ordinal`.
     """
     task = F.col("attrs")["task"]
     partition = F.concat(F.lit("p:"), "topic", F.lit("-"), "partition")
@@ -60,7 +60,7 @@ def stretches(events: "DataFrame") -> "DataFrame":
 
 
 def work(events: "DataFrame") -> "DataFrame":
-    """The counts of every group and connector whose work a trace tells.
+    """Return the counts of every group and connector with recorded work.
 
     Input: events.
     Output: key (group, connector): `processed`, `duplicates`, `reprocessed`, `gaps`, `span`,
@@ -93,7 +93,7 @@ def work(events: "DataFrame") -> "DataFrame":
 
 
 def lag(events: "DataFrame") -> "DataFrame":
-    """How far the owner of each partition was behind, over time.
+    """Return the lag of each partition's owner, over time.
 
     Input: events.
     Output: one row per stretch, key (group, connector, topic, partition, at_us, ordinal): `lag` at
@@ -104,7 +104,7 @@ def lag(events: "DataFrame") -> "DataFrame":
 
 
 def _distinct(told: "DataFrame") -> "DataFrame":
-    """Per partition, the records that anybody processed."""
+    """Return per partition the records that were processed at least once."""
     ranges = told.select(
         *_PARTITION, F.col("first_offset").alias(C.FROM_US), F.col("end_offset").alias(C.TO_US)
     )
@@ -113,9 +113,9 @@ def _distinct(told: "DataFrame") -> "DataFrame":
 
 
 def _reprocessed(told: "DataFrame") -> "DataFrame":
-    """Per partition, the records of stretches below what ended ones had reached.
+    """Return per partition the records of stretches below what ended ones had reached.
 
-    Beginnings and ends are lined up in time; of one instant the beginnings come first.
+    Beginnings and ends are sorted by time; at one instant the beginnings come first.
     """
     begins = told.select(
         *_PARTITION,
@@ -149,7 +149,7 @@ def _reprocessed(told: "DataFrame") -> "DataFrame":
 
 
 def _double_run(told: "DataFrame") -> "DataFrame":
-    """Per group, the time of all runs of each resource, less the time in which any ran."""
+    """Return per group the time of all runs of each resource, less the time in which any ran."""
     length = F.sum(F.col(C.TO_US) - F.col(C.FROM_US))
     runs = covered(told, (*_RESOURCE, "run")).groupBy(*WORK_KEY).agg(length.alias("run_us"))
     any_run = covered(told, _RESOURCE).groupBy(*WORK_KEY).agg(length.alias("any_us"))

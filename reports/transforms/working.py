@@ -1,7 +1,7 @@
-"""When Connect work ran: owned means working, where the trace tells of starts and stops.
+"""Intervals in which Connect work ran: owned means working, where starts and stops are recorded.
 
-An assignment says who is to run a connector or task. The work stands still from its stop on one
-worker to the end of its start on another, however soon the group has settled.
+An assignment only names the worker that is to run a connector or task. The work stands still from
+its stop on one worker to the end of its start on another, however soon the group has settled.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -32,7 +32,7 @@ _STOPPED: Final = "TASKS_STOPPED"
 def ownership_of(
     dense: "DataFrame", resources: "DataFrame", events: "DataFrame", runs: "DataFrame"
 ) -> "DataFrame":
-    """Ownership intervals of every group: of workers that tell, the time in which they worked.
+    """Return ownership intervals of every group; for workers that record work, by work.
 
     Input: dense generations; resource lists; events of groups; runs.
     Output: key (group, resource, member_key, from_us): `to_us`, `first_generation`,
@@ -47,7 +47,7 @@ def ownership_of(
 
 
 def working(events: "DataFrame", marks: "DataFrame", runs: "DataFrame") -> "DataFrame":
-    """Intervals in which a connector or task ran on a worker that belonged to its group.
+    """Return intervals in which a connector or task ran on a worker that belonged to its group.
 
     Work runs from its TASKS_STARTED to its TASKS_STOPPED or the end of the worker's process. A
     worker belongs to the group from its SyncGroup answer until it leaves, dies or, if it failed,
@@ -91,7 +91,7 @@ def working(events: "DataFrame", marks: "DataFrame", runs: "DataFrame") -> "Data
 
 
 def _changes(events: "DataFrame") -> "DataFrame":
-    """Starts and stops of named work, a row for each connector and task."""
+    """Return starts and stops of named work, a row for each connector and task."""
     named = F.col("attrs")["resources"]
     return (
         events.where(F.col(C.EVENT).isin(_STARTED, _STOPPED) & named.isNotNull())
@@ -101,7 +101,7 @@ def _changes(events: "DataFrame") -> "DataFrame":
 
 
 def _memberships(events: "DataFrame", marks: "DataFrame", ends: "DataFrame") -> "DataFrame":
-    """When each client was a member: rows of client, `member_key`, `from_us`, `to_us`."""
+    """Return when each client was a member: rows of client, `member_key`, `from_us`, `to_us`."""
     key = (*C.GROUP_KEY, C.MEMBER_KEY)
     lasted = (
         spans(marks)

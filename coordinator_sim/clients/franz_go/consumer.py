@@ -1,9 +1,9 @@
 """A franz-go consumer: the loop that joins, runs a session, and joins again.
 
-The application's polls have no part in it: a consumer that never polls keeps its partitions, as
-there is no `max.poll.interval.ms`. An error that is no rebalance loses all partitions, waits for
-a backoff that grows with every such error since the last rebalance, and joins again; that holds
-for fencing, too.
+The loop does not depend on the application's polls: a consumer that never polls keeps its
+partitions, because there is no `max.poll.interval.ms`. An error other than a rebalance loses all
+partitions; the loop waits for a backoff that grows with every such error since the last rebalance,
+and joins again, also after fencing.
 
 Source: franz-go 1.22, pkg/kgo/consumer_group.go, manage, manageFailWait, joinAndSync,
 handleJoinResp, leave, findNewAssignments; group_balancer.go, balanceGroup.
@@ -61,7 +61,7 @@ _STALE_PLAN: Final = (
 )
 _LEAVING: Final = "client leaving group per normal operation"
 _NO_GENERATION_USER_DATA: Final = bytes(4)
-"""A sticky member that owns nothing and knows no generation: an empty list, and nothing else."""
+"""User data of a sticky member without partitions and generation: only an empty list."""
 
 
 class FranzGoConsumer(FranzGoSession):
@@ -94,13 +94,13 @@ class FranzGoConsumer(FranzGoSession):
     # The beginning, and what metadata says.
 
     def _on_start(self, now_ms: int) -> None:
-        """The first metadata begins the loop."""
+        """Do nothing: the first metadata response begins the loop."""
 
     def _on_poll_ended(self, now_ms: int) -> None:
-        """Nobody watches polls."""
+        """Do nothing: franz-go does not watch polls."""
 
     def _on_metadata(self, response: MetadataResponse, now_ms: int) -> None:
-        """Source: franz-go 1.22, pkg/kgo/consumer_group.go, findNewAssignments."""
+        """Join on new topics. Source: franz-go 1.22, consumer_group.go, findNewAssignments."""
         self._adopt_metadata(response, now_ms)
         known, counts = self._known_partition_counts, self._partition_counts()
         self._known_partition_counts = counts
@@ -125,7 +125,7 @@ class FranzGoConsumer(FranzGoSession):
     # JoinGroup.
 
     def _join_anew(self, why: str, now_ms: int) -> None:
-        """A rebalance ended the session: errors before it are forgotten."""
+        """Join after a rebalance ended the session; earlier errors are forgotten."""
         self._error_count = 0
         self._join_why = why or _AFTER_REBALANCE
         self._join(now_ms)
@@ -151,7 +151,7 @@ class FranzGoConsumer(FranzGoSession):
         self._ask(RequestKind.JOIN, request, self._on_join_group, now_ms)
 
     def _subscription_blob(self, assignor: ConsumerAssignor) -> bytes:
-        """Source: franz-go 1.22, pkg/kgo/group_balancer.go, JoinGroupMetadata of each balancer."""
+        """Return the JoinGroup metadata. Source: group_balancer.go, JoinGroupMetadata."""
         owned = self._last_assigned
         cooperative = max(assignor.supported_protocols) is RebalanceProtocol.COOPERATIVE
         user_data: bytes | None = None
@@ -170,7 +170,7 @@ class FranzGoConsumer(FranzGoSession):
         )
 
     def _on_join_group(self, response: Response | None, now_ms: int) -> None:
-        """Source: franz-go 1.22, pkg/kgo/consumer_group.go, handleJoinResp."""
+        """Handle JoinGroup. Source: franz-go 1.22, pkg/kgo/consumer_group.go, handleJoinResp."""
         if not isinstance(response, JoinGroupResponse):
             self._manage_failed(now_ms)
             return
@@ -227,7 +227,7 @@ class FranzGoConsumer(FranzGoSession):
         topics: tuple[str, ...],
         members: list[AssignorMember],
     ) -> tuple[SyncGroupRequestAssignment, ...] | None:
-        """Everyone's assignment, by member id, partitions ascending; None if there is none."""
+        """Return all assignments by member id, partitions ascending; None if it fails."""
         try:
             assigned = assignor.assign(self._topic_racks(topics), members)
         except AssignmentFailed:
@@ -262,7 +262,7 @@ class FranzGoConsumer(FranzGoSession):
     def _on_sync(
         self, plan: tuple[SyncGroupRequestAssignment, ...], response: Response | None, now_ms: int
     ) -> None:
-        """Adopt the assignment. A static leader that came back checks it against its own plan."""
+        """Adopt the assignment. A static leader that returned checks it against its own plan."""
         if not isinstance(response, SyncGroupResponse):
             self._manage_failed(now_ms)
             return
@@ -287,10 +287,10 @@ class FranzGoConsumer(FranzGoSession):
         self._begin_session(now_ms)
         self._send_queued_commits(now_ms)
 
-    # Errors that are no rebalance.
+    # Errors other than rebalances.
 
     def _manage_failed(self, now_ms: int) -> None:
-        """Lose everything, tell the application, wait, and join again.
+        """Lose all partitions, tell the application, wait, and join again.
 
         Source: franz-go 1.22, pkg/kgo/consumer_group.go, manageFailWait.
         """
@@ -322,7 +322,7 @@ class FranzGoConsumer(FranzGoSession):
     # Leaving.
 
     def _begin_close(self, now_ms: int) -> None:
-        """Leave; a join in flight, or a callback, is waited for first.
+        """Leave the group, after a join in flight or a running callback has ended.
 
         Source: franz-go 1.22, pkg/kgo/consumer_group.go, leave, manageFailWait.
         """
@@ -338,7 +338,7 @@ class FranzGoConsumer(FranzGoSession):
             self._serve(now_ms)
 
     def _leave(self, now_ms: int) -> None:
-        """Tell the coordinator, unless the member is static and owes the group no join."""
+        """Send LeaveGroup, unless the member is static and need not rejoin."""
         is_static = self._config.group_instance_id is not None
         if not self._member_id or (is_static and not self._rejoin_is_owed):
             self._finish_close()

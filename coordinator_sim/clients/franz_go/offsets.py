@@ -1,7 +1,7 @@
 """Offsets of a franz-go consumer: polled, ready to commit, committed.
 
-What a poll returned is ready to commit when the next poll begins. Commits are sent one after
-another, and never between JoinGroup and the answer to SyncGroup.
+Offsets of polled records become ready to commit when the next poll begins. Commits are sent one
+after another, and never between JoinGroup and the answer to SyncGroup.
 
 Source: franz-go 1.22, pkg/kgo/consumer_group.go, updateUncommitted, undirtyUncommitted,
 loopCommit, commitOffsetsSync, commit, updateCommitted, fetchOffsets, defaultRevoke.
@@ -41,12 +41,12 @@ _COMMIT_FAILURES: Final = (
 )
 
 CommitDone = Callable[[str | None, int], None]
-"""Hears the name of the exception, None for success, and the instant."""
+"""Called with the exception's name, None for success, and the instant."""
 
 
 @dataclass(slots=True)
 class Uncommitted:
-    """Offsets of one partition: after what was polled, what may be committed, what is."""
+    """Offsets of one partition: position after polled records, ready to commit, committed."""
 
     dirty: int = 0
     head: int = 0
@@ -54,7 +54,7 @@ class Uncommitted:
 
 
 class FranzGoOffsets(FranzGoRequests):
-    """Commits, and the look-up of committed offsets."""
+    """Commits, and the lookup of committed offsets."""
 
     __slots__ = (
         "_commit_is_owed",
@@ -101,7 +101,7 @@ class FranzGoOffsets(FranzGoRequests):
     # Commits.
 
     def _commit_by_interval(self, now_ms: int) -> None:
-        """Commit what is ready; during a join, when it is over; not beside a waited-for commit."""
+        """Commit ready offsets, after a join in progress; not during an awaited commit."""
         self._call_at(now_ms + self._config.auto_commit_interval_ms, self._commit_by_interval)
         if self._is_joining:
             self._commit_is_owed = True
@@ -118,7 +118,7 @@ class FranzGoOffsets(FranzGoRequests):
         self._commit(offsets, done, now_ms)
 
     def _commit_before_revoking(self, then: Callable[[int], None], now_ms: int) -> None:
-        """Commit what is ready and wait for it, where the client commits by itself."""
+        """Commit ready offsets and wait for the answer, if auto-commit is on."""
         ready = self._ready_to_commit() if self._config.enable_auto_commit else {}
         if not ready:
             then(now_ms)
@@ -169,7 +169,7 @@ class FranzGoOffsets(FranzGoRequests):
     def _committed(
         self, offsets: Mapping[TopicPartition, int], response: Response | None
     ) -> str | None:
-        """Note what was committed; the name of the first error, if any."""
+        """Note committed offsets; return the name of the first error, if any."""
         if not isinstance(response, OffsetCommitResponse):
             return TIMEOUT
         failure: str | None = None
@@ -186,7 +186,7 @@ class FranzGoOffsets(FranzGoRequests):
         return failure
 
     def _send_queued_commits(self, now_ms: int) -> None:
-        """After a join or another commit: the next commit that waited."""
+        """Send the next waiting commit, after a join or another commit."""
         if self._is_joining or self._commits_in_flight:
             return
         if self._commit_queue:
@@ -205,7 +205,7 @@ class FranzGoOffsets(FranzGoRequests):
         then: Callable[[ErrorCode | None, int], None],
         now_ms: int,
     ) -> None:
-        """Look up where to begin; `then` hears an error, which ends the session, or None."""
+        """Look up start offsets; `then` gets None, or an error, which ends the session."""
         topics: dict[str, list[int]] = {}
         for topic, partition in partitions:
             topics.setdefault(topic, []).append(partition)
@@ -262,5 +262,5 @@ def _is_unstable(response: OffsetFetchResponse) -> bool:
 
 
 def _nobody_waits(error: str | None, at_ms: int) -> None:
-    """An automatic commit: the next one repeats what failed."""
+    """Ignore the end of an automatic commit: the next one repeats what failed."""
     del error, at_ms

@@ -1,8 +1,8 @@
-"""Requests to the coordinator, each tried again until its time is over.
+"""Requests to the coordinator, each retried until its time is over.
 
-franz-go wraps every request: a coordinator that is not one is forgotten and looked up, a broken
-connection is opened anew, both after a backoff that grows with the tries of this request. What
-asked hears of none of that. JoinGroup and SyncGroup, which may be parked, have a connection apart.
+franz-go wraps every request: a broker that is not the coordinator is forgotten and looked up again,
+a broken connection is reopened, both after a backoff that grows with the tries of this request. The
+caller sees none of that. JoinGroup and SyncGroup, which may be parked, have a separate connection.
 
 Source: franz-go 1.22, pkg/kgo/client.go, retryable.Request, shouldRetry,
 maybeDeleteStaleCoordinator, validateCfg (retryTimeout); errors.go, isRetryableBrokerErr.
@@ -34,7 +34,7 @@ from coordinator_sim.protocol.cluster_view import MetadataResponse
 from coordinator_sim.protocol.errors import ErrorCode
 
 _MAX_TRIES: Final = 20
-"""`RequestRetries`."""
+"""Number of tries, `RequestRetries`."""
 _RETRY_TIMEOUT_MS: Final = 30_000
 _COORDINATOR_GONE: Final = (
     ErrorCode.NOT_COORDINATOR,
@@ -45,7 +45,7 @@ _APART: Final = (RequestKind.JOIN, RequestKind.SYNC)
 _WITHIN_SESSION: Final = (RequestKind.JOIN, RequestKind.SYNC, RequestKind.HEARTBEAT)
 
 Answered = Callable[[Response | None, int], None]
-"""Hears a question's answer and the instant; None when no more tries were left."""
+"""Called with the answer and the instant; None when no more tries were left."""
 
 
 class Question:
@@ -64,7 +64,7 @@ class Question:
 
 
 class FranzGoRequests(BackgroundPort):
-    """Asks the coordinator, and keeps the client's timers."""
+    """Sends requests to the coordinator, and keeps the client's timers."""
 
     __slots__ = (
         "_asked",
@@ -104,7 +104,7 @@ class FranzGoRequests(BackgroundPort):
     # Questions.
 
     def _ask(self, kind: RequestKind, request: Request, answered: Answered, now_ms: int) -> None:
-        """Send a request to the coordinator, wherever it is, as often as it takes."""
+        """Send a request to the coordinator, with as many tries as needed."""
         self._try(Question(kind, request, answered, now_ms), now_ms)
 
     def _try(self, question: Question, now_ms: int) -> None:
@@ -126,7 +126,7 @@ class FranzGoRequests(BackgroundPort):
         self._asked[pending.correlation_id] = question
 
     def _timeout_ms(self, kind: RequestKind) -> int:
-        """How long an answer may take; source: pkg/kgo/client.go, connTimeouter."""
+        """Return the time limit for an answer. Source: pkg/kgo/client.go, connTimeouter."""
         rebalance_timeout_ms = self._config.rebalance_timeout_ms
         if kind is RequestKind.JOIN:
             return rebalance_timeout_ms + self._traits.join_timeout_lapse_ms
@@ -135,7 +135,7 @@ class FranzGoRequests(BackgroundPort):
         return self._config.request_timeout_ms
 
     def _try_again(self, question: Question, answer: Response | None, now_ms: int) -> None:
-        """Wait and send again; without tries or time left the last answer counts."""
+        """Wait and send again; without tries or time left, deliver the last answer."""
         backoff_ms = self._backoff_ms(question.try_count)
         late_ms = now_ms + backoff_ms - question.began_ms
         if question.try_count <= _MAX_TRIES and late_ms <= self._retry_timeout_ms(question.kind):
@@ -165,7 +165,7 @@ class FranzGoRequests(BackgroundPort):
             self._request(RequestKind.LOOKUP, node_id, request, now_ms)
 
     def _look_up_refused(self, now_ms: int) -> None:
-        """No broker can be reached: everything that waits for the coordinator fails at once."""
+        """Fail all requests that wait for the coordinator, because no broker can be reached."""
         self._looks_up = False
         waiting, self._awaiting_coordinator = self._awaiting_coordinator, []
         for question in waiting:
@@ -208,7 +208,7 @@ class FranzGoRequests(BackgroundPort):
             question.answered(response, now_ms)
 
     def _on_failure(self, pending: PendingRequest, error: str, now_ms: int) -> None:
-        """A connection that cannot be opened also makes the coordinator unknown.
+        """Retry a failed request; a connection that cannot be opened makes the coordinator unknown.
 
         Source: franz-go 1.22, pkg/kgo/client.go, handleDialErr.
         """
@@ -235,7 +235,7 @@ class FranzGoRequests(BackgroundPort):
 
 
 def _error_of(response: Response) -> ErrorCode:
-    """The error that a response to the coordinator's APIs has as a whole."""
+    """Return the top-level error of a response to the coordinator's APIs."""
     match response:
         case JoinGroupResponse() | SyncGroupResponse() | HeartbeatResponse() | LeaveGroupResponse():
             return response.error_code

@@ -1,8 +1,8 @@
 """A group session of franz-go: from the answer to SyncGroup to the next JoinGroup.
 
 Revoking, assigning, looking up offsets and heartbeats overlap as the goroutines of
-setupAssignedAndHeartbeat do. Heartbeats go on while the application's revocation runs; what ends
-a session otherwise than by a rebalance loses everything.
+setupAssignedAndHeartbeat do. Heartbeats go on while the application's revocation runs. A session
+that ends otherwise than by a rebalance loses all partitions.
 
 Source: franz-go 1.22, pkg/kgo/consumer_group.go, setupAssignedAndHeartbeat, heartbeat, revoke,
 assignRevokeSession, diffAssigned.
@@ -23,7 +23,7 @@ from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.resources import TopicPartition
 
 _FAST_CHECK_MS: Final = 500
-"""A cooperative group rebalances twice; one early heartbeat notices the second time soon."""
+"""Interval of one early heartbeat, which soon notices a cooperative group's second rebalance."""
 _AFTER_REVOKING: Final = "after revoking what we lost from a rebalance"
 
 Partitions = tuple[TopicPartition, ...]
@@ -31,7 +31,7 @@ Partitions = tuple[TopicPartition, ...]
 
 @dataclass(slots=True)
 class Session:
-    """What is going on in one group session."""
+    """State of one group session."""
 
     heartbeat_due_ms: int
     fast_check_due_ms: int
@@ -44,7 +44,7 @@ class Session:
 
 
 class FranzGoSession(FranzGoOffsets):
-    """Runs sessions; how one begins and what follows it is above."""
+    """Runs sessions; the layers above begin them and continue after them."""
 
     __slots__ = (
         "_cooperative",
@@ -68,7 +68,7 @@ class FranzGoSession(FranzGoOffsets):
 
     @property
     def owned_partitions(self) -> tuple[TopicPartition, ...]:
-        """The partitions assigned now, by topic and partition."""
+        """Partitions assigned now, by topic and partition."""
         return self._now_assigned
 
     # The beginning.
@@ -92,7 +92,7 @@ class FranzGoSession(FranzGoOffsets):
     def _revoke_lost(
         self, session: Session, lost: Partitions, added: Partitions, now_ms: int
     ) -> None:
-        """Cooperative: give up what another member is to have, then join again."""
+        """Give up partitions that go to another member (cooperative), then join again."""
         self._stop_fetching(lost)
 
         def called(at_ms: int) -> None:
@@ -107,7 +107,7 @@ class FranzGoSession(FranzGoOffsets):
         )
 
     def _assign(self, session: Session, added: Partitions) -> None:
-        """Tell the application, always; then look up where to begin."""
+        """Notify the application, always; then look up start offsets."""
         self._assigned.update((tp, None) for tp in added if tp not in self._assigned)
 
         def called(at_ms: int) -> None:
@@ -126,9 +126,9 @@ class FranzGoSession(FranzGoOffsets):
     # Heartbeats.
 
     def _serve(self, now_ms: int) -> None:
-        """One look at what a session waits for, in an order that Go's select does not pin.
+        """Serve what a session waits for, in an order that Go's select leaves open.
 
-        UNSPECIFIED: of two timers that are due together, the earlier made one is served first.
+        UNSPECIFIED: of two timers that are due together, the one made earlier is served first.
         """
         session = self._session
         if session is None or session.beats:
@@ -165,7 +165,7 @@ class FranzGoSession(FranzGoOffsets):
         )
 
     def _on_heartbeat(self, session: Session, response: Response | None, now_ms: int) -> None:
-        """Source: franz-go 1.22, pkg/kgo/consumer_group.go, heartbeat."""
+        """Handle Heartbeat. Source: franz-go 1.22, pkg/kgo/consumer_group.go, heartbeat."""
         if session is not self._session:
             return
         session.beats = False
@@ -187,14 +187,14 @@ class FranzGoSession(FranzGoOffsets):
     # The end by a rebalance.
 
     def _begin_revoking(self, session: Session, now_ms: int) -> None:
-        """Revoke once the application's assignment is over; offsets are not looked up any more."""
+        """Revoke once the application's assignment is over; offset lookups stop."""
         session.revoking = True
         session.last_error = ErrorCode.REBALANCE_IN_PROGRESS
         if session.assigned:
             self._revoke(session, now_ms)
 
     def _revoke(self, session: Session, now_ms: int) -> None:
-        """Eager: everything. Cooperative: topics that are not subscribed to any more."""
+        """Revoke everything (eager), or topics that are no longer subscribed (cooperative)."""
         lost = self._now_assigned
         if self._cooperative and not self._is_leaving:
             lost = tuple(tp for tp in lost if tp.topic not in self._subscription)
@@ -226,7 +226,7 @@ class FranzGoSession(FranzGoOffsets):
         self._manage_failed(now_ms)
 
     def _revoke_to_leave(self, now_ms: int) -> None:
-        """Leaving: what is owned is committed and revoked, in either protocol."""
+        """Commit and revoke all owned partitions before leaving, in either protocol."""
         owned = self._now_assigned
         self._stop_fetching(owned)
 
@@ -251,7 +251,7 @@ class FranzGoSession(FranzGoOffsets):
         self._last_assigned = tuple(tp for tp in self._last_assigned if tp not in partitions)
 
     def _rejoin(self, why: str) -> None:
-        """End the session as if the group rebalanced; a reason that waits already stays."""
+        """End the session as if the group rebalanced; the first reason is kept."""
         if self._rejoin_why is None:
             self._rejoin_why = why
 

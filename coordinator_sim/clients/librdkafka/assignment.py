@@ -1,8 +1,8 @@
-"""What a librdkafka consumer owns: rebalance callbacks, and what follows them.
+"""Partitions that a librdkafka consumer owns: rebalance callbacks, and what follows them.
 
-The application is handed an assignment or a revocation and calls assign() or unassign(); the
-group goes on when commits and offset lookups are through. The group machine is in the other
-modules of this package.
+The application gets an assignment or a revocation and calls assign() or unassign(); the group
+continues when commits and offset lookups have ended. The group machine is in the other modules of
+this package.
 
 Source: librdkafka 2.15, rdkafka_assignment.c; rdkafka_cgrp.c, rd_kafka_rebalance_op,
 rd_kafka_rebalance_op_incr, rd_kafka_cgrp_assignment_done.
@@ -54,12 +54,12 @@ class LibrdkafkaAssignment(LibrdkafkaOffsets):
 
     @property
     def join_state(self) -> JoinState:
-        """Where the member is in its join."""
+        """State of the member in its join."""
         return self._join_state
 
     @property
     def positions(self) -> dict[TopicPartition, int]:
-        """The next offset of every partition, none while an unserved callback pauses them all."""
+        """Next offset of every partition; empty while an unserved callback pauses them all."""
         return {} if self._waits_for_assign_call() else super().positions
 
     def _is_cooperative(self) -> bool:
@@ -73,7 +73,7 @@ class LibrdkafkaAssignment(LibrdkafkaOffsets):
         return self._join_state in (JoinState.WAIT_ASSIGN_CALL, JoinState.WAIT_UNASSIGN_CALL)
 
     def _is_rebalancing(self) -> bool:
-        """Source: librdkafka 2.15, rdkafka_cgrp.c, RD_KAFKA_CGRP_REBALANCING."""
+        """Whether a rebalance is going on. Source: rdkafka_cgrp.c, RD_KAFKA_CGRP_REBALANCING."""
         state = self._join_state
         if state in (JoinState.WAIT_JOIN, JoinState.WAIT_METADATA):
             return bool(self._member_id)
@@ -86,7 +86,7 @@ class LibrdkafkaAssignment(LibrdkafkaOffsets):
     # Callbacks into the application.
 
     def _rebalance(self, kind: CallbackKind, partitions: Sequence[TopicPartition]) -> None:
-        """Delegate a whole assignment, or the revocation of everything, to the application.
+        """Delegate a whole assignment, or the revocation of all partitions, to the application.
 
         Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_rebalance_op.
         """
@@ -100,7 +100,7 @@ class LibrdkafkaAssignment(LibrdkafkaOffsets):
     def _rebalance_incrementally(
         self, kind: CallbackKind, partitions: Sequence[TopicPartition], *, rejoin: bool
     ) -> None:
-        """Delegate what is added or taken away to the application.
+        """Delegate added or removed partitions to the application.
 
         Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_rebalance_op_incr.
         """
@@ -139,7 +139,7 @@ class LibrdkafkaAssignment(LibrdkafkaOffsets):
     def _assign_called(
         self, partitions: tuple[TopicPartition, ...], now_ms: int, *, whole: bool
     ) -> None:
-        """The application called assign(); to a client that ends, that is unassign().
+        """Handle the application's assign(); for a client that ends, it means unassign().
 
         Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_handle_assign_op.
         """
@@ -161,7 +161,7 @@ class LibrdkafkaAssignment(LibrdkafkaOffsets):
     def _unassign_called(
         self, partitions: tuple[TopicPartition, ...] | None, joined: JoinState, now_ms: int
     ) -> None:
-        """The application called unassign(); None is for everything."""
+        """Handle the application's unassign(); None means all partitions."""
         removed = tuple(self._assigned) if partitions is None else partitions
         lost, self._assignment_lost = self._assignment_lost, False
         if self._join_state is JoinState.WAIT_UNASSIGN_CALL:
@@ -172,7 +172,7 @@ class LibrdkafkaAssignment(LibrdkafkaOffsets):
     def _remove(
         self, partitions: Sequence[TopicPartition], now_ms: int, *, lost: bool = False
     ) -> None:
-        """Stop partitions; what was consumed of them is committed unless they are lost.
+        """Stop partitions; their consumed offsets are committed unless they are lost.
 
         Source: librdkafka 2.15, rdkafka_assignment.c, rd_kafka_assignment_serve_removals.
         """
@@ -184,10 +184,10 @@ class LibrdkafkaAssignment(LibrdkafkaOffsets):
         if self._config.enable_auto_commit and final and not lost:
             self._commit(final, now_ms)
 
-    # The assignment's own turn.
+    # The turn of the assignment.
 
     def _serve_assignment(self, now_ms: int) -> None:
-        """Look up the offsets of new partitions; tell the group when nothing is in progress.
+        """Look up offsets of new partitions; tell the group when no work is in progress.
 
         Source: librdkafka 2.15, rdkafka_assignment.c, rd_kafka_assignment_serve.
         """
@@ -203,7 +203,7 @@ class LibrdkafkaAssignment(LibrdkafkaOffsets):
         return bool(self._waiting_commit_count or self._pending or self._queried)
 
     def _assignment_done(self, now_ms: int) -> None:
-        """Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_assignment_done."""
+        """Continue after an assignment. Source: rdkafka_cgrp.c, rd_kafka_cgrp_assignment_done."""
         match self._join_state:
             case JoinState.WAIT_UNASSIGN_TO_COMPLETE:
                 self._maybe_leave(now_ms)
@@ -217,7 +217,7 @@ class LibrdkafkaAssignment(LibrdkafkaOffsets):
                 pass
 
     def _incremental_unassign_done(self, now_ms: int) -> None:
-        """Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_incr_unassign_done."""
+        """Continue the revocation. Source: rdkafka_cgrp.c, rd_kafka_cgrp_incr_unassign_done."""
         added = self._incremental_assignment
         if self._is_terminating:
             self._remove(tuple(self._assigned), now_ms)

@@ -55,7 +55,7 @@ class LibrdkafkaConsumer(LibrdkafkaJoining):
         self._request(RequestKind.HEARTBEAT, self._coordinator_node_id, request, now_ms, timeout_ms)
 
     def _on_heartbeat(self, error: ErrorCode, now_ms: int) -> None:
-        """Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_handle_Heartbeat."""
+        """Handle Heartbeat. Source: rdkafka_cgrp.c, rd_kafka_cgrp_handle_Heartbeat."""
         self._heartbeat_in_flight = False
         if error is ErrorCode.NONE:
             self._prolong_session(now_ms)
@@ -64,7 +64,7 @@ class LibrdkafkaConsumer(LibrdkafkaJoining):
             return
         match error:
             case ErrorCode.NOT_COORDINATOR | ErrorCode.COORDINATOR_NOT_AVAILABLE:
-                # The member stays, and goes on beating at the coordinator it knows.
+                # The member stays, and keeps sending heartbeats to the coordinator it knows.
                 self._query_coordinator(now_ms)
             case ErrorCode.REBALANCE_IN_PROGRESS:
                 self._prolong_session(now_ms)
@@ -92,7 +92,7 @@ class LibrdkafkaConsumer(LibrdkafkaJoining):
             self._session_deadline_ms = now_ms + self._config.session_timeout_ms
 
     def _group_is_rebalancing(self, now_ms: int) -> None:
-        """Eager: give everything up, then join. Cooperative: join, by interval."""
+        """Give up all partitions, then join (eager); join by interval (cooperative)."""
         if not self._is_cooperative():
             self._maybe_revoke_all(now_ms, lost=False)
         elif not self._is_rebalancing():
@@ -101,7 +101,7 @@ class LibrdkafkaConsumer(LibrdkafkaJoining):
     # Rejoining and leaving.
 
     def _rejoin(self, now_ms: int, *, at_once: bool = False) -> None:
-        """Go back to the start; without a subscription, leave if that is still to be done.
+        """Return to the initial join state; without a subscription, leave if still pending.
 
         Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_rejoin.
         """
@@ -116,7 +116,7 @@ class LibrdkafkaConsumer(LibrdkafkaJoining):
             self._revoke_all(now_ms, lost=lost)
 
     def _revoke_all(self, now_ms: int, *, lost: bool) -> None:
-        """Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_revoke_all_rejoin."""
+        """Revoke all partitions. Source: rdkafka_cgrp.c, rd_kafka_cgrp_revoke_all_rejoin."""
         owned = self._group_assignment
         self._assignment_lost = self._assignment_lost or (lost and owned is not None)
         if not self._is_cooperative():
@@ -135,7 +135,7 @@ class LibrdkafkaConsumer(LibrdkafkaJoining):
             self._rejoin(now_ms)
 
     def _maybe_leave(self, now_ms: int) -> None:
-        """Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_leave_maybe."""
+        """Leave if asked to. Source: rdkafka_cgrp.c, rd_kafka_cgrp_leave_maybe."""
         if not self._leaves_on_unassign_done:
             return
         self._leaves_on_unassign_done = False
@@ -155,7 +155,7 @@ class LibrdkafkaConsumer(LibrdkafkaJoining):
         self._request(RequestKind.LEAVE, self._coordinator_node_id, request, now_ms, timeout_ms)
 
     def _fail_for_good(self, error: ErrorCode) -> None:
-        """A fatal error: the next poll raises it, and the group is not served any more."""
+        """Handle a fatal error: the next poll raises it, and the group is no longer served."""
         self._fatal_error = self._poll_error = exception_name(error)
 
     # Subscribing and closing.
@@ -167,7 +167,7 @@ class LibrdkafkaConsumer(LibrdkafkaJoining):
             self._revoke_all(now_ms, lost=False)
 
     def _begin_close(self, now_ms: int) -> None:
-        """Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_terminate0, _unsubscribe."""
+        """Begin to close. Source: rdkafka_cgrp.c, rd_kafka_cgrp_terminate0, _unsubscribe."""
         self._is_terminating = True
         self._poll_check_due_ms = FOREVER
         self._subscription = ()
@@ -180,7 +180,7 @@ class LibrdkafkaConsumer(LibrdkafkaJoining):
             self._serve_assignment(now_ms)
 
     def _is_terminated(self) -> bool:
-        """Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_try_terminate."""
+        """Whether closing is over. Source: rdkafka_cgrp.c, rd_kafka_cgrp_try_terminate."""
         return (
             self._is_terminating
             and not self._waits_for_assign_call()
@@ -191,7 +191,7 @@ class LibrdkafkaConsumer(LibrdkafkaJoining):
     # Metadata.
 
     def _on_metadata(self, response: MetadataResponse, now_ms: int) -> None:
-        """Every member rejoins when a topic of its subscription changes, not the leader alone.
+        """Rejoin when a topic of the subscription changed: every member does, not the leader alone.
 
         Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_metadata_update_check.
         """
@@ -232,7 +232,7 @@ class LibrdkafkaConsumer(LibrdkafkaJoining):
                 raise InvariantViolation(f"{name} answers a {pending.kind.value} request")
 
     def _on_failure(self, pending: PendingRequest, error: str, now_ms: int) -> None:
-        """The connection broke or the time is over: some requests are sent again."""
+        """Handle a broken connection or a timeout: some requests are sent again."""
         del error
         match pending.kind:
             case RequestKind.METADATA if pending is self._leader_query:

@@ -30,12 +30,12 @@ _JOIN_INTERVAL_MS: Final = 1_000
 _QUERY_INTERVAL_MS: Final = 500
 _TRANSPORT_QUERY_INTERVAL_MS: Final = 1_000
 _RELAXED_QUERY_INTERVAL_MS: Final = 600_000
-"""`coordinator.query.interval.ms`."""
+"""Value of `coordinator.query.interval.ms`."""
 COORDINATOR_GONE: Final = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
 class LibrdkafkaCoordinator(LibrdkafkaAssignment):
-    """Serves the group: finds the coordinator and says what is due."""
+    """Serves the group: finds the coordinator and starts the work that is due."""
 
     __slots__ = (
         "_auto_commit_due_ms",
@@ -80,13 +80,13 @@ class LibrdkafkaCoordinator(LibrdkafkaAssignment):
         return min(self._tick_due_ms, self._poll_check_due_ms, self._auto_commit_due_ms)
 
     def _reconnect_due_ms(self) -> int:
-        """When the coordinator's own thread tries it again; the main thread sleeps on."""
+        """Return when the coordinator's own thread reconnects; the main thread sleeps on."""
         if self._coordinator_id is None:
             return FOREVER
         return self._net.retry_at_ms(self._coordinator_node_id)
 
     def _fire_due(self, now_ms: int) -> bool:
-        """The thread wakes, serves the group, then runs the timers that are due."""
+        """Serve the group on each wake-up of the thread, then run the timers that are due."""
         if now_ms >= self._reconnect_due_ms():
             self._net.try_connect(self._coordinator_node_id, now_ms)
         if not self._has_started or now_ms < self._thread_due_ms():
@@ -121,7 +121,7 @@ class LibrdkafkaCoordinator(LibrdkafkaAssignment):
         return not polls and now_ms - self._last_poll_ms > self._config.rebalance_timeout_ms
 
     def _check_polls(self, now_ms: int) -> None:
-        """Leave at once when the application does not poll; it learns of it when it does.
+        """Leave at once when the application stops polling; its next poll reports the error.
 
         Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_max_poll_interval_check_tmr_cb.
         """
@@ -134,10 +134,10 @@ class LibrdkafkaCoordinator(LibrdkafkaAssignment):
         self._member_id = UNKNOWN_MEMBER_ID
         self._maybe_revoke_all(now_ms, lost=True)
 
-    # One turn.
+    # One turn of the thread.
 
     def _serve(self, now_ms: int) -> None:
-        """Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_serve."""
+        """Serve the group. Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_serve."""
         connected = self._keep_coordinator_connected(now_ms)
         if not connected and self._coordinator_state is CoordinatorState.UP:
             self._coordinator_state = CoordinatorState.QUERY_COORD
@@ -168,7 +168,7 @@ class LibrdkafkaCoordinator(LibrdkafkaAssignment):
             self._serve_assignment(now_ms)
 
     def _serve_join_state(self, now_ms: int) -> None:
-        """Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_join_state_serve."""
+        """Serve the join state. Source: rdkafka_cgrp.c, rd_kafka_cgrp_join_state_serve."""
         if self._fatal_error is not None:
             return
         match self._join_state:
@@ -188,7 +188,7 @@ class LibrdkafkaCoordinator(LibrdkafkaAssignment):
                 pass
 
     def _check_session(self, now_ms: int) -> None:
-        """Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_session_timeout_check."""
+        """Check the session. Source: rdkafka_cgrp.c, rd_kafka_cgrp_session_timeout_check."""
         deadline_ms = self._session_deadline_ms
         if deadline_ms is None or now_ms < deadline_ms:
             return
@@ -199,7 +199,7 @@ class LibrdkafkaCoordinator(LibrdkafkaAssignment):
     # The coordinator.
 
     def _keep_coordinator_connected(self, now_ms: int) -> bool:
-        """Reconnect to a known coordinator; whether the connection is open."""
+        """Reconnect to a known coordinator; return whether the connection is open."""
         if self._coordinator_id is None:
             return False
         if self._net.is_ready(self._coordinator_node_id):
@@ -212,7 +212,7 @@ class LibrdkafkaCoordinator(LibrdkafkaAssignment):
             self._query_coordinator(now_ms)
 
     def _query_coordinator(self, now_ms: int) -> None:
-        """Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_coord_query."""
+        """Query the coordinator. Source: rdkafka_cgrp.c, rd_kafka_cgrp_coord_query."""
         node_id = self._net.least_loaded(self._metadata.nodes, now_ms)
         if node_id is None:
             self._query_interval.reset()
@@ -238,13 +238,13 @@ class LibrdkafkaCoordinator(LibrdkafkaAssignment):
             self._coordinator_state = CoordinatorState.QUERY_COORD
 
     def _update_coordinator(self, coordinator_id: int | None, now_ms: int) -> None:
-        """Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_coord_update."""
+        """Set the coordinator. Source: rdkafka_cgrp.c, rd_kafka_cgrp_coord_update."""
         if coordinator_id != self._coordinator_id:
             if self._coordinator_id is not None:
                 self._net.disconnect(self._coordinator_node_id, now_ms)
             self._coordinator_id = coordinator_id
             if coordinator_id is not None:
-                # A coordinator just found is asked for once more, to be sure of it.
+                # A new coordinator is queried once more, to be sure of it.
                 self._query_interval.reset()
         if coordinator_id is None:
             self._coordinator_state = CoordinatorState.QUERY_COORD

@@ -43,7 +43,7 @@ _STICKY: Final = "cooperative-sticky"
 
 
 class LibrdkafkaJoining(LibrdkafkaCoordinator):
-    """Brings the member from INIT to its rebalance callback.
+    """Takes the member from INIT to its rebalance callback.
 
     DEVIATION: the cooperative-sticky assignor is Java's. librdkafka's own may leave other
     partitions where they are, but moves as many.
@@ -66,7 +66,7 @@ class LibrdkafkaJoining(LibrdkafkaCoordinator):
     # JoinGroup.
 
     def _join(self, now_ms: int) -> None:
-        """Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_join."""
+        """Send JoinGroup. Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_join."""
         if self._max_poll_exceeded and self._is_poll_overdue(now_ms):
             return
         self._max_poll_exceeded = False
@@ -95,7 +95,7 @@ class LibrdkafkaJoining(LibrdkafkaCoordinator):
         )
 
     def _subscription_blob(self, assignor_name: str) -> bytes:
-        """What the member offers an assignor; only the sticky one says what it owns and when.
+        """Return the subscription; only the sticky assignor's has owned partitions and generation.
 
         Source: librdkafka 2.15, rdkafka_sticky_assignor.c, get_metadata; rdkafka_assignor.c.
         """
@@ -115,7 +115,7 @@ class LibrdkafkaJoining(LibrdkafkaCoordinator):
         )
 
     def _on_join_group(self, response: JoinGroupResponse, now_ms: int) -> None:
-        """Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_handle_JoinGroup."""
+        """Handle JoinGroup. Source: rdkafka_cgrp.c, rd_kafka_cgrp_handle_JoinGroup."""
         self._wait_join = None
         if self._is_terminating or self._join_state is not JoinState.WAIT_JOIN:
             return
@@ -132,7 +132,7 @@ class LibrdkafkaJoining(LibrdkafkaCoordinator):
             self._send_sync_group((), now_ms)
 
     def _join_failed(self, error: ErrorCode, member_id: str, now_ms: int) -> None:
-        """An error answer: look again for a coordinator that is gone, and join by interval."""
+        """Handle an error answer: look up a lost coordinator again, and join by interval."""
         self._join_interval.backoff_ms = _JOIN_BACKOFF_MS
         if error in COORDINATOR_GONE:
             self._query_coordinator(now_ms)
@@ -204,14 +204,14 @@ class LibrdkafkaJoining(LibrdkafkaCoordinator):
         self._request_sync(request, now_ms)
 
     def _request_sync(self, request: SyncGroupRequest, now_ms: int) -> None:
-        """Source: librdkafka 2.15, rdkafka_request.c, rd_kafka_SyncGroupRequest."""
+        """Send SyncGroup. Source: rdkafka_request.c, rd_kafka_SyncGroupRequest."""
         timeout_ms = self._config.session_timeout_ms + self._traits.join_timeout_lapse_ms
         self._sync_in_flight = self._request(
             RequestKind.SYNC, self._coordinator_node_id, request, now_ms, timeout_ms
         )
 
     def _on_sync_group(self, response: SyncGroupResponse, now_ms: int) -> None:
-        """Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_handle_SyncGroup."""
+        """Handle SyncGroup. Source: rdkafka_cgrp.c, rd_kafka_cgrp_handle_SyncGroup."""
         self._sync_in_flight = None
         if self._join_state is not JoinState.WAIT_SYNC:
             return
@@ -246,11 +246,11 @@ class LibrdkafkaJoining(LibrdkafkaCoordinator):
         if self._is_cooperative() and lost:
             self._revoke_all(now_ms, lost=True)
         else:
-            # The join interval does not hold it up (seen with 2.16.0).
+            # The join interval does not delay it (seen with 2.16.0).
             self._rejoin(now_ms, at_once=True)
 
     def _adopt_incrementally(self, assigned: Sequence[TopicPartition]) -> None:
-        """Revoke what is gone, and only then assign what is new."""
+        """Revoke removed partitions, and only then assign new ones."""
         owned = self._group_assignment or ()
         added = tuple(tp for tp in assigned if tp not in owned)
         revoked = tuple(tp for tp in owned if tp not in assigned)
@@ -260,7 +260,7 @@ class LibrdkafkaJoining(LibrdkafkaCoordinator):
         else:
             self._rebalance_incrementally(CallbackKind.PARTITIONS_ASSIGNED, added, rejoin=False)
 
-    # What is lost with a connection.
+    # Requests lost with a connection.
 
     def _join_lost(self, now_ms: int) -> None:
         self._wait_join = None
@@ -273,7 +273,7 @@ class LibrdkafkaJoining(LibrdkafkaCoordinator):
         self._rejoin(now_ms)
 
     def _sync_lost(self, pending: PendingRequest, now_ms: int) -> None:
-        """A SyncGroup is sent again on the next connection."""
+        """Send a lost SyncGroup again on the next connection."""
         self._sync_in_flight = None
         request = pending.request
         waits = self._join_state is JoinState.WAIT_SYNC and not self._is_terminating
@@ -287,7 +287,7 @@ class LibrdkafkaJoining(LibrdkafkaCoordinator):
 
 
 def _assignment_blob(member: AssignorMember, partitions: Sequence[TopicPartition]) -> bytes:
-    """A member's assignment; the user data that it sent comes back with it.
+    """Encode a member's assignment, with the user data that the member sent.
 
     Source: librdkafka 2.15, rdkafka_request.c, rd_kafka_group_MemberState_consumer_write.
     """

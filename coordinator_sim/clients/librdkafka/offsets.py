@@ -45,14 +45,14 @@ _OFFSET_FETCH_RETRIED: Final = (
 
 
 class Commit(NamedTuple):
-    """Offsets on their way to the coordinator; with a token if the application asked."""
+    """Offsets being committed; with a token if the application asked."""
 
     offsets: dict[TopicPartition, int]
     token: int | None = None
 
 
 class LibrdkafkaOffsets(BackgroundPort):
-    """What was consumed and committed of the partitions assigned now."""
+    """Consumed and committed offsets of the partitions assigned now."""
 
     __slots__ = (
         "_assignment_lost",
@@ -100,7 +100,7 @@ class LibrdkafkaOffsets(BackgroundPort):
         )
 
     def _on_offset_fetch(self, response: OffsetFetchResponse, now_ms: int) -> None:
-        """Adopt committed offsets; unstable ones are asked for again, others fail for good."""
+        """Adopt committed offsets; unstable ones are asked for again, other errors are final."""
         unset: list[TopicPartition] = []
         for group in response.groups:
             if group.error_code is not ErrorCode.NONE:
@@ -132,7 +132,7 @@ class LibrdkafkaOffsets(BackgroundPort):
             unset.append(partition)
 
     def _offset_fetch_failed(self, now_ms: int, *, retry: bool) -> None:
-        """What was asked for is asked for again, or stays without a position."""
+        """Look up the offsets again, or leave the partitions without a position."""
         if retry:
             self._pending = (*self._pending, *self._queried)
         self._queried = ()
@@ -145,7 +145,7 @@ class LibrdkafkaOffsets(BackgroundPort):
         self._stored[partition] = offset
 
     def _commit_by_interval(self, now_ms: int) -> None:
-        """Commit what was consumed since the last commit, in a steady group only.
+        """Commit consumed offsets newer than the last commit, in a steady group only.
 
         Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_offset_commit_tmr_cb.
         """
@@ -239,7 +239,7 @@ class LibrdkafkaOffsets(BackgroundPort):
         self._commit_ended(commit, error, now_ms)
 
     def _commit_lost(self, pending: PendingRequest) -> None:
-        """The connection broke: the commit is sent again once the coordinator is there."""
+        """Resend a commit of a broken connection once the coordinator is available."""
         self._deferred_commits.append(self._commits_in_flight.pop(pending.correlation_id))
 
     def _commit_ended(self, commit: Commit, error: ErrorCode, now_ms: int) -> None:

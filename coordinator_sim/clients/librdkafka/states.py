@@ -1,4 +1,4 @@
-"""The states of a librdkafka group, and the interval by which it repeats itself."""
+"""The states of a librdkafka group, and the interval timer of its repeated actions."""
 
 from dataclasses import dataclass
 from enum import Enum, IntEnum, unique
@@ -6,7 +6,7 @@ from enum import Enum, IntEnum, unique
 
 @unique
 class JoinState(IntEnum):
-    """Where the member is in its join; the order matters to heartbeat answers.
+    """State of the member in its join; the order matters to heartbeat answers.
 
     Source: librdkafka 2.15, rdkafka_cgrp.h, RD_KAFKA_CGRP_JOIN_STATE_*.
     """
@@ -24,7 +24,7 @@ class JoinState(IntEnum):
 
 @unique
 class CoordinatorState(Enum):
-    """How far the search for the coordinator is.
+    """State of the search for the coordinator.
 
     Source: librdkafka 2.15, rdkafka_cgrp.h, RD_KAFKA_CGRP_STATE_*.
     """
@@ -37,16 +37,16 @@ class CoordinatorState(Enum):
 
 @dataclass(slots=True)
 class Interval:
-    """Something that may happen once an interval, as librdkafka's rd_interval_t.
+    """Limits an action to once per interval, as librdkafka's rd_interval_t.
 
-    `last_ms` None means that it never happened, or may happen at once.
+    `last_ms` is None when the action never ran, or may run at once.
     """
 
     last_ms: int | None = None
     backoff_ms: int = 0
 
     def passes(self, now_ms: int, interval_ms: int) -> bool:
-        """Whether it may happen now; if so, it did."""
+        """Whether the action may run now; if so, count it as run."""
         if self.last_ms is not None and now_ms < self.last_ms + interval_ms + self.backoff_ms:
             return False
         self.last_ms = now_ms
@@ -54,6 +54,6 @@ class Interval:
         return True
 
     def reset(self) -> None:
-        """Let it happen at once."""
+        """Let the action run at once."""
         self.last_ms = None
         self.backoff_ms = 0

@@ -1,7 +1,7 @@
-"""Requests and responses in JSON, in every version of every group API; and such JSON in frames.
+"""Requests and responses in JSON, in every version of every group API; and their frames.
 
-What a version says differently beside its fields is in `wire.answers`, the fields are in
-`messages`. Frames make any program that reads JSON a client of a real broker.
+`wire.answers` has what a version changes beside its fields, `messages` the fields. With frames, any
+program that reads JSON can be a client of a real broker.
 
 Source: `encode` and `decode` of the reference (`conformance/oracle`).
 """
@@ -20,13 +20,13 @@ def _reader(api: ApiKey) -> JsonReader:
 
 
 def read_request(api: str, version: int, data: Json) -> Request:
-    """A request from its JSON, by the API's Kafka name.
+    """Parse a request from its JSON, by the API's Kafka name.
 
-    Fields that the top level does not name are at their defaults; inside lists all are needed.
+    Fields missing at the top level have their defaults; inside lists all are required.
 
     Raises:
         DataError: a field is missing or of another type.
-        UnsupportedVersion: no such API or version, or one that cannot say a field.
+        UnsupportedVersion: no such API or version, or one that cannot express a field.
     """
     key = group_api_named(api)
     layout = layout_of(key, version, response=False)
@@ -35,10 +35,10 @@ def read_request(api: str, version: int, data: Json) -> Request:
 
 
 def write_request(request: Request, version: int) -> Json:
-    """A request as JSON.
+    """Return a request as JSON.
 
     Raises:
-        UnsupportedVersion: no such version, or one that cannot say what the request holds.
+        UnsupportedVersion: no such version, or one that cannot express the request.
     """
     api = request.api_key
     if api not in GROUP_APIS:
@@ -47,13 +47,13 @@ def write_request(request: Request, version: int) -> Json:
 
 
 def read_response(api: str, version: int, data: Json, request: Request | None = None) -> Response:
-    """A response from its JSON, by the API's Kafka name.
+    """Parse a response from its JSON, by the API's Kafka name.
 
-    The request names the group or key that old versions do not repeat.
+    The request gives the group or key that old versions do not repeat.
 
     Raises:
         DataError: a field is missing or of another type, or an unknown error code.
-        UnsupportedVersion: no such API or version, or one that cannot say a field.
+        UnsupportedVersion: no such API or version, or one that cannot express a field.
     """
     key = group_api_named(api)
     read = _reader(key).read(layout_of(key, version, response=True), data)
@@ -62,11 +62,11 @@ def read_response(api: str, version: int, data: Json, request: Request | None = 
 
 
 def write_response(request: Request, version: int, response: Response) -> Json:
-    """A response as JSON, in the version its request came in.
+    """Return a response as JSON, in the version of its request.
 
     Raises:
         TypeError: the response is not one of the group APIs.
-        UnsupportedVersion: the version cannot say what the response holds.
+        UnsupportedVersion: the version cannot express the response.
     """
     api = getattr(response, "api_key", None)
     if api is None:
@@ -77,18 +77,18 @@ def write_response(request: Request, version: int, response: Response) -> Json:
 def json_to_frame(
     api: str, version: int, data: Json, *, client_id: str = "client", correlation_id: int = 0
 ) -> bytes:
-    """The frame of a request, from its JSON; the top level is filled with defaults.
+    """Return the frame of a request, from its JSON; the top level is filled with defaults.
 
     Raises:
         DataError: a field is missing or of another type.
-        UnsupportedVersion: no such API or version, or one that cannot say a field.
+        UnsupportedVersion: no such API or version, or one that cannot express a field.
     """
     request = read_request(api, version, data)
     return request_writer(request.api_key, version)(correlation_id, client_id, request)
 
 
 def frame_to_json(api: str, version: int, frame: bytes, *, correlation_id: int = 0) -> Json:
-    """The JSON of a response, from its frame.
+    """Return the JSON of a response, from its frame.
 
     Raises:
         UnsupportedVersion: no such API or version.
@@ -101,6 +101,6 @@ def frame_to_json(api: str, version: int, frame: bytes, *, correlation_id: int =
             f"the frame answers correlation id {answered}, not {correlation_id}", 0
         )
     if key is ApiKey.JOIN_GROUP:
-        # Kafka's class says no protocol in the way of its version, whatever the frame said.
+        # Kafka's class formats a missing protocol as its version does, whatever the frame had.
         response = fitted(response, version)
     return to_json(layout_of(key, version, response=True), response)

@@ -1,4 +1,4 @@
-"""Records of the offsets log in JSON, as the reference prints them and takes them.
+"""Records of the offsets log in JSON, as the reference prints and reads them.
 
 A record is `{"partition", "offset", "ts", "key": {"type", "data"}, "value": {"version", "data"}}`;
 a tombstone's value is null; a record of a producer names it (`producerId`, `producerEpoch`), and
@@ -40,14 +40,14 @@ _OFFSETS: Final = JsonReader(offset_commit_record.__name__)
 _GROUPS: Final = JsonReader(group_metadata_record.__name__)
 
 NO_TIMEOUT: Final = -1
-"""The rebalance timeout of version 0, which has none."""
+"""Rebalance timeout of version 0, which has none."""
 
 
 def _key_layout(key_type: int) -> Layout:
-    """The fields of a record's key; its type is also its version.
+    """Return the fields of a record's key; its type is also its version.
 
     Raises:
-        UnsupportedVersion: not an offset or a classic group.
+        UnsupportedVersion: not the key of an offset or a classic group.
     """
     if not 0 <= key_type <= GROUP_KEY:
         raise UnsupportedVersion(
@@ -75,7 +75,7 @@ def _write_key(key: LogKey) -> Json:
 
 
 def _value_message(value: OffsetCommitValue | GroupMetadataValue) -> Struct:
-    """A value as Kafka's schema has it."""
+    """Return a value in the form of Kafka's schema."""
     if isinstance(value, OffsetCommitValue):
         return offset_commit_record.OffsetCommitValue(
             offset=value.offset,
@@ -116,7 +116,7 @@ def _write_value(value: LogValue, version: int) -> Json:
 
 
 def write_record(record: LogRecord) -> Json:
-    """The key and the value of one record."""
+    """Return the key and the value of one record."""
     written: Json = {"key": _write_key(record.key), "value": None}
     if record.value is not None:
         version = record.value_version
@@ -125,7 +125,7 @@ def write_record(record: LogRecord) -> Json:
 
 
 def write_records(batch: LogBatch) -> list[Json]:
-    """The records of a batch, each with its partition, offset, time and producer."""
+    """Return the records of a batch, each with its partition, offset, time and producer."""
     producer: Json = {}
     if batch.producer_id >= 0:
         producer = {"producerId": batch.producer_id, "producerEpoch": batch.producer_epoch}
@@ -205,14 +205,14 @@ def _read_group_value(layout: Layout, node: object) -> GroupMetadataValue:
 
 
 def read_record(node: Json) -> LogRecord:
-    """One record from its key and value; what else the object says is passed over.
+    """Parse one record from its key and value; other fields of the object are ignored.
 
-    A text in place of the key is its bytes in base64, and so is the value then.
+    A string in place of the key holds its bytes in base64, and then so does the value.
 
     Raises:
         DataError: a field is missing or of another type.
         UnsupportedVersion: a value version that Kafka does not have.
-        WireFormatError: bytes that are no record.
+        WireFormatError: the bytes are no record.
     """
     key_node = node.get("key")
     if isinstance(key_node, str):
@@ -236,11 +236,11 @@ def read_record(node: Json) -> LogRecord:
 
 
 def read_records(nodes: Iterable[Json]) -> tuple[LogRecord, ...]:
-    """Records in their order, as `write_records` says them.
+    """Parse records in their order, as `write_records` writes them.
 
     Raises:
         DataError: a field is missing or of another type.
         UnsupportedVersion: a value version that Kafka does not have.
-        WireFormatError: bytes that are no record.
+        WireFormatError: the bytes are no record.
     """
     return tuple(read_record(node) for node in nodes)

@@ -1,6 +1,6 @@
-"""The APIs of idempotent and transactional producers, and those that look at their transactions.
+"""The APIs of idempotent and transactional producers, and those that describe transactions.
 
-Here a request's sender is checked and its fields are read; what is decided is in `coordinator`.
+This module authorizes requests and reads their fields; `coordinator` decides.
 
 Source: kafka 4.3, KafkaApis.scala: handleInitProducerIdRequest, handleAddPartitionsToTxnRequest,
 handleAddOffsetsToTxnRequest, handleEndTxnRequest, handleDescribeTransactionsRequest,
@@ -73,26 +73,26 @@ _FENCED_SINCE: Final = {
     ApiKey.ADD_OFFSETS_TO_TXN: 2,
     ApiKey.END_TXN: 2,
 }
-"""From which version on a client knows PRODUCER_FENCED; before, it was INVALID_PRODUCER_EPOCH."""
+"""Versions from which on clients know PRODUCER_FENCED; earlier ones get INVALID_PRODUCER_EPOCH."""
 _BATCHED_SINCE: Final = 4
-"""AddPartitionsToTxn for many transactions, among brokers."""
+"""From this version on, brokers send AddPartitionsToTxn for many transactions at once."""
 _BUMPS_EPOCH_SINCE: Final = 5
-"""EndTxn of clients that speak version 2 of transactions."""
+"""From this version on, EndTxn is of version 2 of transactions."""
 
 Outcomes = Mapping[TopicPartition, ErrorCode]
 FindCoordinator = Callable[[int, Instants], TransactionCoordinator]
-"""The coordinator of the broker of that id, at present."""
+"""Finds the current coordinator of a broker by its id."""
 
 
 class TransactionApis:
-    """Answers them.
+    """Answers the APIs of transactions, except WriteTxnMarkers.
 
     Args:
-        image: Which topics there are.
-        access: Whom to ask.
+        image: The metadata, with all topics.
+        access: Authorizes requests.
         coordinator: See `FindCoordinator`.
         offsets_partitions: `offsets.topic.num.partitions`.
-        bumps_epochs: As `TransactionConfig.bumps_epochs`.
+        bumps_epochs: See `TransactionConfig.bumps_epochs`.
     """
 
     __slots__ = ("_access", "_bumps_epochs", "_coordinator", "_image", "_offsets_partitions")
@@ -113,7 +113,7 @@ class TransactionApis:
         self._bumps_epochs = bumps_epochs
 
     def handlers(self) -> Handlers:
-        """Who takes which API."""
+        """The handler of each API."""
         return {
             ApiKey.INIT_PRODUCER_ID: self._init_producer_id,
             ApiKey.ADD_PARTITIONS_TO_TXN: self._add_partitions,
@@ -157,7 +157,7 @@ class TransactionApis:
         return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
     def _may_be_idempotent(self, context: RequestContext) -> bool:
-        """Whoever may write to any topic may have a producer id too."""
+        """Whether the sender may get a producer id: IDEMPOTENT_WRITE, or WRITE on any topic."""
         access = self._access
         cluster, topic = ResourceType.CLUSTER, ResourceType.TOPIC
         if access.allows(context, Operation.IDEMPOTENT_WRITE, cluster, CLUSTER_NAME):
@@ -188,8 +188,8 @@ class TransactionApis:
         operation, cluster = Operation.CLUSTER_ACTION, ResourceType.CLUSTER
         if not self._access.allows(call.context, operation, cluster, CLUSTER_NAME):
             return AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-        # DEVIATION: of a transactional id that is named twice the last entry counts, as in Kafka,
-        # but it is answered once. Kafka repeats the answer, which makes it a square of the request.
+        # DEVIATION: if a transactional id is named twice, the last entry counts, as in Kafka, but
+        # it is answered once. Kafka repeats the answer, so its size is the square of the request's.
         asked = {each.transactional_id: each for each in request.transactions}
         return AddPartitionsToTxnResponse(
             results_by_transaction=tuple(
@@ -232,7 +232,7 @@ class TransactionApis:
     def _place_error(
         self, call: Call[AddPartitionsToTxnRequest], place: TopicPartition
     ) -> ErrorCode:
-        """What keeps a partition out; clients need a right to it, and none is for internal ones."""
+        """The error of a partition; clients need WRITE, and may not add internal topics."""
         if call.context.api_version < _BATCHED_SINCE:
             is_internal = place.topic in INTERNAL_TOPICS
             operation, kind = Operation.WRITE, ResourceType.TOPIC
@@ -321,7 +321,7 @@ class TransactionApis:
 
 
 def _told(call: Call[Any], error: ErrorCode) -> ErrorCode:
-    """An error as the request's version knows it."""
+    """An error translated to one that the request's version knows."""
     is_new = call.context.api_version >= _FENCED_SINCE[call.api]
     if error is ErrorCode.PRODUCER_FENCED and not is_new:
         return ErrorCode.INVALID_PRODUCER_EPOCH

@@ -1,6 +1,6 @@
-"""The transaction coordinators of all brokers: who leads which part of the state log, and time.
+"""The transaction coordinators of all brokers: leadership of the state log, and deadlines.
 
-Produce and the group coordinators ask here about the partitions of a transaction.
+Produce and the group coordinators verify partitions of a transaction here.
 
 Source: kafka 4.3, BrokerMetadataPublisher.scala (elections and resignations);
 AddPartitionsToTxnManager.java; ReplicaManager.maybeSendPartitionsToTransactionCoordinator.
@@ -36,13 +36,13 @@ from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.storage.partition_log import PartitionLog
 
 _ABORTABLE_SINCE: Final = 11
-"""Of Produce; clients from there on know TRANSACTION_ABORTABLE."""
+"""From this version of Produce on, clients know TRANSACTION_ABORTABLE."""
 _OFFSETS_ADD_SINCE: Final = 5
 _OFFSETS_ABORTABLE_SINCE: Final = 4
 
 
 class _Led(Struct, frozen=True):
-    """Who leads a partition of the state log: which life of which broker, at which epoch."""
+    """The leader of a state log partition: broker, broker epoch and leader epoch."""
 
     broker_id: int
     broker_epoch: int
@@ -53,12 +53,12 @@ class TransactionBrokers:
     """All transaction coordinators.
 
     Args:
-        config: Of every broker.
+        config: Config of every broker.
         image: The cluster's metadata.
         log: `__transaction_state`.
-        writing: Reaches the leaders of partitions.
-        change: Lets a change take effect.
-        is_running: Whether a broker lives and is not frozen.
+        writing: Sends markers to the leaders of partitions.
+        change: Applies a change of the metadata.
+        is_running: Whether a broker is alive and not frozen.
     """
 
     __slots__ = (
@@ -94,12 +94,12 @@ class TransactionBrokers:
         self._seen_version = -1
 
     def coordinator(self, broker_id: int, now: Instants) -> TransactionCoordinator:
-        """That of a broker, with everything loaded that it leads."""
+        """The coordinator of a broker, with all partitions loaded that it leads."""
         self.sync(now)
         return self._member(broker_id, now)
 
     def _member(self, broker_id: int, now: Instants) -> TransactionCoordinator:
-        """That of a broker; a broker that was started anew knows nothing."""
+        """The coordinator of a broker, made anew and empty when its broker epoch changed."""
         broker_epoch = self._image.broker_epochs.get(broker_id, 0)
         known = self._members.get(broker_id)
         if known is not None and known[0] == broker_epoch:
@@ -117,15 +117,15 @@ class TransactionBrokers:
     # -- leadership ---------------------------------------------------------------------------
 
     def listen(self, notices: Notices) -> None:
-        """Hear of leaders and topics that come and go."""
+        """Subscribe to changes of leaders and topics."""
         notices.leader_changed.append(lambda _topic, _partition, now: self.sync(now))
         notices.topic_created.append(lambda _name, now: self.sync(now))
         notices.topic_deleted.append(lambda _name, _id, _partitions, now: self.sync(now))
 
     def sync(self, now: Instants) -> None:
-        """Follow the metadata: load what a broker leads now, unload what it does not.
+        """Follow the metadata: load the partitions that each broker leads now, unload the others.
 
-        Markers that waited for a leader are tried again.
+        Markers that waited for a leader are sent again.
         """
         if self._seen_version == self._image.version:
             return
@@ -158,7 +158,7 @@ class TransactionBrokers:
     # -- questions of others ------------------------------------------------------------------
 
     def verify_or_add(self, write: TransactionalWrite) -> ErrorCode:
-        """Whether a partition may be written to in a transaction; as `TransactionGate`."""
+        """Whether a write of a transaction may pass; see `TransactionGate.verify_or_add`."""
         error = self._verify_or_add(
             write.transactional_id,
             ProducerIdentity(write.producer_id, write.producer_epoch),
@@ -175,7 +175,7 @@ class TransactionBrokers:
         place: TopicPartition,
         now: Instants,
     ) -> ErrorCode:
-        """Whether offsets may be committed in a transaction, in the words of that version."""
+        """Whether offsets may be committed in a transaction; the error fits the API version."""
         error = self._verify_or_add(
             request.transactional_id,
             ProducerIdentity(request.producer_id, request.producer_epoch),
@@ -209,7 +209,7 @@ class TransactionBrokers:
     def _coordinator_of(
         self, transactional_id: str, now: Instants
     ) -> TransactionCoordinator | ErrorCode:
-        """The coordinator of an id, as another broker finds and reaches it."""
+        """The coordinator of a transactional id, or the error of a broker that cannot reach it."""
         topic = self._image.topics.get(TRANSACTIONS_TOPIC)
         if topic is None:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -224,18 +224,18 @@ class TransactionBrokers:
     # -- time ---------------------------------------------------------------------------------
 
     def expire(self, now: Instants) -> None:
-        """Do what is due at every broker that runs."""
+        """Run what is due at every running broker."""
         self.sync(now)
         for coordinator in self._running():
             coordinator.expire(now)
 
     def next_group_deadline_ms(self) -> int | None:
-        """The earliest sweep of a broker that finds something."""
+        """The earliest sweep of a broker that will find something to do."""
         found = (each.next_group_deadline_ms() for each in self._running())
         return min((each for each in found if each is not None), default=None)
 
     def next_wall_deadline_ms(self) -> int | None:
-        """The earliest instant at which a marker is tried again."""
+        """The earliest instant at which a marker is sent again."""
         found = (each.markers.due_ms for each in self._running())
         return min((each for each in found if each is not None), default=None)
 
@@ -251,10 +251,10 @@ class TransactionBrokers:
 class OffsetsVerifier:
     """Tells group coordinators whether offsets may be committed in a transaction.
 
-    Nobody is asked once an offsets partition has something of the transaction.
+    The transaction coordinator is not asked if the offsets partition has the transaction open.
 
     Args:
-        transactions: Knows.
+        transactions: The transaction coordinators.
         offsets_partitions: `offsets.topic.num.partitions`.
         log_of: The log of a partition; None when there is none.
         present: The instants of the request that is being worked on.
@@ -276,7 +276,7 @@ class OffsetsVerifier:
         self._present = present
 
     def verdict(self, request: TxnOffsetCommitRequest, api_version: int) -> ErrorCode:
-        """As `TransactionVerifier.verdict`."""
+        """Whether the request's offsets may be committed; see `TransactionVerifier.verdict`."""
         index = partition_for(request.group_id, self._offsets_partitions)
         place = TopicPartition(OFFSETS_TOPIC, index)
         log = self._log_of(*place)
@@ -288,7 +288,7 @@ class OffsetsVerifier:
 
 
 def _told(error: ErrorCode, *, is_old: bool) -> ErrorCode:
-    """What a producer is told of its partition's verification.
+    """The result of a verification as the producer is told it.
 
     Source: AddPartitionsToTxnManager.AddPartitionsToTxnHandler.onComplete.
     """

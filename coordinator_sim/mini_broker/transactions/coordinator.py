@@ -1,10 +1,10 @@
-"""The transaction coordinator of one broker: who may do what to a transactional id, and when.
+"""The transaction coordinator of one broker: decides requests about transactional ids.
 
-Every answer is decided here at once; a step is in the log before its answer leaves. Markers are on
-their way when an end is acknowledged, and further changes wait for them.
+Every answer is decided at once; a step is in the log before its answer is sent. When EndTxn is
+acknowledged, markers are being written, and further changes wait for them.
 
-Source: kafka 4.3, core/.../transaction/TransactionCoordinator.scala; in 3.9 the same where version
-2 of transactions is not spoken. The order of checks is Kafka's.
+Source: kafka 4.3, core/.../transaction/TransactionCoordinator.scala; 3.9 is the same, but without
+version 2 of transactions. The order of checks is Kafka's.
 """
 
 from collections.abc import Mapping, Sequence
@@ -53,11 +53,11 @@ Initialised = tuple[ErrorCode, ProducerIdentity]
 
 
 class InitRequest(Struct, frozen=True, kw_only=True):
-    """What a producer asks for at its beginning.
+    """An InitProducerId request.
 
     Args:
         transactional_id: None for a producer without transactions.
-        expected: Who it believes to be; None when it does not say.
+        expected: Identity that the producer says it has; None if it gives none.
     """
 
     transactional_id: str | None
@@ -68,13 +68,13 @@ class InitRequest(Struct, frozen=True, kw_only=True):
 
 
 class TransactionCoordinator:
-    """The coordinator.
+    """The transaction coordinator of one broker.
 
     Args:
-        config: Of the broker.
-        states: What it knows of transactional ids.
-        producer_ids: Where new producer ids come from.
-        writing: Reaches the leaders of partitions.
+        config: Config of the broker.
+        states: State of the transactional ids.
+        producer_ids: Source of new producer ids.
+        writing: Sends markers to the leaders of partitions.
         started_ms: When the broker started, by the group clock.
     """
 
@@ -105,10 +105,10 @@ class TransactionCoordinator:
     # -- producers ----------------------------------------------------------------------------
 
     def init_producer_id(self, request: InitRequest, now: Instants) -> Initialised:
-        """Give a producer its id and an epoch, which fences the ones before.
+        """Give a producer its id and a new epoch, which fences its predecessors.
 
-        An open transaction is aborted first: the producer hears CONCURRENT_TRANSACTIONS and asks
-        again.
+        An open transaction is aborted first: the producer gets CONCURRENT_TRANSACTIONS and
+        retries.
 
         Source: TransactionCoordinator.handleInitProducerId.
         """
@@ -136,7 +136,7 @@ class TransactionCoordinator:
         return error, ProducerIdentity(transit.producer_id, transit.producer_epoch)
 
     def _refusal(self, request: InitRequest) -> ErrorCode:
-        """What is wrong with a request, whatever is known of its transactional id."""
+        """The error of a request that does not depend on the state of its transactional id."""
         if not request.transactional_id:
             return ErrorCode.INVALID_REQUEST
         is_two_phase = request.enable_two_phase_commit
@@ -171,7 +171,7 @@ class TransactionCoordinator:
         expected: ProducerIdentity | None,
         now_ms: int,
     ) -> TxnTransit | ErrorCode:
-        """Source: prepareInitProducerIdTransit."""
+        """Prepare the step to the next identity. Source: prepareInitProducerIdTransit."""
         if metadata.pending is not None:
             return ErrorCode.CONCURRENT_TRANSACTIONS
         if expected is not None and not _may_go_on(metadata, expected):
@@ -200,7 +200,7 @@ class TransactionCoordinator:
         *,
         client_version: int,
     ) -> ErrorCode:
-        """Let partitions take part; it begins a transaction if none is open.
+        """Add partitions to a transaction, which begins if none is open.
 
         Source: TransactionCoordinator.handleAddPartitionsToTransaction.
         """
@@ -228,7 +228,7 @@ class TransactionCoordinator:
     def verify_partitions(
         self, transactional_id: str, producer: ProducerIdentity, places: Sequence[TopicPartition]
     ) -> Mapping[TopicPartition, ErrorCode]:
-        """For each partition NONE if it is part of the transaction.
+        """Return for each partition NONE if it is part of the transaction, else the error.
 
         Source: TransactionCoordinator.handleVerifyPartitionsInTransaction.
         """
@@ -260,11 +260,11 @@ class TransactionCoordinator:
     # -- ends ---------------------------------------------------------------------------------
 
     def end(self, request: EndRequest, now: Instants) -> Initialised:
-        """Commit or abort.
+        """Commit or abort a transaction.
 
         Returns:
-            An error with -1 twice, or NONE with the producer's identity from then on, which
-            versions below 2 of transactions do not tell. Markers follow.
+            An error with id and epoch -1, or NONE with the producer's identity from now on, which
+            is answered only with version 2 of transactions. Markers are written afterwards.
 
         Source: TransactionCoordinator.endTransaction and endTransactionWithTV1.
         """
@@ -310,7 +310,7 @@ class TransactionCoordinator:
         self.markers.send(Completion(owned, transit, marker), now)
 
     def _abort_fenced(self, transactional_id: str, fence: TxnTransit, now: Instants) -> ErrorCode:
-        """Abort what a producer left open that nobody hears any more."""
+        """Abort the open transaction of a fenced producer."""
         request = EndRequest(
             transactional_id=transactional_id,
             producer_id=fence.producer_id,
@@ -324,7 +324,7 @@ class TransactionCoordinator:
     # -- leadership ---------------------------------------------------------------------------
 
     def on_election(self, partition: int, coordinator_epoch: int, now: Instants) -> None:
-        """Lead a partition of the log: load it, and go on with ends that were decided.
+        """Become leader of a state log partition: load it, and continue the prepared ends.
 
         Source: TransactionCoordinator.onElection.
         """
@@ -334,14 +334,14 @@ class TransactionCoordinator:
             self._send_markers(owned, transit, now)
 
     def on_resignation(self, partition: int) -> None:
-        """Lead a partition no more. Source: TransactionCoordinator.onResignation."""
+        """Resign as leader of a partition. Source: TransactionCoordinator.onResignation."""
         self.markers.forget(partition)
         self.states.unload(partition)
 
     # -- time ---------------------------------------------------------------------------------
 
     def expire(self, now: Instants) -> None:
-        """Do what Kafka's scheduler does: abort what was open for too long, forget old ids."""
+        """Retry markers, abort timed-out transactions and expire ids, as Kafka's scheduler does."""
         if self.markers.due_ms is not None and self.markers.due_ms <= now.wall_ms:
             self.markers.retry(now)
         deadline_ms = self._abort_deadline_ms()
@@ -372,10 +372,10 @@ class TransactionCoordinator:
 
 
 def _may_go_on(metadata: TransactionMetadata, expected: ProducerIdentity) -> bool:
-    """Whether a producer that says who it is may have the next epoch.
+    """Whether a producer that gives its identity may get the next epoch.
 
-    Its metadata may be new (it comes after the old one expired), or its id the present one, or
-    its id the one before, whose epochs had run out (it repeats a request).
+    It may if the metadata is new (the old one expired), if its id is the current one, or if its id
+    is the previous one, whose epochs were exhausted (the request is repeated).
 
     Source: prepareInitProducerIdTransit, isValidProducerId.
     """

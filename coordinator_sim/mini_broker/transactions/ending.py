@@ -1,10 +1,10 @@
-"""Whether a transaction may end as asked, and the step that ends it; in two generations.
+"""Checks of EndTxn, and the step that ends the transaction; for versions 0 and 2 of transactions.
 
-Version 2 of transactions bumps the epoch at every end, so an epoch tells a repeated request from a
-new one. It lets a producer abort what was never begun here.
+Version 2 bumps the epoch at every end, so the epoch tells a repeated request from a new one. It
+also lets a producer abort a transaction that never began at the coordinator.
 
-Source: kafka 4.3, TransactionCoordinator.endTransaction and endTransactionWithTV1; for the table
-of the former see the comment above it.
+Source: kafka 4.3, TransactionCoordinator.endTransaction (with a table in the comment above it)
+and endTransactionWithTV1.
 """
 
 from collections.abc import Callable
@@ -26,11 +26,11 @@ from coordinator_sim.protocol.errors import ErrorCode
 
 
 class EndRequest(Struct, frozen=True, kw_only=True):
-    """Who ends which transaction, and how.
+    """A request to end a transaction.
 
     Args:
         client_version: Level of `transaction.version` that the sender speaks.
-        is_from_client: False for the coordinator itself, which has bumped the epoch before.
+        is_from_client: False for the coordinator itself, which has bumped the epoch already.
     """
 
     transactional_id: str
@@ -42,7 +42,7 @@ class EndRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def state(self) -> TransactionState:
-        """On the way to the end."""
+        """The prepared state that the request leads to."""
         if self.committed:
             return TransactionState.PREPARE_COMMIT
         return TransactionState.PREPARE_ABORT
@@ -51,7 +51,7 @@ class EndRequest(Struct, frozen=True, kw_only=True):
 def find_end_with_tv1(
     metadata: TransactionMetadata, request: EndRequest, now_ms: int
 ) -> TxnTransit | ErrorCode:
-    """The step that ends a transaction whose epoch stays; NONE where it ended so already.
+    """The step that ends a transaction without a new epoch; NONE if it has ended so already.
 
     Source: endTransactionWithTV1.
     """
@@ -85,7 +85,7 @@ def find_end_with_tv2(
 ) -> TxnTransit | ErrorCode:
     """The step that ends a transaction and bumps its epoch; NONE for a repeated request.
 
-    The step of a fence that was prepared gives way to it.
+    A prepared fence is replaced by this step.
 
     Source: endTransaction.
     """
@@ -140,9 +140,9 @@ def _is_valid_epoch(
 
 
 def _take_fence(metadata: TransactionMetadata, request: EndRequest) -> None:
-    """An abort of a fenced producer goes on with the fence's epoch.
+    """Take the fence's epoch over for the abort of a fenced producer.
 
-    In version 2 it needs none: the end itself bumps the epoch.
+    Version 2 does not need this: the end itself bumps the epoch.
     """
     is_fence = metadata.pending is TransactionState.PREPARE_EPOCH_FENCE
     if is_fence and not request.committed:
@@ -158,7 +158,7 @@ def _complete(request: EndRequest) -> TransactionState:
 
 
 def _invalid(metadata: TransactionMetadata) -> ErrorCode:
-    """Source: logInvalidStateTransitionAndReturnError; no id stays in the two states refused."""
+    """INVALID_TXN_STATE; raises for states no id rests in. Source: logInvalidStateTransition..."""
     if metadata.state in (TransactionState.DEAD, TransactionState.PREPARE_EPOCH_FENCE):
         raise InvariantViolation(f"{metadata.transactional_id!r} is {metadata.state.name}")
     return ErrorCode.INVALID_TXN_STATE

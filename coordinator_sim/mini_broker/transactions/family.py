@@ -1,4 +1,4 @@
-"""Everything about transactions as one family of a served cluster."""
+"""All APIs of transactions as one family of a served cluster."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -24,11 +24,11 @@ _SETTINGS: Final = {
     "two_phase_commit_enable": "transaction.two.phase.commit.enable",
     "partition_verification_enable": "transaction.partition.verification.enable",
 }
-"""The broker's settings that fields of `TransactionConfig` stand for."""
+"""The broker setting of each field of `TransactionConfig`."""
 
 
 def _config_of(cluster: "ServedCluster") -> TransactionConfig:
-    """What the brokers are set to; settings that a release lacks are at their defaults."""
+    """The brokers' config; settings that a release lacks keep their defaults."""
     configs = cluster.configs
     given = {
         field: configs.broker_value(name)
@@ -46,14 +46,14 @@ def _config_of(cluster: "ServedCluster") -> TransactionConfig:
 
 
 class Transactions:
-    """The family.
+    """The family of transaction APIs.
 
     Args:
-        cluster: That it is part of; its logs, groups and metadata are there already.
+        cluster: The cluster; its logs, groups and metadata must exist already.
 
     Attributes:
-        brokers: The coordinators; Produce asks them whether it may write.
-        verifier: Group coordinators ask it the same.
+        brokers: The coordinators, which also verify transactions for Produce.
+        verifier: Verifies transactions for the group coordinators.
     """
 
     __slots__ = ("_families", "brokers", "verifier")
@@ -110,21 +110,21 @@ class Transactions:
         )
 
     def handlers(self) -> Handlers:
-        """Of all of them."""
+        """Handlers of all APIs of transactions."""
         return {api: each for family in self._families for api, each in family.handlers().items()}
 
     def listen(self, notices: Notices) -> None:
-        """Hear of leaders and topics that come and go."""
+        """Subscribe to changes of leaders and topics."""
         self.brokers.listen(notices)
 
     def expire(self, now: Instants) -> None:
-        """Abort, forget and try again what is due."""
+        """Run due aborts, expiry of ids and retries of markers."""
         self.brokers.expire(now)
 
     def next_group_deadline_ms(self) -> int | None:
-        """The earliest sweep that finds something."""
+        """The earliest sweep that will find something to do."""
         return self.brokers.next_group_deadline_ms()
 
     def next_wall_deadline_ms(self) -> int | None:
-        """The earliest marker to be tried again."""
+        """The earliest retry of a marker."""
         return self.brokers.next_wall_deadline_ms()

@@ -1,4 +1,4 @@
-"""What an operator sees of transactions: one of them, or those that match a filter.
+"""DescribeTransactions and ListTransactions: one transaction, or all that match a filter.
 
 Source: kafka 4.3, TransactionCoordinator.handleDescribeTransactions,
 TransactionStateManager.listTransactionStates.
@@ -24,13 +24,13 @@ from coordinator_sim.mini_broker.transactions.states import TransactionStates
 from coordinator_sim.protocol.errors import ErrorCode
 
 _PLAIN: Final = re.compile(r"\\.|\[\^?\]?[^\]]*\]|\(\?:")
-"""Parts of a pattern in which signs do not mean what they mean elsewhere."""
+"""Parts of a pattern in which special characters have no special meaning."""
 _REPETITIONS: Final = frozenset("*+{")
 _MAX_REPETITIONS: Final = 2
 
 
 def describe_transaction(states: TransactionStates, transactional_id: str) -> DescribedTransaction:
-    """One entry of DescribeTransactions; partitions whose marker is written are not in it."""
+    """One entry of DescribeTransactions, without partitions whose marker is written."""
     if not transactional_id:
         return DescribedTransaction(ErrorCode.INVALID_REQUEST, transactional_id)
     owned = states.find(transactional_id)
@@ -57,7 +57,7 @@ def describe_transaction(states: TransactionStates, transactional_id: str) -> De
 def list_transactions(
     states: TransactionStates, request: ListTransactionsRequest, now_ms: int
 ) -> ListTransactionsResponse:
-    """The answer of ListTransactions, whoever asks."""
+    """The answer of ListTransactions, before authorization."""
     if states.is_loading:
         return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     names = dict.fromkeys(request.state_filters)
@@ -81,10 +81,10 @@ def list_transactions(
 
 
 def _filter(request: ListTransactionsRequest, now_ms: int) -> Callable[[TransactionMetadata], bool]:
-    """Whether a transaction is asked for. A name of a state that is unknown matches none.
+    """Make the filter of a request. An unknown state name matches no transaction.
 
     Raises:
-        re.error, RecursionError, OverflowError: the pattern is none; see `_compiled`.
+        re.error, RecursionError, OverflowError: the pattern is invalid; see `_compiled`.
     """
     producer_ids = frozenset(request.producer_id_filters)
     wanted = frozenset(STATE_NAMES.get(name) for name in request.state_filters)
@@ -107,14 +107,14 @@ def _filter(request: ListTransactionsRequest, now_ms: int) -> Callable[[Transact
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """A pattern of transactional ids.
+    """Compile a pattern of transactional ids.
 
-    DEVIATION: patterns are Python's, where Kafka's are RE2's. As they could keep a broker busy for
-    ever here, those are refused that repeat a group with a choice or a repetition in it, or that
-    have more than two repetitions without a bound.
+    DEVIATION: patterns are Python's, where Kafka's are RE2's. Some Python patterns could keep a
+    broker busy for ever, so patterns are refused that repeat a group with a choice or a
+    repetition in it, or that have more than two repetitions without a bound.
 
     Raises:
-        re.error, RecursionError, OverflowError: it does not parse, or is refused.
+        re.error, RecursionError, OverflowError: the pattern does not parse, or is refused.
     """
     repeats = 0
     groups = [False]

@@ -1,6 +1,6 @@
-"""The state log in the cluster's own partitions, and markers into those of everybody else.
+"""The transaction state log in the cluster's partitions, and markers in all other partitions.
 
-Markers of `__consumer_offsets` are written by the group coordinator that leads the partition; its
+Markers in `__consumer_offsets` are written by the group coordinator that leads the partition; its
 answer may come later.
 
 Source: kafka 4.3, TransactionStateManager.loadTransactionMetadata and appendTransactionToLog;
@@ -37,37 +37,37 @@ _NOT_THERE: Final = frozenset(
         ErrorCode.NOT_COORDINATOR,
     }
 )
-"""Errors of a group coordinator that a transaction coordinator does not know."""
+"""Errors of a group coordinator that mean the partition has another leader."""
 
 
 class HostedLogs(Protocol):
     """The partitions of a cluster as its brokers host them."""
 
     def local_log(self, broker_id: int, place: tuple[str, int]) -> PartitionLog | ErrorCode:
-        """The log of a partition that a broker leads, or why it has none."""
+        """The log of a partition that a broker leads, or the error."""
         ...
 
     def attempt(self, place: tuple[str, int], act: Callable[[], T]) -> T | ErrorCode:
-        """What a verb of the log answers; an error when the medium fails."""
+        """Call an operation of the log; KAFKA_STORAGE_ERROR when the disk fails."""
         ...
 
     def has_enough_replicas(self, place: tuple[str, int]) -> bool:
-        """Whether a write that all must have may begin."""
+        """Whether the ISR is large enough for a write with acks=-1."""
         ...
 
 
 Touched = Callable[[tuple[str, int]], None]
-"""Hears that there is more to be read in a partition."""
+"""Called when a partition has more to read."""
 
 
 class StateTopic:
-    """`__transaction_state`, as `StateLog`.
+    """The topic `__transaction_state`; implements `StateLog`.
 
     Args:
-        image: Who leads its partitions.
-        logs: Their logs.
-        touched: Hears of appends.
-        append_failure: What every append fails with, for tests; NONE as a rule.
+        image: The metadata, which names the leaders.
+        logs: The logs of the partitions.
+        touched: Called after appends.
+        append_failure: Injected error of every append, for tests; normally NONE.
     """
 
     __slots__ = ("_append_failure", "_image", "_logs", "_touched")
@@ -88,7 +88,7 @@ class StateTopic:
     def append(
         self, partition: int, leader_epoch: int, entries: Sequence[LogEntry], now_ms: int
     ) -> ErrorCode:
-        """As `StateLog.append`."""
+        """Append a batch; see `StateLog.append`."""
         failure = self._append_failure()
         if failure is not ErrorCode.NONE:
             return failure
@@ -113,7 +113,7 @@ class StateTopic:
         return appended.error
 
     def entries(self, partition: int) -> Iterator[LogEntry]:
-        """As `StateLog.entries`."""
+        """Read a partition's records from the oldest on; see `StateLog.entries`."""
         place = TopicPartition(TRANSACTIONS_TOPIC, partition)
         state = self._image.partition(*place)
         log = None if state is None else self._logs.local_log(state.leader_id, place)
@@ -146,12 +146,12 @@ def _entries_of(chunk: bytes) -> Iterator[LogEntry]:
 
 
 class CompletesOffsets(Protocol):
-    """The verb of the group coordinators that writes a marker."""
+    """The operation of the group coordinators that writes a marker."""
 
     def complete_transaction(
         self, request: CompleteTransaction, context: RequestContext, now: Instants
     ) -> bool:
-        """End a transaction on an offsets partition; False when nobody leads it."""
+        """End a transaction on an offsets partition; False when it has no leader."""
         ...
 
 
@@ -160,8 +160,8 @@ class OffsetsMarker:
 
     Args:
         place: The offsets partition.
-        leader_epoch: Of the leader that was asked.
-        told: Hears the answer, once.
+        leader_epoch: Epoch of the leader that was asked.
+        told: Called with the result, once.
     """
 
     __slots__ = ("_told", "leader_epoch", "place")
@@ -175,11 +175,11 @@ class OffsetsMarker:
 
     @property
     def is_open(self) -> bool:
-        """Whether the answer is missing."""
+        """Whether the answer has not come yet."""
         return self._told is not None
 
     def answered(self, response: Struct | None) -> None:
-        """The marker is written, or is not; without an answer another coordinator is asked."""
+        """Pass the result on; without an answer NOT_LEADER_OR_FOLLOWER, so that it is retried."""
         error = ErrorCode.NOT_LEADER_OR_FOLLOWER
         if isinstance(response, TransactionCompleted) and response.error_code not in _NOT_THERE:
             error = response.error_code
@@ -196,15 +196,15 @@ class OffsetsMarker:
 
 
 class MarkerDelivery:
-    """Brings markers to the leaders of partitions, as `MarkerWriting`.
+    """Writes markers at the leaders of partitions; implements `MarkerWriting`.
 
     Args:
-        image: Who leads what.
+        image: The metadata, which names the leaders.
         logs: The logs of the cluster.
-        offsets: Writes those of `__consumer_offsets`.
-        admit: Gives a question to a group coordinator the token that names its answer.
+        offsets: Writes the markers in `__consumer_offsets`.
+        admit: Registers a request to a group coordinator; returns the token of its answer.
         is_running: Whether a broker can be reached.
-        touched: Hears of markers.
+        touched: Called after a marker is written.
     """
 
     __slots__ = ("_admit", "_asked", "_image", "_is_running", "_logs", "_offsets", "_touched")
@@ -228,7 +228,7 @@ class MarkerDelivery:
         self._asked: list[OffsetsMarker] = []
 
     def leader_of(self, place: TopicPartition) -> int | None:
-        """As `MarkerWriting.leader_of`."""
+        """The broker to write to, NO_LEADER or None; see `MarkerWriting.leader_of`."""
         state = self._image.partition(*place)
         if state is None:
             return None
@@ -237,7 +237,7 @@ class MarkerDelivery:
     def write(
         self, broker_id: int, place: TopicPartition, marker: Marker, now: Instants, done: MarkerDone
     ) -> None:
-        """As `MarkerWriting.write`."""
+        """Let a broker write a marker; see `MarkerWriting.write`."""
         if place.topic == OFFSETS_TOPIC:
             self._write_offsets(broker_id, place, marker, now, done)
             return
@@ -279,7 +279,7 @@ class MarkerDelivery:
             self._asked.append(question)
 
     def leaders_changed(self) -> None:
-        """As `MarkerWriting.leaders_changed`."""
+        """Give up on leaders that were replaced; see `MarkerWriting.leaders_changed`."""
         asked, self._asked = self._asked, []
         for question in asked:
             state = self._image.partition(*question.place)

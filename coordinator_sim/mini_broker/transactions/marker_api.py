@@ -1,4 +1,4 @@
-"""WriteTxnMarkers, as other brokers or an operator who ends a hanging transaction send it.
+"""WriteTxnMarkers, sent by other brokers, or by an operator to end a hanging transaction.
 
 Source: kafka 4.3, KafkaApis.handleWriteTxnMarkersRequest; WriteTxnMarkersResponse.java.
 """
@@ -22,7 +22,7 @@ from coordinator_sim.protocol.resources import TopicPartition
 
 
 class _Outcomes:
-    """The outcomes of one request, producer by producer."""
+    """The results of one request, by producer."""
 
     __slots__ = ("_answers", "_found", "_missing", "is_answered_later", "token")
 
@@ -34,7 +34,7 @@ class _Outcomes:
         self._missing = missing
 
     def found(self, producer_id: int, place: TopicPartition, error: ErrorCode) -> None:
-        """One more; the last one answers a request that was parked."""
+        """Add the result of a marker; the last one answers the request if it was parked."""
         self._found.setdefault(producer_id, {})[place] = error
         self._missing -= 1
         if self.is_complete and self.is_answered_later:
@@ -42,11 +42,11 @@ class _Outcomes:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all are known."""
+        """Whether all results are known."""
         return self._missing == 0
 
     def response(self) -> WriteTxnMarkersResponse:
-        """The answer."""
+        """Build the response."""
         return WriteTxnMarkersResponse(
             markers=tuple(
                 WritableTxnMarkerResult(producer_id, _by_topic(outcomes))
@@ -56,12 +56,12 @@ class _Outcomes:
 
 
 class MarkerApi:
-    """Answers it.
+    """Answers WriteTxnMarkers.
 
     Args:
-        image: Which broker has which partition.
-        access: Whom to ask.
-        answers: Where late answers go.
+        image: The metadata, which names the replicas.
+        access: Authorizes requests.
+        answers: Takes late answers.
         writing: Writes the markers.
     """
 
@@ -76,7 +76,7 @@ class MarkerApi:
         self._writing = writing
 
     def handlers(self) -> Handlers:
-        """Of WriteTxnMarkers alone."""
+        """The handler of WriteTxnMarkers."""
         return {ApiKey.WRITE_TXN_MARKERS: self._handle}
 
     def _handle(self, call: Call[WriteTxnMarkersRequest]) -> WriteTxnMarkersResponse | None:
@@ -92,7 +92,7 @@ class MarkerApi:
             for index in topic.partition_indexes
         ]
         if any(min(marker.producer_id, marker.producer_epoch) < 0 for marker, _ in wanted):
-            # QUIRK: no marker can be made of it, and Kafka answers with whatever that raises.
+            # QUIRK: negative ids make no marker; Kafka throws and answers UNKNOWN_SERVER_ERROR.
             return _refused(call.request, ErrorCode.UNKNOWN_SERVER_ERROR)
         outcomes = _Outcomes(call.context.token, self._answers, len(wanted))
         for marker, place in wanted:
@@ -129,7 +129,7 @@ class MarkerApi:
 
 
 def _refused(request: WriteTxnMarkersRequest, error: ErrorCode) -> WriteTxnMarkersResponse:
-    """The same error for every partition. Source: WriteTxnMarkersRequest.getErrorResponse."""
+    """One error for every partition. Source: WriteTxnMarkersRequest.getErrorResponse."""
     return WriteTxnMarkersResponse(
         markers=tuple(
             WritableTxnMarkerResult(

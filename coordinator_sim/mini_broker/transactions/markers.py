@@ -1,4 +1,4 @@
-"""The markers of ended transactions on their way to the partitions, and what comes after the last.
+"""Sends the markers of ended transactions, and completes each transaction after the last marker.
 
 Source: kafka 4.3, core/.../transaction/TransactionMarkerChannelManager.scala and
 TransactionMarkerRequestCompletionHandler.scala.
@@ -17,7 +17,7 @@ from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.resources import TopicPartition
 
 RETRY_MS: Final = 20
-"""Wall time between two tries. Kafka has none: its sender thread waits for the network instead."""
+"""Wall time between two tries. Kafka has no such delay: its sender thread waits for the network."""
 _RETRIED: Final = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -28,15 +28,15 @@ _RETRIED: Final = frozenset(
         ErrorCode.KAFKA_STORAGE_ERROR,
     }
 )
-"""A marker that failed so is written again, to whoever leads the partition then."""
+"""Errors after which a marker is sent again, to the partition's leader at that time."""
 _IMPOSSIBLE: Final = frozenset(
     {ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, ErrorCode.UNSUPPORTED_VERSION}
 )
-"""The partition cannot have records of the transaction either: it counts as done."""
+"""Errors of partitions that cannot hold transactional records either: they count as done."""
 
 
 class Completion(Struct, frozen=True):
-    """A transaction whose end is decided, and the step that is due after its last marker."""
+    """A transaction with a prepared end, and the step to take after its last marker."""
 
     owned: Owned
     transit: TxnTransit
@@ -44,7 +44,7 @@ class Completion(Struct, frozen=True):
 
     @property
     def transactional_id(self) -> str:
-        """Whose it is."""
+        """The transactional id of the transaction."""
         return self.owned.metadata.transactional_id
 
 
@@ -52,8 +52,8 @@ class MarkerChannel:
     """The markers that one broker's coordinator has to deliver.
 
     Args:
-        states: Of that broker.
-        writing: Reaches the leaders of partitions.
+        states: The broker's transactional ids.
+        writing: Sends markers to the leaders of partitions.
     """
 
     __slots__ = ("_due_ms", "_log_retries", "_pending", "_queue", "_states", "_writing")
@@ -67,14 +67,14 @@ class MarkerChannel:
         self._due_ms: int | None = None
 
     def send(self, completion: Completion, now: Instants) -> None:
-        """Write the markers of a transaction, and complete it after the last."""
+        """Write the markers of a transaction, and complete it after the last one."""
         self._pending[completion.transactional_id] = completion
         for place in list(completion.owned.metadata.partitions):
             self._send_one(completion, place, now)
         self._complete_if_done(completion, now)
 
     def retry(self, now: Instants) -> None:
-        """Try again what could not be written: leaders may have come."""
+        """Send the markers and steps again that could not be written."""
         self._due_ms = None
         log_retries, self._log_retries = self._log_retries, []
         for completion in log_retries:
@@ -86,7 +86,7 @@ class MarkerChannel:
 
     @property
     def due_ms(self) -> int | None:
-        """When `retry` is due by the wall clock; None when there is nothing to try again."""
+        """When `retry` is due by the wall clock; None when there is nothing to retry."""
         return self._due_ms
 
     @property
@@ -95,7 +95,7 @@ class MarkerChannel:
         return len(self._pending)
 
     def forget(self, partition: int) -> None:
-        """The coordinator leads a partition of its log no more; whoever does will send again.
+        """Drop the markers of a state log partition; its new leader sends them again.
 
         Source: removeMarkersForTxnTopicPartition.
         """
@@ -127,7 +127,7 @@ class MarkerChannel:
     def _written(
         self, completion: Completion, place: TopicPartition, error: ErrorCode, now: Instants
     ) -> None:
-        """Source: TransactionMarkerRequestCompletionHandler.onComplete."""
+        """Handle a result. Source: TransactionMarkerRequestCompletionHandler.onComplete."""
         if not self._is_current(completion):
             return
         if error in _RETRIED:
@@ -141,7 +141,7 @@ class MarkerChannel:
             del self._pending[completion.transactional_id]
 
     def _is_current(self, completion: Completion) -> bool:
-        """Whether the coordinator is still the one that decided."""
+        """Whether the coordinator still owns the transaction at the same epoch."""
         if self._pending.get(completion.transactional_id) is not completion:
             return False
         if completion.owned.is_still(self._states.find(completion.transactional_id)):
@@ -156,7 +156,7 @@ class MarkerChannel:
             self._append(completion, now)
 
     def _append(self, completion: Completion, now: Instants) -> None:
-        """Source: TransactionMarkerChannelManager.tryAppendToLog."""
+        """Append the completing step. Source: TransactionMarkerChannelManager.tryAppendToLog."""
         error = self._states.append(
             completion.transactional_id,
             completion.owned.coordinator_epoch,

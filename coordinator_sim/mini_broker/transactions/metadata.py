@@ -1,9 +1,9 @@
-"""One transactional id: what is known of it, which step it may take, and how the step takes effect.
+"""The state of one transactional id, and the steps that change it.
 
-A step is prepared, which blocks any other, written to the log as a `TxnTransit`, and completed.
+A step is prepared, which blocks other steps, written to the log as a `TxnTransit`, and completed.
 
 Source: kafka 4.3, transaction-coordinator TransactionMetadata.java, TransactionState.java and
-TxnTransitMetadata.java. In 3.9 the same is Scala: with version 0 of transactions the two agree.
+TxnTransitMetadata.java. 3.9's Scala code agrees with it for version 0 of transactions.
 """
 
 from collections.abc import Iterable
@@ -22,9 +22,9 @@ NO_PRODUCER_ID: Final = -1
 NO_PRODUCER_EPOCH: Final = -1
 NO_TIMESTAMP: Final = -1
 MAX_EPOCH: Final = 32_767
-"""`Short.MaxValue`: kept free, so that there is always an epoch left to fence a producer with."""
+"""`Short.MaxValue`: kept free, so that an epoch is always left to fence a producer."""
 MAX_TIMEOUT_MS: Final = 2_147_483_647
-"""The timeout of a transaction of two-phase commit, which never runs out."""
+"""The timeout of a transaction with two-phase commit, which never times out."""
 TV_0: Final = 0
 TV_2: Final = 2
 
@@ -36,7 +36,7 @@ def supports_epoch_bump(transaction_version: int) -> bool:
 
 @unique
 class TransactionState(IntEnum):
-    """Where a transactional id stands, by the number that the log keeps."""
+    """State of a transactional id, by its number in the log."""
 
     EMPTY = 0
     ONGOING = 1
@@ -49,12 +49,12 @@ class TransactionState(IntEnum):
 
     @property
     def kafka_name(self) -> str:
-        """As DescribeTransactions says it: `PrepareCommit`."""
+        """Kafka's name of the state in DescribeTransactions, for example `PrepareCommit`."""
         return "".join(word.capitalize() for word in self.name.split("_"))
 
 
 STATE_NAMES: Final = {state.kafka_name: state for state in TransactionState}
-"""Every state by its name."""
+"""Every state by Kafka's name."""
 _OVER: Final = frozenset(
     {
         TransactionState.EMPTY,
@@ -75,15 +75,15 @@ _VALID_PREVIOUS: Final[dict[TransactionState, frozenset[TransactionState]]] = {
     TransactionState.DEAD: _OVER,
     TransactionState.PREPARE_EPOCH_FENCE: frozenset({TransactionState.ONGOING}),
 }
-"""For each state those that it may follow. Source: TransactionState.validPreviousStates."""
+"""The valid previous states of each state. Source: TransactionState.validPreviousStates."""
 
 
 class TxnTransit(Struct, frozen=True, kw_only=True):
-    """A transactional id as it will be when a step is through.
+    """The state of a transactional id after a step.
 
     Args:
-        partitions: Those that take part, in the order in which they were added.
-        client_version: Level of `transaction.version` that the client spoke.
+        partitions: Partitions of the transaction, in the order in which they were added.
+        client_version: Level of `transaction.version` that the client used.
     """
 
     state: TransactionState
@@ -101,17 +101,17 @@ class TxnTransit(Struct, frozen=True, kw_only=True):
 
 @dataclass(slots=True)
 class TransactionMetadata:
-    """What a coordinator knows of one transactional id.
+    """A coordinator's state of one transactional id.
 
     Attributes:
-        previous_producer_id: Of the last transaction, once its epochs had run out.
-        next_producer_id: That the producer was told, once the epochs have run out.
-        last_producer_epoch: The one before, which a repeated request may name; the log keeps none.
-        partitions: Those that take part and have no marker yet, in order.
-        started_ms: When the first partition was added; -1 when there is no transaction.
-        updated_ms: Of the newest step, for expiry.
-        pending: The step that is prepared; no other may be until it is through.
-        has_failed_epoch_fence: A fence could not be written: the next one bumps no epoch.
+        previous_producer_id: Producer id before the current one, whose epochs were exhausted.
+        next_producer_id: Producer id told to the producer for after the end, once epochs run out.
+        last_producer_epoch: Previous epoch, which a repeated request may name; not in the log.
+        partitions: Partitions of the transaction without a marker yet, in order.
+        started_ms: When the first partition was added; -1 without a transaction.
+        updated_ms: Time of the latest step, for expiry.
+        pending: State of the prepared step; no other step may be prepared meanwhile.
+        has_failed_epoch_fence: Whether a fence could not be written; the next keeps the epoch.
     """
 
     transactional_id: str
@@ -131,18 +131,18 @@ class TransactionMetadata:
 
     @property
     def is_epoch_exhausted(self) -> bool:
-        """Whether the producer id has no epoch left to give away."""
+        """Whether the producer id has no epoch left."""
         return is_epoch_exhausted(self.producer_epoch)
 
     @property
     def may_expire(self) -> bool:
-        """Whether nothing is open. Source: TransactionState.isExpirationAllowed."""
+        """Whether no transaction is open. Source: TransactionState.isExpirationAllowed."""
         return self.state in _OVER
 
     # -- preparing ----------------------------------------------------------------------------
 
     def prepare_fence(self) -> TxnTransit:
-        """Block the producer of an open transaction out; its abort comes next."""
+        """Prepare to fence the producer of an open transaction, which is then aborted."""
         is_kept = self.has_failed_epoch_fence or self.producer_epoch == MAX_EPOCH
         bumped = self.producer_epoch if is_kept else self.producer_epoch + 1
         now = self._current(TransactionState.PREPARE_EPOCH_FENCE)
@@ -151,11 +151,11 @@ class TransactionMetadata:
     def prepare_increment(
         self, timeout_ms: int, expected_epoch: int | None, now_ms: int
     ) -> TxnTransit | ErrorCode:
-        """Give a producer its next epoch, or the one that it was given already.
+        """Prepare a producer's next epoch, or the epoch that it was given already.
 
         Args:
-            timeout_ms: Of its transactions.
-            expected_epoch: That it believes to have; None when it does not say.
+            timeout_ms: Timeout of the producer's transactions.
+            expected_epoch: Epoch that the producer says it has; None if it gives none.
             now_ms: The present.
         """
         if self.is_epoch_exhausted:
@@ -180,7 +180,7 @@ class TransactionMetadata:
     def prepare_rotation(
         self, producer_id: int, timeout_ms: int, now_ms: int, *, record_last_epoch: bool
     ) -> TxnTransit:
-        """Give a producer another id, as the epochs of the old one have run out."""
+        """Prepare another producer id, as the epochs of the old one are exhausted."""
         last_epoch = self.producer_epoch if record_last_epoch else NO_PRODUCER_EPOCH
         return self._prepare(
             replace(
@@ -194,7 +194,7 @@ class TransactionMetadata:
     def prepare_add(
         self, added: Iterable[TopicPartition], now_ms: int, client_version: int
     ) -> TxnTransit:
-        """Let partitions take part; it begins a transaction if none is open."""
+        """Prepare to add partitions; this begins a transaction if none is open."""
         started_ms = now_ms if self.state in _OVER else self.started_ms
         return self._prepare(
             replace(
@@ -215,14 +215,14 @@ class TransactionMetadata:
         *,
         is_without_partitions: bool,
     ) -> TxnTransit:
-        """Commit or abort: what must come true whatever happens.
+        """Prepare to commit or abort; once written, the outcome is final.
 
         Args:
             state: `PREPARE_COMMIT` or `PREPARE_ABORT`.
             client_version: From 2 on the epoch is bumped.
-            next_producer_id: Of the transactions to come, -1 to keep the present one.
+            next_producer_id: Producer id of later transactions; -1 to keep the current one.
             now_ms: The present.
-            is_without_partitions: The client aborts what it never began here.
+            is_without_partitions: Whether the client aborts a transaction that never began here.
         """
         epoch, last_epoch = self.producer_epoch, self.last_producer_epoch
         if supports_epoch_bump(client_version):
@@ -242,7 +242,7 @@ class TransactionMetadata:
         )
 
     def prepare_complete(self, now_ms: int) -> TxnTransit:
-        """All markers will be written: what holds from then on."""
+        """Prepare the state after all markers are written."""
         self.has_failed_epoch_fence = False
         is_commit = self.state is TransactionState.PREPARE_COMMIT
         state = TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT
@@ -257,7 +257,7 @@ class TransactionMetadata:
         return self._prepare(transit)
 
     def prepare_dead(self) -> TxnTransit:
-        """Forget it: its tombstone is being written."""
+        """Prepare to remove the id; its tombstone is being written."""
         return self._prepare(replace(self._current(TransactionState.DEAD), partitions=()))
 
     def _current(self, state: TransactionState) -> TxnTransit:
@@ -285,7 +285,7 @@ class TransactionMetadata:
         )
 
     def _prepare(self, transit: TxnTransit) -> TxnTransit:
-        """Source: TransactionMetadata.prepareTransitionTo."""
+        """Check and prepare a step. Source: TransactionMetadata.prepareTransitionTo."""
         is_valid = self.state in _VALID_PREVIOUS[transit.state]
         has_epoch = transit.producer_epoch >= 0 or transit.state is TransactionState.DEAD
         if self.pending is not None or transit.producer_id < 0 or not has_epoch or not is_valid:
@@ -296,10 +296,10 @@ class TransactionMetadata:
     # -- completing ---------------------------------------------------------------------------
 
     def complete(self, transit: TxnTransit) -> None:
-        """Let a prepared step take effect, as the log has it now.
+        """Apply a prepared step that is in the log now.
 
         Raises:
-            InvariantViolation: another step was prepared, or it does not follow from this state.
+            InvariantViolation: another step was prepared, or the step does not fit this state.
 
         Source: TransactionMetadata.completeTransitionTo.
         """
@@ -320,13 +320,13 @@ class TransactionMetadata:
         self.pending = None
 
     def marker_written(self, place: TopicPartition) -> None:
-        """A partition has its marker."""
+        """Remove a partition that has its marker."""
         if self.state not in PREPARED:
             raise InvariantViolation(f"{self.transactional_id!r} has no end to be written")
         self.partitions.pop(place, None)
 
     def has_valid_epoch(self, transit: TxnTransit) -> bool:
-        """Source: TransactionMetadata.validProducerEpoch."""
+        """Whether a step fits id and epoch. Source: TransactionMetadata.validProducerEpoch."""
         if supports_epoch_bump(transit.client_version):
             if transit.state in _COMPLETE and transit.producer_epoch == 0:
                 is_same_epoch = transit.last_producer_epoch == self.last_producer_epoch
@@ -345,7 +345,7 @@ class TransactionMetadata:
 
 
 def is_epoch_exhausted(producer_epoch: int) -> bool:
-    """Whether that is the last epoch that a producer can be told."""
+    """Whether an epoch is the last one that a producer can get."""
     return producer_epoch >= MAX_EPOCH - 1
 
 
@@ -383,7 +383,7 @@ def _may_be_complete(metadata: TransactionMetadata, transit: TxnTransit) -> bool
 
 
 def _never(_metadata: TransactionMetadata, _transit: TxnTransit) -> bool:
-    """A fence becomes an abort before it is written, and what is dead is removed."""
+    """Return False: a fence becomes an abort before it is written, and a dead id is removed."""
     return False
 
 

@@ -1,4 +1,4 @@
-"""What transactions are told, and what they ask of the rest of the cluster."""
+"""Config of transactions, and the interfaces they use of the rest of the cluster."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
@@ -12,7 +12,7 @@ from coordinator_sim.protocol.resources import TopicPartition
 LogEntry = tuple[bytes, bytes | None]
 """Key and value of a record; None is a tombstone."""
 MarkerDone = Callable[[TopicPartition, ErrorCode, Instants], None]
-"""Hears how the marker of one partition fared, at once or later."""
+"""Called with the result of one partition's marker, at once or later."""
 
 
 class TransactionConfig(Struct, frozen=True, kw_only=True):
@@ -26,8 +26,8 @@ class TransactionConfig(Struct, frozen=True, kw_only=True):
         expiration_interval_ms: `transaction.remove.expired.transaction.cleanup.interval.ms`.
         two_phase_commit_enable: `transaction.two.phase.commit.enable`.
         partition_verification_enable: `transaction.partition.verification.enable`.
-        bumps_epochs: Whether the release knows version 2 of transactions: brokers speak it among
-            themselves, and a step that is pending is told before who may not take one. Since 4.0.
+        bumps_epochs: Whether the release knows version 2 of transactions (since 4.0): brokers use
+            it among themselves, and check for a pending step before the producer's identity.
 
     Source: kafka 4.3, TransactionStateManagerConfig.java and TransactionLogConfig.java.
     """
@@ -48,23 +48,23 @@ class StateLog(Protocol):
     def append(
         self, partition: int, leader_epoch: int, entries: Sequence[LogEntry], now_ms: int
     ) -> ErrorCode:
-        """Write one batch; NONE once it is there to stay.
+        """Append one batch; return NONE once it is durable.
 
-        NOT_LEADER_OR_FOLLOWER if the partition has another leader epoch by now.
+        The error is NOT_LEADER_OR_FOLLOWER if the partition has another leader epoch by now.
         """
         ...
 
     def entries(self, partition: int) -> Iterable[LogEntry]:
-        """What the partition holds, oldest first."""
+        """The records of a partition, oldest first."""
         ...
 
 
 class Marker(Struct, frozen=True, kw_only=True, gc=False):
-    """The end of a transaction, as each of its partitions has to write it.
+    """The marker of an ended transaction, to be written to each of its partitions.
 
     Args:
-        coordinator_epoch: Of the coordinator; partitions refuse an older one.
-        transaction_version: Level of `transaction.version` that the client spoke.
+        coordinator_epoch: Epoch of the coordinator; partitions refuse an older one.
+        transaction_version: Level of `transaction.version` that the client used.
     """
 
     producer_id: int
@@ -75,26 +75,26 @@ class Marker(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class MarkerWriting(Protocol):
-    """The leaders of all partitions, as a transaction coordinator reaches them."""
+    """Access of a transaction coordinator to the leaders of partitions."""
 
     def leader_of(self, place: TopicPartition) -> int | None:
-        """The broker to write to, -1 while there is none; None when there is no such partition."""
+        """The broker to write to; -1 while there is none, None when there is no such partition."""
         ...
 
     def write(
         self, broker_id: int, place: TopicPartition, marker: Marker, now: Instants, done: MarkerDone
     ) -> None:
-        """Let a broker write a marker; `done` hears of it, before this returns or later."""
+        """Let a broker write a marker; `done` is called before this returns or later."""
         ...
 
     def leaders_changed(self) -> None:
-        """Give up on leaders that are no more: `done` of what they were asked hears of it."""
+        """Give up on leaders that were replaced; `done` is called for their open requests."""
         ...
 
 
 class ProducerIdSource(Protocol):
-    """Gives producer ids away."""
+    """Source of new producer ids."""
 
     def next_producer_id(self) -> int:
-        """One that nobody had before."""
+        """Return a producer id that was never used before."""
         ...

@@ -1,4 +1,4 @@
-"""Producer ids: a broker takes a block of them from the controller before it gives one away.
+"""Producer ids: a broker takes blocks of them from the controller, and hands them out one by one.
 
 Source: kafka 4.3, RPCProducerIdManager.java (block by block); ProducerIdControlManager.java;
 ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE.
@@ -14,14 +14,14 @@ BLOCK_SIZE: Final = 1000
 
 
 class ProducerIds:
-    """The block of one broker.
+    """The current block of one broker.
 
-    DEVIATION: Kafka asks for its next block when 90 % of one are gone; here it is taken when the
-    first id of it is needed, so blocks of several brokers may follow each other in another order.
+    DEVIATION: Kafka asks for the next block when 90 % of one are used; here it is taken when its
+    first id is needed, so several brokers may get their blocks in another order.
 
     Args:
-        image: Knows which ids may be in use.
-        change: Writes a change down before it takes effect.
+        image: The metadata, which knows the ids that may be in use.
+        change: Applies a change, journal first.
     """
 
     __slots__ = ("_change", "_end", "_image", "_next")
@@ -33,7 +33,7 @@ class ProducerIds:
         self._end = 0
 
     def next_producer_id(self) -> int:
-        """One that nobody had before, also in a life before this one."""
+        """Return a producer id that was never used before, not even before a restart."""
         if self._next == self._end:
             self._next = self._image.next_producer_id
             self._end = self._next + BLOCK_SIZE

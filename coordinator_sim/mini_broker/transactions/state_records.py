@@ -1,4 +1,4 @@
-"""What the log says of a transactional id, and what a coordinator makes of it.
+"""Conversion between records of the state log and the state of a transactional id.
 
 Source: kafka 4.3, TransactionLog.java, valueToBytes and read.
 """
@@ -61,13 +61,13 @@ def _by_topic(partitions: tuple[TopicPartition, ...]) -> Partitions:
 
 
 def metadata_from(transactional_id: str, data: bytes) -> TransactionMetadata | None:
-    """What a record's value says of an id; None for a version that is not known.
+    """Decode the state of an id from a record's value; None for an unknown version.
 
-    The last epoch is not kept: a producer that repeats its request after the coordinator moved is
-    fenced.
+    The previous epoch is not stored: a producer that repeats its request after the coordinator
+    moved is fenced.
 
     Raises:
-        WireFormatError: the value is cut short, or names no state.
+        WireFormatError: the value is truncated, or its state is unknown.
     """
     value = decode_transaction_value(data)
     if value is None:

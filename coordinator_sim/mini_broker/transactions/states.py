@@ -1,7 +1,7 @@
-"""The transactional ids of one broker: those of the log's partitions that it leads.
+"""The transactional ids of one broker: those of the state log partitions that it leads.
 
-What is here follows the log: a step is appended first and takes effect then. A partition that is
-loaded from its log gives the same state again.
+The state follows the log: a step is appended first and then takes effect. Loading a partition
+from its log gives the same state again.
 
 Source: kafka 4.3, core/.../transaction/TransactionStateManager.scala.
 """
@@ -40,7 +40,7 @@ _COORDINATOR_ERRORS: Final = {
     ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
-"""What an append's failure is to a client of the coordinator."""
+"""Errors of an append, with the error that the coordinator answers."""
 
 
 @dataclass(slots=True, frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Owned:
     metadata: TransactionMetadata
 
     def is_still(self, other: "Owned | ErrorCode | None") -> bool:
-        """Whether what is found now is what was found then."""
+        """Whether another look-up found the same metadata at the same epoch."""
         if not isinstance(other, Owned):
             return False
         is_same_epoch = self.coordinator_epoch == other.coordinator_epoch
@@ -65,15 +65,15 @@ class _Partition:
 
 
 class TransactionStates:
-    """What one broker knows of transactional ids.
+    """The transactional ids that one broker coordinates.
 
     Args:
-        config: Of the broker.
+        config: Config of the broker.
         image: The cluster's metadata.
-        log: Of `__transaction_state`.
+        log: The log of `__transaction_state`.
 
     Attributes:
-        oldest_update_ms: No id was used before that; None when there is no id.
+        oldest_update_ms: Lower bound of the last use of all ids; None without ids.
     """
 
     __slots__ = (
@@ -101,20 +101,20 @@ class TransactionStates:
         return self._image.features.get(_FEATURE, 0)
 
     def partition_for(self, transactional_id: str) -> int:
-        """The partition of the log that an id belongs to."""
+        """The state log partition that an id belongs to."""
         topic = self._image.topics.get(TRANSACTIONS_TOPIC)
         count = self._config.transaction_state_log_num_partitions
         return partition_for(transactional_id, len(topic.partitions) if topic else count)
 
     def owned_partitions(self) -> dict[int, int]:
-        """Those loaded or being loaded, each with its leader epoch."""
+        """The partitions loaded or being loaded, each with its leader epoch."""
         loaded = {number: each.coordinator_epoch for number, each in self._partitions.items()}
         return {**loaded, **self._loading}
 
     # -- one id -------------------------------------------------------------------------------
 
     def find(self, transactional_id: str) -> Owned | ErrorCode | None:
-        """What is known of an id, None for one that is new, or why it cannot be said."""
+        """The state of an id, None for a new one, or the error if this is not its coordinator."""
         number = self.partition_for(transactional_id)
         if number in self._loading:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
@@ -125,7 +125,7 @@ class TransactionStates:
         return None if metadata is None else Owned(partition.coordinator_epoch, metadata)
 
     def put(self, metadata: TransactionMetadata) -> Owned:
-        """Know a new id of a partition that is owned; the log has nothing of it yet."""
+        """Add a new id of an owned partition, without writing to the log."""
         partition = self._partitions[self.partition_for(metadata.transactional_id)]
         partition.ids[metadata.transactional_id] = metadata
         self._know(metadata)
@@ -140,17 +140,17 @@ class TransactionStates:
         *,
         keep_pending_on: ErrorCode | None = None,
     ) -> ErrorCode:
-        """Write a prepared step down and let it take effect.
+        """Append a prepared step to the log and apply it.
 
         Args:
-            transactional_id: Whose.
-            coordinator_epoch: At which it was prepared; under another one nothing is written.
+            transactional_id: The id.
+            coordinator_epoch: Epoch at which the step was prepared; at another, nothing is written.
             transit: The step.
             now_ms: The record's timestamp.
-            keep_pending_on: After this error the caller tries again, and nobody else may.
+            keep_pending_on: Error after which the step stays pending, because the caller retries.
 
         Returns:
-            The coordinator's error; the step is then given up.
+            NONE, or the coordinator's error; the step is then given up.
 
         Source: TransactionStateManager.appendTransactionToLog.
         """
@@ -176,7 +176,7 @@ class TransactionStates:
         return error
 
     def _know(self, metadata: TransactionMetadata) -> None:
-        """Keep what deadlines are made of."""
+        """Update the indexes that deadlines are computed from."""
         if metadata.state is TransactionState.ONGOING:
             self._open[metadata.transactional_id] = metadata
         else:
@@ -186,7 +186,7 @@ class TransactionStates:
             self.oldest_update_ms = metadata.updated_ms
 
     def all(self) -> Iterator[Owned]:
-        """Every id that is loaded, partition by partition."""
+        """Every loaded id, partition by partition."""
         for partition in self._partitions.values():
             for metadata in partition.ids.values():
                 yield Owned(partition.coordinator_epoch, metadata)
@@ -199,22 +199,22 @@ class TransactionStates:
     # -- partitions ---------------------------------------------------------------------------
 
     def begin_load(self, number: int, coordinator_epoch: int) -> None:
-        """This broker leads a partition from now on; its ids cannot be asked for yet."""
+        """Mark a partition that the broker now leads as loading; its ids are not available yet."""
         self._loading[number] = coordinator_epoch
 
     def finish_load(self, number: int, now_ms: int) -> list[tuple[Owned, TxnTransit]]:
-        """Read a partition that `begin_load` named.
+        """Load a partition that `begin_load` marked.
 
         Returns:
-            Transactions whose end was decided and not completed, each with the step to take once
-            their markers are written.
+            Transactions with a prepared but not completed end, each with the step to take after
+            its markers are written.
 
         Source: loadTransactionsForTxnTopicPartition.
         """
         epoch = self._loading[number]
         ids = self._read(number)
         if self._loading.get(number) != epoch:
-            # The medium failed, and the partition has another leader by now.
+            # The disk failed, and the partition has another leader by now.
             return []
         self.unload(number)
         self._partitions[number] = _Partition(epoch, ids)
@@ -227,7 +227,7 @@ class TransactionStates:
         ]
 
     def _read(self, number: int) -> dict[str, TransactionMetadata]:
-        """What a partition's log says, up to a record that cannot be read.
+        """The ids of a partition's log, up to a record that cannot be read.
 
         QUIRK: Kafka logs such a record and serves what came before it.
 
@@ -249,7 +249,7 @@ class TransactionStates:
         return ids
 
     def unload(self, number: int) -> None:
-        """This broker leads a partition no more. Source: removeTransactionsForTxnTopicPartition."""
+        """Drop a partition no longer led. Source: removeTransactionsForTxnTopicPartition."""
         self._loading.pop(number, None)
         partition = self._partitions.pop(number, None)
         for transactional_id in partition.ids if partition is not None else ():
@@ -258,7 +258,7 @@ class TransactionStates:
     # -- time ---------------------------------------------------------------------------------
 
     def timed_out(self, now_ms: int) -> list[TransactionMetadata]:
-        """Open transactions that have been open for too long. Source: timedOutTransactions."""
+        """Open transactions that have timed out. Source: timedOutTransactions."""
         return [
             metadata
             for metadata in self._open.values()
@@ -266,7 +266,7 @@ class TransactionStates:
         ]
 
     def remove_expired(self, now_ms: int) -> None:
-        """Forget ids that nobody used for long: a tombstone each.
+        """Remove ids that were not used for `transactional.id.expiration.ms`, by a tombstone each.
 
         Source: removeExpiredTransactionalIds, writeTombstonesForExpiredTransactionalIds.
         """
@@ -299,13 +299,13 @@ class TransactionStates:
                 metadata.pending = None
 
     def earliest_timeout_ms(self) -> int | None:
-        """When the first open transaction will have been open for too long; None without one."""
+        """When the first open transaction times out; None without one."""
         found = (timeout_deadline_ms(metadata) for metadata in self._open.values())
         return min((each for each in found if each is not None), default=None)
 
 
 def timeout_deadline_ms(metadata: TransactionMetadata) -> int | None:
-    """When an open transaction has been open for too long; None for any other.
+    """When an open transaction times out; None for any other.
 
     Source: TransactionStateManager.timedOutTransactions: the timeout must be exceeded.
     """

@@ -1,8 +1,8 @@
-"""Who may call the control surface.
+"""Access control of the control surface.
 
-On the loopback address whoever is on the machine may, but no page of another site that a browser
-there shows: `Host` must name this server and `Origin`, where there is one, must be its own. With a
-token, whoever has it may; a listener elsewhere needs one.
+On the loopback address everybody on the machine has access, but no page of another site in a
+browser: `Host` must name this server, and `Origin`, if present, must be its own. With a token,
+every caller that has it gets access; a listener on another address needs one.
 """
 
 import hmac
@@ -17,7 +17,7 @@ from coordinator_sim.server.control.http import LOOPBACK
 from coordinator_sim.server.control.models import Problem
 
 _OPEN: Final = ("/", "/page.js", "/page.css", "/healthz", "/readyz", "/favicon.ico")
-"""Paths that tell nothing of the cluster."""
+"""Paths that are open to all, as they reveal nothing of the cluster."""
 _BEARER: Final = "Bearer "
 
 
@@ -25,11 +25,8 @@ class Access:
     """The rules of one listener.
 
     Args:
-        host: That it is bound to.
-        token: That callers must have; empty for none.
-
-    Raises:
-        ConfigError: it is bound elsewhere than on the loopback address, and there is no token.
+        host: Host that the listener is bound to.
+        token: Token that callers must send; empty for none.
     """
 
     __slots__ = ("_host", "_token")
@@ -44,7 +41,7 @@ class Access:
         self._token = token
 
     def refusal(self, path: str, headers: Headers, query: QueryParams) -> tuple[int, str] | None:
-        """Status and reason of a refusal; None for a caller who may."""
+        """Status and reason of a refusal; None if the caller has access."""
         host = headers.get("host", "")
         origin = headers.get("origin")
         if origin is not None and origin.partition("://")[2] != host:
@@ -64,7 +61,7 @@ class Access:
         return None
 
     def middleware(self, app: ASGIApp) -> ASGIApp:
-        """An application whose every call is looked at first."""
+        """Wrap an application, so that every call is checked first."""
 
         async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] != "http":

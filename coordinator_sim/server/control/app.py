@@ -1,6 +1,6 @@
 """The control surface as a web application: routes, events, health, metrics, the page.
 
-Nothing is decided here but who may call and how an answer is written.
+This module only checks access and writes answers; verbs and views do the rest.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from coordinator_sim.server.control.requests import (
 from coordinator_sim.server.control.routes import ROUTES, ControlRoute
 
 KEEP_ALIVE_S: Final = 15
-"""An idle stream of events says that it is there so often."""
+"""Interval of keep-alive comments in an idle stream of events."""
 MAX_BODY_BYTES: Final = 1 << 20
 
 _JSON: Final = "application/json"
@@ -49,11 +49,11 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 def make_app(control: Control, access: Access) -> Starlette:
-    """The application.
+    """Make the application.
 
     Args:
-        control: What it operates.
-        access: Who may.
+        control: The server that it controls.
+        access: Access control.
     """
     own = _Own(control)
     routes = [
@@ -69,7 +69,7 @@ def make_app(control: Control, access: Access) -> Starlette:
         Route("/metrics", own.metrics),
         *(Route(path, own.page) for path in _PAGE),
     ]
-    for route in routes:  # A group's id may have any character, line ends as well.
+    for route in routes:  # A group id may have any character, also line ends.
         route.path_regex = re.compile(route.path_regex.pattern, re.DOTALL)
     app = Starlette(routes=routes, exception_handlers={404: _no_path, 405: _no_method})
     app.add_middleware(access.middleware)
@@ -138,7 +138,7 @@ def _json(answer: Json, status: int = 200) -> Response:
 
 
 def problem(status: int, text: str) -> Response:
-    """A refusal."""
+    """Make the response of a refusal."""
     return Response(msgspec.json.encode(Problem(error=text)), status_code=status, media_type=_JSON)
 
 
@@ -151,7 +151,7 @@ async def _no_method(request: Request, _error: Exception) -> Response:
 
 
 class _Own:
-    """Paths that have no description of their own."""
+    """Handlers of paths that are not in the OpenAPI document."""
 
     def __init__(self, control: Control) -> None:
         self._control = control

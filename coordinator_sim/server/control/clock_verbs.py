@@ -1,4 +1,4 @@
-"""What the control surface does with the clock of a served cluster; a function for each route."""
+"""The verbs of the control surface for the clock; each function belongs to one route."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -68,7 +68,7 @@ def stop_clock(control: "Control", _: ControlRequest) -> ClockView:
 
 
 def _moved(control: "Control", before: int, *, is_there: bool) -> Moved:
-    """What happened behind that item of the feed."""
+    """The result of a move, with the events after an item of the feed."""
     fired, is_whole = tuple(control.feed.after(before)), not control.feed.is_gone(before)
     control.tell("clock", "MOVED" if is_there else "STOPPED", fired=len(fired))
     return Moved(clock=clock_of(control), fired=fired, is_there=is_there, is_whole=is_whole)

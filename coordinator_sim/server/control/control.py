@@ -1,4 +1,4 @@
-"""The control surface's hold on a server: what its verbs act upon."""
+"""The server as the control surface sees it: the object that its verbs act upon."""
 
 import os
 from typing import Any
@@ -16,13 +16,13 @@ from coordinator_sim.server.tracing import Tracing
 
 
 class Control:
-    """A server, and what happens on it.
+    """A server with its events, traces and metrics.
 
     Attributes:
         server: The sockets.
-        feed: What happens.
-        tracing: What is recorded of it.
-        meter: What is counted of its requests.
+        feed: Events of the server.
+        tracing: Traces of the server.
+        meter: Counts and times of requests.
         is_ready: Whether every listener is open, and nothing is being stopped.
         is_over: Whether the server is being stopped.
     """
@@ -40,41 +40,41 @@ class Control:
 
     @property
     def cluster(self) -> ServedCluster:
-        """What is served; another one after a reset."""
+        """The served cluster; a new one after a reset."""
         return self.server.cluster
 
     @property
     def timekeeper(self) -> Timekeeper:
-        """Who fires its deadlines."""
+        """The timekeeper, which fires the cluster's deadlines."""
         return self.server.timekeeper
 
     def now(self) -> Instants:
-        """The present, for the cluster too."""
+        """The present; also set as the cluster's latest instant."""
         now = self.server.now()
         self.cluster.latest = now
         return now
 
     def trouble(self) -> str | None:
-        """Why the cluster that clients see is not well; None where it is.
+        """Why the served cluster is not healthy; None if it is.
 
-        The answer comes from the event loop that serves the brokers, so it comes only while that
-        loop has turns.
+        The check runs on the event loop that serves the brokers, so there is no answer while that
+        loop is blocked.
         """
         return self.timekeeper.trouble()
 
     def settle(self) -> None:
-        """A verb was called: what waited goes on, deadlines may be others."""
+        """Continue waiting requests and rearm deadlines after a verb was called."""
         self.cluster.go_on(self.server.now())
         self.server.settled()
 
     def end(self) -> None:
-        """The server stops: whoever follows the feed is let go."""
+        """End all streams of the feed, as the server stops."""
         self.is_ready = False
         self.is_over = True
         self.feed.wake()
 
     def tell(self, kind: str, event: str, broker_id: int | None = None, **details: Json) -> None:
-        """Let the feed have something that came from outside."""
+        """Add an event that came from outside to the feed."""
         now = self.server.now()
         self.feed.add(
             kind,

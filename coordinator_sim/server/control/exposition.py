@@ -24,7 +24,7 @@ _APIS = {int(api): api.name for api in ApiKey}
 
 
 def exposition(control: "Control") -> str:
-    """All metrics, one sample a line."""
+    """All metrics, one sample per line."""
     return "\n".join((*_requests(control.meter), *_cluster(control), ""))
 
 

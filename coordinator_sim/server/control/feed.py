@@ -1,4 +1,4 @@
-"""What happens, numbered and kept for a while, for those who watch: the source of `/events`."""
+"""Numbered events of a server, kept for a while: the source of `/events`."""
 
 import asyncio
 from collections import deque
@@ -11,18 +11,18 @@ from coordinator_sim.server.control.models import FeedItem, Json
 from coordinator_sim.trace.events import TraceEvent
 
 KEPT: Final = 10_000
-"""Items that one may still ask for."""
+"""Number of items that are kept."""
 
 
 _Traced = tuple[int, int, int, TraceEvent]
-"""Number, broker and wall time of an event; it becomes an item when somebody asks."""
+"""Number, broker, wall time and event; converted to an item on request."""
 
 
 class Feed:
-    """The newest items, and whoever waits for the next.
+    """The newest items, and the waiters for the next one.
 
     Args:
-        kept: How many are kept.
+        kept: How many items are kept.
     """
 
     __slots__ = ("_items", "_waiting", "last_seq")
@@ -31,7 +31,7 @@ class Feed:
         self._items: deque[FeedItem | _Traced] = deque(maxlen=kept)
         self._waiting: list[asyncio.Future[None]] = []
         self.last_seq = 0
-        """Of the newest item; 0 before the first."""
+        """Number of the newest item; 0 before the first."""
 
     def add(
         self,
@@ -43,7 +43,7 @@ class Feed:
         broker_id: int | None = None,
         **details: Json,
     ) -> None:
-        """Something from outside has happened."""
+        """Add an event from outside."""
         self._put(
             FeedItem(
                 seq=self.last_seq + 1,
@@ -57,21 +57,21 @@ class Feed:
         )
 
     def traced(self, broker_id: int, events: tuple[TraceEvent, ...], wall_ms: int) -> None:
-        """Events of a group coordinator have happened."""
+        """Add events of a group coordinator."""
         for event in events:
             self._put((self.last_seq + 1, broker_id, wall_ms, event))
 
     def after(self, seq: int) -> list[FeedItem]:
-        """What is kept of everything behind that number."""
+        """The kept items after a number."""
         return [_item(each) for each in self._behind(seq)]
 
     @property
     def first_seq(self) -> int:
-        """Of the oldest item that is kept, or else of the next one."""
+        """Number of the oldest kept item, or of the next one if none is kept."""
         return self.last_seq - len(self._items) + 1
 
     def traced_after(self, seq: int) -> list[TraceEvent]:
-        """What is kept of the events of group coordinators behind that number."""
+        """The kept events of group coordinators after a number."""
         return [each[3] for each in self._behind(seq) if not isinstance(each, FeedItem)]
 
     def _behind(self, seq: int) -> Iterator["FeedItem | _Traced"]:
@@ -79,7 +79,7 @@ class Feed:
         return islice(self._items, max(0, len(self._items) - behind), None)
 
     def is_gone(self, seq: int) -> bool:
-        """Whether something directly behind that number is not kept any more."""
+        """Whether the item after a number is not kept any more."""
         return seq + 1 < self.first_seq
 
     async def changed(self) -> None:
@@ -89,11 +89,11 @@ class Feed:
         try:
             await waiting
         finally:
-            if waiting in self._waiting:  # Whoever waited for too long waits no more.
+            if waiting in self._waiting:  # Cancelled, for example by a timeout.
                 self._waiting.remove(waiting)
 
     def wake(self) -> None:
-        """Let whoever waits look again."""
+        """Wake all waiters."""
         for waiting in self._waiting:
             if not waiting.done():
                 waiting.set_result(None)
@@ -125,7 +125,7 @@ def _item(entry: "FeedItem | _Traced") -> FeedItem:
 
 
 def _details(event: TraceEvent) -> dict[str, Json]:
-    """The columns that a reader wants, where they are known."""
+    """The columns of an event for readers, without unknown ones."""
     found: dict[str, Json] = dict(event.attrs)
     for name in (
         "group_instance_id",

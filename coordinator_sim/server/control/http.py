@@ -1,4 +1,4 @@
-"""The listener of the control surface: bound first, served when its application is imported."""
+"""The listener of the control surface: bound first, served once its application is imported."""
 
 import asyncio
 from collections.abc import Iterator
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
-"""Where a listener needs no token."""
+"""Hosts on which a listener needs no token."""
 
 
 class ControlServer:
     """One listening socket.
 
     Args:
-        control: What is operated.
-        host: To bind.
-        port: To bind; 0 for any that is free.
-        token: That callers must have; empty for none.
+        control: The server to control.
+        host: Host to bind.
+        port: Port to bind; 0 for any free one.
+        token: Token that callers must send; empty for none.
 
     Raises:
         ConfigError: the address cannot be bound, or wants a token.
@@ -40,7 +40,7 @@ class ControlServer:
 
     @property
     def url(self) -> str:
-        """Where it is reached."""
+        """URL of the listener."""
         host, port = self._socket.getsockname()[:2]
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
@@ -64,7 +64,7 @@ class ControlServer:
         self._socket.close()
 
     def _made(self) -> "uvicorn.Server":
-        """Imports what is slow to import, on another thread: the brokers answer meanwhile."""
+        """Import slow modules, on another thread, so that the brokers answer meanwhile."""
         from coordinator_sim.errors import MissingDependencyError
 
         try:
@@ -79,11 +79,11 @@ class ControlServer:
             ) from None
 
         class Quiet(uvicorn.Server):
-            """Leaves signals to those who started it."""
+            """Server that leaves signals to the process."""
 
             @contextmanager
             def capture_signals(self) -> Iterator[None]:
-                """Capture none."""
+                """Capture no signals."""
                 yield
 
         app = make_app(self._control, Access(self._host, self._token))

@@ -21,7 +21,7 @@ _VARIABLE: Final = re.compile(r"\{(\w+)(?::path)?\}")
 
 
 def document() -> dict[str, Any]:
-    """The document, as JSON values."""
+    """Make the OpenAPI document, as JSON values."""
     types = [each for route in ROUTES for each in (route.answer, route.body) if each is not None]
     _, components = msgspec.json.schema_components([*types, Problem, FeedItem], ref_template=_REF)
     paths: dict[str, dict[str, Any]] = {}

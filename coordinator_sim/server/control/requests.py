@@ -1,4 +1,4 @@
-"""One call of the control surface, and the ways in which it ends without being done."""
+"""One call of the control surface, and the errors that refuse it."""
 
 from typing import Final
 
@@ -9,26 +9,26 @@ from coordinator_sim.protocol.java_numbers import java_int
 from coordinator_sim.server.control.models import Json
 
 _SHOWN: Final = 100
-"""Characters of a wrong parameter that a message repeats."""
+"""Longest part, in characters, of a wrong parameter that a message quotes."""
 
 
 class NotFound(CoordinatorSimError):
-    """What the path names is not there."""
+    """The object that the path names does not exist."""
 
 
 class WaitedInVain(CoordinatorSimError):
-    """What was waited for did not come within the time limit."""
+    """The awaited state did not come within the time limit."""
 
 
 class BadRequest(CoordinatorSimError):
-    """A parameter or the body is not what it must be; the message names it."""
+    """A parameter or the body is invalid; the message names it."""
 
 
 def whole_number(name: str, text: str) -> int:
-    """A parameter that is a whole number of 64 bits.
+    """Parse a parameter that is a whole number of 64 bits.
 
     Raises:
-        BadRequest: it is none.
+        BadRequest: it is not such a number.
     """
     number = java_int(text, bits=64)
     if number is None:
@@ -42,7 +42,7 @@ class ControlRequest(Struct, frozen=True, kw_only=True):
     Args:
         path: The variable parts of its path, decoded.
         query: Its query, the last value of each name.
-        body: Of the type that the route wants; None where it wants none.
+        body: The body, of the route's type; None if the route has none.
     """
 
     path: dict[str, str]
@@ -53,7 +53,7 @@ class ControlRequest(Struct, frozen=True, kw_only=True):
         """A whole number of 64 bits from the path or the query.
 
         Raises:
-            BadRequest: it is none, or there is neither it nor a default.
+            BadRequest: it is not such a number, or missing without a default.
         """
         text = self.path.get(name, self.query.get(name))
         if text is None and default is not None:
@@ -61,7 +61,7 @@ class ControlRequest(Struct, frozen=True, kw_only=True):
         return whole_number(name, text or "")
 
     def optional_number(self, name: str) -> int | None:
-        """A whole number from the query, None where it is not given.
+        """A whole number from the query; None if it is not given.
 
         Raises:
             BadRequest: it is no number.

@@ -1,4 +1,4 @@
-"""The paths of the control surface: one list, for the application and for its description."""
+"""The paths of the control surface: one list for the application and the OpenAPI document."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -49,7 +49,7 @@ class ControlRoute(Struct, frozen=True, kw_only=True):
 
     Args:
         path: Variable parts in braces; `:path` lets one have slashes.
-        verb: What is done; the first line of its docstring is the summary.
+        verb: Function that is called; the first line of its docstring is the summary.
         answer: Type of the answer; None for no content.
         body: Type of the body; None for no body.
         errors: Statuses of refusals beside 400.
@@ -183,4 +183,4 @@ ROUTES: Final = (
     _post("/v1/trace/start", verbs.start_trace, TraceView, StartTrace),
     _post("/v1/trace/stop", verbs.stop_trace, TraceView),
 )
-"""Everything that has a description; `/events`, health, metrics and the page are the app's own."""
+"""All paths in the OpenAPI document; `app` adds `/events`, health, metrics and the page."""

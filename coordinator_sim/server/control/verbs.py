@@ -1,6 +1,6 @@
-"""What the control surface does with a served cluster. Each function is one route's.
+"""The verbs of the control surface; each function belongs to one route.
 
-Those of the clock are in `clock_verbs`.
+`clock_verbs` has those of the clock.
 """
 
 import asyncio
@@ -314,7 +314,7 @@ def _condition(request: ControlRequest) -> Callable[[GroupSummary | None], bool]
 
 
 def gone(group_id: str) -> GroupView:
-    """A group that is no more."""
+    """The view of a group that does not exist any more."""
     return GroupView(
         group_id=group_id,
         state="Dead",

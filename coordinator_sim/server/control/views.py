@@ -1,4 +1,4 @@
-"""A served cluster as the control surface shows it; reads only."""
+"""Views of a served cluster for the control surface; they only read."""
 
 import base64
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ from coordinator_sim.wire.connect_protocol import decode_connect_assignment
 from coordinator_sim.wire.consumer_protocol import decode_assignment, subscribed_topics
 
 _INSPECTION: Final = RequestContext(token=-1, api_version=8, client_id="control")
-"""Of a request that no client sent; no slot waits for its answer."""
+"""Context of a request that no client sent; no slot waits for its answer."""
 _PHASES: Final = {"JoinGroup": TimerKind.JOIN, "SyncGroup": TimerKind.SYNC}
 
 
@@ -72,7 +72,7 @@ def topic_view(cluster: ServedCluster, topic: TopicState) -> TopicView:
 
 
 def end_offset(cluster: ServedCluster, topic: str, partition: int) -> int | None:
-    """Where the next record of a partition goes; None where records are kept otherwise."""
+    """End offset of a partition; None for internal topics."""
     if topic in INTERNAL_TOPICS:
         return None
     log = cluster.logs.log_of(topic, partition)
@@ -89,7 +89,7 @@ def group_summaries(cluster: ServedCluster) -> tuple[GroupSummary, ...]:
 
 
 def group_count(cluster: ServedCluster) -> int:
-    """How many groups there are."""
+    """Number of groups."""
     return sum(len(each.coordinator.group_ids()) for each in cluster.groups.living.values())
 
 
@@ -100,7 +100,7 @@ def group_view(cluster: ServedCluster, group_id: str) -> GroupView | None:
 
 
 def group_summary(cluster: ServedCluster, group_id: str) -> GroupSummary | None:
-    """A group in short, at a cost that no member adds to; None when no coordinator knows it."""
+    """A group in short, at a cost independent of its members; None if no coordinator knows it."""
     found = _found(cluster, group_id)
     return None if found is None else _summary(cluster, *found)
 
@@ -170,7 +170,7 @@ def _subscription(group: Group, member: Member) -> tuple[str, ...]:
 
 
 def owned_names(protocol_type: str | None, assignment: bytes) -> tuple[str, ...]:
-    """What an assignment hands out, sorted; empty where it cannot be read.
+    """The items of an assignment, sorted; empty if it cannot be read.
 
     Returns:
         `topic-partition` of a consumer; connectors and `connector-task` of a Connect worker.
@@ -208,7 +208,7 @@ def _offsets(
 
 
 def _fetched(broker: LivingBroker, group_id: str, now_ms: int) -> list[OffsetFetchResponseTopics]:
-    """The committed offsets, as the coordinator itself tells them, sorted."""
+    """The committed offsets by OffsetFetch at the coordinator, sorted."""
     request = OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id=group_id, topics=None),))
     result = broker.coordinator.handle(request, _INSPECTION, now_ms)
     topics = [
@@ -225,7 +225,7 @@ def _fetched(broker: LivingBroker, group_id: str, now_ms: int) -> list[OffsetFet
 
 
 def parked_views(cluster: ServedCluster, now_ms: int) -> tuple[ParkedView, ...]:
-    """Every parked request of a member, with the deadline it waits for."""
+    """Every parked request of a member, with its deadline."""
     found = []
     deadlines = {
         (broker.broker_id, timer.key.group_id, timer.key.kind): timer.deadline_ms
