@@ -16,7 +16,7 @@ GUIDE = "docs/guides/compare-assignors.md"
 SWEPT = "consumer-rolling-deploy member-crash connect-rolling-deploy connect-worker-crash"
 PACED = "consumer-rolling-deploy --processing-times 50,200,1000,5000"
 TABLES = [
-    ("README.md", "demo", "Churn per run:"),
+    ("docs/tour.md", "demo", "Churn per run:"),
     (GUIDE, f"sweep {SWEPT}", "Connect: eager or incremental"),
     (GUIDE, f"sweep {PACED}", "Assignor by typical processing time"),
 ]
