@@ -64,7 +64,8 @@ def real_kafka(session: nox.Session) -> None:
     """
     if shutil.which("go") is None:
         session.run("python", "-m", "pip", "install", "--quiet", "--group", "go")
-    session.run("pytest", "-m", "real_kafka", *(session.posargs or ["tests"]))
+    by_file = ("-n", "2", "--dist", "loadfile")
+    session.run("pytest", *by_file, "-m", "real_kafka", *(session.posargs or ["tests"]))
 
 
 @nox.session
