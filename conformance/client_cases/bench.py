@@ -4,7 +4,7 @@ A request waits until the case answers it; opening connections, Metadata and Fin
 answered at once unless the case says otherwise. No case is here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Generic, TypeVar
 
 import msgspec
@@ -41,6 +41,13 @@ from coordinator_sim.messages.join_group import (
     JoinGroupResponse,
     JoinGroupResponseMember,
 )
+from coordinator_sim.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -56,13 +63,6 @@ from coordinator_sim.messages.offset_fetch import (
 )
 from coordinator_sim.messages.requests import Request, Response
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from coordinator_sim.protocol.cluster_view import (
-    MetadataRequest,
-    MetadataResponse,
-    Node,
-    PartitionMetadata,
-    TopicMetadata,
-)
 from coordinator_sim.protocol.embedded import ConsumerAssignment
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.resources import TopicPartition
@@ -75,6 +75,8 @@ R = TypeVar("R", bound=Request)
 P = TypeVar("P", bound=ClientPort)
 
 BROKER: Final = Node(node_id=1, host="broker", port=9092)
+FIRST_REPLICA: Final = 101
+"""Id of the first broker that only holds replicas."""
 COORDINATOR: Final = COORDINATOR_NODE_OFFSET - BROKER.node_id
 """The node id of the connection to the broker as the group's coordinator."""
 GROUP: Final = "g"
@@ -300,19 +302,29 @@ class PortBench(Generic[P]):
         """Answer a heartbeat."""
         self.answer(HeartbeatRequest, HeartbeatResponse(error_code=error))
 
+    def _replicas(self) -> Iterator[Node]:
+        """Brokers that hold replicas in `racks`, and nothing else."""
+        for place, rack in enumerate(self.racks):
+            yield Node(node_id=FIRST_REPLICA + place, host="replica", port=9092, rack=rack)
+
     def metadata(self) -> MetadataResponse:
         """Return the cluster: one broker, and the topics of `topics`."""
         return MetadataResponse(
-            brokers=(BROKER,),
+            brokers=(BROKER, *self._replicas()),
             topics=tuple(
-                TopicMetadata(name=name, partitions=self._partitions(count))
+                MetadataResponseTopic(name=name, partitions=self._partitions(count))
                 for name, count in self.topics.items()
             ),
         )
 
-    def _partitions(self, count: int) -> tuple[PartitionMetadata, ...]:
+    def _partitions(self, count: int) -> tuple[MetadataResponsePartition, ...]:
         return tuple(
-            PartitionMetadata(partition=p, leader_id=BROKER.node_id, replica_racks=self.racks)
+            MetadataResponsePartition(
+                partition_index=p,
+                leader_id=BROKER.node_id,
+                replica_nodes=tuple(range(FIRST_REPLICA, FIRST_REPLICA + len(self.racks))),
+                leader_epoch=0,
+            )
             for p in range(count)
         )
 

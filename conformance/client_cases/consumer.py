@@ -16,9 +16,9 @@ from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponseMember
+from coordinator_sim.messages.metadata import MetadataRequest
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest
 from coordinator_sim.messages.sync_group import SyncGroupRequest
-from coordinator_sim.protocol.cluster_view import MetadataRequest
 from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.resources import TopicPartition

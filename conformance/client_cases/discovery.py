@@ -9,8 +9,9 @@ from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.messages.join_group import JoinGroupRequest
+from coordinator_sim.messages.metadata import MetadataRequest
+from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest
-from coordinator_sim.protocol.cluster_view import MetadataRequest, Node
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.resources import TopicPartition
 

@@ -63,10 +63,11 @@ from coordinator_sim.messages.join_group import (
     JoinGroupResponseMember,
 )
 from coordinator_sim.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from coordinator_sim.messages.metadata import MetadataRequest, MetadataResponse
+from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.messages.requests import Request as GroupRequest
 from coordinator_sim.messages.requests import Response
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from coordinator_sim.protocol.cluster_view import MetadataRequest, MetadataResponse, Node
 from coordinator_sim.protocol.embedded import ConnectAssignment, WorkerMetadata
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.resources import ConnectorTaskId, connector_resource

@@ -15,12 +15,12 @@ from coordinator_sim.assignors.contract import (
 )
 from coordinator_sim.clients.effects import COORDINATOR_NODE_OFFSET
 from coordinator_sim.errors import DataError
+from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
 from coordinator_sim.messages.requests import Request, Response
 from coordinator_sim.messages.schema import ZERO_UUID
 from coordinator_sim.messages.sync_group import SyncGroupRequest
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.cluster_view import Node
 from coordinator_sim.protocol.embedded import ConsumerAssignment
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.consumer_protocol import decode_assignment

@@ -35,12 +35,16 @@ from coordinator_sim.clients.effects import (
     Send,
 )
 from coordinator_sim.messages.find_coordinator import Coordinator, FindCoordinatorResponse
+from coordinator_sim.messages.metadata import (
+    MetadataResponse,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
 from coordinator_sim.messages.requests import Request, Response
 from coordinator_sim.messages.schema import ZERO_UUID
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.cluster_view import MetadataResponse, PartitionMetadata, TopicMetadata
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.frames import decode_request, encode_request
 
@@ -281,10 +285,11 @@ class Rehearsal:
 
 def _cluster() -> MetadataResponse:
     partitions = tuple(
-        PartitionMetadata(partition=n, leader_id=NODE.node_id) for n in range(PARTITION_COUNT)
+        MetadataResponsePartition(partition_index=n, leader_id=NODE.node_id, leader_epoch=0)
+        for n in range(PARTITION_COUNT)
     )
     return MetadataResponse(
-        brokers=(NODE,), topics=(TopicMetadata(name=TOPIC, partitions=partitions),)
+        brokers=(NODE,), topics=(MetadataResponseTopic(name=TOPIC, partitions=partitions),)
     )
 
 

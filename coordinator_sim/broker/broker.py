@@ -21,9 +21,9 @@ from coordinator_sim.messages.add_offsets_to_txn import (
     AddOffsetsToTxnResponse,
 )
 from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
+from coordinator_sim.messages.metadata import MetadataRequest
 from coordinator_sim.messages.requests import GroupRequest, Request
 from coordinator_sim.messages.write_txn_markers import WriteTxnMarkersRequest
-from coordinator_sim.protocol.cluster_view import MetadataRequest
 from coordinator_sim.protocol.completion import CompleteTransaction
 from coordinator_sim.protocol.context import RequestContext
 from coordinator_sim.protocol.errors import ErrorCode

@@ -13,7 +13,7 @@ from coordinator_sim.broker.logs import DataLog
 from coordinator_sim.broker.record_log import RecordLog
 from coordinator_sim.broker.view import NO_LEADER, ClusterView, Leadership
 from coordinator_sim.coordinator.contract import CoordinatorResult
-from coordinator_sim.protocol.cluster_view import Node
+from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
 from coordinator_sim.protocol.records import LogBatch

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 from coordinator_sim.broker.topics import Topic, Topics, topic_id_for
 from coordinator_sim.errors import ScenarioError
-from coordinator_sim.protocol.cluster_view import (
+from coordinator_sim.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
-    Node,
-    PartitionMetadata,
-    TopicMetadata,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
 )
+from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
 
@@ -88,7 +88,8 @@ class ClusterView:
 
         An unknown topic gets UNKNOWN_TOPIC_OR_PARTITION and no partitions.
         """
-        names = self.topics if request.topics is None else request.topics
+        asked = request.topics
+        names = self.topics if asked is None else [each.name or "" for each in asked]
         return MetadataResponse(
             brokers=tuple(self.nodes[node_id] for node_id in self.living_ids()),
             topics=tuple(self._topic(name) for name in names),
@@ -102,18 +103,18 @@ class ClusterView:
                 name, self.offsets_partitions if is_offsets else _TRANSACTION_PARTITIONS
             )
 
-    def _topic(self, name: str) -> TopicMetadata:
+    def _topic(self, name: str) -> MetadataResponseTopic:
         leaders = self.topics.get(name)
         if leaders is None:
-            return TopicMetadata(
+            return MetadataResponseTopic(
                 name=name, partitions=(), error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             )
-        return TopicMetadata(
+        return MetadataResponseTopic(
             name=name,
             is_internal=name in _INTERNAL_TOPICS,
             partitions=tuple(
-                PartitionMetadata(
-                    partition=partition,
+                MetadataResponsePartition(
+                    partition_index=partition,
                     leader_id=leadership.leader_id,
                     leader_epoch=leadership.leader_epoch,
                 )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from coordinator_sim.live.consumer import ConsumerOptions
     from coordinator_sim.live.driver import PortLoop
     from coordinator_sim.live.records import RecordReader
-    from coordinator_sim.protocol.cluster_view import Node
+    from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 
     MakeMember = Callable[[Narrator], PortLoop]
 
@@ -247,7 +247,7 @@ def parse_bootstrap(text: str) -> "tuple[Node, ...]":
     Raises:
         ConfigError: no address, or one without a sound port.
     """
-    from coordinator_sim.protocol.cluster_view import Node
+    from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
     from coordinator_sim.protocol.java_numbers import java_int
 
     nodes = []

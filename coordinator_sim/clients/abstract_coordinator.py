@@ -28,9 +28,9 @@ from coordinator_sim.messages.leave_group import (
     LeaveGroupResponse,
     MemberIdentity,
 )
+from coordinator_sim.messages.metadata import MetadataResponse
 from coordinator_sim.messages.requests import Response
 from coordinator_sim.messages.sync_group import SyncGroupResponse
-from coordinator_sim.protocol.cluster_view import MetadataResponse
 from coordinator_sim.protocol.errors import ErrorCode
 
 

@@ -16,8 +16,9 @@ from coordinator_sim.clients.generation import Generation
 from coordinator_sim.clients.network import Future, NetworkClient, PendingRequest, RequestKind
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.messages.join_group import JoinGroupResponse
-from coordinator_sim.messages.requests import Request
-from coordinator_sim.protocol.cluster_view import MetadataRequest, MetadataResponse, Node
+from coordinator_sim.messages.metadata import MetadataResponse
+from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
+from coordinator_sim.messages.requests import Request, metadata_request
 from coordinator_sim.protocol.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.consumer_protocol import decode_subscription
@@ -130,7 +131,7 @@ class BackgroundRequests:
             metadata.postpone(max(self._net.next_retry_at_ms(), now_ms + 1))
             return
         metadata.sent()
-        request = MetadataRequest(topics=metadata.wanted_topics)
+        request = metadata_request(metadata.wanted_topics)
         self._request(RequestKind.METADATA, node_id, request, now_ms)
 
     def _adopt_metadata(self, response: MetadataResponse, now_ms: int) -> None:
@@ -152,12 +153,7 @@ class BackgroundRequests:
 
     def _topic_racks(self, topics: Sequence[str]) -> TopicRacks:
         """Return the racks of the topics that exist, as an assignor takes them."""
-        known = self._metadata.topics
-        return {
-            topic: tuple(partition.replica_racks for partition in known[topic].partitions)
-            for topic in topics
-            if topic in known
-        }
+        return self._metadata.racks_of(topics)
 
     def _partition_counts(self) -> dict[str, int]:
         """Return the partition count of each subscribed topic; absent topics do not exist."""

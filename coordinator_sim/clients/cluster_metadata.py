@@ -6,12 +6,13 @@ after answers without news, and a cluster without a reachable broker. New topics
 Source: kafka trunk, clients/.../Metadata.java, consumer/internals/ConsumerMetadata.java.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from coordinator_sim.clients.network import FOREVER
-from coordinator_sim.protocol.cluster_view import MetadataResponse, Node, TopicMetadata
+from coordinator_sim.messages.metadata import MetadataResponse, MetadataResponseTopic
+from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.protocol.errors import ErrorCode
 
 _STALE_TOPIC_ERRORS: Final = (
@@ -39,7 +40,9 @@ class ClusterMetadata:
     wanted_topics: tuple[str, ...] | None = ()
     retains: Callable[[str, bool], bool] = _retain_all
     """Whether a topic of an answer is kept, by its name and whether it is internal."""
-    topics: dict[str, TopicMetadata] = field(default_factory=dict)
+    topics: dict[str, MetadataResponseTopic] = field(default_factory=dict)
+    racks: dict[int, str] = field(default_factory=dict)
+    """Broker id -> its rack; brokers without a rack are absent."""
     version: int = 0
     update_requested: bool = True
     in_flight: bool = False
@@ -122,8 +125,9 @@ class ClusterMetadata:
         self.refreshed_at_ms = now_ms
         self.attempts = 0
         self.nodes = response.brokers
-        kept = [t for t in response.topics if self.retains(t.name, t.is_internal)]
-        topics = {t.name: t for t in kept if t.error_code is ErrorCode.NONE}
+        self.racks = {node.node_id: node.rack for node in self.nodes if node.rack is not None}
+        kept = [t for t in response.topics if self.retains(t.name or "", t.is_internal)]
+        topics = {t.name or "": t for t in kept if t.error_code is ErrorCode.NONE}
         self.equivalent_count = 0 if self._is_news(topics) else self.equivalent_count + 1
         self.topics = topics
         stale = any(t.error_code in _STALE_TOPIC_ERRORS for t in kept)
@@ -133,7 +137,7 @@ class ClusterMetadata:
         self.progress_at_ms = now_ms + backoff(count - 1) if count else 0
         self._set_due()
 
-    def _is_news(self, topics: dict[str, TopicMetadata]) -> bool:
+    def _is_news(self, topics: dict[str, MetadataResponseTopic]) -> bool:
         """Whether a partition is new, or has a newer leader epoch.
 
         Source: kafka trunk, Metadata.updateLatestMetadata.
@@ -141,8 +145,8 @@ class ClusterMetadata:
         for name, topic in topics.items():
             known = self.topics.get(name)
             partitions = () if known is None else known.partitions
-            epochs = {each.partition: each.leader_epoch for each in partitions}
-            if any(p.leader_epoch > epochs.get(p.partition, -2) for p in topic.partitions):
+            epochs = {each.partition_index: each.leader_epoch for each in partitions}
+            if any(p.leader_epoch > epochs.get(p.partition_index, -2) for p in topic.partitions):
                 return True
         return False
 
@@ -163,9 +167,25 @@ class ClusterMetadata:
         """
         return {
             topic: tuple(
-                tuple(sorted(dict.fromkeys(p.replica_racks))) if with_racks else ()
-                for p in self.topics[topic].partitions
+                tuple(sorted(dict.fromkeys(racks))) if with_racks else () for racks in partitions
             )
+            for topic, partitions in self.racks_of(topics).items()
+        }
+
+    def racks_of(self, topics: Iterable[str]) -> dict[str, tuple[tuple[str, ...], ...]]:
+        """For each topic that exists the racks of the replicas of each partition, ascending."""
+        return {
+            topic: replica_racks(self.topics[topic], self.racks)
             for topic in topics
             if topic in self.topics
         }
+
+
+def replica_racks(
+    topic: MetadataResponseTopic, racks: Mapping[int, str]
+) -> tuple[tuple[str, ...], ...]:
+    """For each partition of a topic the racks of its replicas, where they have one."""
+    return tuple(
+        tuple(racks[node] for node in each.replica_nodes if node in racks)
+        for each in topic.partitions
+    )

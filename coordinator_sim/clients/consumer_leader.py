@@ -144,12 +144,7 @@ class ConsumerLeader(ConsumerSubscription):
         self._send_sync_group(blobs, future, now_ms)
 
     def _topic_racks(self) -> dict[str, tuple[tuple[str, ...], ...]]:
-        topics = self._metadata.topics
-        return {
-            topic: tuple(partition.replica_racks for partition in topics[topic].partitions)
-            for topic in self._subscriptions.group_topics
-            if topic in topics
-        }
+        return self._metadata.racks_of(self._subscriptions.group_topics)
 
     def _is_unsafe_handover(
         self,

@@ -13,7 +13,7 @@ from coordinator_sim.clients.exceptions import exception_name
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.clients.offset_commits import OffsetCommits
 from coordinator_sim.clients.subscription_state import SubscriptionState
-from coordinator_sim.protocol.cluster_view import MetadataResponse
+from coordinator_sim.messages.metadata import MetadataResponse
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.resources import TopicPartition
 
@@ -117,7 +117,7 @@ class ConsumerSubscription(OffsetCommits):
         """
         super()._on_metadata(response, now_ms)
         retains = self._subscriptions.retains
-        errors = [t.error_code for t in response.topics if retains(t.name, t.is_internal)]
+        errors = [t.error_code for t in response.topics if retains(t.name or "", t.is_internal)]
         for error in (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION):
             if error in errors:
                 self._interrupt(exception_name(error), now_ms)

@@ -21,7 +21,7 @@ from coordinator_sim.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-from coordinator_sim.protocol.cluster_view import Node
+from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.protocol.errors import ErrorCode
 
 ReadyContinuation = Callable[[bool, int], None]

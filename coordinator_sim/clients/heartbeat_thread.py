@@ -18,8 +18,8 @@ from coordinator_sim.clients.generation import NO_GENERATION, Generation, Member
 from coordinator_sim.clients.network import FOREVER, Future, PendingRequest, RequestKind
 from coordinator_sim.clients.port_core import Wait
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.messages.requests import Response
-from coordinator_sim.protocol.cluster_view import Node
 from coordinator_sim.protocol.errors import ErrorCode
 
 _HEARTBEATING: Final = (MemberState.COMPLETING_REBALANCE, MemberState.STABLE)

@@ -29,12 +29,12 @@ from coordinator_sim.messages.join_group import (
     JoinGroupRequestProtocol,
     JoinGroupResponse,
 )
+from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.messages.sync_group import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
-from coordinator_sim.protocol.cluster_view import Node
 from coordinator_sim.protocol.context import NO_GENERATION_ID
 from coordinator_sim.protocol.errors import ErrorCode
 

@@ -18,8 +18,8 @@ from coordinator_sim.clients.config import GroupConfig
 from coordinator_sim.clients.effects import Connect, Disconnect, Effect, Send
 from coordinator_sim.clients.exceptions import DISCONNECT, TIMEOUT
 from coordinator_sim.clients.generation import Generation
+from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.messages.requests import Request
-from coordinator_sim.protocol.cluster_view import Node
 
 FOREVER: Final = 1 << 62
 """A deadline that never comes."""

@@ -41,8 +41,9 @@ from coordinator_sim.clients.network import (
     RequestKind,
 )
 from coordinator_sim.errors import InvariantViolation
-from coordinator_sim.messages.requests import Request, Response
-from coordinator_sim.protocol.cluster_view import MetadataRequest, MetadataResponse, Node
+from coordinator_sim.messages.metadata import MetadataResponse
+from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
+from coordinator_sim.messages.requests import Request, Response, metadata_request
 from coordinator_sim.protocol.resources import ConnectorTaskId, TopicPartition
 
 NOTIFICATION_TOKEN: Final = -1
@@ -444,7 +445,7 @@ class PortCore(ABC):
             metadata.postpone(max(self._net.next_retry_at_ms(), now_ms + 1))
             return
         metadata.sent()
-        request = MetadataRequest(topics=metadata.wanted_topics)
+        request = metadata_request(metadata.wanted_topics)
         self._request(RequestKind.METADATA, node_id, request, now_ms)
 
     def _on_metadata(self, response: MetadataResponse, now_ms: int) -> None:

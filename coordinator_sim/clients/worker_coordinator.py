@@ -25,7 +25,7 @@ from coordinator_sim.clients.port_core import NOTIFICATION_TOKEN, AppCall, Wait
 from coordinator_sim.clients.worker_leader import LeadershipRound, LeaderState, lead
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponse
-from coordinator_sim.protocol.cluster_view import Node
+from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.protocol.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
 from coordinator_sim.protocol.embedded import ConnectAssignment, ConnectError, WorkerMetadata
 from coordinator_sim.protocol.resources import ConnectorTaskId

@@ -50,8 +50,8 @@ from coordinator_sim.connect.stores.status_store import StatusStore
 from coordinator_sim.connect.stores.topic_log import TopicLog
 from coordinator_sim.connect.thread import Blocking, Outbox, Pending, Threads, Wait
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.messages.requests import Response
-from coordinator_sim.protocol.cluster_view import Node
 from coordinator_sim.protocol.resources import ConnectorTaskId
 
 GRACEFUL_SHUTDOWN_TIMEOUT_MS: Final = 60_000

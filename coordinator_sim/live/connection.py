@@ -14,22 +14,19 @@ from msgspec import Struct, structs
 from coordinator_sim import __version__
 from coordinator_sim.errors import UnsupportedVersion, WireFormatError
 from coordinator_sim.messages.catalogue import newest_version
+from coordinator_sim.messages.metadata import MetadataRequest
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
 from coordinator_sim.messages.requests import Request, Response
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.cluster_view import MetadataRequest
-from coordinator_sim.wire.cluster_frames import (
+from coordinator_sim.wire.frames import decode_response, encode_request
+from coordinator_sim.wire.offered_versions import (
     API_VERSIONS,
     API_VERSIONS_NEWEST,
-    METADATA_NEWEST,
     UNSUPPORTED,
     OfferedVersions,
     api_versions_request,
-    metadata_request,
     read_api_versions,
-    read_metadata,
 )
-from coordinator_sim.wire.frames import decode_response, encode_request
 
 MAX_FRAME_BYTES: Final = 100 * 1024 * 1024
 """Longest valid answer, as the default of `socket.request.max.bytes`."""
@@ -38,7 +35,6 @@ SOFTWARE: Final = ("coordinator-sim", __version__.replace("+", "-"))
 
 _LENGTH_BYTES: Final = 4
 _NEWEST_SPOKEN: Final = {
-    ApiKey.METADATA: METADATA_NEWEST,
     ApiKey.OFFSET_COMMIT: 9,
     ApiKey.OFFSET_FETCH: 9,
 }
@@ -47,6 +43,7 @@ _NEWEST_SPOKEN: Final = {
 Source: kafka 4.3, OffsetCommitRequest.Builder.forTopicNames, OffsetFetchRequest likewise.
 """
 
+_METADATA_NULL_IS_ALL: Final = 1
 _STABLE_OFFSETS_SINCE: Final = 7
 
 
@@ -142,17 +139,9 @@ class BrokerConnection(asyncio.Protocol):
         """
         version = self._version_for(request.api_key)
         wire_id = self._take_wire_id()
-        if isinstance(request, MetadataRequest):
-            frame = metadata_request(
-                request, version, correlation_id=wire_id, client_id=self._client_id
-            )
-        else:
-            frame = encode_request(
-                _sayable(request, version),
-                version,
-                correlation_id=wire_id,
-                client_id=self._client_id,
-            )
+        frame = encode_request(
+            sayable(request, version), version, correlation_id=wire_id, client_id=self._client_id
+        )
         self._in_flight.append(
             InFlight(
                 correlation_id=correlation_id, wire_id=wire_id, version=version, request=request
@@ -287,19 +276,22 @@ class BrokerConnection(asyncio.Protocol):
             self._transport.abort()
 
 
-def _sayable(request: Request, version: int) -> Request:
-    """Return the request without what Java's builder drops for an old broker.
+def sayable(request: Request, version: int) -> Request:
+    """Return the request as Java's builder makes it for an old broker.
 
-    Source: kafka trunk, OffsetFetchRequest.Builder.build, throwOnFetchStableOffsetsUnsupported.
+    OffsetFetch loses the wish for stable offsets; Metadata 0 says all topics by naming none.
+
+    Source: kafka trunk, OffsetFetchRequest.Builder.build, throwOnFetchStableOffsetsUnsupported;
+    MetadataRequest.Builder.
     """
+    if isinstance(request, MetadataRequest) and request.topics is None:
+        return request if version >= _METADATA_NULL_IS_ALL else structs.replace(request, topics=())
     if isinstance(request, OffsetFetchRequest) and version < _STABLE_OFFSETS_SINCE:
         return structs.replace(request, require_stable=False)
     return request
 
 
 def _response_of(sent: InFlight, frame: bytes) -> Response:
-    if isinstance(sent.request, MetadataRequest):
-        return read_metadata(sent.version, frame)
     api = sent.request.api_key
     response: Response = decode_response(api, sent.version, frame, request=sent.request)[1]
     return response

@@ -27,7 +27,7 @@ from coordinator_sim.connect.effects import WorkerEffect
 from coordinator_sim.errors import DataError
 from coordinator_sim.live.chance import SystemChance
 from coordinator_sim.live.driver import Audience, PortLoop, now_ms
-from coordinator_sim.protocol.cluster_view import Node
+from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.protocol.resources import TopicPartition
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from coordinator_sim.errors import ConfigError, CoordinatorSimError
 from coordinator_sim.live.connection import FrameSeen, InFlight
 from coordinator_sim.live.links import Links
 from coordinator_sim.live.story import MemberEvent, told_of
+from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.messages.requests import Response
-from coordinator_sim.protocol.cluster_view import Node
 
 FIRST_CONTACT_S: Final = 10.0
 """Time from the start without a broker's answer after which the bootstrap counts as wrong."""

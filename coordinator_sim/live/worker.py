@@ -43,7 +43,7 @@ from coordinator_sim.live.http_client import RestClient
 from coordinator_sim.live.http_server import RestServer
 from coordinator_sim.live.source_offsets import SourceOffsets
 from coordinator_sim.live.work import WorkRunner, WorkSettings
-from coordinator_sim.protocol.cluster_view import Node
+from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.protocol.resources import ConnectorTaskId
 
 _WORK = (StartConnector, StartTask, StopConnector, StopTask, CancelTask, ChangeTargetState)

@@ -1,5 +1,6 @@
 """Unions of requests and responses, by the part that handles them."""
 
+from collections.abc import Iterable
 from typing import Final, get_args
 
 from coordinator_sim.errors import UnsupportedVersion
@@ -18,6 +19,11 @@ from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatRespon
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from coordinator_sim.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from coordinator_sim.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from coordinator_sim.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from coordinator_sim.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
@@ -31,7 +37,6 @@ from coordinator_sim.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.cluster_view import MetadataRequest, MetadataResponse
 from coordinator_sim.protocol.completion import CompleteTransaction, TransactionCompleted
 
 NO_AUTHORIZED_OPERATIONS: Final = -2_147_483_648
@@ -101,6 +106,13 @@ GROUP_APIS: Final[tuple[ApiKey, ...]] = tuple(
     sorted(each.api_key for each in get_args(Request) if each is not MetadataRequest)
 )
 """The APIs that have a JSON form: those of groups, their discovery and their transactions."""
+
+
+def metadata_request(topics: Iterable[str] | None) -> MetadataRequest:
+    """The request for some topics by name; None asks for every topic."""
+    if topics is None:
+        return MetadataRequest(topics=None)
+    return MetadataRequest(topics=tuple(MetadataRequestTopic(name=name) for name in topics))
 
 
 def group_api_named(name: str) -> ApiKey:

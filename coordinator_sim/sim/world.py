@@ -4,7 +4,7 @@ from typing import Final
 
 from coordinator_sim.broker import Cluster
 from coordinator_sim.broker.data_service import DataService
-from coordinator_sim.protocol.cluster_view import Node
+from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.scenario.choices import Choices
 from coordinator_sim.scenario.variety import Variety

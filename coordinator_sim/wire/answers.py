@@ -21,6 +21,7 @@ from coordinator_sim.messages.find_coordinator import (
 )
 from coordinator_sim.messages.join_group import JoinGroupResponse
 from coordinator_sim.messages.leave_group import LeaveGroupResponse
+from coordinator_sim.messages.metadata import MetadataResponse
 from coordinator_sim.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchResponse,
@@ -174,7 +175,27 @@ def _understood_fetch(
     return replace(response, groups=(group,))
 
 
+def _understood_metadata(
+    response: MetadataResponse, _version: int, _request: object
+) -> MetadataResponse:
+    """Partitions are in ascending order; an error that Kafka 4.4 does not have is unknown."""
+    return replace(
+        response,
+        topics=tuple(
+            replace(
+                topic,
+                partitions=tuple(sorted(topic.partitions, key=lambda each: each.partition_index)),
+                error_code=ErrorCode.__members__.get(
+                    topic.error_code.name, ErrorCode.UNKNOWN_SERVER_ERROR
+                ),
+            )
+            for topic in response.topics
+        ),
+    )
+
+
 _UNDERSTOOD: Final[dict[type, _Change]] = {
+    MetadataResponse: _understood_metadata,
     FindCoordinatorResponse: _understood_find,
     OffsetFetchResponse: _understood_fetch,
 }

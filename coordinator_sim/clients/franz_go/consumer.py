@@ -30,13 +30,13 @@ from coordinator_sim.messages.join_group import (
     JoinGroupResponse,
 )
 from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from coordinator_sim.messages.metadata import MetadataResponse
 from coordinator_sim.messages.requests import Response
 from coordinator_sim.messages.sync_group import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
-from coordinator_sim.protocol.cluster_view import MetadataResponse
 from coordinator_sim.protocol.context import UNKNOWN_MEMBER_ID
 from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
 from coordinator_sim.protocol.errors import ErrorCode

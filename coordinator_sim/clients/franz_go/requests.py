@@ -26,11 +26,11 @@ from coordinator_sim.messages.find_coordinator import (
 from coordinator_sim.messages.heartbeat import HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupResponse
 from coordinator_sim.messages.leave_group import LeaveGroupResponse
+from coordinator_sim.messages.metadata import MetadataResponse
 from coordinator_sim.messages.offset_commit import OffsetCommitResponse
 from coordinator_sim.messages.offset_fetch import OffsetFetchResponse
 from coordinator_sim.messages.requests import Request, Response
 from coordinator_sim.messages.sync_group import SyncGroupResponse
-from coordinator_sim.protocol.cluster_view import MetadataResponse
 from coordinator_sim.protocol.errors import ErrorCode
 
 _MAX_TRIES: Final = 20

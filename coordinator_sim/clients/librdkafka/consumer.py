@@ -21,11 +21,11 @@ from coordinator_sim.messages.leave_group import (
     LeaveGroupResponse,
     MemberIdentity,
 )
+from coordinator_sim.messages.metadata import MetadataResponse
 from coordinator_sim.messages.offset_commit import OffsetCommitResponse
 from coordinator_sim.messages.offset_fetch import OffsetFetchResponse
 from coordinator_sim.messages.requests import Response
 from coordinator_sim.messages.sync_group import SyncGroupResponse
-from coordinator_sim.protocol.cluster_view import MetadataResponse
 from coordinator_sim.protocol.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
 from coordinator_sim.protocol.errors import ErrorCode
 

@@ -11,6 +11,7 @@ from typing import Final, Unpack
 from coordinator_sim.assignors.contract import AssignmentFailed, AssignorMember
 from coordinator_sim.assignors.user_data import encode_sticky_user_data
 from coordinator_sim.clients.background_requests import ConsumerSetup, members_of
+from coordinator_sim.clients.cluster_metadata import replica_racks
 from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.librdkafka.coordinator import COORDINATOR_GONE, LibrdkafkaCoordinator
@@ -22,12 +23,13 @@ from coordinator_sim.messages.join_group import (
     JoinGroupRequestProtocol,
     JoinGroupResponse,
 )
+from coordinator_sim.messages.metadata import MetadataResponse
+from coordinator_sim.messages.requests import metadata_request
 from coordinator_sim.messages.sync_group import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
-from coordinator_sim.protocol.cluster_view import MetadataRequest, MetadataResponse
 from coordinator_sim.protocol.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
 from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
 from coordinator_sim.protocol.errors import ErrorCode
@@ -162,7 +164,7 @@ class LibrdkafkaJoining(LibrdkafkaCoordinator):
         self._leader_query = self._request(
             RequestKind.METADATA,
             self._coordinator_node_id,
-            MetadataRequest(topics=tuple(sorted(topics))),
+            metadata_request(sorted(topics)),
             now_ms,
         )
 
@@ -172,8 +174,9 @@ class LibrdkafkaJoining(LibrdkafkaCoordinator):
         has_members = self._join_state is JoinState.WAIT_METADATA and self._leader_members
         if assignor is None or not has_members:
             return
+        of_broker = {each.node_id: each.rack for each in response.brokers if each.rack is not None}
         racks = {
-            topic.name: tuple(partition.replica_racks for partition in topic.partitions)
+            topic.name or "": replica_racks(topic, of_broker)
             for topic in response.topics
             if topic.error_code is ErrorCode.NONE
         }

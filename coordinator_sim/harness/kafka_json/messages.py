@@ -69,7 +69,7 @@ def write_response(request: Request, version: int, response: Response) -> Json:
         UnsupportedVersion: the version cannot express the response.
     """
     api = getattr(response, "api_key", None)
-    if api is None:
+    if api not in GROUP_APIS:
         raise TypeError(f"no JSON form of {type(response).__name__}")
     return to_json(layout_of(api, version, response=True), fitted(response, version, request))
 

@@ -13,9 +13,9 @@ from coordinator_sim.messages.join_group import (
     JoinGroupRequestProtocol,
     JoinGroupResponse,
 )
-from coordinator_sim.messages.requests import Request, Response
+from coordinator_sim.messages.metadata import MetadataResponse
+from coordinator_sim.messages.requests import Request, Response, metadata_request
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from coordinator_sim.protocol.cluster_view import MetadataRequest, MetadataResponse
 from coordinator_sim.protocol.context import RequestContext
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
@@ -207,7 +207,7 @@ def test_metadata_names_topics_and_living_brokers() -> None:
     cluster.crash(3)
     cluster.fence(3, 0)
 
-    metadata = ask(cluster, 1, MetadataRequest(topics=("orders", "nothing")))
+    metadata = ask(cluster, 1, metadata_request(("orders", "nothing")))
 
     assert isinstance(metadata, MetadataResponse)
     assert [node.node_id for node in metadata.brokers] == [1, 2]
@@ -219,7 +219,7 @@ def test_metadata_names_topics_and_living_brokers() -> None:
 def test_metadata_of_everything_tells_the_brokers_own_topics_apart() -> None:
     """A client's pattern may pass internal topics by."""
     cluster = make_cluster()
-    metadata = ask(cluster, 1, MetadataRequest(topics=None))
+    metadata = ask(cluster, 1, metadata_request(None))
 
     assert isinstance(metadata, MetadataResponse)
     internal = {topic.name for topic in metadata.topics if topic.is_internal}

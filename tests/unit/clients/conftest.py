@@ -1,7 +1,7 @@
 """Two ways to operate a port in virtual time: among others with a coordinator, or by a script."""
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -32,6 +32,13 @@ from coordinator_sim.messages.find_coordinator import (
     FindCoordinatorResponse,
 )
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from coordinator_sim.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchResponse,
@@ -42,13 +49,6 @@ from coordinator_sim.messages.offset_fetch import (
 from coordinator_sim.messages.requests import Request, Response
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.cluster_view import (
-    MetadataRequest,
-    MetadataResponse,
-    Node,
-    PartitionMetadata,
-    TopicMetadata,
-)
 from coordinator_sim.protocol.context import RequestContext
 from coordinator_sim.protocol.embedded import ConsumerAssignment
 from coordinator_sim.protocol.errors import ErrorCode
@@ -58,6 +58,7 @@ from coordinator_sim.wire.consumer_protocol import encode_assignment
 
 Setting = int | str | bool
 NODE = Node(node_id=1, host="broker", port=9092)
+FIRST_REPLICA = 101
 LATENCY_MS = 1
 VERSIONS = {
     ApiKey.JOIN_GROUP: 9,
@@ -252,10 +253,11 @@ class World:
         return MetadataResponse(
             brokers=(NODE,),
             topics=tuple(
-                TopicMetadata(
+                MetadataResponseTopic(
                     name=name,
                     partitions=tuple(
-                        PartitionMetadata(partition=p, leader_id=1) for p in range(count)
+                        MetadataResponsePartition(partition_index=p, leader_id=1, leader_epoch=0)
+                        for p in range(count)
                     ),
                 )
                 for name, count in self.topics.items()
@@ -339,16 +341,28 @@ class Desk:
             else:
                 self.reply(FindCoordinatorRequest, found_coordinator())
 
+    def _replicas(self) -> Iterator[Node]:
+        """Brokers that hold replicas in `racks`, and nothing else."""
+        for place, rack in enumerate(self.racks):
+            yield Node(node_id=FIRST_REPLICA + place, host="replica", port=9092, rack=rack)
+
     def metadata(self) -> MetadataResponse:
         """The cluster: one broker, and the topics of `topics`."""
         return MetadataResponse(
-            brokers=(NODE,),
+            brokers=(NODE, *self._replicas()),
             topics=tuple(
-                TopicMetadata(
+                MetadataResponseTopic(
                     name=name,
                     is_internal=name in self.internal,
                     partitions=tuple(
-                        PartitionMetadata(partition=p, leader_id=1, replica_racks=self.racks)
+                        MetadataResponsePartition(
+                            partition_index=p,
+                            leader_id=1,
+                            leader_epoch=0,
+                            replica_nodes=tuple(
+                                range(FIRST_REPLICA, FIRST_REPLICA + len(self.racks))
+                            ),
+                        )
                         for p in range(count)
                     ),
                 )

@@ -21,6 +21,12 @@ from coordinator_sim.clients.effects import (
 )
 from coordinator_sim.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 from coordinator_sim.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
+from coordinator_sim.messages.metadata import (
+    MetadataResponse,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.messages.offset_commit import (
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
@@ -35,12 +41,6 @@ from coordinator_sim.messages.offset_fetch import (
 from coordinator_sim.messages.requests import Request, Response
 from coordinator_sim.messages.sync_group import SyncGroupResponse
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.cluster_view import (
-    MetadataResponse,
-    Node,
-    PartitionMetadata,
-    TopicMetadata,
-)
 from coordinator_sim.protocol.embedded import ConsumerAssignment
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.resources import TopicPartition
@@ -59,10 +59,11 @@ def cluster(partitions: int = 2, *topics: str) -> MetadataResponse:
     return MetadataResponse(
         brokers=(Node(node_id=BROKER, host="b", port=9092),),
         topics=tuple(
-            TopicMetadata(
+            MetadataResponseTopic(
                 name=name,
                 partitions=tuple(
-                    PartitionMetadata(partition=n, leader_id=BROKER) for n in range(count)
+                    MetadataResponsePartition(partition_index=n, leader_id=BROKER, leader_epoch=0)
+                    for n in range(count)
                 ),
             )
             for name, count in counts.items()

@@ -22,8 +22,10 @@ from coordinator_sim.errors import ConfigError, InvariantViolation
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponseMember
 from coordinator_sim.messages.leave_group import LeaveGroupRequest
+from coordinator_sim.messages.metadata import MetadataRequest
+from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
+from coordinator_sim.messages.requests import metadata_request
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from coordinator_sim.protocol.cluster_view import MetadataRequest, Node
 from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.resources import TopicPartition
@@ -419,7 +421,7 @@ def test_topics_that_an_assignor_adds_are_watched(make_desk: "MakeDesk") -> None
     _lead(desk, _member("m"), protocol_name="generous")
     assert desk.of(SyncGroupRequest) == []
 
-    assert desk.of(MetadataRequest)[-1].topics == ("extra", "t")
+    assert desk.of(MetadataRequest)[-1] == metadata_request(("extra", "t"))
     desk.reply(MetadataRequest, desk.metadata())
     assert len(desk.of(SyncGroupRequest)) == 1
     desk.automatic.add(MetadataRequest)
@@ -474,7 +476,8 @@ def test_metadata_asked_for_while_one_is_in_flight_follows(make_desk: "MakeDesk"
     desk.reply(MetadataRequest, desk.metadata())
     desk.run(200)
 
-    assert [request.topics for request in desk.of(MetadataRequest)] == [("t",), ("t", "u")]
+    wanted = [metadata_request(("t",)), metadata_request(("t", "u"))]
+    assert desk.of(MetadataRequest) == wanted
 
 
 def test_ports_can_be_copied(make_desk: "MakeDesk") -> None:

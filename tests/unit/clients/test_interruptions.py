@@ -24,6 +24,7 @@ from coordinator_sim.messages.join_group import (
     JoinGroupResponseMember,
 )
 from coordinator_sim.messages.leave_group import LeaveGroupRequest
+from coordinator_sim.messages.metadata import MetadataRequest, MetadataResponse
 from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -38,7 +39,6 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from coordinator_sim.protocol.cluster_view import MetadataRequest, MetadataResponse
 from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.resources import TopicPartition

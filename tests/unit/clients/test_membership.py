@@ -26,8 +26,8 @@ from coordinator_sim.messages.leave_group import (
     LeaveGroupResponse,
     MemberResponse,
 )
+from coordinator_sim.messages.metadata import MetadataRequest
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from coordinator_sim.protocol.cluster_view import MetadataRequest
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.resources import TopicPartition
 

@@ -11,7 +11,8 @@ from coordinator_sim.clients.network import (
     PendingRequest,
     RequestKind,
 )
-from coordinator_sim.protocol.cluster_view import MetadataRequest, Node
+from coordinator_sim.messages.metadata import MetadataRequest
+from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 
 NODES = tuple(Node(node_id=n, host="h", port=9092) for n in (1, 2, 3))
 

@@ -13,9 +13,13 @@ from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupRequest
 from coordinator_sim.messages.leave_group import LeaveGroupRequest
+from coordinator_sim.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
-from coordinator_sim.protocol.cluster_view import MetadataRequest, MetadataResponse, TopicMetadata
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.consumer_protocol import decode_subscription
@@ -305,7 +309,7 @@ def test_topic_that_is_denied_ends_a_poll(
     desk.automatic.discard(MetadataRequest)
     denied = MetadataResponse(
         brokers=desk.metadata().brokers,
-        topics=(TopicMetadata(name="t", partitions=(), error_code=error),),
+        topics=(MetadataResponseTopic(name="t", partitions=(), error_code=error),),
     )
     desk.poll()
     desk.reply(MetadataRequest, denied)
@@ -323,7 +327,7 @@ def test_topic_that_is_denied_between_polls_ends_the_next(make_desk: "MakeDesk")
     desk.automatic.discard(MetadataRequest)
     desk.run(1_000)
     code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    denied = TopicMetadata(name="t", partitions=(), error_code=code)
+    denied = MetadataResponseTopic(name="t", partitions=(), error_code=code)
     response = MetadataResponse(brokers=desk.metadata().brokers, topics=(denied,))
     desk.reply(MetadataRequest, response)
     assert desk.returned == [None]

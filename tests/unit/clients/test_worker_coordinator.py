@@ -17,8 +17,8 @@ from coordinator_sim.messages.join_group import (
     JoinGroupResponseMember,
 )
 from coordinator_sim.messages.leave_group import LeaveGroupRequest
+from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from coordinator_sim.protocol.cluster_view import Node
 from coordinator_sim.protocol.embedded import ConnectAssignment, ConnectError, WorkerMetadata
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.resources import ConnectorTaskId

@@ -18,6 +18,7 @@ from coordinator_sim.messages.leave_group import (
     MemberIdentity,
     MemberResponse,
 )
+from coordinator_sim.messages.metadata import MetadataResponse
 from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -41,7 +42,6 @@ from coordinator_sim.messages.sync_group import (
     SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
-from coordinator_sim.protocol.cluster_view import MetadataResponse
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.records import (
     GroupMetadataKey,

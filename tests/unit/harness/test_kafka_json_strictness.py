@@ -15,6 +15,7 @@ from coordinator_sim.harness.kafka_json import (
 )
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupResponse
+from coordinator_sim.messages.metadata import MetadataRequest
 from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -23,7 +24,6 @@ from coordinator_sim.messages.offset_commit import (
 )
 from coordinator_sim.messages.offset_fetch import OffsetFetchResponse
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
-from coordinator_sim.protocol.cluster_view import MetadataRequest
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.records import (
     EndTransactionMarker,

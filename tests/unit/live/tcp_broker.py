@@ -15,13 +15,13 @@ from coordinator_sim.messages.find_coordinator import (
 from coordinator_sim.messages.requests import Response
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.wire.classic_types import int32_bytes
-from coordinator_sim.wire.cluster_frames import API_VERSIONS
 from coordinator_sim.wire.frames import (
     RequestHeader,
     decode_request,
     encode_response,
     read_header,
 )
+from coordinator_sim.wire.offered_versions import API_VERSIONS
 
 OFFERED = {
     ApiKey.METADATA: (0, 12),

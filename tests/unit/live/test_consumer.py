@@ -12,8 +12,8 @@ from coordinator_sim.live.connection import FrameSeen
 from coordinator_sim.live.consumer import ConsumerMember, ConsumerOptions
 from coordinator_sim.live.records import RecordRange
 from coordinator_sim.live.story import MemberEvent
+from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.cluster_view import Node
 from coordinator_sim.protocol.resources import TopicPartition
 from tests.unit.live.tcp_broker import OFFERED, TcpBroker, listening
 

@@ -10,7 +10,7 @@ from coordinator_sim.live import driver
 from coordinator_sim.live.connection import FrameSeen
 from coordinator_sim.live.story import MemberEvent
 from coordinator_sim.live.worker import ConnectMember, WorkerOptions
-from coordinator_sim.protocol.cluster_view import Node
+from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 PROPERTIES = {

@@ -1,4 +1,4 @@
-"""ApiVersions and Metadata in every version, against kio's classes of Kafka's own schemas."""
+"""What a client asks of a broker first, ApiVersions and Metadata, against kio's classes."""
 
 from dataclasses import fields
 from datetime import timedelta
@@ -9,19 +9,21 @@ import pytest
 from kio.schema.errors import ErrorCode as KioError
 from kio.serial import entity_reader, entity_writer
 
+from coordinator_sim.clients.cluster_metadata import replica_racks
 from coordinator_sim.errors import WireFormatError
-from coordinator_sim.protocol.cluster_view import MetadataRequest
+from coordinator_sim.live.connection import sayable
+from coordinator_sim.messages.catalogue import newest_version
+from coordinator_sim.messages.requests import metadata_request
+from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.cluster_frames import (
+from coordinator_sim.wire.frames import decode_response, encode_request
+from coordinator_sim.wire.offered_versions import (
     API_VERSIONS_NEWEST,
-    METADATA_NEWEST,
     api_versions_request,
-    metadata_request,
     read_api_versions,
-    read_metadata,
 )
 
-METADATA_VERSIONS = range(METADATA_NEWEST + 1)
+METADATA_VERSIONS = range(newest_version(ApiKey.METADATA) + 1)
 API_VERSIONS_VERSIONS = range(API_VERSIONS_NEWEST + 1)
 SOFTWARE = ("coordinator-sim", "0.1")
 
@@ -97,7 +99,7 @@ def metadata_frame(version: int) -> bytes:
 @pytest.mark.parametrize("version", METADATA_VERSIONS)
 def test_metadata_reads_what_kio_writes(version: int) -> None:
     """Brokers with racks, partitions ascending, an error as what it is."""
-    response = read_metadata(version, metadata_frame(version))
+    _, response = decode_response(ApiKey.METADATA, version, metadata_frame(version))
 
     racks = ("r1", None) if version else (None, None)
     assert [(n.node_id, n.host, n.port, n.rack) for n in response.brokers] == [
@@ -105,9 +107,10 @@ def test_metadata_reads_what_kio_writes(version: int) -> None:
         (2, "b", 9093, racks[1]),
     ]
     good, bad = response.topics
-    assert [p.partition for p in good.partitions] == [0, 1]
+    assert [p.partition_index for p in good.partitions] == [0, 1]
     assert good.partitions[0].leader_epoch == (5 if version >= 7 else -1)
-    assert good.partitions[0].replica_racks == (("r1",) if version else ())
+    known = {broker.node_id: broker.rack for broker in response.brokers if broker.rack}
+    assert replica_racks(good, known)[0] == (("r1",) if version else ())
     assert good.error_code is ErrorCode.NONE
     assert bad.error_code is ErrorCode.DELEGATION_TOKEN_EXPIRED
 
@@ -116,8 +119,8 @@ def test_metadata_reads_what_kio_writes(version: int) -> None:
 @pytest.mark.parametrize("topics", [("a", "b"), (), None])
 def test_metadata_asks_what_kio_reads(version: int, topics: tuple[str, ...] | None) -> None:
     """None means all topics, which version 0 says by naming none."""
-    request = MetadataRequest(topics=topics)
-    frame = metadata_request(request, version, correlation_id=7, client_id="c")
+    request = sayable(metadata_request(topics), version)
+    frame = encode_request(request, version, correlation_id=7, client_id="c")
     asked = read(kio_type(f"metadata.v{version}.request", "MetadataRequest"), frame)
 
     if topics is None and version:
@@ -175,4 +178,4 @@ def test_a_refusal_is_read_in_the_layout_of_version_0() -> None:
 def test_a_cut_answer_is_refused() -> None:
     """The error says where the bytes end."""
     with pytest.raises(WireFormatError):
-        read_metadata(12, metadata_frame(12)[:-3])
+        decode_response(ApiKey.METADATA, 12, metadata_frame(12)[:-3])
