@@ -1,7 +1,9 @@
 """The simulator as a target: the line protocol without a process, and access to its state."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, cast
+
+from msgspec import Struct
 
 from conformance.targets.lines import LinesTarget
 from conformance.targets.target import (
@@ -14,14 +16,18 @@ from conformance.targets.target import (
     Unsupported,
     World,
 )
-from coordinator_sim.broker import Cluster
 from coordinator_sim.broker.log_cleaner import CleanedBatch, clean
-from coordinator_sim.broker.view import NO_LEADER
-from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.coordinator.group import Group
-from coordinator_sim.errors import IllegalTransition
+from coordinator_sim.errors import IllegalTransition, InvariantViolation
 from coordinator_sim.harness.kafka_json import read_request, write_records, write_response
 from coordinator_sim.harness.lines import Lines
+from coordinator_sim.messages.requests import Response
+from coordinator_sim.mini_broker.contract import Call as ClusterCall
+from coordinator_sim.mini_broker.contract import Instants
+from coordinator_sim.mini_broker.image import NO_LEADER
+from coordinator_sim.mini_broker.served_cluster import ServedCluster
+from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
+from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.context import RequestContext
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
@@ -30,13 +36,24 @@ from coordinator_sim.protocol.records import LogBatch
 from coordinator_sim.protocol.states import GroupState
 
 
+class _Place:
+    """Takes the answer of the one request that the cluster is asked."""
+
+    def __init__(self, take: Callable[[Struct | None], None]) -> None:
+        self.answered = take
+
+    def closed(self) -> None:
+        """Fail: nothing that is asked here closes a connection."""
+        raise InvariantViolation("a FindCoordinator closed its connection")
+
+
 class SimulatorTarget(LinesTarget):
     """One broker of the simulator, as any Kafka that has a profile."""
 
     def __init__(self) -> None:
         self._lines = Lines()
         self._cleaned: list[CleanedBatch] = []
-        self._cluster: Cluster | None = None
+        self._cluster: ServedCluster | None = None
         super().__init__("simulator", self._lines, profile=None, capabilities=frozenset(Capability))
 
     def start(self, world: World) -> None:
@@ -71,40 +88,47 @@ class SimulatorTarget(LinesTarget):
         if call.api != "FindCoordinator":
             return super().call(call)
         request = read_request(call.api, call.version, call.data)
-        broker = self.cluster.brokers[1]
-        context = RequestContext(token=call.call_id, api_version=call.version)
-        now_ms = self._lines.harness.now_ms
-        replies = broker.handler_of(type(request))(request, context, now_ms).replies
-        data = write_response(request, call.version, replies[0].response)
-        return Outcome((Answer(call.call_id, now_ms, data),))
+        answers: list[Answer] = []
+        now = self._now()
+
+        def take(response: Struct | None) -> None:
+            data = write_response(request, call.version, cast("Response", response))
+            answers.append(Answer(call.call_id, now.group_ms, data))
+
+        context = RequestContext(token=self.cluster.new_token(), api_version=call.version)
+        api = ApiKey.FIND_COORDINATOR
+        self.cluster.handle(
+            ClusterCall(broker_id=1, api=api, request=request, context=context, now=now),
+            _Place(take),
+        )
+        return Outcome(tuple(answers))
 
     @property
-    def cluster(self) -> Cluster:
+    def cluster(self) -> ServedCluster:
         """Two brokers, created on first use."""
         if self._cluster is None:
-            partitions = self.world.partitions
-            self._cluster = Cluster(
-                2, offsets_partitions=partitions, make_coordinator=self._new_coordinator
+            settings = ClusterSettings(
+                profile=profile_named(self.world.profile),
+                broker_ids=(1, 2),
+                coordinator=self._lines.harness.config,
             )
-            self._cluster.view.offsets_partitions = partitions
+            self._cluster = ServedCluster(settings, endpoint=lambda *_: Endpoint("localhost", 9092))
+            self._cluster.topics.create_asked_for(OFFSETS_TOPIC, self._now())
         return self._cluster
 
-    def _new_coordinator(self, _broker_id: int) -> GroupCoordinator:
-        return GroupCoordinator(
-            self._lines.harness.config,
-            profile_named(self.world.profile),
-            ids=self._lines.harness.ids,
-        )
+    def _now(self) -> Instants:
+        now_ms = self._lines.harness.now_ms
+        return Instants(now_ms, now_ms)
 
     def remove_offsets_topic(self, _operation: Json) -> Outcome:
         """Make a cluster in which no group was looked up yet."""
-        del self.cluster.view.topics[OFFSETS_TOPIC]
+        self.cluster.topics.delete(OFFSETS_TOPIC, self._now())
         return Outcome()
 
     def remove_leader(self, operation: Json) -> Outcome:
         """Remove the leader of the group's partition."""
-        leaders = self.cluster.view.topics[OFFSETS_TOPIC]
-        leaders[self._partition(operation)].leader_id = NO_LEADER
+        partition = self._partition(operation)
+        self.cluster.leadership.elect(OFFSETS_TOPIC, partition, NO_LEADER, self._now())
         return Outcome()
 
     # -- inside ----------------------------------------------------------------------------

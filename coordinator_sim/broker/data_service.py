@@ -7,12 +7,10 @@ handleCreateTopics), TransactionCoordinator.scala (handleInitProducerId, endTran
 """
 
 from collections.abc import Callable
-from typing import Final, cast
+from typing import Final, Protocol, cast
 
-from coordinator_sim.broker.cluster import Cluster
-from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
 from coordinator_sim.broker.record_log import RecordLog
-from coordinator_sim.broker.view import NO_LEADER
+from coordinator_sim.broker.transactions import TransactionCoordinator
 from coordinator_sim.messages.write_txn_markers import WritableTxnMarker
 from coordinator_sim.protocol.data_messages import (
     CreateTopicRequest,
@@ -38,30 +36,54 @@ from coordinator_sim.protocol.data_messages import (
     ProduceResponse,
 )
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.partitioning import partition_for
+from coordinator_sim.protocol.partitioning import TRANSACTIONS_TOPIC, partition_for
 from coordinator_sim.protocol.records import EndTransactionMarker, LogBatch
 from coordinator_sim.protocol.resources import TopicPartition
 
 CLUSTER_ID: Final = "4L6g3nShT-eMCtK--X86sw"
 """The id of every simulated cluster."""
+_TRANSACTION_PARTITIONS: Final = 50
+"""`transaction.state.log.num.partitions`."""
 DEFAULT_CLEANUP_POLICY: Final = "delete"
 """Default `cleanup.policy` of a topic."""
+
+
+class Topics(Protocol):
+    """The topics of a cluster."""
+
+    def leader_of(self, topic: str, partition: int) -> int | None:
+        """The broker that leads a partition; None without one."""
+        ...
+
+    def partition_count(self, topic: str) -> int:
+        """Number of a topic's partitions; 0 for an unknown topic."""
+        ...
+
+    def living_count(self) -> int:
+        """Number of living brokers."""
+        ...
+
+    def create_topic(self, name: str, partitions: int) -> None:
+        """Create a topic."""
+        ...
 
 
 class DataService:
     """Answers the clients of a Connect worker at any broker of the cluster.
 
     Args:
-        cluster: The cluster, with topics, leaders and transactions.
+        topics: The cluster's topics and leaders.
 
     Attributes:
         touched: Partitions with more to read since the driver last emptied this list.
     """
 
-    __slots__ = ("_cluster", "_configs", "_handlers", "touched")
+    __slots__ = ("_configs", "_handlers", "_logs", "_topics", "_transactions", "touched")
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, topics: Topics) -> None:
+        self._topics = topics
+        self._logs: dict[TopicPartition, RecordLog] = {}
+        self._transactions = TransactionCoordinator(0)
         self._configs: dict[str, dict[str, str]] = {}
         self.touched: list[TopicPartition] = []
         self._handlers: dict[type, Callable[[int, DataRequest, int], DataResponse | None]] = {
@@ -84,9 +106,11 @@ class DataService:
 
     def create_topic(self, name: str, partitions: int, configs: dict[str, str]) -> bool:
         """Create a topic that keeps its records; return False if it exists already."""
-        if name in self._cluster.view.topics:
+        if self._topics.partition_count(name):
             return False
-        self._cluster.create_record_topic(name, partitions)
+        self._topics.create_topic(name, partitions)
+        for partition in range(partitions):
+            self._logs[TopicPartition(name, partition)] = RecordLog(partition)
         self._configs[name] = dict(configs)
         return True
 
@@ -94,23 +118,22 @@ class DataService:
         """Run the log cleaner once over a topic; return the number of removed records."""
         logs = (
             self.log_of(topic, partition)
-            for partition in range(len(self._cluster.view.topics.get(topic, ())))
+            for partition in range(self._topics.partition_count(topic))
         )
         return sum(log.compact() for log in logs if log is not None)
 
     def log_of(self, topic: str, partition: int) -> RecordLog | None:
         """The log of a partition; None if its records are not kept."""
-        log = self._cluster.services.data_logs.get(TopicPartition(topic, partition))
-        return log if isinstance(log, RecordLog) else None
+        return self._logs.get(TopicPartition(topic, partition))
 
     # -- topics ----------------------------------------------------------------------------
 
     def _create_topic(
         self, _broker_id: int, request: CreateTopicRequest, _now_ms: int
     ) -> CreateTopicResponse:
-        if request.topic in self._cluster.view.topics:
+        if self._topics.partition_count(request.topic):
             return CreateTopicResponse(created=False)
-        if request.replication_factor > len(self._cluster.view.living_ids()):
+        if request.replication_factor > self._topics.living_count():
             return CreateTopicResponse(error_code=ErrorCode.INVALID_REPLICATION_FACTOR)
         self.create_topic(request.topic, request.partitions, request.configs)
         return CreateTopicResponse(created=True)
@@ -118,19 +141,17 @@ class DataService:
     def _describe_topic(
         self, _broker_id: int, request: DescribeTopicRequest, _now_ms: int
     ) -> DescribeTopicResponse:
-        leaders = self._cluster.view.topics.get(request.topic, ())
         value = self._configs.get(request.topic, {}).get(request.setting, "")
         if request.setting == "cleanup.policy" and not value:
             value = DEFAULT_CLEANUP_POLICY
-        return DescribeTopicResponse(len(leaders), value)
+        return DescribeTopicResponse(self._topics.partition_count(request.topic), value)
 
     def _led(self, broker_id: int, topic: str, partition: int) -> tuple[ErrorCode, RecordLog]:
         """A partition's log if this broker leads it, else an error with an empty log."""
-        leaders = self._cluster.view.topics.get(topic)
         log = self.log_of(topic, partition)
-        if leaders is None or log is None:
+        if log is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, RecordLog(partition)
-        if leaders[partition].leader_id != broker_id:
+        if self._topics.leader_of(topic, partition) != broker_id:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER, RecordLog(partition)
         return ErrorCode.NONE, log
 
@@ -153,7 +174,7 @@ class DataService:
         place = TopicPartition(request.topic, request.partition)
         if error is ErrorCode.NONE and request.transactional_id is not None:
             # With version 2 of transactions, Produce adds the partition itself.
-            error = self._cluster.services.transactions.add_partition(
+            error = self._transactions.add_partition(
                 request.transactional_id, request.producer_id, request.producer_epoch, place
             )
         if error is not ErrorCode.NONE:
@@ -193,16 +214,16 @@ class DataService:
         self, _broker_id: int, request: FindTransactionCoordinatorRequest, _now_ms: int
     ) -> FindTransactionCoordinatorResponse:
         coordinator = self._coordinator_of(request.transactional_id)
-        if coordinator == NO_LEADER:
+        if coordinator is None:
             error = ErrorCode.COORDINATOR_NOT_AVAILABLE
             return FindTransactionCoordinatorResponse(error_code=error)
         return FindTransactionCoordinatorResponse(coordinator)
 
-    def _coordinator_of(self, transactional_id: str) -> int:
-        view = self._cluster.view
-        view.create_internal_topic(TRANSACTIONS_TOPIC)
-        leaders = view.topics[TRANSACTIONS_TOPIC]
-        return leaders[partition_for(transactional_id, len(leaders))].leader_id
+    def _coordinator_of(self, transactional_id: str) -> int | None:
+        if not self._topics.partition_count(TRANSACTIONS_TOPIC):
+            self._topics.create_topic(TRANSACTIONS_TOPIC, _TRANSACTION_PARTITIONS)
+        partition = partition_for(transactional_id, _TRANSACTION_PARTITIONS)
+        return self._topics.leader_of(TRANSACTIONS_TOPIC, partition)
 
     def _init_producer_id(
         self, broker_id: int, request: InitProducerIdRequest, now_ms: int
@@ -210,7 +231,7 @@ class DataService:
         transactional_id = request.transactional_id
         if self._coordinator_of(transactional_id) != broker_id:
             return InitProducerIdResponse(error_code=ErrorCode.NOT_COORDINATOR)
-        transactions = self._cluster.services.transactions
+        transactions = self._transactions
         marker = transactions.fence_ongoing(transactional_id)
         if marker is not None:
             self._write_markers(transactional_id, marker, now_ms)
@@ -222,7 +243,7 @@ class DataService:
         transactional_id = request.transactional_id
         if self._coordinator_of(transactional_id) != broker_id:
             return EndTxnResponse(ErrorCode.NOT_COORDINATOR)
-        error, marker = self._cluster.services.transactions.end(
+        error, marker = self._transactions.end(
             transactional_id,
             request.producer_id,
             request.producer_epoch,
@@ -248,7 +269,7 @@ class DataService:
                 if log is not None:
                     log.append_marker(_batch(marker, partition, log.end_offset, now_ms))
                     self.touched.append(place)
-        self._cluster.services.transactions.markers_written(transactional_id, outcomes)
+        self._transactions.markers_written(transactional_id, outcomes)
 
 
 def _typed(

@@ -226,8 +226,8 @@ class Connection:
             end(now)
 
     def _dispatch(self, slot: Slot, client_id: str | None, request: Struct, now: Instants) -> None:
-        self._token = self._cluster.admit(slot)
-        self._cluster.handle(self._call(slot, self._token, client_id, request, now))
+        self._token = self._cluster.new_token()
+        self._cluster.handle(self._call(slot, self._token, client_id, request, now), slot)
 
     def _pass_faults(
         self, slot: Slot, client_id: str | None, request: Struct, now: Instants

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Final
 
 from coordinator_sim.broker.authorizer import Operation, ResourceType
-from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
 from coordinator_sim.broker.passage import Access
 from coordinator_sim.messages.delete_records import (
     DeleteRecordsPartitionResult,
@@ -21,7 +20,7 @@ from coordinator_sim.mini_broker.hosted_partitions import HostedPartitions
 from coordinator_sim.mini_broker.purgatory import Place
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 
 _NO_LOW_WATERMARK: Final = -1
 _INTERNAL: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC})

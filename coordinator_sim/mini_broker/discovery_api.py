@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Final
 
 from coordinator_sim.broker.authorizer import Operation, ResourceType
-from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
 from coordinator_sim.broker.passage import Access
 from coordinator_sim.messages.find_coordinator import (
     Coordinator,
@@ -21,7 +20,7 @@ from coordinator_sim.mini_broker.settings import Endpoint
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.error_texts import error_message
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, partition_for
 
 _MANY_KEYS_SINCE: Final = 4
 _RIGHTS: Final = {

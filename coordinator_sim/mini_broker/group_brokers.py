@@ -15,6 +15,7 @@ from coordinator_sim.coordinator.contract import (
 )
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.messages.requests import GROUP_COORDINATOR_APIS, GroupRequest
+from coordinator_sim.mini_broker.agenda import Agenda
 from coordinator_sim.mini_broker.contract import Call, Handlers, Instants
 from coordinator_sim.mini_broker.image import ClusterImage
 from coordinator_sim.mini_broker.living_broker import LivingBroker
@@ -27,6 +28,8 @@ from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
 
 Deliver = Callable[[int, CoordinatorResult], None]
 """Takes what a coordinator caused, complete as it is, with the broker's id."""
+IdsOf = Callable[[int], IdSource]
+"""Gives the source of the member ids that a broker's coordinator hands out, by broker id."""
 
 
 class GroupBrokers:
@@ -38,7 +41,8 @@ class GroupBrokers:
         offsets_topic: Their log.
         catalogue: What topics there are.
         deliver: Takes what a coordinator caused.
-        ids: Draws member ids.
+        ids_of: See `IdsOf`.
+        agenda: Ends loads that take time (`ClusterSettings.load_ms`).
 
     Attributes:
         living: The brokers that live, by id.
@@ -52,9 +56,11 @@ class GroupBrokers:
     """
 
     __slots__ = (
+        "_agenda",
         "_catalogue",
         "_deliver",
-        "_ids",
+        "_deposed",
+        "_ids_of",
         "_image",
         "_led",
         "_settings",
@@ -68,7 +74,7 @@ class GroupBrokers:
         "verifier",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a cluster is made of, by keyword
         self,
         settings: ClusterSettings,
         image: ClusterImage,
@@ -76,15 +82,19 @@ class GroupBrokers:
         *,
         catalogue: Topics,
         deliver: Deliver,
-        ids: IdSource,
+        ids_of: IdsOf,
+        agenda: Agenda,
     ) -> None:
         self._settings = settings
         self._image = image
         self.offsets_topic = offsets_topic
         self._catalogue = catalogue
         self._deliver = deliver
-        self._ids = ids
+        self._ids_of = ids_of
+        self._agenda = agenda
         self._led: dict[int, int] = {}
+        # Leaders that were deposed and do not know it yet, by partition.
+        self._deposed: dict[int, list[int]] = {}
         self.living: dict[int, LivingBroker] = {}
         self.frozen: dict[int, None] = {}
         self.verifier: TransactionVerifier | None = None
@@ -101,7 +111,7 @@ class GroupBrokers:
         coordinator = GroupCoordinator(
             config,
             self._settings.profile,
-            ids=self._ids,
+            ids=self._ids_of(broker_id),
             append_policy=self.offsets_topic.policy_of(broker_id),
             verifier=self.verifier,
         )
@@ -121,6 +131,10 @@ class GroupBrokers:
         self.frozen.pop(broker_id, None)
         for partition in [each for each, leader in self._led.items() if leader == broker_id]:
             del self._led[partition]
+        for partition, deposed in self._deposed.items():
+            if broker_id in deposed:
+                deposed.remove(broker_id)
+                self.offsets_topic.follow(broker_id, partition)
 
     def tell_heartbeats(self, wanted: bool) -> None:
         """Whether coordinators that tell what happens tell of heartbeats too."""
@@ -158,7 +172,7 @@ class GroupBrokers:
         if broker is None:
             return False
         result = broker.coordinator.complete_transaction(request, context, now.group_ms)
-        self._deliver(broker.broker_id, broker.pass_on(result))
+        self._carry_out(broker, result)
         self._settle(broker, now.group_ms)
         return True
 
@@ -170,7 +184,7 @@ class GroupBrokers:
         gone = {name: DeletedTopic(topic_id=topic_id, partition_count=partitions)}
         for broker in list(self.living.values()):
             result = broker.coordinator.topics_deleted(gone, now.group_ms)
-            self._deliver(broker.broker_id, broker.pass_on(result))
+            self._carry_out(broker, result)
             self._settle(broker, now.group_ms)
 
     # -- leadership ------------------------------------------------------------------------
@@ -182,8 +196,11 @@ class GroupBrokers:
         state = self._image.topics[OFFSETS_TOPIC].partitions[partition]
         if self._led.get(partition) != state.leader_id:
             self._unload(partition, state.leader_epoch, now.group_ms)
+        if state.leader_id in self._deposed.get(partition, ()):
+            # It drops what it appended alone, and loads again.
+            self._resign(state.leader_id, partition, state.leader_epoch, now.group_ms)
         if state.leader_id in self.living:
-            self._load(partition, state.leader_id, state.leader_epoch, now.group_ms)
+            self._begin_load(partition, state.leader_id, state.leader_epoch, now)
 
     def topic_created(self, name: str, now: Instants) -> None:
         """The offsets topic is there: its leaders load it."""
@@ -191,22 +208,73 @@ class GroupBrokers:
             for partition in range(len(self._image.topics[name].partitions)):
                 self.leader_changed(name, partition, now)
 
+    def depose_unaware(self, partition: int) -> None:
+        """Let the leader of a partition go on as one, unaware that it leads no more.
+
+        What it appends from now on is on no other broker, and never committed. An election must
+        follow; `notice` ends it.
+        """
+        leader_id = self._led.pop(partition, None)
+        if leader_id is not None:
+            coordinator = self.living[leader_id].coordinator
+            coordinator.hold_high_watermark(hold=True, partition=partition)
+            self._deposed.setdefault(partition, []).append(leader_id)
+            self.offsets_topic.part(leader_id, partition)
+
+    def notice(self, partition: int, now: Instants) -> None:
+        """Let deposed leaders of a partition learn of the new leader, and resign."""
+        state = self._image.topics[OFFSETS_TOPIC].partitions[partition]
+        for broker_id in list(self._deposed.get(partition, ())):
+            self._resign(broker_id, partition, state.leader_epoch, now.group_ms)
+
+    def _resign(self, broker_id: int, partition: int, leader_epoch: int, now_ms: int) -> None:
+        self._deposed[partition].remove(broker_id)
+        self.offsets_topic.follow(broker_id, partition)
+        broker = self.living[broker_id]
+        resigned = broker.coordinator.unload(partition, leader_epoch, now_ms)
+        self._carry_out(broker, resigned)
+
+    def hold_high_watermark(self, partition: int, *, hold: bool, now: Instants) -> None:
+        """Leave the appends of a partition's leader uncommitted from now on, or commit them all."""
+        for broker in self.living.values():
+            if not hold or self._led.get(partition) == broker.broker_id:
+                broker.coordinator.hold_high_watermark(hold=hold, partition=partition)
+        leader = self.leader_of(partition)
+        if leader is not None and not hold:
+            coordinator = leader.coordinator
+            end = coordinator.end_offset(partition)
+            released = coordinator.advance_high_watermark(partition, end, now.group_ms)
+            self._carry_out(leader, released)
+
     def _unload(self, partition: int, leader_epoch: int | None, now_ms: int) -> None:
         old = self.living.get(self._led.pop(partition, -1))
         if old is not None:
             result = old.coordinator.unload(partition, leader_epoch, now_ms)
-            self._deliver(old.broker_id, old.pass_on(result))
+            self._carry_out(old, result)
 
     def leader_of(self, partition: int) -> LivingBroker | None:
         """The living broker that leads an offsets partition, None when there is none."""
         return self.living.get(self._led.get(partition, -1))
 
-    def _load(self, partition: int, leader_id: int, leader_epoch: int, now_ms: int) -> None:
+    def _begin_load(self, partition: int, leader_id: int, leader_epoch: int, now: Instants) -> None:
         broker = self.living[leader_id]
-        coordinator = broker.coordinator
         self._led[partition] = leader_id
-        began = coordinator.begin_load(partition, leader_epoch, now_ms)
-        self._deliver(leader_id, broker.pass_on(began))
+        began = broker.coordinator.begin_load(partition, leader_epoch, now.group_ms)
+        self._carry_out(broker, began)
+
+        def finish(later: Instants) -> None:
+            state = self._image.partition(OFFSETS_TOPIC, partition)
+            is_leader = self.living.get(leader_id) is broker
+            if is_leader and state is not None and state.leader_epoch == leader_epoch:
+                self._finish_load(broker, partition, later.group_ms)
+
+        if self._settings.load_ms and self.offsets_topic.has_records(partition):
+            self._agenda.at_group_ms(now.group_ms + self._settings.load_ms, finish)
+        else:
+            finish(now)
+
+    def _finish_load(self, broker: LivingBroker, partition: int, now_ms: int) -> None:
+        coordinator = broker.coordinator
         error = ErrorCode.NONE
         try:
             for batch in self.offsets_topic.batches(partition):
@@ -215,7 +283,7 @@ class GroupBrokers:
             error = ErrorCode.KAFKA_STORAGE_ERROR
             self.offsets_topic.unreadable(partition, failure)
         loaded = coordinator.finish_load(partition, error, now_ms)
-        self._deliver(leader_id, broker.pass_on(loaded))
+        self._carry_out(broker, loaded)
 
     # -- time ------------------------------------------------------------------------------
 
@@ -242,9 +310,15 @@ class GroupBrokers:
         living = self.living.values()
         return [each for each in living if each.broker_id not in self.frozen]
 
+    def _carry_out(self, broker: LivingBroker, result: CoordinatorResult) -> None:
+        """Deliver what a verb of a coordinator caused that is not a client's request."""
+        self._deliver(broker.broker_id, broker.pass_on(result))
+        self._agenda.look_again()
+
     def _settle(self, broker: LivingBroker, now_ms: int) -> None:
         """Fire what is due already: a delay of 0 ms ends within the verb that armed it."""
-        wake_up_ms = broker.coordinator.wake_up_ms()
+        wake_up_ms = broker.wake_up_ms()
         if wake_up_ms is not None and wake_up_ms <= now_ms:
-            result = broker.coordinator.expire(now_ms)
-            self._deliver(broker.broker_id, broker.pass_on(result))
+            self._carry_out(broker, broker.coordinator.expire(now_ms))
+        else:
+            self._agenda.wake_by_group_ms(wake_up_ms)

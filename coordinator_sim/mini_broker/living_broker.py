@@ -21,9 +21,12 @@ class LivingBroker:
         topics: What exists, shared by all brokers.
         old_offsets: Those of version 0, likewise.
         authorizer: None to allow everything.
+
+    Attributes:
+        wake_up_ms: The coordinator's, asked after every request.
     """
 
-    __slots__ = ("_apis", "broker_id", "coordinator")
+    __slots__ = ("_apis", "broker_id", "coordinator", "wake_up_ms")
 
     def __init__(
         self,
@@ -37,6 +40,7 @@ class LivingBroker:
     ) -> None:
         self.broker_id = broker_id
         self.coordinator = coordinator
+        self.wake_up_ms = coordinator.wake_up_ms
         self._apis = GroupApis(
             coordinator, profile, topics=topics, old_offsets=old_offsets, authorizer=authorizer
         )

@@ -20,6 +20,7 @@ class Notices:
         topic_created: (name, present).
         topic_deleted: (name, id, number of partitions, present).
         partitions_added: (name, present).
+        broker_fenced: (id of the broker): it is given up, and others lead its partitions.
         disconnected: (number of the connection).
         trouble: (sentence for the server's log): the disk failed.
     """
@@ -29,5 +30,6 @@ class Notices:
     topic_created: list[Callable[[str, Instants], None]] = field(default_factory=list)
     topic_deleted: list[Callable[[str, bytes, int, Instants], None]] = field(default_factory=list)
     partitions_added: list[Callable[[str, Instants], None]] = field(default_factory=list)
+    broker_fenced: list[Callable[[int], None]] = field(default_factory=list)
     disconnected: list[Callable[[int], None]] = field(default_factory=list)
     trouble: list[Callable[[str], None]] = field(default_factory=list)

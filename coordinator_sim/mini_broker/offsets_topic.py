@@ -43,7 +43,16 @@ class OffsetsTopic:
         failure: What the next appends fail with; NONE lets them through.
     """
 
-    __slots__ = ("_form", "_forms", "_image", "_log_of", "_medium_failed", "_notices", "failure")
+    __slots__ = (
+        "_apart",
+        "_form",
+        "_forms",
+        "_image",
+        "_log_of",
+        "_medium_failed",
+        "_notices",
+        "failure",
+    )
 
     def __init__(
         self,
@@ -61,6 +70,15 @@ class OffsetsTopic:
         self._medium_failed = medium_failed
         self._notices = notices
         self.failure = ErrorCode.NONE
+        self._apart: dict[tuple[int, int], None] = {}
+
+    def part(self, broker_id: int, partition: int) -> None:
+        """Keep what a broker appends to a partition out of the log, as a copy that is truncated."""
+        self._apart[broker_id, partition] = None
+
+    def follow(self, broker_id: int, partition: int) -> None:
+        """End what `part` began: the broker's copy is the log again."""
+        self._apart.pop((broker_id, partition), None)
 
     def policy_of(self, broker_id: int) -> "BrokersAppends":
         """The append policy of one broker's coordinator."""
@@ -70,6 +88,8 @@ class OffsetsTopic:
         """Store a batch, or say why not; a leader that was deposed stores nothing."""
         if self.failure is not ErrorCode.NONE:
             return self.failure
+        if (broker_id, batch.partition) in self._apart:
+            return ErrorCode.NONE
         place = (OFFSETS_TOPIC, batch.partition)
         state = self._image.partition(*place)
         if state is None or state.leader_id != broker_id:
@@ -88,6 +108,11 @@ class OffsetsTopic:
         for told in self._notices.readable:
             told(*place)
         return error
+
+    def has_records(self, partition: int) -> bool:
+        """Whether one partition holds anything to load."""
+        log = self._log_of(OFFSETS_TOPIC, partition)
+        return log is not None and log.end_offset > 0
 
     def batches(self, partition: int) -> Iterator[LogBatch]:
         """What one partition holds, for a coordinator that loads it.

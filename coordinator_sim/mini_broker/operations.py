@@ -130,6 +130,7 @@ class Operations:
             cluster.groups.start(broker_id)
         self._status[broker_id] = BrokerStatus.RUNNING
         cluster.groups.frozen.pop(broker_id, None)
+        cluster.agenda.look_again()
         if was is not BrokerStatus.PARTITIONED:
             cluster.fenced.pop(broker_id, None)
             self._return(broker_id, now)
@@ -157,6 +158,8 @@ class Operations:
         if self.status(broker_id) not in {BrokerStatus.STOPPED, BrokerStatus.PAUSED}:
             return
         self._cluster.fenced[broker_id] = None
+        for told in self._cluster.notices.broker_fenced:
+            told(broker_id)
         self._cluster.leadership.broker_lost(broker_id, now)
         self._correct_isr()
 
@@ -192,8 +195,18 @@ class Operations:
             raise ConfigError("no group has a coordinator yet: nobody has asked for one")
         return self.elect(OFFSETS_TOPIC, partition_for(group_id, len(topic.partitions)), to, now)
 
-    def elect(self, topic: str, index: int, to: int | None, now: Instants) -> LeaderMoved:
+    def elect(
+        self, topic: str, index: int, to: int | None, now: Instants, *, old_notices: bool = True
+    ) -> LeaderMoved:
         """Make another broker the leader of a partition, at a higher epoch.
+
+        Args:
+            topic: Its topic.
+            index: Its number.
+            to: Broker id; None for the next running broker.
+            now: The present.
+            old_notices: Whether the group coordinator of the old leader resigns now. If not, it
+                answers as leader until `GroupBrokers.notice`, but commits nothing.
 
         Raises:
             ConfigError: there is no such partition, or that broker does not run.
@@ -204,6 +217,8 @@ class Operations:
         leader_id = self._next_after(state.leader_id) if to is None else to
         if leader_id not in self._running():
             raise ConfigError(f"broker {leader_id} cannot lead: it does not run")
+        if topic == OFFSETS_TOPIC and not old_notices:
+            self._cluster.groups.depose_unaware(index)
         self._cluster.leadership.elect(topic, index, leader_id, now)
         return LeaderMoved(
             topic=topic, partition=index, leader_id=state.leader_id, leader_epoch=state.leader_epoch
@@ -234,10 +249,11 @@ class Operations:
         finally:
             cluster.append_failure = ErrorCode.NONE
 
-    def hold_high_watermark(self, topic: str, partition: int, *, hold: bool) -> None:
+    def hold_high_watermark(self, topic: str, partition: int, *, hold: bool, now: Instants) -> None:
         """Hold a partition's high watermark where it is, as lagging followers do, or release it.
 
-        Records appended meanwhile cannot be read, and are not acknowledged with acks=-1.
+        Records appended meanwhile cannot be read, and are not acknowledged with acks=-1; nor are
+        the writes of the group coordinator. A leader elected meanwhile replicates as usual.
 
         Raises:
             ConfigError: there is no such partition.
@@ -246,6 +262,8 @@ class Operations:
         if log is None:
             raise ConfigError(f"no partition {topic}-{partition}: create the topic first")
         log.hold_high_watermark(log.high_watermark if hold else None)
+        if topic == OFFSETS_TOPIC:
+            self._cluster.groups.hold_high_watermark(partition, hold=hold, now=now)
         for told in self._cluster.notices.readable:
             told(topic, partition)
 

@@ -12,7 +12,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.broker.authorizer import Operation, ResourceType
-from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
 from coordinator_sim.broker.passage import Access
 from coordinator_sim.messages.produce import ProduceRequest, ProduceResponse
 from coordinator_sim.messages.schema import ZERO_UUID
@@ -30,7 +29,7 @@ from coordinator_sim.mini_broker.purgatory import Place, Purgatory
 from coordinator_sim.mini_broker.transaction_gate import TransactionalWrite, TransactionGate
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from coordinator_sim.storage.log_values import Appended
 from coordinator_sim.storage.partition_log import PartitionLog
 from coordinator_sim.wire.record_batches import CURRENT_MAGIC

@@ -14,20 +14,20 @@ from msgspec import Struct
 from coordinator_sim.broker.authorizer import Authorizer
 from coordinator_sim.broker.passage import Access
 from coordinator_sim.coordinator.contract import CoordinatorResult
-from coordinator_sim.errors import described
+from coordinator_sim.messages.requests import GROUP_COORDINATOR_APIS
 from coordinator_sim.mini_broker.administration import Administration
 from coordinator_sim.mini_broker.administration_apis import administration_apis
 from coordinator_sim.mini_broker.agenda import Agenda
 from coordinator_sim.mini_broker.changes import Change, ClusterStarted, FeatureSet
 from coordinator_sim.mini_broker.configs import Configs
-from coordinator_sim.mini_broker.contract import Call, Family, Handler, Instants, Timed
+from coordinator_sim.mini_broker.contract import Call, Family, Handler, Instants
 from coordinator_sim.mini_broker.data_apis import DataApis, DataSettings
 from coordinator_sim.mini_broker.discovery_api import DiscoveryApi
 from coordinator_sim.mini_broker.draws import DrawBytes, chance, drawn_bytes, drawn_ids
 from coordinator_sim.mini_broker.error_answers import error_answer
 from coordinator_sim.mini_broker.fault_checks import check_fits
 from coordinator_sim.mini_broker.faults import Faults
-from coordinator_sim.mini_broker.group_brokers import GroupBrokers
+from coordinator_sim.mini_broker.group_brokers import GroupBrokers, IdsOf
 from coordinator_sim.mini_broker.hosted_partitions import HostedPartitions
 from coordinator_sim.mini_broker.image import NO_LEADER, ClusterImage
 from coordinator_sim.mini_broker.kept_cluster import KeptCluster
@@ -78,6 +78,7 @@ class ServedCluster:
         trace: Takes events; None spends nothing on them.
         authorizer: None for what the settings say.
         draw_bytes: Bytes that nobody can guess; None to draw them from the seed.
+        ids_of: Gives a coordinator's source of member ids; None to draw them from the seed.
 
     Attributes:
         image: The metadata. Changed by `change` alone.
@@ -96,10 +97,11 @@ class ServedCluster:
         faults: What is done to requests on purpose.
         agenda: What is to be done later.
         operations: What is done to the cluster from outside.
+        trace: Takes events; None drops them.
         latest: The newest instants that a request, a fault rule or a deadline saw.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a cluster is made of, by keyword
         self,
         settings: ClusterSettings,
         *,
@@ -108,6 +110,7 @@ class ServedCluster:
         trace: TraceSink | None = None,
         authorizer: Authorizer | None = None,
         draw_bytes: DrawBytes | None = None,
+        ids_of: IdsOf | None = None,
     ) -> None:
         self.settings = settings
         self.image = ClusterImage() if kept is None else kept.image
@@ -127,9 +130,9 @@ class ServedCluster:
         self.latest = Instants(0, 0)
         self._endpoint = endpoint
         self._kept = kept
-        self._trace = trace
+        self.trace = trace
         self._slots: dict[int, AnswerPlace] = {}
-        self._next_token = 1
+        self._next_token = 0
         self._unmuted: deque[Waiting] = deque()
         self.topics = TopicVerbs(
             settings,
@@ -142,7 +145,7 @@ class ServedCluster:
             self.configs, self.image, settings.profile, in_memory=kept is None
         )
         self.logs = self._partition_logs(log_settings)
-        self.groups = self._group_brokers(settings)
+        self.groups = self._group_brokers(settings, ids_of)
         self.groups.traces = trace is not None
         self.groups.authorizer = authorizer
         self.leadership = Leadership(
@@ -151,19 +154,14 @@ class ServedCluster:
             is_living=self._may_lead,
             notices=self.notices,
         )
-        self.notices.topic_created.append(self.groups.topic_created)
-        self.notices.topic_deleted.append(self.groups.topic_deleted)
-        self.notices.leader_changed.append(self.groups.leader_changed)
-        self.notices.topic_deleted.append(self.logs.topic_deleted)
-        self.notices.leader_changed.append(self.logs.leader_changed)
+        self._listen()
         self.hosted = self._hosted_partitions(log_settings)
         self.transactions = Transactions(self)
         self.transactions.listen(self.notices)
         self.groups.verifier = self.transactions.verifier
         self.data = self._data_apis()
         upkeep = LogUpkeep(self.logs, self.configs, self._storage_failed, self._trouble)
-        families = (self.agenda, self.groups, self.data, self.transactions, upkeep)
-        self._timed: list[Timed] = [*families]
+        self.agenda.watch(self.groups, self.data, self.transactions, upkeep)
         self._handlers: dict[ApiKey, Handler] = {}
         self.versions = self._serve_families()
         for broker_id in settings.broker_ids:
@@ -174,6 +172,14 @@ class ServedCluster:
         """Logs in memory, or where they are kept, with what the settings say of them."""
         new_store = (lambda *_: MemoryStore()) if self._kept is None else self._kept.new_store
         return PartitionLogs(self.image, new_store, log_settings.of)
+
+    def _listen(self) -> None:
+        """Let the group coordinators and logs follow topics and leaders, in this order."""
+        notices = self.notices
+        notices.topic_created.append(self.groups.topic_created)
+        notices.topic_deleted += (self.groups.topic_deleted, self.logs.topic_deleted)
+        notices.leader_changed += (self.groups.leader_changed, self.logs.leader_changed)
+        notices.readable.append(lambda _topic, _partition: self.agenda.look_again())
 
     def _serve_families(self) -> VersionsApi:
         """Take up whatever answers requests; what of it is offered."""
@@ -202,7 +208,7 @@ class ServedCluster:
         self.notices.topic_deleted.append(kept.topic_deleted)
         kept.storage_failed = self._storage_failed
         kept.trouble = self._trouble
-        self._timed.append(kept)
+        self.agenda.watch(kept)
         self.latest = now
         self.topics.restore()
         self.change(ClusterStarted(self.settings.broker_ids))
@@ -222,8 +228,9 @@ class ServedCluster:
         if self._kept is not None:
             self._kept.close()
 
-    def _group_brokers(self, settings: ClusterSettings) -> GroupBrokers:
+    def _group_brokers(self, settings: ClusterSettings, ids_of: IdsOf | None) -> GroupBrokers:
         """The group coordinators, which write the offsets topic's log."""
+        ids = SeededIds(settings.seed + (self.image.start_count << 32))
         offsets_topic = OffsetsTopic(
             settings.profile,
             self.image,
@@ -237,7 +244,8 @@ class ServedCluster:
             offsets_topic,
             catalogue=self.topics.catalogue,
             deliver=self.deliver,
-            ids=SeededIds(settings.seed + (self.image.start_count << 32)),
+            ids_of=ids_of or (lambda _broker_id: ids),
+            agenda=self.agenda,
         )
         limit = settings.coordinator.offset_metadata_max_bytes
         groups.old_offsets = old_offsets(
@@ -320,11 +328,15 @@ class ServedCluster:
 
     # -- requests --------------------------------------------------------------------------
 
-    def admit(self, slot: AnswerPlace) -> int:
-        """Give a request the token that names its answer."""
-        token = self._next_token
+    def new_token(self) -> int:
+        """Draw a name for the answer to a request, or to one request of a connection at a time."""
         self._next_token += 1
-        self._slots[token] = slot
+        return self._next_token
+
+    def admit(self, place: AnswerPlace) -> int:
+        """Draw the token of a request of the cluster's own, whose answer goes to that place."""
+        token = self.new_token()
+        self._slots[token] = place
         return token
 
     @property
@@ -336,15 +348,20 @@ class ServedCluster:
         """Drop the answer to that request when it comes."""
         self._slots.pop(token, None)
 
-    def handle(self, call: Call[Any]) -> None:
-        """Take a request."""
+    def handle(self, call: Call[Any], place: AnswerPlace) -> None:
+        """Take a request, whose answer goes to that place, now or later."""
         self.latest = call.now
+        self._slots[call.context.token] = place
+        if call.api not in GROUP_COORDINATOR_APIS:
+            # The group coordinators tell the agenda themselves: they are asked most often.
+            self.agenda.look_again()
         try:
             response = self._handlers[call.api](call)
         except OSError as error:
             response = self._unkept(call, error)
         except Exception:
             # A DataError Kafka finds when it reads the request. There is no answer.
+            self.agenda.look_again()
             self._slots.pop(call.context.token, None)
             raise
         if response is not None:
@@ -374,8 +391,8 @@ class ServedCluster:
             slot = self._slots.pop(reply.token, None)
             if slot is not None:
                 slot.answered(reply.response)
-        if result.events and self._trace is not None:
-            self._trace(broker_id, result.events)
+        if result.events and self.trace is not None:
+            self.trace(broker_id, result.events)
 
     def has_more(self, connection: Waiting) -> None:
         """A connection may go on, when the verb that answered it is over."""
@@ -398,6 +415,7 @@ class ServedCluster:
             Exception: The request met a bug; its connection is closed.
         """
         self.latest = now
+        self.agenda.look_again()
         try:
             self.data.jobs.work(now)
         finally:
@@ -412,32 +430,22 @@ class ServedCluster:
             ExceptionGroup: what failed, when all is done.
         """
         self.latest = now
-        failures: list[Exception] = []
-        for timed in self._timed:
-            try:
-                timed.expire(now)
-            except Exception as error:  # noqa: BLE001 - raised below
-                failures.append(error)
-        self.go_on(now)
-        if failures:
-            texts = "; ".join(described(each) for each in failures)
-            raise ExceptionGroup(f"deadlines met a bug: {texts}", failures)
+        try:
+            self.agenda.expire(now)
+        finally:
+            self.go_on(now)
 
     def next_group_deadline_ms(self) -> int | None:
         """When `expire` has something to do by the group clock, or a little before."""
-        found = (timed.next_group_deadline_ms() for timed in self._timed)
-        return min((each for each in found if each is not None), default=None)
+        return self.agenda.next_group_deadline_ms()
 
     def exact_group_deadline_ms(self) -> int | None:
         """When `expire` has something to do by the group clock; dearer to ask."""
-        others = (each.next_group_deadline_ms() for each in self._timed if each is not self.groups)
-        found = (self.groups.exact_group_deadline_ms(), *others)
-        return min((each for each in found if each is not None), default=None)
+        return self.agenda.exact_group_deadline_ms(self.groups)
 
     def next_wall_deadline_ms(self) -> int | None:
-        """When `expire` has something to do by the wall clock."""
-        found = (timed.next_wall_deadline_ms() for timed in self._timed)
-        return min((each for each in found if each is not None), default=None)
+        """When `expire` has something to do by the wall clock, or a little before."""
+        return self.agenda.next_wall_deadline_ms()
 
     # -- metadata --------------------------------------------------------------------------
 
@@ -453,6 +461,7 @@ class ServedCluster:
         if self._kept is not None:
             self._kept.journal(change)
         self.image.apply(change)
+        self.agenda.look_again()
 
     @property
     def append_failure(self) -> ErrorCode:

@@ -43,6 +43,8 @@ class ClusterSettings(Struct, frozen=True, kw_only=True):
         users: Users that may log in by SASL with a password, beside those that `given` names.
         internal_replication_factor: `offsets.topic.replication.factor`, also used for the
             transactions topic; capped at the number of living brokers.
+        load_ms: Group time that a coordinator takes to load an offsets partition with records, in
+            ms; 0 loads within the election.
     """
 
     profile: Profile = DEFAULT_PROFILE
@@ -55,6 +57,7 @@ class ClusterSettings(Struct, frozen=True, kw_only=True):
     default_replication_factor: int = 1
     transaction_partitions: int = 50
     internal_replication_factor: int = 3
+    load_ms: int = 0
     given: dict[str, str] = {}
     users: PlainUsers = PlainUsers({})
 

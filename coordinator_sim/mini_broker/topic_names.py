@@ -5,8 +5,7 @@ Source: kafka trunk, clients/.../common/internals/Topic.java.
 
 from typing import Final
 
-from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
-from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 
 CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
 SHARE_STATE_TOPIC: Final = "__share_group_state"

@@ -8,7 +8,6 @@ Source: kafka trunk, ReplicationControlManager.java (createTopic, deleteTopic, c
 from collections.abc import Callable
 from typing import Final
 
-from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
 from coordinator_sim.broker.topics import Topic, Topics, topic_id_for
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.mini_broker.changes import (
@@ -21,7 +20,7 @@ from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.image import ClusterImage
 from coordinator_sim.mini_broker.notices import Notices
 from coordinator_sim.mini_broker.settings import ClusterSettings
-from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from coordinator_sim.protocol.topic_names import check_topic_name
 
 INTERNAL_TOPICS: Final = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)

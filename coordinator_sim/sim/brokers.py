@@ -1,24 +1,25 @@
-"""Drivers of the cluster: they carry requests, replies, deadlines and loads, and make no decision.
+"""Drivers of the cluster: they carry requests, replies and deadlines, and make no decision.
 
 One request of a connection is answered at a time, as a broker mutes a channel while it handles one;
 a parked JoinGroup therefore delays everything behind it on its connection.
 """
 
-from collections.abc import Iterable
 from functools import partial
-from typing import Final
+from typing import Final, cast
 
-from msgspec import structs
+from msgspec import Struct, structs
 
-from coordinator_sim.broker import Broker, Cluster, Handler, Load, Outcome
 from coordinator_sim.clients.effects import Send
 from coordinator_sim.clock import Alarmed
-from coordinator_sim.coordinator.contract import CoordinatorResult, Reply
-from coordinator_sim.messages.requests import Request
+from coordinator_sim.messages.requests import Response
+from coordinator_sim.mini_broker.contract import Call, Instants
+from coordinator_sim.mini_broker.served_cluster import ServedCluster, TraceSink
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.context import RequestContext
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.network import Connection, Network
+from coordinator_sim.sim.world import create_topic
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import Recorder
 
@@ -42,147 +43,106 @@ Source: kafka trunk, clients/src/main/resources/common/message/*.json.
 """
 
 
-class BrokerDriver(Alarmed):
-    """One living broker process at the network.
+def core_trace(environment: Environment, recorder: Recorder) -> TraceSink:
+    """Return a sink that records the core's events at the simulation's instant."""
+    record = recorder.record
 
-    A connection has at most one unanswered request, so its number serves as the request's token.
+    def take(_broker_id: int, events: tuple[TraceEvent, ...]) -> None:
+        now_us = environment.now_us
+        for event in events:
+            record(event if event.ts_us == now_us else structs.replace(event, ts_us=now_us))
+
+    return take
+
+
+class Channel:
+    """The broker's side of one connection: takes the answer to its one open request.
 
     Args:
-        broker: The broker's logic.
-        cluster: Stores the batches that the broker appends.
-        environment: The clock.
-        network: The network, for responses to be lost.
-        recorder: Takes the core's events, at the simulation's instant.
+        driver: The cluster.
+        connection: The connection.
+        number: Number of the connection in the cluster's life.
     """
 
-    __slots__ = (
-        "_broker",
-        "_cluster",
-        "_connections",
-        "_environment",
-        "_network",
-        "_recorder",
-        "_wake_up_ms",
-    )
+    __slots__ = ("_cluster", "_connection", "_contexts", "_driver", "_token", "number")
 
-    def __init__(
-        self,
-        broker: Broker,
-        cluster: Cluster,
-        *,
-        environment: Environment,
-        network: Network,
-        recorder: Recorder,
-    ) -> None:
-        self._broker = broker
-        self._cluster = cluster
-        self._environment = environment
-        self._network = network
-        self._recorder = recorder
-        self._connections: list[Connection] = []
-        super().__init__(environment)
-        self._wake_up_ms = broker.coordinator.wake_up_ms
+    def __init__(self, driver: "ClusterDriver", connection: Connection, number: int) -> None:
+        self._driver = driver
+        self._cluster = driver.cluster
+        self._connection = connection
+        self._contexts: dict[ApiKey, RequestContext] = {}
+        self.number = number
+        # One request is open at a time, so that one token names each in its turn.
+        self._token = driver.cluster.new_token()
 
-    def opened(self, connection: Connection) -> None:
-        """Number the connection."""
-        connection.token = len(self._connections)
-        self._connections.append(connection)
-
-    def received(self, connection: Connection, message: Send) -> None:
-        """Handle the request now, or after the one that its connection waits for."""
-        if connection.answering is not None:
-            connection.waiting.append(message)
-            return
+    def call(self, message: Send, now: Instants) -> Call[Struct]:
+        """Open a request: the call that the cluster handles."""
+        connection = self._connection
         connection.answering = message
         request = message.request
-        route = connection.routes.get(type(request))
-        if route is None:
-            route = connection.routes[type(request)] = self._route(connection, request)
-        handle, context = route
-        result = handle(request, context, self._environment.now_us // _US_PER_MS)
-        replies = result.replies
-        if result.events or result.batches or len(replies) != 1 or connection.waiting:
-            self.apply(result)
-            return
-        # The short path of a request that is answered at once and changes nothing else.
-        self._answer(replies[0])
-        self._arm()
+        api = request.api_key
+        context = self._contexts.get(api)
+        if context is None:
+            context = self._contexts[api] = self._context(api)
+        return Call(
+            broker_id=connection.broker_id,
+            api=api,
+            request=request,
+            context=context,
+            now=now,
+            connection=self.number,
+        )
 
-    def _route(self, connection: Connection, request: Request) -> tuple[Handler, RequestContext]:
-        """Return the handler of requests of this kind, and their sender."""
-        context = RequestContext(
-            token=connection.token,
-            api_version=self._api_version(connection, request.api_key),
+    def _context(self, api: ApiKey) -> RequestContext:
+        """Return the sender of requests, with the newest version that both ends know."""
+        connection = self._connection
+        newest = API_VERSIONS[api]
+        return RequestContext(
+            token=self._token,
+            api_version=min(connection.api_versions.get(api, newest), newest),
             client_id=connection.member,
             client_host=connection.client_host,
         )
-        return self._broker.handler_of(type(request)), context
 
-    @staticmethod
-    def _api_version(connection: Connection, api: ApiKey) -> int:
-        """Return the client's version of an API, as far as the simulated broker knows it."""
-        newest = API_VERSIONS[api]
-        return min(connection.api_versions.get(api, newest), newest)
+    def answered(self, response: Struct | None) -> None:
+        """Send the answer to the open request; what waits behind it is next."""
+        connection = self._connection
+        message, connection.answering = connection.answering, None
+        if connection.waiting:
+            self._cluster.has_more(self)
+        if message is None or response is None or not connection.is_server_open:
+            return
+        network = self._driver.network
+        if not network.meddles or self._is_kept(message):
+            connection.respond((message.correlation_id, cast("Response", response)))
 
-    def closed(self, connection: Connection) -> None:
-        """Drop the unread requests of a closed connection; requests in progress go on."""
-        connection.waiting.clear()
+    def closed(self) -> None:
+        """Close the connection in place of an answer."""
+        self._connection.close_by_server()
 
-    def stop(self) -> None:
-        """Stop all timers: the process is dead."""
-        self.switch_alarm_off()
+    def work_on_next(self, now: Instants) -> None:
+        """Handle the first request that waits."""
+        connection = self._connection
+        if connection.waiting and connection.answering is None:
+            self._cluster.handle(self.call(connection.waiting.pop(0), now), self)
 
-    def apply(self, result: CoordinatorResult) -> None:
-        """Carry out the result of a verb, then continue with requests that were held up."""
-        result = self._broker.pass_on(result)
-        if result.events:
-            self._record(result)
-        if result.batches:
-            self._cluster.store(result.batches, self._broker.broker_id)
-        answered = [self._answer(reply) for reply in result.replies]
-        self._arm()
-        for connection in answered:
-            if connection.waiting and connection.answering is None:
-                self.received(connection, connection.waiting.pop(0))
+    def end(self) -> None:
+        """Forget the connection: what it asked is not answered any more."""
+        self._connection.waiting.clear()
+        self._cluster.forget(self._token)
+        self._cluster.disconnected(self.number)
 
-    def _answer(self, reply: Reply) -> Connection:
-        """Send the response to the one open request of a connection, and return the connection."""
-        connection = self._connections[reply.token]
-        message = connection.answering
-        connection.answering = None
-        if message is None or not connection.is_server_open:
-            return connection
-        if not self._network.meddles or self._is_kept(connection, message):
-            connection.respond((message.correlation_id, reply.response))
-        return connection
-
-    def _arm(self) -> None:
-        wake_up_ms = self._wake_up_ms()
-        if wake_up_ms is None:
-            self.switch_alarm_off()
-        else:
-            self.set_alarm(wake_up_ms * _US_PER_MS)
-
-    def _is_kept(self, connection: Connection, message: Send) -> bool:
+    def _is_kept(self, message: Send) -> bool:
         """Whether the response is not to be lost; delays one that is to be late."""
+        connection, network = self._connection, self._driver.network
         member, api = connection.member, message.request.api_key
-        if self._network.is_dropped(member, api):
+        if network.is_dropped(member, api):
             return False
-        connection.hold_back(self._network.delay_of(member, api))
+        connection.hold_back(network.delay_of(member, api))
         return True
 
-    def _record(self, result: CoordinatorResult) -> None:
-        now_us = self._environment.now_us
-        record = self._recorder.record
-        for event in result.events:
-            record(event if event.ts_us == now_us else structs.replace(event, ts_us=now_us))
 
-    def _on_alarm(self) -> None:
-        now_ms = self._environment.now_us // _US_PER_MS
-        self.apply(self._broker.coordinator.expire(now_ms))
-
-
-class ClusterDriver:
+class ClusterDriver(Alarmed):
     """All brokers on the network, and the happenings that concern them.
 
     Args:
@@ -190,79 +150,128 @@ class ClusterDriver:
         environment: The clock.
         network: Network on which the living brokers accept connections.
         recorder: Takes the core's events.
-        load_ms: Duration of the load of an offsets partition.
         failover_ms: Time from a broker's death to the election of new leaders.
     """
 
+    __slots__ = ("_channels", "_environment", "_next_number", "_recorder", "cluster", "network")
+
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ServedCluster,
         *,
         environment: Environment,
         network: Network,
         recorder: Recorder,
-        load_ms: int,
         failover_ms: int,
     ) -> None:
+        super().__init__(environment)
         self.cluster = cluster
+        self.network = network
         self._environment = environment
-        self._network = network
         self._recorder = recorder
-        self._load_us = load_ms * _US_PER_MS
-        self._failover_us = failover_ms * _US_PER_MS
-        self._drivers: dict[int, BrokerDriver] = {}
-        for broker_id in cluster.brokers:
-            self._attach(broker_id)
+        self._channels: dict[Connection, Channel] = {}
+        self._next_number = 1
+        cluster.operations.election_delay_ms = failover_ms
+        cluster.notices.broker_fenced.append(partial(self._record, "BrokerFenced"))
+        for broker_id in cluster.settings.broker_ids:
+            network.attach(broker_id, self)
+
+    # -- connections -----------------------------------------------------------------------
+
+    def opened(self, connection: Connection) -> None:
+        """Number the connection."""
+        self._channels[connection] = Channel(self, connection, self._next_number)
+        self._next_number += 1
+
+    def received(self, connection: Connection, message: Send) -> None:
+        """Handle the request now, or after the one that its connection waits for."""
+        if connection.answering is not None:
+            connection.waiting.append(message)
+            return
+        now = self._now()
+        channel = self._channels[connection]
+        self.cluster.handle(channel.call(message, now), channel)
+        self._go_on(now)
+
+    def closed(self, connection: Connection) -> None:
+        """Drop what a closed connection still asks; what it changed stays."""
+        self._channels.pop(connection).end()
+
+    # -- happenings ------------------------------------------------------------------------
+
+    def create_topic(self, name: str, partitions: int) -> None:
+        """Create a topic, or grow it to a number of partitions; see `world.create_topic`."""
+        now = self._now()
+        create_topic(self.cluster, name, partitions, now)
+        self._go_on(now)
 
     def move(self, partition: int, to_broker: int | None) -> None:
-        """Elect another leader for an offsets partition; None takes the next living broker."""
-        self._deliver(self.cluster.move(partition, to_broker, self._now_ms()))
+        """Elect another leader for an offsets partition; None takes the next living broker.
+
+        Nothing happens when that broker is dead, or leads the partition already.
+        """
+        now = self._now()
+        state = self.cluster.image.topics[OFFSETS_TOPIC].partitions[partition]
+        living = self.cluster.groups.living
+        if to_broker is None:
+            later = [each for each in living if each > state.leader_id]
+            to_broker = min(later or living, default=state.leader_id)
+        if to_broker in living and to_broker != state.leader_id:
+            self.cluster.operations.elect(OFFSETS_TOPIC, partition, to_broker, now)
+        self._go_on(now)
 
     def hold(self, partition: int, for_ms: int) -> None:
         """Leave appends to an offsets partition uncommitted for the given time."""
-        self.cluster.hold(partition)
-        now_us = self._environment.now_us
-        self._environment.call_at(now_us + for_ms * _US_PER_MS, partial(self._release, partition))
+        self._hold(partition, hold=True)
+        end_us = self._environment.now_us + for_ms * _US_PER_MS
+        self._environment.call_at(end_us, partial(self._hold, partition, hold=False))
 
     def crash(self, broker_id: int, down_ms: int) -> None:
         """Kill a broker, and start it again after `down_ms`. A dead one stays as it is."""
-        if broker_id not in self.cluster.brokers:
+        if broker_id not in self.cluster.groups.living:
             return
-        self.cluster.crash(broker_id)
-        self._network.detach(broker_id)
-        self._drivers.pop(broker_id).stop()
-        now_us = self._environment.now_us
-        down_us = down_ms * _US_PER_MS
-        if self._failover_us < down_us:
-            self._environment.call_at(now_us + self._failover_us, partial(self._fence, broker_id))
-        self._environment.call_at(now_us + down_us, partial(self._restart, broker_id))
-
-    def _now_ms(self) -> int:
-        return self._environment.now_us // _US_PER_MS
-
-    def _attach(self, broker_id: int) -> None:
-        driver = BrokerDriver(
-            self.cluster.brokers[broker_id],
-            self.cluster,
-            environment=self._environment,
-            network=self._network,
-            recorder=self._recorder,
-        )
-        self._drivers[broker_id] = driver
-        self._network.attach(broker_id, driver)
-
-    def _fence(self, broker_id: int) -> None:
-        self._record("BrokerFenced", broker_id)
-        self._deliver(self.cluster.fence(broker_id, self._now_ms()))
-
-    def _release(self, partition: int) -> None:
-        self._deliver(self.cluster.release(partition, self._now_ms()))
+        now = self._now()
+        self.network.detach(broker_id)
+        for connection in [each for each in self._channels if each.broker_id == broker_id]:
+            self.closed(connection)
+        self.cluster.operations.stop(broker_id, now)
+        restart_us = self._environment.now_us + down_ms * _US_PER_MS
+        self._environment.call_at(restart_us, partial(self._restart, broker_id))
+        self._go_on(now)
 
     def _restart(self, broker_id: int) -> None:
         self._record("BrokerRestarted", broker_id)
-        outcomes = self.cluster.restart(broker_id, self._now_ms())
-        self._attach(broker_id)
-        self._deliver(outcomes)
+        now = self._now()
+        self.network.attach(broker_id, self)
+        self.cluster.operations.resume(broker_id, now)
+        self._go_on(now)
+
+    def _hold(self, partition: int, *, hold: bool) -> None:
+        now = self._now()
+        operations = self.cluster.operations
+        operations.hold_high_watermark(OFFSETS_TOPIC, partition, hold=hold, now=now)
+        self._go_on(now)
+
+    # -- time ------------------------------------------------------------------------------
+
+    def _now(self) -> Instants:
+        now_ms = self._environment.now_us // _US_PER_MS
+        return Instants(now_ms, now_ms)
+
+    def _go_on(self, now: Instants) -> None:
+        """Work on what waited for answers, then arm the alarm for the next deadline."""
+        cluster = self.cluster
+        cluster.go_on(now)
+        due_ms = cluster.agenda.next_deadline_ms()
+        if due_ms is None:
+            self.switch_alarm_off()
+        elif due_ms * _US_PER_MS != self._alarm_at_us:
+            self.set_alarm(due_ms * _US_PER_MS)
+
+    def _on_alarm(self) -> None:
+        now = self._now()
+        self.cluster.expire(now)
+        self._go_on(now)
 
     def _record(self, what: str, broker_id: int) -> None:
         self._recorder.record(
@@ -273,13 +282,3 @@ class ClusterDriver:
                 reason_text=what,
             )
         )
-
-    def _finish_load(self, load: Load) -> None:
-        self._deliver(self.cluster.finish_load(load, self._now_ms()))
-
-    def _deliver(self, outcomes: Iterable[Outcome]) -> None:
-        for outcome in outcomes:
-            self._drivers[outcome.broker_id].apply(outcome.result)
-            if outcome.load is not None:
-                done = partial(self._finish_load, outcome.load)
-                self._environment.call_at(self._environment.now_us + self._load_us, done)

@@ -201,7 +201,7 @@ class ClientProcess(PausableProcess):
 
     def _connect(self, node_id: int) -> None:
         broker_id = node_id
-        if node_id not in self._world.cluster.view.nodes:
+        if node_id not in self._world.cluster.settings.broker_ids:
             broker_id = COORDINATOR_NODE_OFFSET - node_id
         connection = self._network.connect(self._name, broker_id, self, host=self._host)
         connection.node_id = node_id

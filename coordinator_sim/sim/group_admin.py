@@ -109,7 +109,7 @@ def _ask(
     deadline_ms = client.now_ms + DEFAULT_API_TIMEOUT_MS
     attempts = 0
     while True:
-        partition = client.world.cluster.view.offsets_partition_of(group_id)
+        partition = client.world.offsets_partition_of(group_id)
         broker_id = leader_of(client, OFFSETS_TOPIC, partition)
         if broker_id is not None:
             pending = client.request(broker_id, request)

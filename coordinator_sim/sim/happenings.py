@@ -181,9 +181,9 @@ class Stage:
             case CrashBroker(broker=broker, for_ms=for_ms):
                 self._cluster.crash(broker, for_ms)
             case AddPartitions(topic=topic, to=to):
-                self._cluster.cluster.create_topic(topic, to)
+                self._cluster.create_topic(topic, to)
             case CreateTopic(topic=topic, partitions=partitions):
-                self._cluster.cluster.create_topic(topic, partitions)
+                self._cluster.create_topic(topic, partitions)
             case _:
                 assert_never(happening)
 
@@ -196,7 +196,7 @@ class Stage:
     def _offsets_partition(self, happening: MoveCoordinator | HoldReplication) -> int:
         if happening.partition is not None:
             return happening.partition
-        return self._cluster.cluster.view.offsets_partition_of(happening.group_id or "")
+        return self._world.offsets_partition_of(happening.group_id or "")
 
     def _change_connector(self, happening: ConnectorHappening) -> None:
         admin = self._connect[happening.group_id]

@@ -10,7 +10,6 @@ from typing import Final, TypeVar, cast
 
 from msgspec import structs
 
-from coordinator_sim.broker.view import NO_LEADER
 from coordinator_sim.clients.config import GroupConfig
 from coordinator_sim.clients.effects import Connect, Disconnect, Effect, Send
 from coordinator_sim.clients.exceptions import RETRIABLE, exception_name
@@ -247,9 +246,7 @@ def call(
 
 def leader_of(client: KafkaClient, topic: str, partition: int) -> int | None:
     """Return the broker that leads a partition now; None without one."""
-    leaders = client.world.cluster.view.topics.get(topic, [])
-    leader_id = leaders[partition].leader_id if partition < len(leaders) else NO_LEADER
-    return None if leader_id == NO_LEADER else leader_id
+    return client.world.leader_of(topic, partition)
 
 
 def list_offsets(
@@ -288,4 +285,4 @@ def list_offsets(
 
 def partition_count(client: KafkaClient, topic: str) -> int:
     """Return the number of a topic's partitions; 0 for an unknown topic."""
-    return len(client.world.cluster.view.topics.get(topic, ()))
+    return client.world.partition_count(topic)

@@ -20,11 +20,9 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from coordinator_sim.broker import Handler
 from coordinator_sim.clients.effects import Send
-from coordinator_sim.messages.requests import Request, Response
+from coordinator_sim.messages.requests import Response
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.context import RequestContext
 from coordinator_sim.scenario.choices import Choices
 from coordinator_sim.scenario.world import ConstantLatency, LatencyLaw
 from coordinator_sim.sim.environment import Environment
@@ -113,9 +111,7 @@ class Connection:
         "is_server_open",
         "member",
         "node_id",
-        "routes",
         "server",
-        "token",
         "waiting",
     )
 
@@ -155,10 +151,6 @@ class Connection:
         self.is_server_open = False
         self.is_cut = network.is_cut(host, broker_id)
         self.is_lossy = False
-        self.token = 0
-        """For the broker: number of the connection."""
-        self.routes: dict[type[Request], tuple[Handler, RequestContext]] = {}
-        """For the broker: handler of each kind of request, and the request's context."""
         self.answering: Send | None = None
         """For the broker: the request being answered; nothing more is read meanwhile."""
         self.waiting: list[Send] = []

@@ -1,18 +1,19 @@
 """Runs a scenario from its first to its last microsecond."""
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import Final
 
 from msgspec import Struct, field
 
-from coordinator_sim.broker import Cluster, Coordinator, make_services
 from coordinator_sim.clock import Action
 from coordinator_sim.coordinator.contract import CoordinatorConfig
-from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.coordinator.metrics import CoordinatorMetrics
 from coordinator_sim.coordinator.properties import configured
-from coordinator_sim.protocol.profiles import Profile, profile_named
+from coordinator_sim.mini_broker.contract import Instants
+from coordinator_sim.mini_broker.served_cluster import ServedCluster, TraceSink
+from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
+from coordinator_sim.protocol.profiles import profile_named
 from coordinator_sim.protocol.records import LogBatch
 from coordinator_sim.scenario.choices import Choice, Choices, ChosenIds
 from coordinator_sim.scenario.scenario import Scenario
@@ -24,7 +25,7 @@ from coordinator_sim.scenario.world import (
     WorkerSpec,
     with_member_settings,
 )
-from coordinator_sim.sim.brokers import ClusterDriver
+from coordinator_sim.sim.brokers import ClusterDriver, core_trace
 from coordinator_sim.sim.connect_cluster import ConnectCluster
 from coordinator_sim.sim.consumers import ConsumerProcess
 from coordinator_sim.sim.environment import Environment
@@ -35,7 +36,7 @@ from coordinator_sim.sim.network import Network
 from coordinator_sim.sim.task_runs import ClusterWork
 from coordinator_sim.sim.topic_logs import TopicLogs
 from coordinator_sim.sim.workers import WorkerProcess
-from coordinator_sim.sim.world import US_PER_MS, World
+from coordinator_sim.sim.world import BROKER_PORT, US_PER_MS, World
 from coordinator_sim.trace.recorder import NullRecorder, Recorder
 
 _PROGRESS_STEPS: Final = 200
@@ -91,7 +92,8 @@ class Simulation:
         self._environment = Environment(self._choices if shuffle_ties else None)
         network = Network(self._environment, scenario.network.latency, self._choices)
         tracing = not isinstance(recorder, NullRecorder)
-        cluster = _cluster(scenario, self._choices, tracing=tracing)
+        trace = core_trace(self._environment, recorder) if tracing else None
+        cluster = _cluster(scenario, self._choices, trace)
         self._cluster = cluster
         world = World(
             self._environment,
@@ -109,9 +111,10 @@ class Simulation:
             environment=self._environment,
             network=network,
             recorder=recorder,
-            load_ms=scenario.load_ms,
             failover_ms=scenario.failover_ms,
         )
+        for topic in scenario.topics:
+            brokers.create_topic(topic.name, topic.partitions)
         self._populate(world, brokers)
 
     def _populate(self, world: World, brokers: ClusterDriver) -> None:
@@ -150,10 +153,14 @@ class Simulation:
             end_us=self._environment.now_us,
             fired_count=self._environment.fired_count,
             tape=tuple(self._choices.tape),
-            offsets_log=tuple(batch for log in self._cluster.logs for batch in log),
+            offsets_log=tuple(
+                batch
+                for partition in range(len(self._cluster.image.topics[OFFSETS_TOPIC].partitions))
+                for batch in self._cluster.groups.offsets_topic.batches(partition)
+            ),
             metrics={
                 broker_id: broker.coordinator.metrics()
-                for broker_id, broker in sorted(self._cluster.brokers.items())
+                for broker_id, broker in sorted(self._cluster.groups.living.items())
             },
         )
 
@@ -202,46 +209,26 @@ def run_scenario(
     return simulation.result()
 
 
-def coordinator_config(
-    settings: dict[str, str], *, broker_id: int, tracing: bool
-) -> CoordinatorConfig:
-    """Return the configuration of a broker's coordinator from checked Kafka settings."""
-    return configured(CoordinatorConfig(broker_id=broker_id, trace=tracing), settings)
-
-
-def _cluster(scenario: Scenario, choices: Choices, *, tracing: bool) -> Cluster:
-    profile = profile_named(scenario.profile)
-    settings = scenario.broker_settings
-    make = partial(_coordinator, settings, profile, choices=choices, tracing=tracing)
-    offsets_partitions = coordinator_config(settings, broker_id=0, tracing=False)
-    cluster = Cluster(
-        scenario.brokers,
-        offsets_partitions=offsets_partitions.offsets_topic_num_partitions,
-        make_coordinator=make,
-        services=make_services(
-            offsets_partitions.offsets_topic_num_partitions,
-            profile,
-            metadata_limit=offsets_partitions.offset_metadata_max_bytes,
+def _cluster(scenario: Scenario, choices: Choices, trace: TraceSink | None) -> ServedCluster:
+    """Return the cluster of a scenario: its offsets topic is there, and loaded."""
+    brokers = scenario.brokers
+    cluster = ServedCluster(
+        ClusterSettings(
+            profile=profile_named(scenario.profile),
+            broker_ids=tuple(range(1, brokers + 1)),
+            coordinator=configured(CoordinatorConfig(), scenario.broker_settings),
+            auto_create_topics=False,
+            load_ms=scenario.load_ms,
         ),
+        endpoint=lambda broker_id, _listener: Endpoint(f"broker-{broker_id}", BROKER_PORT),
+        trace=trace,
+        ids_of=lambda broker_id: ChosenIds(choices, f"broker-{broker_id}"),
     )
-    for topic in scenario.topics:
-        cluster.create_topic(topic.name, topic.partitions)
+    # The cluster is older than the run: what made its offsets topic is no part of the trace.
+    cluster.trace = None
+    cluster.topics.create_asked_for(OFFSETS_TOPIC, Instants(0, 0))
+    cluster.trace = trace
     return cluster
-
-
-def _coordinator(
-    settings: dict[str, str],
-    profile: Profile,
-    broker_id: int,
-    *,
-    choices: Choices,
-    tracing: bool,
-) -> Coordinator:
-    return GroupCoordinator(
-        coordinator_config(settings, broker_id=broker_id, tracing=tracing),
-        profile,
-        ids=ChosenIds(choices, f"broker-{broker_id}"),
-    )
 
 
 def _members(

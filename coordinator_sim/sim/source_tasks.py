@@ -196,7 +196,7 @@ class SourceTask(PausableProcess):
             self._cluster.commit(self._positions)
 
     def _target(self, partition: TopicPartition) -> TopicPartition:
-        count = len(self._world.cluster.view.topics[self._work.topic])
+        count = self._world.partition_count(self._work.topic)
         return TopicPartition(self._work.topic, partition.partition % count)
 
     def _is_fenced(self) -> bool:

@@ -11,7 +11,6 @@ from typing import Final, cast
 
 from msgspec import Struct
 
-from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
 from coordinator_sim.clients.exceptions import exception_name
 from coordinator_sim.clients.network import FOREVER
 from coordinator_sim.connect.effects import Produce, ProduceInTransaction
@@ -28,7 +27,11 @@ from coordinator_sim.protocol.data_messages import (
     ProduceResponse,
 )
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.partitioning import partition_for, partition_of_key
+from coordinator_sim.protocol.partitioning import (
+    TRANSACTIONS_TOPIC,
+    partition_for,
+    partition_of_key,
+)
 from coordinator_sim.sim.kafka_client import (
     DEFAULT_API_TIMEOUT_MS,
     UNREACHABLE,

@@ -2,9 +2,13 @@
 
 from typing import Final
 
-from coordinator_sim.broker import Cluster
 from coordinator_sim.broker.data_service import DataService
+from coordinator_sim.errors import ScenarioError
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
+from coordinator_sim.mini_broker.contract import Instants
+from coordinator_sim.mini_broker.image import NO_LEADER
+from coordinator_sim.mini_broker.served_cluster import ServedCluster
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.scenario.choices import Choices
 from coordinator_sim.scenario.variety import Variety
@@ -17,8 +21,33 @@ from coordinator_sim.sim.work_ledger import WorkLedger
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import Recorder
 
+BROKER_PORT: Final = 9092
 US_PER_MS: Final = 1_000
 """Microseconds per millisecond: the simulator counts microseconds, the cores milliseconds."""
+
+
+REPLICAS: Final = 3
+"""Replicas of every topic, as far as there are brokers."""
+
+
+def create_topic(cluster: ServedCluster, name: str, partitions: int, now: Instants) -> None:
+    """Create a topic, or grow it to a number of partitions.
+
+    Raises:
+        ScenarioError: the topic has more partitions already.
+    """
+    state = cluster.image.topics.get(name)
+    known = 0 if state is None else len(state.partitions)
+    if partitions < known:
+        raise ScenarioError(
+            f"topic {name!r} has {known} partitions: it cannot shrink to {partitions}"
+        )
+    factor = min(REPLICAS, len(cluster.groups.living))
+    replicas = cluster.topics.spread(partitions - known, factor, known)
+    if state is None:
+        cluster.topics.create(name, replicas, now)
+    elif replicas:
+        cluster.topics.add_partitions(name, replicas, now)
 
 
 class World:
@@ -54,7 +83,7 @@ class World:
         environment: Environment,
         network: Network,
         *,
-        cluster: Cluster,
+        cluster: ServedCluster,
         choices: Choices,
         recorder: Recorder,
         topic_logs: TopicLogs,
@@ -69,7 +98,7 @@ class World:
         self.topic_logs = topic_logs
         self.traces_work = traces_work
         self.variety = variety
-        self.data = DataBrokers(DataService(cluster), environment)
+        self.data = DataBrokers(DataService(self), environment)
         """The brokers' data plane, for the internal topics of Connect clusters."""
         network.data_server = self.data
         self.http = HttpNetwork(environment, network)
@@ -79,18 +108,42 @@ class World:
 
     def bootstrap(self) -> tuple[Node, ...]:
         """Return the addresses every client is configured with: all brokers, dead or alive."""
-        return tuple(self.cluster.view.nodes.values())
+        return tuple(
+            Node(broker_id, f"broker-{broker_id}", BROKER_PORT)
+            for broker_id in self.cluster.settings.broker_ids
+        )
+
+    def leader_of(self, topic: str, partition: int) -> int | None:
+        """Return the broker that leads a partition now; None without either."""
+        state = self.cluster.image.partition(topic, partition)
+        return None if state is None or state.leader_id == NO_LEADER else state.leader_id
+
+    def partition_count(self, topic: str) -> int:
+        """Return the number of a topic's partitions; 0 for an unknown topic."""
+        state = self.cluster.image.topics.get(topic)
+        return 0 if state is None else len(state.partitions)
+
+    def living_count(self) -> int:
+        """Return the number of living brokers."""
+        return len(self.cluster.groups.living)
+
+    def create_topic(self, name: str, partitions: int) -> None:
+        """Create a topic, as `create_topic` does."""
+        now_ms = self.environment.now_us // US_PER_MS
+        create_topic(self.cluster, name, partitions, Instants(now_ms, now_ms))
+
+    def offsets_partition_of(self, group_id: str) -> int:
+        """Return the partition of `__consumer_offsets` that a group belongs to."""
+        return partition_for(group_id, self.partition_count(OFFSETS_TOPIC))
 
     def reaches_leader(self, member: str, partition: TopicPartition) -> bool:
         """Whether the member can read and write the partition; it knows the leader at once."""
-        leaders = self.cluster.view.topics.get(partition.topic, ())
-        if partition.partition >= len(leaders):
-            return False
-        return self.network.reaches(member, leaders[partition.partition].leader_id)
+        leader_id = self.leader_of(partition.topic, partition.partition)
+        return leader_id is not None and self.network.reaches(member, leader_id)
 
     def reaches_any(self, member: str) -> bool:
         """Whether the member can reach at least one broker."""
-        return any(self.network.reaches(member, node) for node in self.cluster.view.nodes)
+        return any(self.network.reaches(member, each) for each in self.cluster.settings.broker_ids)
 
     def record(self, event: TraceEvent) -> None:
         """Record an event."""

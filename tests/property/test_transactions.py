@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from conformance.field_frames import Fields, read_response_frame, request_frame
-from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.messages.catalogue import API_NAMES, newest_version
 from coordinator_sim.mini_broker.changes import FeatureSet
@@ -25,7 +24,7 @@ from coordinator_sim.mini_broker.transactions.metadata import PREPARED, Transact
 from coordinator_sim.mini_broker.transactions.state_records import metadata_from
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from coordinator_sim.storage.partition_log import PartitionLog
 from coordinator_sim.wire.frames import (
     RequestHeader,

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from conformance.real_kafka.kafka import TOOLS_VERSION, run_java
-from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
 from coordinator_sim.mini_broker.transactions.metadata import (
     TV_0,
     TV_2,
@@ -14,6 +13,7 @@ from coordinator_sim.mini_broker.transactions.metadata import (
     TxnTransit,
 )
 from coordinator_sim.mini_broker.transactions.state_records import entry_of
+from coordinator_sim.protocol.partitioning import TRANSACTIONS_TOPIC
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.wire.record_batches import batch_of, encode_record_batch
 from coordinator_sim.wire.record_bytes import Record

@@ -11,7 +11,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
 from coordinator_sim.mini_broker.changes import Change
 from coordinator_sim.mini_broker.contract import Instants
@@ -31,7 +30,7 @@ from coordinator_sim.mini_broker.transactions.ports import (
 from coordinator_sim.mini_broker.transactions.producer_ids import ProducerIds
 from coordinator_sim.mini_broker.transactions.states import TransactionStates
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, partition_for
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.storage.partition_log import PartitionLog
 

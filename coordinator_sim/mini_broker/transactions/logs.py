@@ -13,14 +13,13 @@ from typing import Final, Protocol, TypeVar
 
 from msgspec import Struct
 
-from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
 from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.mini_broker.image import NO_LEADER, ClusterImage
 from coordinator_sim.mini_broker.transactions.ports import LogEntry, Marker, MarkerDone
 from coordinator_sim.protocol.completion import CompleteTransaction, TransactionCompleted
 from coordinator_sim.protocol.context import RequestContext
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from coordinator_sim.protocol.records import EndTransactionMarker
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.storage.log_values import Appended

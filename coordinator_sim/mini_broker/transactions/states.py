@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.mini_broker.image import ClusterImage
 from coordinator_sim.mini_broker.transactions.metadata import (
@@ -26,7 +25,7 @@ from coordinator_sim.mini_broker.transactions.state_records import (
     value_version,
 )
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.partitioning import partition_for
+from coordinator_sim.protocol.partitioning import TRANSACTIONS_TOPIC, partition_for
 from coordinator_sim.wire.transaction_records import decode_transaction_key, encode_transaction_key
 
 _FEATURE: Final = "transaction.version"

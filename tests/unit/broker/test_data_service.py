@@ -4,10 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from coordinator_sim.broker import Cluster
 from coordinator_sim.broker.data_service import DataService
-from coordinator_sim.coordinator.contract import CoordinatorConfig
-from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.protocol.data_messages import (
     CreateTopicRequest,
     CreateTopicResponse,
@@ -28,28 +25,40 @@ from coordinator_sim.protocol.data_messages import (
     ProduceResponse,
 )
 from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.profiles import DEFAULT_PROFILE
-from coordinator_sim.scenario.choices import Choices, ChosenIds
 
 MISSING = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 ELSEWHERE = ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+class TwoBrokers:
+    """Leaders of topics: partition p is led by broker (p mod 2) + 1."""
+
+    def __init__(self) -> None:
+        self.leaders: dict[str, list[int | None]] = {}
+
+    def leader_of(self, topic: str, partition: int) -> int | None:
+        """The broker that leads a partition; None without one."""
+        return self.leaders[topic][partition]
+
+    def partition_count(self, topic: str) -> int:
+        """Number of a topic's partitions."""
+        return len(self.leaders.get(topic, ()))
+
+    def living_count(self) -> int:
+        """Two."""
+        return 2
+
+    def create_topic(self, name: str, partitions: int) -> None:
+        """Create a topic."""
+        self.leaders[name] = [partition % 2 + 1 for partition in range(partitions)]
 
 
 class Brokers:
     """Two brokers with a topic of two partitions, the first led by broker 1."""
 
     def __init__(self) -> None:
-        choices = Choices(0)
-        self.cluster = Cluster(
-            2,
-            offsets_partitions=1,
-            make_coordinator=lambda broker_id: GroupCoordinator(
-                CoordinatorConfig(broker_id=broker_id),
-                DEFAULT_PROFILE,
-                ids=ChosenIds(choices, str(broker_id)),
-            ),
-        )
-        self.service = DataService(self.cluster)
+        self.topics = TwoBrokers()
+        self.service = DataService(self.topics)
         self.service.create_topic("t", 2, {})
 
     def ask(self, request: DataRequest, broker_id: int = 1) -> object:
@@ -98,7 +107,7 @@ def test_only_the_leader_of_what_there_is_answers(
 def test_a_fetch_fills_up_to_its_bound_and_waits_at_the_end() -> None:
     """Partitions in the order asked for; the one that has no room left is left out."""
     brokers = Brokers()
-    brokers.cluster.view.topics["t"][1].leader_id = 1
+    brokers.topics.leaders["t"][1] = 1
     for partition in (0, 1):
         brokers.ask(produce(partition=partition))
     both = FetchRequest(topic="t", positions={1: 0, 0: 0}, max_bytes=1)
@@ -141,8 +150,7 @@ def test_transactions_are_their_coordinators() -> None:
         brokers.ask(InitProducerIdRequest("x"), coordinator)
     refused = brokers.ask(produce(transactional_id="x", producer_id=0, producer_epoch=0))
     assert refused == ProduceResponse(error_code=ErrorCode.PRODUCER_FENCED)
-    for leadership in brokers.cluster.view.topics["__transaction_state"]:
-        leadership.leader_id = -1
+    brokers.topics.leaders["__transaction_state"] = [None] * 50
     assert brokers.ask(FindTransactionCoordinatorRequest("x")) == (
         FindTransactionCoordinatorResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
     )
@@ -177,6 +185,5 @@ def test_topics_are_made_once() -> None:
     assert create("u", 3).error_code is ErrorCode.INVALID_REPLICATION_FACTOR  # type: ignore[attr-defined] # of its response
     assert create("u", 2) == CreateTopicResponse(created=True)
     assert not brokers.service.create_topic("u", 1, {})
-    brokers.cluster.create_record_topic("u", 9)
     answers = [brokers.ask(DescribeTopicRequest(name, "cleanup.policy")) for name in ("u", "none")]
     assert answers == [DescribeTopicResponse(3, "compact"), DescribeTopicResponse(0, "delete")]

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from coordinator_sim.broker.authorizer import Acl, AclAuthorizer, Operation, ResourceType
-from coordinator_sim.harness.kafka_json import write_response
 from coordinator_sim.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
@@ -22,9 +21,12 @@ if TYPE_CHECKING:
 GROUP, TRANSACTION, SHARE = 0, 1, 2
 
 
-def find(client: "Client", *keys: str, key_type: int = GROUP) -> tuple[Coordinator, ...]:
+def find(
+    client: "Client", *keys: str, key_type: int = GROUP, version: int = 6
+) -> tuple[Coordinator, ...]:
     """The entries of the answer of broker 1."""
-    response = client.ask(1, FindCoordinatorRequest(coordinator_keys=keys, key_type=key_type), 6)
+    request = FindCoordinatorRequest(coordinator_keys=keys, key_type=key_type)
+    response = client.ask(1, request, version)
     assert isinstance(response, FindCoordinatorResponse)
     return response.coordinators
 
@@ -45,27 +47,22 @@ def test_other_key_types(client: "Client", key_type: int) -> None:
 def test_errors_speak_for_themselves_up_to_version_3(make_client: "Callable[..., Client]") -> None:
     """An old client reads the error's text, a newer one nothing: unless its key type is unknown."""
     client = make_client(authorizer=AclAuthorizer(()))
-    refused = FindCoordinatorResponse(coordinators=find(client, "g"))
-    unknown = FindCoordinatorResponse(coordinators=find(client, "g", key_type=9))
-    request = FindCoordinatorRequest(coordinator_keys=("g",))
-    old = write_response(request, 3, refused)
-    (new,) = write_response(request, 4, refused)["coordinators"]
-    (invalid,) = write_response(request, 4, unknown)["coordinators"]
-    assert old["errorMessage"] == "Group authorization failed."
-    assert new["errorMessage"] == ""
-    assert invalid["errorMessage"].startswith("This most likely occurs because of a request")
+    texts = [find(client, "g", version=version)[0].error_message for version in (3, 4)]
+    assert texts == ["Group authorization failed.", ""]
+    invalid = find(client, "g", key_type=9, version=4)[0].error_message
+    assert (invalid or "").startswith("This most likely occurs because of a request")
 
 
 def test_missing_topics_are_created(client: "Client") -> None:
     """The first question for a key finds nobody, and has the internal topic made."""
-    del client.cluster.view.topics[OFFSETS_TOPIC]
+    client.cluster.topics.delete(OFFSETS_TOPIC, client.now)
     for key_type in (GROUP, TRANSACTION):
         assert find(client, "x", key_type=key_type)[0] == Coordinator(
             key="x",
             error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE,
             node_id=-1,
             port=-1,
-            error_message=None,
+            error_message="",
         )
         assert find(client, "x", key_type=key_type)[0].error_code is ErrorCode.NONE
 
@@ -88,9 +85,9 @@ def test_rights(make_client: "Callable[..., Client]") -> None:
 
 def test_broker_epochs_grow(client: "Client") -> None:
     """A broker that starts again is registered with an epoch above all before."""
-    view = client.cluster.view
-    before = dict(view.broker_epochs)
-    client.cluster.crash(1)
-    client.cluster.restart(1, 0)
-    assert view.broker_epochs[1] > max(before.values())
-    assert view.broker_epochs[2] == before[2]
+    epochs = client.cluster.image.broker_epochs
+    for broker_id in (1, 2, 1):
+        before = max(epochs.values(), default=0)
+        client.cluster.operations.stop(broker_id, client.now)
+        client.cluster.operations.resume(broker_id, client.now)
+        assert epochs[broker_id] > before

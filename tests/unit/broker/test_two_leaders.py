@@ -23,11 +23,7 @@ def error_of(response: object) -> ErrorCode:
 def depose(client: "Client") -> tuple[int, int]:
     """Elect another leader, loaded, while the old one notices nothing: old and new leader."""
     old = client.leader
-    for outcome in client.cluster.move(client.partition, None, client.now_ms, old_notices=False):
-        client.take(outcome.broker_id, outcome.result)
-        if outcome.load is not None:
-            for done in client.cluster.finish_load(outcome.load, client.now_ms):
-                client.take(done.broker_id, done.result)
+    client.move(old_notices=False)
     return old, client.leader
 
 
@@ -45,7 +41,7 @@ def test_old_leader_acknowledges_nothing(
     assert error_of(client.commit(new, 7)) is ErrorCode.NONE
     before = set(client.answers)
     client.wait(5_000)
-    (late,) = [answer for token, answer in client.answers.items() if token not in before]
+    (late,) = [answer for number, answer in client.answers.items() if number not in before]
     assert error_of(late) is not ErrorCode.NONE
     assert client.offset(new).committed_offset == 7
 
@@ -66,12 +62,13 @@ def test_old_leader_notices(client: "Client") -> None:
     assert error_of(client.commit(client.leader, 5)) is ErrorCode.NONE
     old, new = depose(client)
     assert client.commit(old, 6) is None
-    for outcome in client.cluster.notice(client.partition, client.now_ms):
-        client.take(outcome.broker_id, outcome.result)
+    client.cluster.groups.notice(client.partition, client.now)
     assert error_of(client.answers[max(client.answers)]) is ErrorCode.NOT_COORDINATOR
     assert error_of(client.commit(old, 8)) is ErrorCode.NOT_COORDINATOR
     assert client.offset(new).committed_offset == 5
-    assert client.cluster.notice(client.partition, client.now_ms) == ()
+    before = dict(client.answers)
+    client.cluster.groups.notice(client.partition, client.now)
+    assert client.answers == before
 
 
 def test_old_leader_is_elected_again(client: "Client") -> None:
@@ -80,21 +77,21 @@ def test_old_leader_is_elected_again(client: "Client") -> None:
     old, new = depose(client)
     client.commit(old, 6)
     assert error_of(client.commit(new, 7)) is ErrorCode.NONE
-    for outcome in client.cluster.move(client.partition, old, client.now_ms):
-        client.take(outcome.broker_id, outcome.result)
-        if outcome.load is not None:
-            for done in client.cluster.finish_load(outcome.load, client.now_ms):
-                client.take(done.broker_id, done.result)
+    client.move(old)
     assert client.leader == old
     assert client.offset(old).committed_offset == 7
     assert error_of(client.commit(old, 9)) is ErrorCode.NONE
-    log = client.cluster.logs[client.partition]
+    log = client.cluster.groups.offsets_topic.batches(client.partition)
     ends = [(batch.base_offset, batch.next_offset) for batch in log]
+    assert len(ends) == 3
     assert all(end == begin for (_, end), (begin, _) in pairwise(ends))
 
 
 def test_dead_leader_needs_no_notice(client: "Client") -> None:
     """A deposed leader that dies has nothing more to say."""
     old, _ = depose(client)
-    client.cluster.crash(old)
-    assert client.cluster.notice(client.partition, client.now_ms) == ()
+    client.commit(old, 6)
+    client.cluster.operations.stop(old, client.now)
+    client.cluster.groups.notice(client.partition, client.now)
+    client.wait(10_000)
+    assert not client.answers

@@ -62,13 +62,13 @@ def test_a_held_high_watermark_keeps_acks_waiting_and_records_unseen(
     cluster: ServedCluster, client: FieldsClient
 ) -> None:
     """Until it is let go; only partitions that there are can be held."""
-    cluster.operations.hold_high_watermark("t", 0, hold=True)
+    cluster.operations.hold_high_watermark("t", 0, hold=True, now=NOW)
     assert _produced(client, acks=-1)["errorCode"] == ErrorCode.REQUEST_TIMED_OUT
     assert partition_of(_fetch(client))["records"] == b""
-    cluster.operations.hold_high_watermark("t", 0, hold=False)
+    cluster.operations.hold_high_watermark("t", 0, hold=False, now=NOW)
     assert partition_of(_fetch(client))["records"]
     with pytest.raises(ConfigError, match="no partition absent-0"):
-        cluster.operations.hold_high_watermark("absent", 0, hold=True)
+        cluster.operations.hold_high_watermark("absent", 0, hold=True, now=NOW)
 
 
 def test_another_leader_tells_its_epoch_and_goes_on(

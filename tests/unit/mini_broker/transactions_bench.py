@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from coordinator_sim.broker.discovery import TRANSACTIONS_TOPIC
 from coordinator_sim.mini_broker.changes import (
     FeatureSet,
     TopicCreated,
@@ -31,6 +30,7 @@ from coordinator_sim.mini_broker.transactions.ports import (
 from coordinator_sim.mini_broker.transactions.producer_ids import ProducerIds
 from coordinator_sim.mini_broker.transactions.states import Owned, TransactionStates
 from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.partitioning import TRANSACTIONS_TOPIC
 from coordinator_sim.protocol.resources import TopicPartition
 
 T0 = TopicPartition("t", 0)

@@ -2,7 +2,6 @@
 
 import pytest
 
-from coordinator_sim.broker import Cluster
 from coordinator_sim.connect.effects import (
     CloseProducer,
     CreateTopic,
@@ -22,8 +21,10 @@ from coordinator_sim.connect.effects import (
     StopReading,
 )
 from coordinator_sim.coordinator.contract import CoordinatorConfig
-from coordinator_sim.coordinator.coordinator import GroupCoordinator
-from coordinator_sim.protocol.profiles import DEFAULT_PROFILE
+from coordinator_sim.mini_broker.contract import Instants
+from coordinator_sim.mini_broker.served_cluster import ServedCluster
+from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
+from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
 from coordinator_sim.scenario import (
     AddConnector,
     ChangeTaskCount,
@@ -32,7 +33,6 @@ from coordinator_sim.scenario import (
     Scenario,
     WorkerSpec,
 )
-from coordinator_sim.scenario.choices import ChosenIds
 from coordinator_sim.scenario.world import ConnectGroupSpec, InternalTopicsSpec, TopicCosts
 from coordinator_sim.sim.brokers import ClusterDriver
 from coordinator_sim.sim.data_plane import DataPlane
@@ -57,15 +57,16 @@ class Bench:
         choices = Choices(0)
         recorder = NullRecorder()
         network = Network(self.environment, ConstantLatency(), choices)
-        cluster = Cluster(
-            brokers,
-            offsets_partitions=1,
-            make_coordinator=lambda broker_id: GroupCoordinator(
-                CoordinatorConfig(broker_id=broker_id, offsets_topic_num_partitions=1),
-                DEFAULT_PROFILE,
-                ids=ChosenIds(choices, str(broker_id)),
+        cluster = ServedCluster(
+            ClusterSettings(
+                broker_ids=tuple(range(1, brokers + 1)),
+                coordinator=CoordinatorConfig(offsets_topic_num_partitions=1),
+                auto_create_topics=False,
+                load_ms=10,
             ),
+            endpoint=lambda broker_id, _: Endpoint(f"broker-{broker_id}", 9092),
         )
+        cluster.topics.create_asked_for(OFFSETS_TOPIC, Instants(0, 0))
         self.world = World(
             self.environment,
             network,
@@ -79,7 +80,6 @@ class Bench:
             environment=self.environment,
             network=network,
             recorder=recorder,
-            load_ms=10,
             failover_ms=2_000,
         )
         self.answers: list[Answered] = []
