@@ -99,6 +99,8 @@ class ServedCluster:
         latest: The newest instants that a request, a fault rule or a deadline saw.
     """
 
+    groups: GroupBrokers
+
     def __init__(
         self,
         settings: ClusterSettings,

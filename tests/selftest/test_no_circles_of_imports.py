@@ -6,14 +6,6 @@ import grimp
 import pytest
 
 PACKAGES = ("coordinator_sim", "coordinator_sim_pytest", "conformance", "reports", "scenarios")
-ALLOWED = {
-    ("coordinator_sim.mini_broker.operations", "coordinator_sim.mini_broker.served_cluster"),
-    (
-        "coordinator_sim.mini_broker.transactions.family",
-        "coordinator_sim.mini_broker.served_cluster",
-    ),
-}
-"""Imports that close a circle today, importer first."""
 
 
 @pytest.fixture(scope="module")
@@ -34,23 +26,7 @@ def circle_in(imports: dict[str, set[str]]) -> list[str]:
 
 def test_no_module_imports_itself_by_way_of_others(imports: dict[str, set[str]]) -> None:
     """Circles hide in functions and behind TYPE_CHECKING as well; the graph has those too."""
-    kept = {
-        importer: {name for name in names if (importer, name) not in ALLOWED}
-        for importer, names in imports.items()
-    }
-    assert circle_in(kept) == []
-
-
-@pytest.mark.parametrize("allowed", sorted(ALLOWED))
-def test_what_is_allowed_closes_a_circle(
-    imports: dict[str, set[str]], allowed: tuple[str, str]
-) -> None:
-    """An import that closes no circle any longer is taken out of ALLOWED."""
-    kept = {
-        importer: {name for name in names if (importer, name) not in ALLOWED - {allowed}}
-        for importer, names in imports.items()
-    }
-    assert set(allowed) <= set(circle_in(kept))
+    assert circle_in(imports) == []
 
 
 def test_a_circle_is_found() -> None:
