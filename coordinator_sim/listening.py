@@ -1,8 +1,12 @@
 """Sockets that HTTP servers listen on, bound before anybody is told of them."""
 
 import socket
+from typing import Final
 
 from coordinator_sim.errors import ConfigError
+
+LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
+"""Hosts on which a listener needs no token."""
 
 
 def bound_socket(host: str, port: int, remedy: str) -> socket.socket:

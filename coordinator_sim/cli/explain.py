@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from coordinator_sim.cli.wording import clock, counted, duration, listed
+
 if TYPE_CHECKING:
     from coordinator_sim.replay.causes import GroupStory, RebalanceStory
 
-_NAMES_SHOWN: Final = 4
 _MOST_SPANS: Final = 3
-_DAY_MS: Final = 86_400_000
 _REPEATS_THE_JOIN: Final = (
     "need to re-join with the given member-id",
     "rebalance failed due to Mem",
@@ -210,31 +210,3 @@ def settling(story: "GroupStory") -> str:
     if story.unsettled:
         text += f"; {story.unsettled} never settled in this trace"
     return text
-
-
-def listed(names: tuple[str, ...]) -> str:
-    """A few names, and how many more."""
-    shown = ", ".join(names[:_NAMES_SHOWN])
-    more = len(names) - _NAMES_SHOWN
-    return f"{shown} and {more} more" if more > 0 else shown
-
-
-def counted(count: int, noun: str) -> str:
-    """A number with its noun."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def duration(duration_ms: int) -> str:
-    """A duration as people say it."""
-    if duration_ms < 1000:  # noqa: PLR2004 - a second
-        return f"{duration_ms} ms"
-    return f"{duration_ms / 1000:.3f} s"
-
-
-def clock(at_ms: int) -> str:
-    """A time: of a simulation as seconds since its start, of a log as date and time in UTC."""
-    from datetime import UTC, datetime
-
-    if at_ms < _DAY_MS * 365:
-        return f"{at_ms / 1000:.3f} s"
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]

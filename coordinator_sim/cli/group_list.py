@@ -8,6 +8,7 @@ import msgspec
 import typer
 from msgspec import Struct
 
+from coordinator_sim.cli.wording import duration
 from coordinator_sim.errors import DataError
 
 if TYPE_CHECKING:
@@ -79,8 +80,6 @@ def print_groups(trace: Path, stories: "list[GroupStory]", *, is_json: bool) -> 
 
 
 def _table(lines: list[GroupLine]) -> list[str]:
-    from coordinator_sim.cli.explain import duration
-
     rows = [("rebalances", "unsettled", "rebalancing for", "mostly", "group")]
     rows += [
         (

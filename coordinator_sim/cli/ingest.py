@@ -13,29 +13,14 @@ import typer
 
 from coordinator_sim import __version__
 from coordinator_sim.cli.arguments import TraceFormat
+from coordinator_sim.cli.imports import Import
 from coordinator_sim.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from coordinator_sim.cli.log_files import LogReader
     from coordinator_sim.ingest.repeats import LogContents
-    from coordinator_sim.ingest.summary import IngestSummary
     from coordinator_sim.trace.events import RunInfo, TraceEvent
 
 EXIT_BAD_DATA: Final = 1
-
-
-@dataclass(slots=True)
-class Import:
-    """One log: where it is, how it is read, what came of it.
-
-    A copy of another log is not read; one that overlaps others gives only what they have not.
-    """
-
-    path: Path
-    summary: "IngestSummary"
-    reader: "LogReader | None" = None
-    problem: str | None = None
-    copy_of: str | None = None
 
 
 @dataclass(slots=True)

@@ -1,25 +1,22 @@
 """What `ingest` prints: totals, one row a file, and the lines it could not read."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 import typer
 
+from coordinator_sim.cli.imports import Import
 from coordinator_sim.cli.log_files import LINE_LIMIT
 from coordinator_sim.ingest.summary import IngestSummary
 from coordinator_sim.trace.events import Event
-
-if TYPE_CHECKING:
-    from coordinator_sim.cli.ingest import Import
-
 
 _PATTERNS_SHOWN: Final = 10
 _VERSIONS_SHOWN: Final = 2
 _HEADINGS: Final = ("lines", "parsed", "known", "unparsed", "groups", "rebalances", "kafka", "log")
 
 
-def total_of(imports: "list[Import]") -> IngestSummary:
+def total_of(imports: list[Import]) -> IngestSummary:
     """The counts of all files together."""
     total = IngestSummary()
     for one in imports:
@@ -32,7 +29,7 @@ def rebalances_in(summary: IngestSummary) -> int:
     return summary.by_event.get(Event.PREPARE_REBALANCE, 0)
 
 
-def print_json(imports: "list[Import]", out: Path) -> None:
+def print_json(imports: list[Import], out: Path) -> None:
     """One JSON object: the totals, the files, and what could not be parsed."""
     total = total_of(imports)
     document = {
@@ -53,7 +50,7 @@ def print_json(imports: "list[Import]", out: Path) -> None:
     typer.echo(msgspec.json.encode(document).decode())
 
 
-def print_tables(imports: "list[Import]", out: Path) -> None:
+def print_tables(imports: list[Import], out: Path) -> None:
     """The same for a reader: a row per file, totals, unparsed lines by pattern."""
     total = total_of(imports)
     paths = [one.path.absolute() for one in imports]
@@ -94,7 +91,7 @@ def print_tables(imports: "list[Import]", out: Path) -> None:
     typer.echo(f"{total.events} events written to {out}")
 
 
-def _repeats(imports: "list[Import]") -> list[str]:
+def _repeats(imports: list[Import]) -> list[str]:
     """A line for each log that another one repeats, whole or in part."""
     lines = []
     for one in imports:
@@ -107,7 +104,7 @@ def _repeats(imports: "list[Import]") -> list[str]:
     return lines
 
 
-def _set_backs(imports: "list[Import]") -> list[tuple[str, int, int]]:
+def _set_backs(imports: list[Import]) -> list[tuple[str, int, int]]:
     """File, line and microseconds of every clock that was set back."""
     return [
         (one.path.name, line, back_us)

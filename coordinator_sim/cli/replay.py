@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from coordinator_sim import __version__
-from coordinator_sim.cli.explain import counted
+from coordinator_sim.cli.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -182,7 +182,7 @@ def _listens(
 
 
 def _control(host: str, port: int, token: str) -> "ControlOptions":
-    from coordinator_sim.server.control.http import LOOPBACK
+    from coordinator_sim.listening import LOOPBACK
     from coordinator_sim.server.serving import ControlOptions
 
     if not token and host not in LOOPBACK:

@@ -45,6 +45,7 @@ from coordinator_sim.coordinator.runtime import (
 )
 from coordinator_sim.coordinator.tracing import trace_request, trace_stale_resignation
 from coordinator_sim.coordinator.txn_validation import verify
+from coordinator_sim.coordinator.writes import writes_of
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
 from coordinator_sim.messages.describe_groups import DescribeGroupsRequest
@@ -98,7 +99,9 @@ class GroupCoordinator:
         verifier: TransactionVerifier | None = None,
         started: bool = True,
     ) -> None:
-        self._runtime = Runtime(config, profile, ids, append_policy, verifier)
+        self._runtime = Runtime(
+            config, profile, ids, append_policy, verifier, writes=writes_of(profile)
+        )
         self._runtime.is_active = started
         self._handlers = handlers_of(profile)
         self._nameless: tuple[type[OneGroupRequest], ...] = _NAMELESS

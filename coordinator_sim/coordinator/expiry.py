@@ -14,7 +14,7 @@ from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.offset_records import group_tombstone, offset_tombstones
 from coordinator_sim.coordinator.refusals import NOT_LED
 from coordinator_sim.coordinator.runtime import Effect, Partition, PartitionState, Runtime
-from coordinator_sim.coordinator.subscriptions import is_consumer, is_subscribed_to
+from coordinator_sim.coordinator.subscriptions import is_consumer
 from coordinator_sim.coordinator.tracing import trace_offsets_expired
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.records import (
@@ -88,7 +88,7 @@ def expired_offsets(
     keys: list[OffsetCommitKey] = []
     is_all = not is_open
     for topic, offsets in store.all_of(group_id):
-        if is_subscribed_to(group, topic):
+        if group.is_subscribed_to(topic):
             is_all = False
             continue
         for index, value in offsets:
@@ -112,7 +112,7 @@ def may_expire_offsets(group: Group) -> bool:
     """
     if group.protocol_type is None or group.state is GroupState.EMPTY:
         return True
-    is_known = is_consumer(group) and group.subscriptions.topics() is not None
+    is_known = is_consumer(group.protocol_type) and group.subscriptions.topics() is not None
     return is_known and group.state is GroupState.STABLE
 
 

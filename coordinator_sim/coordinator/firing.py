@@ -12,12 +12,13 @@ from coordinator_sim.coordinator.join_phase import (
     complete_join,
     expire_initial_join,
 )
-from coordinator_sim.coordinator.linger import OpenBatch, expire_linger
+from coordinator_sim.coordinator.linger import expire_linger
 from coordinator_sim.coordinator.membership import (
     expire_own_session,
     expire_pending_sync,
     expire_session,
 )
+from coordinator_sim.coordinator.partition import OpenBatch
 from coordinator_sim.coordinator.runtime import (
     NO_EFFECT,
     Effect,

@@ -8,18 +8,22 @@ Source: kafka trunk, group-coordinator/.../classic/ClassicGroup.java and Classic
 """
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
+from coordinator_sim.clock.timer_queue import TimerKey, TimerKind, TimerQueue
+from coordinator_sim.coordinator.effects import Parked
 from coordinator_sim.coordinator.member import Member, Protocols
-from coordinator_sim.coordinator.runtime import Parked, Runtime
+from coordinator_sim.coordinator.member_table import MemberTable
 from coordinator_sim.coordinator.scala_offsets import NO_OFFSETS, GroupOffsets
-from coordinator_sim.coordinator.subscriptions import UNKNOWN_SUBSCRIPTIONS, subscriptions_of
-from coordinator_sim.coordinator.tracing import trace_leader_replaced, trace_transition
+from coordinator_sim.coordinator.subscriptions import (
+    UNKNOWN_SUBSCRIPTIONS,
+    is_consumer,
+    subscriptions_of,
+)
 from coordinator_sim.errors import IllegalTransition, InvariantViolation, OperationAborted
 from coordinator_sim.messages.join_group import JoinGroupResponseMember
 from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
-from coordinator_sim.protocol.iteration_order import MIN_TABLE_CAPACITY, old_scala_set_order
+from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.records import GroupMetadataMember, GroupMetadataValue
 from coordinator_sim.protocol.states import (
     AWAITING_SYNC,
@@ -30,19 +34,38 @@ from coordinator_sim.protocol.states import (
     STABLE,
     GroupState,
 )
-from coordinator_sim.protocol.table_order import TABLE_ORDERS, HashOrder, old_scala_map_order
+from coordinator_sim.protocol.table_order import HashOrder
 from coordinator_sim.trace.events import Event, RebalanceReason
 
 __all__ = ["Group", "Member", "Protocols"]
 
+_TRANSITIONS: Final = {
+    PREPARING_REBALANCE: Event.PREPARE_REBALANCE,
+    AWAITING_SYNC: Event.JOIN_COMPLETE,
+    STABLE: Event.GROUP_STABLE,
+    EMPTY: Event.GROUP_EMPTY,
+    DEAD: Event.GROUP_DEAD,
+}
 _CAN_REBALANCE: Final = PREDECESSORS[PREPARING_REBALANCE]
 
 
-class Group:
+class GroupRuntime(Protocol):
+    """What a group asks of the coordinator that it belongs to; see `Runtime`."""
+
+    now_ms: int
+    profile: Profile
+    timers: TimerQueue
+    tracing: bool
+
+    def emit(self, event: Event, **columns: Any) -> None:  # noqa: ANN401 - columns differ in type
+        """Add an event to the trace; the columns are those of `TraceEvent`."""
+        ...
+
+
+class Group(MemberTable):
     """One classic group.
 
     Attributes:
-        members: By id, in order of insertion; `ordered` gives the order Kafka lists them in.
         static_members: Instance id to member id.
         pending_members: Ids handed out by MEMBER_ID_REQUIRED and not yet joined.
         pending_sync: Members of this generation that have not synced.
@@ -53,17 +76,12 @@ class Group:
     """
 
     __slots__ = (
-        "_ordered",
-        "_table_capacity",
-        "_table_order",
-        "_table_rank",
         "awaiting_join_count",
         "current_state_timestamp_ms",
         "generation_id",
         "group_id",
         "is_spinning",
         "leader_id",
-        "members",
         "new_member_added",
         "offsets",
         "offsets_partition",
@@ -79,7 +97,8 @@ class Group:
         "subscriptions",
     )
 
-    def __init__(self, runtime: Runtime, group_id: str, offsets_partition: int) -> None:
+    def __init__(self, runtime: GroupRuntime, group_id: str, offsets_partition: int) -> None:
+        super().__init__(runtime.profile.hash_order)
         self.runtime = runtime
         self.group_id = group_id
         self.offsets_partition = offsets_partition
@@ -90,7 +109,6 @@ class Group:
         self.protocol_type: str | None = None
         self.protocol_name: str | None = None
         self.leader_id: str | None = None
-        self.members: dict[str, Member] = {}
         self.static_members: dict[str, str] = {}
         self.pending_members: dict[str, None] = {}
         self.pending_sync: dict[str, None] = {}
@@ -98,7 +116,6 @@ class Group:
         self.awaiting_join_count = 0
         self.is_spinning = False
         self.new_member_added = False
-        self._ordered: list[Member] | None = None
         self.subscriptions = UNKNOWN_SUBSCRIPTIONS
         is_old = runtime.profile.hash_order is HashOrder.SCALA_2_12
         self.offsets = (
@@ -106,9 +123,6 @@ class Group:
             if runtime.profile.has_coordinator_runtime
             else GroupOffsets(is_old_scala=is_old)
         )
-        self._table_capacity = MIN_TABLE_CAPACITY
-        self._table_rank = 0
-        self._table_order = TABLE_ORDERS[runtime.profile.hash_order]
 
     # -- questions -------------------------------------------------------------------------
 
@@ -123,17 +137,6 @@ class Group:
     def has_all_joined(self) -> bool:
         """Whether every member has a parked JoinGroup and no handed-out id is outstanding."""
         return len(self.members) == self.awaiting_join_count and not self.pending_members
-
-    def ordered(self) -> list[Member]:
-        """The members in the order of Kafka's hash map of ids. The list must not be changed."""
-        if self._ordered is None:
-            capacity = self._table_capacity
-            place = self._table_order.place
-            listed: Iterable[Member] = self.members.values()
-            if self._table_order.newest_first:
-                listed = sorted(listed, key=lambda member: -member.table_rank)
-            self._ordered = sorted(listed, key=lambda member: place(member.name_hash, capacity))
-        return self._ordered
 
     def rebalance_timeout_ms(self) -> int:
         """The largest rebalance timeout of the members, 0 when there are none."""
@@ -153,6 +156,11 @@ class Group:
             if counts.get(protocol.name, 0) == size:
                 return True
         return False
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        """Whether the group may consume that topic; if in doubt, a group of consumers does."""
+        topics = self.subscriptions.topics()
+        return is_consumer(self.protocol_type) if topics is None else topic in topics
 
     def validate_member(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
         """NONE if the ids name a current member. Source: ClassicGroup.validateMember."""
@@ -198,18 +206,6 @@ class Group:
             )
             for member in self._copied()
         )
-
-    def _copied(self) -> list[Member]:
-        """The members in the order of the map that a leader is told of.
-
-        Source: in 0.10.2 currentMemberMetadata makes another map, and a third that is immutable.
-        """
-        members = self.ordered()
-        if not self._table_order.newest_first:
-            return members
-        by_id = {member.member_id: member for member in members}
-        copied = old_scala_map_order(by_id)
-        return [by_id[member_id] for member_id in old_scala_set_order(copied)]
 
     def as_record(self, assignments: dict[str, bytes]) -> GroupMetadataValue:
         """The generation as stored. Source: GroupCoordinatorRecordHelpers.newGroupMetadataRecord.
@@ -345,7 +341,7 @@ class Group:
             return True
         joined = next((m for m in self.ordered() if m.awaiting_join is not None), None)
         if self.runtime.tracing:
-            trace_leader_replaced(self, leader, joined)
+            self._tell_leader_replaced(leader, joined)
         if joined is None:
             return False
         self.leader_id = joined.member_id
@@ -367,7 +363,9 @@ class Group:
         # skips a number.
         self.generation_id += 1
         self.protocol_name = self.select_protocol() if self.members else None
-        self.subscriptions = subscriptions_of(self)
+        self.subscriptions = subscriptions_of(
+            self.protocol_type, self.protocol_name, self.members.values()
+        )
         self._transition(AWAITING_SYNC if self.members else EMPTY)
         self.pending_sync.clear()
 
@@ -424,7 +422,7 @@ class Group:
         elif to is not STABLE:
             timers.cancel(TimerKey(TimerKind.JOIN, self.group_id))
         if self.runtime.tracing and not is_told:
-            trace_transition(self, reason, text)
+            self._tell_transition(reason, text)
 
     # -- trace -----------------------------------------------------------------------------
 
@@ -457,30 +455,38 @@ class Group:
             **columns,
         )
 
-    def _insert(self, member: Member) -> None:
-        members = self.members
-        members[member.member_id] = member
-        self._ordered = None
-        capacity = self._table_order.grown(self._table_capacity, len(members))
-        if self._table_order.newest_first:
-            self._table_rank += 1
-            member.table_rank = self._table_rank
-            if capacity != self._table_capacity:
-                # QUIRK: the table turns every bucket around when it grows.
-                for each in members.values():
-                    each.table_rank = -each.table_rank
-        self._table_capacity = capacity
+    def _tell_transition(self, reason: RebalanceReason | None, text: str | None) -> None:
+        """Tell that the group has entered its state."""
+        self.tell(
+            _TRANSITIONS[self.state],
+            protocol_type=self.protocol_type,
+            protocol_name=self.protocol_name,
+            leader_id=self.leader_id,
+            members=len(self.members),
+            static_members=len(self.static_members),
+            reason=reason,
+            reason_text=text,
+            state_from=self.previous_state,
+            state_to=self.state,
+        )
 
-    def _first_member_id(self) -> str | None:
-        if not self.members:
-            return None
-        if self._table_order.newest_first:
-            return self.ordered()[0].member_id
-        capacity = self._table_capacity
-        place = self._table_order.place
-        return min(
-            self.members.values(), key=lambda member: place(member.name_hash, capacity)
-        ).member_id
+    def _tell_leader_replaced(self, leader: Member, joined: Member | None) -> None:
+        """Tell that the leader did not rejoin: `joined` leads now, or nobody can."""
+        attrs = {"old_leader_id": leader.member_id}
+        if leader.group_instance_id is not None:
+            attrs["old_instance_id"] = leader.group_instance_id
+        if joined is None:
+            attrs["outcome"] = "no_member_joined"
+            self.tell(Event.LEADER_REPLACED, attrs=attrs)
+            return
+        attrs["protocols"] = ",".join(protocol.name for protocol in joined.protocols)
+        self.emit(
+            Event.LEADER_REPLACED,
+            joined,
+            leader_id=joined.member_id,
+            reason_text=f"was {leader.member_id}",
+            attrs=attrs,
+        )
 
     def _count_protocols(self, protocols: Protocols, step: int) -> None:
         counts = self.protocol_counts

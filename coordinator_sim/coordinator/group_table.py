@@ -6,15 +6,12 @@ Source: kafka trunk, GroupMetadataManager.groups on TimelineHashMap; see `timeli
 """
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.timeline import TimelineTable
 from coordinator_sim.protocol.partitioning import java_string_hash
 from coordinator_sim.protocol.records import GroupMetadataKey, LogBatch
-
-if TYPE_CHECKING:
-    from coordinator_sim.coordinator.group import Group
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -31,8 +28,8 @@ class GroupTable:
     end_offset: int = 0
     high_watermark: int = 0
     offsets: OffsetStore = field(init=False)
-    groups: "dict[str, Group]" = field(init=False)
-    _table: "TimelineTable[str, Group]" = field(init=False)
+    groups: dict[str, Group] = field(init=False)
+    _table: TimelineTable[str, Group] = field(init=False)
 
     def __post_init__(self) -> None:
         """Begin without groups."""
@@ -46,11 +43,11 @@ class GroupTable:
 
     # -- what is seen ----------------------------------------------------------------------
 
-    def group_as_of(self, group_id: str, position: int) -> "Group | None":
+    def group_as_of(self, group_id: str, position: int) -> Group | None:
         """The group as a reader at that log position sees it; None when it sees none."""
         return self._table.get(group_id, position)
 
-    def groups_as_of(self, position: int) -> "list[Group]":
+    def groups_as_of(self, position: int) -> list[Group]:
         """Every group that a reader at that log position lists, in the order of Kafka's table.
 
         QUIRK: one that came back when the append of its tombstone was refused is listed twice until
@@ -64,18 +61,18 @@ class GroupTable:
 
     # -- changes ---------------------------------------------------------------------------
 
-    def add_group(self, group: "Group") -> None:
+    def add_group(self, group: Group) -> None:
         """Add a group that nothing is appended for yet: a refused append takes it away again."""
         timeline = self.offsets.timeline
         timeline.written = self.end_offset
         timeline.remember()
         self._table.put(group.group_id, group)
 
-    def put_group(self, group: "Group") -> None:
+    def put_group(self, group: Group) -> None:
         """Add or replace a group."""
         self._table.put(group.group_id, group)
 
-    def order_groups(self, groups: "dict[str, Group]") -> None:
+    def order_groups(self, groups: dict[str, Group]) -> None:
         """Keep these groups in this order, by profiles without such tables."""
         self.groups.clear()
         self.groups.update(groups)

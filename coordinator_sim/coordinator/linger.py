@@ -10,43 +10,26 @@ Source: kafka 4.1, CoordinatorRuntime.CoordinatorContext (append, maybeAllocateN
 waitForPendingWrites, flushCurrentBatch, maybeFlushCurrentBatch, failCurrentBatch).
 """
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
+from coordinator_sim.coordinator.effects import Write
+from coordinator_sim.coordinator.partition import OpenBatch, Partition
+from coordinator_sim.coordinator.runtime import Runtime, Scheduled
 from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
-from coordinator_sim.protocol.records import LogBatch, LogRecord
-
-if TYPE_CHECKING:
-    from coordinator_sim.coordinator.runtime import Partition, Runtime, Write
+from coordinator_sim.protocol.records import LogBatch
 
 ADAPTIVE: Final = -1
 """An open batch is appended when the partition has no other event: at once in virtual time."""
 
 
-@dataclass(slots=True, eq=False)
-class OpenBatch:
-    """Records of one partition that are applied and not appended yet.
-
-    Args:
-        opened_ms: When its first record came.
-        times_ms: Of the records, one each.
-        writes: The operations that wait for it, in order; some brought no records.
-    """
-
-    partition: "Partition"
-    opened_ms: int
-    records: list[LogRecord] = field(default_factory=list)
-    times_ms: list[int] = field(default_factory=list)
-    writes: "list[Write]" = field(default_factory=list)
-
-
-def linger_key(partition: "Partition") -> TimerKey:
+def linger_key(partition: Partition) -> TimerKey:
     """The name of a partition's linger timer."""
     return TimerKey(TimerKind.LINGER, "", str(partition.index))
 
 
-def linger(runtime: "Runtime", partition: "Partition", write: "Write") -> bool:
+def linger(runtime: Runtime, partition: Partition, write: Write) -> bool:
     """Put an operation into the partition's open batch; whether that was the place for it.
 
     An operation without records joins a batch that is open, and none is opened for it. A
@@ -71,7 +54,7 @@ def linger(runtime: "Runtime", partition: "Partition", write: "Write") -> bool:
     return False
 
 
-def _add(runtime: "Runtime", partition: "Partition", write: "Write") -> None:
+def _add(runtime: Runtime, partition: Partition, write: Write) -> None:
     now_ms = runtime.now_ms
     batch = partition.open_batch
     if batch is None:
@@ -95,7 +78,7 @@ def _add(runtime: "Runtime", partition: "Partition", write: "Write") -> None:
         runtime.arm_write_timeout(write)
 
 
-def _apply(partition: "Partition", batch: OpenBatch, write: "Write", now_ms: int) -> None:
+def _apply(partition: Partition, batch: OpenBatch, write: Write, now_ms: int) -> None:
     """Apply an operation's records, which readers see when the batch is committed."""
     written = partition.end_offset
     added = LogBatch(
@@ -109,24 +92,28 @@ def _apply(partition: "Partition", batch: OpenBatch, write: "Write", now_ms: int
         write.effect.apply.applied(added, written)
 
 
-def expire_linger(runtime: "Runtime", batch: OpenBatch) -> None:
+def expire_linger(runtime: Runtime, batch: OpenBatch) -> None:
     """The batch has lingered long enough: append it, and answer those who wait."""
     flush(runtime, batch.partition)
     runtime.release(batch.partition)
 
 
-def end_gathering(runtime: "Runtime") -> None:
-    """No other event waits: append what they left open.
+def run_together(runtime: Runtime, steps: Sequence[Scheduled]) -> None:
+    """Run events that wait together, and append what they left open once no other event waits.
 
     Source: CoordinatorContext.enqueueAdaptiveFlush.
     """
-    partitions, runtime.gathering = runtime.gathering, None
-    for partition in partitions or ():
+    gathering: list[Partition] = []
+    runtime.gathering = gathering
+    for step in steps:
+        step.run(runtime)
+    runtime.gathering = None
+    for partition in gathering:
         flush(runtime, partition)
         runtime.release(partition)
 
 
-def flush(runtime: "Runtime", partition: "Partition") -> ErrorCode:
+def flush(runtime: Runtime, partition: Partition) -> ErrorCode:
     """Append the open batch, if there is one; its operations then wait for the high watermark.
 
     Returns:
@@ -147,7 +134,7 @@ def flush(runtime: "Runtime", partition: "Partition") -> ErrorCode:
     return NO_ERROR
 
 
-def _appended(partition: "Partition", batch: OpenBatch) -> LogBatch:
+def _appended(partition: Partition, batch: OpenBatch) -> LogBatch:
     times_ms = tuple(batch.times_ms)
     return LogBatch(
         partition=partition.index,
@@ -158,7 +145,7 @@ def _appended(partition: "Partition", batch: OpenBatch) -> LogBatch:
     )
 
 
-def fail_open_batch(runtime: "Runtime", partition: "Partition", error: ErrorCode) -> None:
+def fail_open_batch(runtime: Runtime, partition: Partition, error: ErrorCode) -> None:
     """Take back what the open batch applied, and fail everyone who waits for it, in order.
 
     Source: CoordinatorContext.failCurrentBatch.

@@ -114,7 +114,9 @@ def _replay_group(
         group.add(member)
         if is_told:
             trace_member_loaded(group, member)
-    group.subscriptions = subscriptions_of(group)
+    group.subscriptions = subscriptions_of(
+        group.protocol_type, group.protocol_name, group.members.values()
+    )
     partition.put_group(group)
 
 

@@ -7,7 +7,7 @@ MemberMetadata.scala.
 from dataclasses import dataclass, field
 
 from coordinator_sim.clock.timer_queue import Timer
-from coordinator_sim.coordinator.runtime import Parked
+from coordinator_sim.coordinator.effects import Parked
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.messages.join_group import JoinGroupRequestProtocol
 from coordinator_sim.protocol.partitioning import java_string_hash

@@ -7,34 +7,12 @@ Source: kafka 3.9, GroupMetadataManager.scala and GroupCoordinator.scala (gauges
 trunk, GroupCoordinatorMetrics.java and CoordinatorRuntimeMetricsImpl.java.
 """
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec import Struct
 
+from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.protocol.states import GroupState
-
-if TYPE_CHECKING:
-    from coordinator_sim.coordinator.runtime import Runtime
-
-
-@dataclass(slots=True)
-class Counters:
-    """Totals since the coordinator was made.
-
-    Attributes:
-        offset_commits: By the Java coordinator one for each offset, also of a refused append; by
-            the Scala one, one for each request whose append is through.
-        offset_expirations: Offsets whose retention was over.
-        offset_deletions: Offsets that OffsetDelete removed.
-        completed_rebalances: By the Java coordinator, generations that became Stable; by the
-            Scala one, assignments that leaders brought.
-    """
-
-    offset_commits: int = 0
-    offset_expirations: int = 0
-    offset_deletions: int = 0
-    completed_rebalances: int = 0
 
 
 class CoordinatorMetrics(Struct, frozen=True, kw_only=True):
@@ -75,7 +53,7 @@ KAFKA_NAMES: Final = {
 """Field to the name of the MBean (a gauge) or attribute (a sensor's total) that shows it."""
 
 
-def measured(runtime: "Runtime") -> CoordinatorMetrics:
+def measured(runtime: Runtime) -> CoordinatorMetrics:
     """The metrics as they are now."""
     counters = runtime.counters
     groups = dict.fromkeys(GroupState, 0)

@@ -12,7 +12,7 @@ from coordinator_sim.coordinator.contract import DeletedTopic
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.offset_records import offset_tombstones
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, PartitionState, Runtime
-from coordinator_sim.coordinator.subscriptions import is_consumer, is_subscribed_to
+from coordinator_sim.coordinator.subscriptions import is_consumer
 from coordinator_sim.coordinator.tracing import trace_offsets_deleted
 from coordinator_sim.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -45,7 +45,7 @@ def handle_offset_delete(
     store = partition.offsets
     for topic in request.topics:
         outcome = ErrorCode.NONE
-        if is_subscribed_to(group, topic.name):
+        if group.is_subscribed_to(topic.name):
             outcome = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
         else:
             keys = [
@@ -75,7 +75,7 @@ def offset_delete_error(group: Group | None) -> ErrorCode:
     """Why no offset of a group may be deleted. Source: ClassicGroup.validateOffsetDelete."""
     if group is None or group.state is GroupState.DEAD:
         return ErrorCode.GROUP_ID_NOT_FOUND
-    if group.state is not GroupState.EMPTY and not is_consumer(group):
+    if group.state is not GroupState.EMPTY and not is_consumer(group.protocol_type):
         return ErrorCode.NON_EMPTY_GROUP
     return ErrorCode.NONE
 

@@ -7,11 +7,10 @@ Source: kafka trunk, coordinator-common/.../runtime/CoordinatorRuntime.java: Coo
 (append, failCurrentBatch), CoordinatorWriteEvent; kafka 3.9, GroupMetadataManager.appendForGroup.
 """
 
-from collections import deque
-from dataclasses import dataclass, field
-from enum import Enum, unique
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind, TimerQueue
 from coordinator_sim.coordinator.contract import (
@@ -24,13 +23,15 @@ from coordinator_sim.coordinator.contract import (
     TransactionVerifier,
 )
 from coordinator_sim.coordinator.effects import NO_EFFECT, Effect, Parked, Write
-from coordinator_sim.coordinator.group_table import GroupTable
-from coordinator_sim.coordinator.linger import ADAPTIVE, OpenBatch, end_gathering
-from coordinator_sim.coordinator.metrics import Counters
+from coordinator_sim.coordinator.group import Group
+from coordinator_sim.coordinator.partition import (
+    ACTIVE,
+    Partition,
+    PartitionState,
+    partition_error,
+)
 from coordinator_sim.coordinator.refusals import error_response, numbered
-from coordinator_sim.coordinator.scala_offsets import LoadedOffsets
 from coordinator_sim.coordinator.tracing import trace_response
-from coordinator_sim.coordinator.writes import writes_of
 from coordinator_sim.messages.join_group import JoinGroupResponse
 from coordinator_sim.messages.requests import Response
 from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
@@ -39,9 +40,6 @@ from coordinator_sim.protocol.partitioning import java_string_hash, partition_fo
 from coordinator_sim.protocol.profiles import Profile
 from coordinator_sim.protocol.records import LogBatch, LogRecord
 from coordinator_sim.trace.events import Event, TraceEvent
-
-if TYPE_CHECKING:
-    from coordinator_sim.coordinator.group import Group
 
 __all__ = [
     "ACTIVE",
@@ -65,68 +63,44 @@ class Scheduled(Protocol):
         ...
 
 
-@unique
-class PartitionState(Enum):
-    """What a partition of `__consumer_offsets` is to this broker."""
-
-    LOADING = "loading"
-    ACTIVE = "active"
-    FAILED = "failed"
-    CLOSED = "closed"
-
-
 _partition_of: Final = lru_cache(maxsize=65_536)(partition_for)
 
-ACTIVE: Final = PartitionState.ACTIVE
-"""The usual state, under a name of its own for hot paths."""
+
+class Writes(Protocol):
+    """How a coordinator writes."""
+
+    def add_group(self, partition: Partition, group: Group) -> None:
+        """Add a group for which nothing is appended yet."""
+        ...
+
+    def submit(
+        self, runtime: "Runtime", partition: Partition, parked: Parked | None, effect: Effect
+    ) -> None:
+        """See `Runtime.submit`."""
+        ...
+
+    def run(self, runtime: "Runtime", steps: Sequence[Scheduled]) -> None:
+        """Run what other threads of the broker were told to do meanwhile, in order."""
+        ...
 
 
-@dataclass(slots=True, eq=False)
-class Partition(GroupTable):
-    """One partition of `__consumer_offsets`: its groups, its offsets, and its end of the log.
+@dataclass(slots=True)
+class Counters:
+    """Totals since the coordinator was made.
 
-    Args:
-        deferred: Writes waiting for the high watermark, by the end offset they saw.
-        load_started_ms: When the load under way or the last one began.
-        loaded_records: Read by the load under way or the last one.
-        loaded_offsets: Found by the load under way, by profiles whose groups keep them.
-        uncommitted_groups: Created since the last successful append; a failed one removes them.
-        is_replicated: Whether appends are committed as they come, unless all are held.
-        open_batch: Applied and not appended yet; see `linger`.
+    Attributes:
+        offset_commits: By the Java coordinator one for each offset, also of a refused append; by
+            the Scala one, one for each request whose append is through.
+        offset_expirations: Offsets whose retention was over.
+        offset_deletions: Offsets that OffsetDelete removed.
+        completed_rebalances: By the Java coordinator, generations that became Stable; by the
+            Scala one, assignments that leaders brought.
     """
 
-    index: int
-    leader_epoch: int = -1
-    state: PartitionState = PartitionState.CLOSED
-    deferred: deque[tuple[int, Write]] = field(default_factory=deque)
-    uncommitted_groups: list[str] = field(default_factory=list)
-    load_started_ms: int = 0
-    loaded_records: int = 0
-    loaded_offsets: LoadedOffsets = field(default_factory=LoadedOffsets)
-    is_replicated: bool = True
-    open_batch: OpenBatch | None = None
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether nothing written waits for anything."""
-        return self.high_watermark >= self.end_offset and self.open_batch is None
-
-    def forget(self) -> None:
-        """Drop groups and offsets, and the end of a log that was never replicated."""
-        self.clear()
-        self.uncommitted_groups.clear()
-        self.loaded_offsets = LoadedOffsets()
-        if not self.is_replicated:
-            self.end_offset = self.high_watermark
-            self.is_replicated = True
-
-
-def partition_error(partition: Partition | None, profile: Profile) -> ErrorCode:
-    """Why a partition takes no requests. Source: CoordinatorRuntime.withActiveContextOrThrow."""
-    is_loading = partition is not None and partition.state is PartitionState.LOADING
-    if is_loading and not profile.loading_is_not_coordinator:
-        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    return ErrorCode.NOT_COORDINATOR
+    offset_commits: int = 0
+    offset_expirations: int = 0
+    offset_deletions: int = 0
+    completed_rebalances: int = 0
 
 
 class Runtime:
@@ -183,11 +157,13 @@ class Runtime:
         ids: IdSource,
         append_policy: AppendPolicy | None,
         verifier: TransactionVerifier | None = None,
+        *,
+        writes: Writes,
     ) -> None:
         self.config = config
         self.counters = Counters()
         self.profile = profile
-        self.writes = writes_of(profile)
+        self.writes = writes
         self.ids = ids
         self.append_policy = append_policy
         self.verifier = verifier
@@ -213,7 +189,7 @@ class Runtime:
 
     # -- groups ----------------------------------------------------------------------------
 
-    def add_group(self, group: "Group") -> None:
+    def add_group(self, group: Group) -> None:
         """Make a group of an active partition known. Source: GroupMetadataManager.addGroup."""
         self.groups[group.group_id] = group
         self._group_order.add(group.group_id)
@@ -223,7 +199,7 @@ class Runtime:
         if self.groups.pop(group_id, None) is not None:
             self._group_order.discard(group_id)
 
-    def groups_in_cache_order(self) -> "list[Group]":
+    def groups_in_cache_order(self) -> list[Group]:
         """Every group in the order of the Scala coordinator's one ConcurrentHashMap.
 
         Source: GroupMetadataManager.groupMetadataCache.
@@ -253,20 +229,10 @@ class Runtime:
         return result
 
     def run_scheduled(self) -> None:
-        """Run what other threads of the broker were told to do meanwhile.
-
-        Events that wait together share a batch of their partition, if it lingers for them, as
-        none of Scala's does.
-        """
-        due, self.scheduled = self.scheduled, []
-        if len(due) == 1 or self.linger_ms != ADAPTIVE:
-            for step in due:
-                step.run(self)
-            return
-        self.gathering = []
-        for step in due:
-            step.run(self)
-        end_gathering(self)
+        """Run what other threads of the broker were told to do meanwhile."""
+        if self.scheduled:
+            due, self.scheduled = self.scheduled, []
+            self.writes.run(self, due)
 
     def reply(self, token: int, response: Response) -> None:
         """Send a response; the caller tells the trace."""

@@ -47,7 +47,7 @@ def _remove_expired(runtime: Runtime, group: Group) -> list[Place]:
     if not may_expire_offsets(group):
         return []
     in_use: frozenset[str] = frozenset()
-    if is_consumer(group) and group.state is GroupState.STABLE:
+    if is_consumer(group.protocol_type) and group.state is GroupState.STABLE:
         in_use = group.subscriptions.topics() or in_use
 
     def expired(place: Place, value: OffsetCommitValue) -> bool:

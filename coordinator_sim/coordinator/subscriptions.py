@@ -6,13 +6,11 @@ does so when a generation begins and when a group is loaded, not when a member c
 Source: kafka trunk, ClassicGroup.computeSubscribedTopics and isSubscribedToTopic.
 """
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Iterable
+from typing import Final
 
+from coordinator_sim.coordinator.member import Member
 from coordinator_sim.wire.consumer_protocol import CONSUMER_PROTOCOL_TYPE, subscribed_topics
-
-if TYPE_CHECKING:
-    from coordinator_sim.coordinator.group import Group
 
 
 class Subscriptions:
@@ -44,20 +42,18 @@ UNKNOWN_SUBSCRIPTIONS: Final = Subscriptions(None)
 """Of a group whose first generation has not begun."""
 
 
-def subscriptions_of(group: "Group") -> Subscriptions:
-    """What the members bring for the protocol chosen, as of now."""
-    name = group.protocol_name
-    if not is_consumer(group) or (group.members and name is None):
+def is_consumer(protocol_type: str | None) -> bool:
+    """Whether the members of such a group are consumers.
+
+    Source: ClassicGroup.usesConsumerGroupProtocol.
+    """
+    return protocol_type == CONSUMER_PROTOCOL_TYPE
+
+
+def subscriptions_of(
+    protocol_type: str | None, protocol_name: str | None, members: Collection[Member]
+) -> Subscriptions:
+    """What the members of a group bring for the protocol chosen, as of now."""
+    if not is_consumer(protocol_type) or (members and protocol_name is None):
         return UNKNOWN_SUBSCRIPTIONS
-    return Subscriptions(member.metadata(name) for member in group.members.values())
-
-
-def is_consumer(group: "Group") -> bool:
-    """Whether the members are consumers. Source: ClassicGroup.usesConsumerGroupProtocol."""
-    return group.protocol_type == CONSUMER_PROTOCOL_TYPE
-
-
-def is_subscribed_to(group: "Group", topic: str) -> bool:
-    """Whether the group may consume that topic; if in doubt, a group of consumers does."""
-    topics = group.subscriptions.topics()
-    return is_consumer(group) if topics is None else topic in topics
+    return Subscriptions(member.metadata(protocol_name) for member in members)

@@ -4,8 +4,12 @@ Called only while the trace is on.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
+from coordinator_sim.coordinator.effects import Parked
+from coordinator_sim.coordinator.group import Group
+from coordinator_sim.coordinator.member import Member
+from coordinator_sim.coordinator.partition import Partition
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
@@ -26,21 +30,24 @@ from coordinator_sim.protocol.context import RequestContext
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.records import OffsetCommitKey
 from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.protocol.states import (
-    AWAITING_SYNC,
-    DEAD,
-    EMPTY,
-    PREPARING_REBALANCE,
-    STABLE,
-)
-from coordinator_sim.trace.events import Event, OffsetEntry, RebalanceReason
-
-if TYPE_CHECKING:
-    from coordinator_sim.coordinator.group import Group, Member
-    from coordinator_sim.coordinator.runtime import Parked, Partition, Runtime
+from coordinator_sim.trace.events import Event, OffsetEntry
 
 
-def trace_request(runtime: "Runtime", request: GroupRequest, context: RequestContext) -> None:
+class Trace(Protocol):
+    """What a coordinator has and does for its trace."""
+
+    groups: dict[str, Group]
+
+    def partition_index(self, group_id: str) -> int:
+        """The partition of the offsets topic that a group belongs to."""
+        ...
+
+    def emit(self, event: Event, **columns: Any) -> None:  # noqa: ANN401 - columns differ in type
+        """Add an event; the columns are those of `TraceEvent`."""
+        ...
+
+
+def trace_request(trace: Trace, request: GroupRequest, context: RequestContext) -> None:
     """Tell of a request that asks for a change of membership; commits are told when answered."""
     if not isinstance(request, JoinGroupRequest | SyncGroupRequest | LeaveGroupRequest):
         return
@@ -51,11 +58,11 @@ def trace_request(runtime: "Runtime", request: GroupRequest, context: RequestCon
         "client_id": context.client_id,
         "client_host": context.client_host,
         "group_id": request.group_id,
-        "offsets_partition": runtime.partition_index(request.group_id),
+        "offsets_partition": trace.partition_index(request.group_id),
     }
     match request:
         case JoinGroupRequest():
-            runtime.emit(
+            trace.emit(
                 Event.JOIN_REQ,
                 **common,
                 member_id=request.member_id,
@@ -68,7 +75,7 @@ def trace_request(runtime: "Runtime", request: GroupRequest, context: RequestCon
                 attrs={"protocols": ",".join(protocol.name for protocol in request.protocols)},
             )
         case SyncGroupRequest():
-            runtime.emit(
+            trace.emit(
                 Event.SYNC_REQ,
                 **common,
                 member_id=request.member_id,
@@ -79,7 +86,7 @@ def trace_request(runtime: "Runtime", request: GroupRequest, context: RequestCon
             )
         case LeaveGroupRequest():
             for member in request.members:
-                runtime.emit(
+                trace.emit(
                     Event.LEAVE_REQ,
                     **common,
                     member_id=member.member_id,
@@ -88,21 +95,21 @@ def trace_request(runtime: "Runtime", request: GroupRequest, context: RequestCon
                 )
 
 
-def trace_response(runtime: "Runtime", parked: "Parked", response: Response) -> None:
+def trace_response(trace: Trace, parked: Parked, response: Response) -> None:
     """Tell of an answer, if there is an event for it."""
     tell = _ANSWERS.get(type(response))
     if tell is not None:
-        tell(runtime, parked.request, parked.context, response)
+        tell(trace, parked.request, parked.context, response)
 
 
 def _trace_joined(
-    runtime: "Runtime",
+    trace: Trace,
     request: JoinGroupRequest,
     context: RequestContext,
     response: JoinGroupResponse,
 ) -> None:
     _tell(
-        runtime,
+        trace,
         Event.JOIN_RESP,
         request,
         context,
@@ -113,18 +120,18 @@ def _trace_joined(
         members=len(response.members),
         protocol_type=response.protocol_type,
         protocol_name=response.protocol_name,
-        attrs=_fencing(runtime, request, response.error_code),
+        attrs=_fencing(trace, request, response.error_code),
     )
 
 
 def _trace_synced(
-    runtime: "Runtime",
+    trace: Trace,
     request: SyncGroupRequest,
     context: RequestContext,
     response: SyncGroupResponse,
 ) -> None:
     _tell(
-        runtime,
+        trace,
         Event.SYNC_RESP,
         request,
         context,
@@ -134,36 +141,36 @@ def _trace_synced(
         protocol_type=response.protocol_type,
         protocol_name=response.protocol_name,
         assignment=response.assignment,
-        attrs=_fencing(runtime, request, response.error_code),
+        attrs=_fencing(trace, request, response.error_code),
     )
 
 
 def _trace_heartbeat(
-    runtime: "Runtime",
+    trace: Trace,
     request: HeartbeatRequest,
     context: RequestContext,
     response: HeartbeatResponse,
 ) -> None:
     _tell(
-        runtime,
+        trace,
         Event.HEARTBEAT,
         request,
         context,
         error_code=response.error_code,
         member_id=request.member_id,
         generation=request.generation_id,
-        attrs=_fencing(runtime, request, response.error_code),
+        attrs=_fencing(trace, request, response.error_code),
     )
 
 
 def _trace_committed(
-    runtime: "Runtime",
+    trace: Trace,
     request: OffsetCommitRequest,
     context: RequestContext,
     response: OffsetCommitResponse,
 ) -> None:
     _tell(
-        runtime,
+        trace,
         Event.OFFSET_COMMIT,
         request,
         context,
@@ -175,19 +182,19 @@ def _trace_committed(
 
 
 def _tell(
-    runtime: "Runtime",
+    trace: Trace,
     event: Event,
     request: JoinGroupRequest | SyncGroupRequest | HeartbeatRequest | OffsetCommitRequest,
     context: RequestContext,
     **columns: Any,  # noqa: ANN401 - columns differ in type
 ) -> None:
-    runtime.emit(
+    trace.emit(
         event,
         api_key=int(request.api_key),
         api_version=context.api_version,
         correlation_id=context.token,
         group_id=request.group_id,
-        offsets_partition=runtime.partition_index(request.group_id),
+        offsets_partition=trace.partition_index(request.group_id),
         group_instance_id=request.group_instance_id,
         **columns,
     )
@@ -196,11 +203,11 @@ def _tell(
 _Fencing = JoinGroupRequest | SyncGroupRequest | HeartbeatRequest
 
 
-def _fencing(runtime: "Runtime", request: _Fencing, error: ErrorCode) -> dict[str, str]:
+def _fencing(trace: Trace, request: _Fencing, error: ErrorCode) -> dict[str, str]:
     """Who has the instance id of a request that was fenced."""
     if error is not ErrorCode.FENCED_INSTANCE_ID:
         return {}
-    group = runtime.groups.get(request.group_id)
+    group = trace.groups.get(request.group_id)
     instance_id = request.group_instance_id
     current = None
     if group is not None and instance_id is not None:
@@ -211,22 +218,22 @@ def _fencing(runtime: "Runtime", request: _Fencing, error: ErrorCode) -> dict[st
     return {"current_member_id": current}
 
 
-def trace_fetch(runtime: "Runtime", context: RequestContext, response: OffsetFetchResponse) -> None:
+def trace_fetch(trace: Trace, context: RequestContext, response: OffsetFetchResponse) -> None:
     """Tell of what was read, group by group."""
     for group in response.groups:
-        runtime.emit(
+        trace.emit(
             Event.OFFSET_FETCH,
             api_key=int(ApiKey.OFFSET_FETCH),
             api_version=context.api_version,
             correlation_id=context.token,
             group_id=group.group_id,
-            offsets_partition=runtime.partition_index(group.group_id),
+            offsets_partition=trace.partition_index(group.group_id),
             error_code=group.error_code,
             offsets=_entries(group.topics),
         )
 
 
-def trace_member_loaded(group: "Group", member: "Member") -> None:
+def trace_member_loaded(group: Group, member: Member) -> None:
     """Tell of a member in a stored record. Source: GroupMetadata.loadGroup (Scala)."""
     group.emit(
         Event.LIFECYCLE,
@@ -236,18 +243,18 @@ def trace_member_loaded(group: "Group", member: "Member") -> None:
     )
 
 
-def trace_stale_resignation(runtime: "Runtime", partition: "Partition", epoch: int | None) -> None:
+def trace_stale_resignation(trace: Trace, partition: Partition, epoch: int | None) -> None:
     """Tell of a resignation that had nothing to unload, or came too late for its epoch.
 
     Source: GroupMetadataManager.removeGroupsAndOffsets (Scala).
     """
     attrs = {} if epoch is None else {"epoch": str(epoch)}
-    runtime.emit(Event.COORD_RESIGNED, offsets_partition=partition.index, attrs=attrs)
+    trace.emit(Event.COORD_RESIGNED, offsets_partition=partition.index, attrs=attrs)
     if epoch is None or epoch >= partition.leader_epoch:
         counts = {"groups": "0", "offsets": "0"}
-        runtime.emit(Event.UNLOAD_DONE, offsets_partition=partition.index, attrs=attrs | counts)
+        trace.emit(Event.UNLOAD_DONE, offsets_partition=partition.index, attrs=attrs | counts)
         return
-    runtime.emit(
+    trace.emit(
         Event.LIFECYCLE,
         offsets_partition=partition.index,
         reason_text="unload refused",
@@ -255,7 +262,7 @@ def trace_stale_resignation(runtime: "Runtime", partition: "Partition", epoch: i
     )
 
 
-def trace_fenced_leave(group: "Group", entry: MemberIdentity) -> None:
+def trace_fenced_leave(group: Group, entry: MemberIdentity) -> None:
     """Tell that a member would leave whose instance id another one has."""
     current = group.static_members.get(entry.group_instance_id or "", "")
     group.tell(
@@ -267,10 +274,10 @@ def trace_fenced_leave(group: "Group", entry: MemberIdentity) -> None:
 
 
 def trace_groups_deleted(
-    runtime: "Runtime", partition: "Partition | None", gone: list[tuple[str, int]]
+    trace: Trace, partition: Partition | None, gone: list[tuple[str, int]]
 ) -> None:
     """Tell of a DeleteGroups, which Java handles by offsets partition: groups and their offsets."""
-    runtime.emit(
+    trace.emit(
         Event.LIFECYCLE,
         offsets_partition=None if partition is None else partition.index,
         reason_text="groups deleted",
@@ -281,20 +288,20 @@ def trace_groups_deleted(
     )
 
 
-def trace_offsets_deleted(group: "Group", keys: list[OffsetCommitKey]) -> None:
+def trace_offsets_deleted(group: Group, keys: list[OffsetCommitKey]) -> None:
     """Tell of an OffsetDelete."""
     places = [TopicPartition(key.topic, key.partition) for key in keys]
     trace_partitions_deleted(group, places, len(keys))
 
 
-def trace_partitions_deleted(group: "Group", places: list[TopicPartition], count: int) -> None:
+def trace_partitions_deleted(group: Group, places: list[TopicPartition], count: int) -> None:
     """Tell of an OffsetDelete of these partitions, of which so many had an offset."""
     group.tell(Event.OFFSET_TOMBSTONE, attrs=_deleted(places, count))
 
 
-def trace_topics_deleted(runtime: "Runtime", places: list[TopicPartition], count: int) -> None:
+def trace_topics_deleted(trace: Trace, places: list[TopicPartition], count: int) -> None:
     """Tell how many offsets of all groups went with these partitions."""
-    runtime.emit(Event.OFFSET_TOMBSTONE, attrs=_deleted(places, count))
+    trace.emit(Event.OFFSET_TOMBSTONE, attrs=_deleted(places, count))
 
 
 def _deleted(places: list[TopicPartition], count: int) -> dict[str, str]:
@@ -302,56 +309,12 @@ def _deleted(places: list[TopicPartition], count: int) -> dict[str, str]:
     return {"partitions": names, "count": str(count)}
 
 
-def trace_offsets_expired(runtime: "Runtime", partition: "Partition | None", count: int) -> None:
+def trace_offsets_expired(trace: Trace, partition: Partition | None, count: int) -> None:
     """Tell of offsets, of one partition or of all, whose retention is over."""
-    runtime.emit(
+    trace.emit(
         Event.OFFSET_EXPIRED,
         offsets_partition=None if partition is None else partition.index,
         attrs={"count": str(count)},
-    )
-
-
-def trace_leader_replaced(group: "Group", leader: "Member", joined: "Member | None") -> None:
-    """Tell that the leader did not rejoin: `joined` leads now, or nobody can."""
-    attrs = {"old_leader_id": leader.member_id}
-    if leader.group_instance_id is not None:
-        attrs["old_instance_id"] = leader.group_instance_id
-    if joined is None:
-        attrs["outcome"] = "no_member_joined"
-        group.tell(Event.LEADER_REPLACED, attrs=attrs)
-        return
-    attrs["protocols"] = ",".join(protocol.name for protocol in joined.protocols)
-    group.emit(
-        Event.LEADER_REPLACED,
-        joined,
-        leader_id=joined.member_id,
-        reason_text=f"was {leader.member_id}",
-        attrs=attrs,
-    )
-
-
-_TRANSITIONS: Final = {
-    PREPARING_REBALANCE: Event.PREPARE_REBALANCE,
-    AWAITING_SYNC: Event.JOIN_COMPLETE,
-    STABLE: Event.GROUP_STABLE,
-    EMPTY: Event.GROUP_EMPTY,
-    DEAD: Event.GROUP_DEAD,
-}
-
-
-def trace_transition(group: "Group", reason: RebalanceReason | None, text: str | None) -> None:
-    """Tell that the group has entered its state."""
-    group.tell(
-        _TRANSITIONS[group.state],
-        protocol_type=group.protocol_type,
-        protocol_name=group.protocol_name,
-        leader_id=group.leader_id,
-        members=len(group.members),
-        static_members=len(group.static_members),
-        reason=reason,
-        reason_text=text,
-        state_from=group.previous_state,
-        state_to=group.state,
     )
 
 
@@ -383,7 +346,7 @@ def _first_error(response: OffsetCommitResponse) -> ErrorCode:
     return ErrorCode.NONE
 
 
-_ANSWERS: Final[dict[type[Response], Callable[["Runtime", Any, RequestContext, Any], None]]] = {
+_ANSWERS: Final[dict[type[Response], Callable[[Trace, Any, RequestContext, Any], None]]] = {
     JoinGroupResponse: _trace_joined,
     SyncGroupResponse: _trace_synced,
     HeartbeatResponse: _trace_heartbeat,

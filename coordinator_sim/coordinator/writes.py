@@ -9,43 +9,28 @@ Source: kafka trunk, CoordinatorRuntime.CoordinatorContext (append, waitForPendi
 DeferredEventQueue; kafka 3.9, GroupMetadataManager.appendForGroup on DelayedProduce.
 """
 
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import Sequence
+from typing import Final
 
-from coordinator_sim.coordinator.effects import Write
-from coordinator_sim.coordinator.linger import ADAPTIVE, linger
+from coordinator_sim.coordinator.effects import Effect, Parked, Write
+from coordinator_sim.coordinator.group import Group
+from coordinator_sim.coordinator.linger import ADAPTIVE, linger, run_together
+from coordinator_sim.coordinator.partition import Partition
+from coordinator_sim.coordinator.runtime import Runtime, Scheduled, Writes
 from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
-
-if TYPE_CHECKING:
-    from coordinator_sim.coordinator.effects import Effect, Parked
-    from coordinator_sim.coordinator.group import Group
-    from coordinator_sim.coordinator.runtime import Partition, Runtime
-    from coordinator_sim.protocol.profiles import Profile
-
-
-class Writes(Protocol):
-    """How a coordinator writes."""
-
-    def add_group(self, partition: "Partition", group: "Group") -> None:
-        """Add a group for which nothing is appended yet."""
-        ...
-
-    def submit(
-        self, runtime: "Runtime", partition: "Partition", parked: "Parked | None", effect: "Effect"
-    ) -> None:
-        """See `Runtime.submit`."""
-        ...
+from coordinator_sim.protocol.profiles import Profile
 
 
 class JavaWrites:
     """Memory follows the log, and an operation waits for the position that it saw."""
 
-    def add_group(self, partition: "Partition", group: "Group") -> None:
+    def add_group(self, partition: Partition, group: Group) -> None:
         """Readers see the group once something is committed after it; a refusal takes it away."""
         partition.add_group(group)
         partition.uncommitted_groups.append(group.group_id)
 
     def submit(
-        self, runtime: "Runtime", partition: "Partition", parked: "Parked | None", effect: "Effect"
+        self, runtime: Runtime, partition: Partition, parked: Parked | None, effect: Effect
     ) -> None:
         """Append at once, or to the batch that lingers; then wait for the position.
 
@@ -70,8 +55,16 @@ class JavaWrites:
                 return
         _wait_for_position(runtime, partition, parked, effect)
 
+    def run(self, runtime: Runtime, steps: Sequence[Scheduled]) -> None:
+        """Events that wait together share a batch of their partition, if it lingers for them."""
+        if len(steps) > 1 and runtime.linger_ms == ADAPTIVE:
+            run_together(runtime, steps)
+            return
+        for step in steps:
+            step.run(runtime)
 
-def _touch_timeout(runtime: "Runtime", effect: "Effect", error: ErrorCode) -> None:
+
+def _touch_timeout(runtime: Runtime, effect: Effect, error: ErrorCode) -> None:
     """Turn the wheel by the timeout of a write that is over before it waits for anything.
 
     A refused one has a timeout too where its batch is appended by an event of its own.
@@ -84,7 +77,7 @@ def _touch_timeout(runtime: "Runtime", effect: "Effect", error: ErrorCode) -> No
 
 
 def _wait_for_position(
-    runtime: "Runtime", partition: "Partition", parked: "Parked | None", effect: "Effect"
+    runtime: Runtime, partition: Partition, parked: Parked | None, effect: Effect
 ) -> None:
     """Finish an operation once the log position it saw is committed.
 
@@ -102,12 +95,12 @@ def _wait_for_position(
 class ScalaWrites:
     """Memory follows what is committed, and an operation waits for its own batch, if it has one."""
 
-    def add_group(self, partition: "Partition", group: "Group") -> None:
+    def add_group(self, partition: Partition, group: Group) -> None:
         """The group is there for all; a refusal leaves it."""
         partition.put_group(group)
 
     def submit(
-        self, runtime: "Runtime", partition: "Partition", parked: "Parked | None", effect: "Effect"
+        self, runtime: Runtime, partition: Partition, parked: Parked | None, effect: Effect
     ) -> None:
         """Append if there is what to append, and wait until that is committed.
 
@@ -123,8 +116,13 @@ class ScalaWrites:
                 return
         runtime.conclude(parked, effect, NO_ERROR)
 
+    def run(self, runtime: Runtime, steps: Sequence[Scheduled]) -> None:
+        """Each event has batches of its own."""
+        for step in steps:
+            step.run(runtime)
 
-def _defer(runtime: "Runtime", partition: "Partition", write: Write) -> None:
+
+def _defer(runtime: Runtime, partition: Partition, write: Write) -> None:
     """Let a write wait for what is the end of the log now, but not for ever."""
     partition.deferred.append((partition.end_offset, write))
     runtime.arm_write_timeout(write)
@@ -134,6 +132,6 @@ _JAVA: Final = JavaWrites()
 _SCALA: Final = ScalaWrites()
 
 
-def writes_of(profile: "Profile") -> Writes:
+def writes_of(profile: Profile) -> Writes:
     """The way of the coordinator that a profile is of."""
     return _JAVA if profile.has_coordinator_runtime else _SCALA

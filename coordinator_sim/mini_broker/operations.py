@@ -7,20 +7,23 @@ Source: kafka trunk, ReplicationControlManager.java (handleBrokerFenced, handleB
 
 from collections.abc import Iterator
 from enum import Enum, unique
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.mini_broker.agenda import Task
-from coordinator_sim.mini_broker.changes import BrokerStarted, LeaderElected
+from coordinator_sim.mini_broker.agenda import Agenda, Task
+from coordinator_sim.mini_broker.changes import BrokerStarted, Change, LeaderElected
 from coordinator_sim.mini_broker.contract import Instants
-from coordinator_sim.mini_broker.image import NO_LEADER, PartitionState
+from coordinator_sim.mini_broker.data_apis import DataApis
+from coordinator_sim.mini_broker.group_brokers import GroupBrokers
+from coordinator_sim.mini_broker.image import NO_LEADER, ClusterImage, PartitionState
+from coordinator_sim.mini_broker.leadership import Leadership
+from coordinator_sim.mini_broker.notices import Notices
+from coordinator_sim.mini_broker.partition_logs import PartitionLogs
+from coordinator_sim.mini_broker.settings import ClusterSettings
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
-
-if TYPE_CHECKING:
-    from coordinator_sim.mini_broker.served_cluster import ServedCluster
 
 ELECTION_DELAY_MS: Final = 1_000
 """Default group time from the loss of a broker to the election of other leaders.
@@ -52,6 +55,25 @@ class LeaderMoved(Struct, frozen=True, kw_only=True):
     leader_epoch: int
 
 
+class OperatedCluster(Protocol):
+    """The parts of a cluster that operations act on; see `ServedCluster`."""
+
+    settings: ClusterSettings
+    image: ClusterImage
+    groups: GroupBrokers
+    leadership: Leadership
+    notices: Notices
+    logs: PartitionLogs
+    data: DataApis
+    agenda: Agenda
+    fenced: dict[int, None]
+    append_failure: ErrorCode
+
+    def change(self, change: Change, /) -> None:
+        """Change the metadata."""
+        ...
+
+
 class Operations:
     """Stops, pauses, partitions and resumes brokers; moves leaders; applies faults.
 
@@ -64,7 +86,7 @@ class Operations:
 
     __slots__ = ("_cluster", "_losses", "_status", "election_delay_ms")
 
-    def __init__(self, cluster: "ServedCluster") -> None:
+    def __init__(self, cluster: OperatedCluster) -> None:
         self._cluster = cluster
         self._status: dict[int, BrokerStatus] = {}
         self._losses: dict[int, int] = {}

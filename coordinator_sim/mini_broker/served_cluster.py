@@ -101,6 +101,8 @@ class ServedCluster:
         latest: The newest instants that a request, a fault rule or a deadline saw.
     """
 
+    groups: GroupBrokers
+
     def __init__(  # noqa: PLR0913 - what a cluster is made of, by keyword
         self,
         settings: ClusterSettings,

@@ -3,10 +3,8 @@
 Every message names the value, the bound and the fix.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from coordinator_sim.errors import ConfigError, ScenarioError
 from coordinator_sim.protocol.api_keys import GROUP_APIS, ApiKey
@@ -46,6 +44,7 @@ from coordinator_sim.scenario.settings import (
     int_setting,
     unknown_setting,
 )
+from coordinator_sim.scenario.unchecked import UncheckedScenario
 from coordinator_sim.scenario.variety import check_variety
 from coordinator_sim.scenario.work import (
     SinkWork,
@@ -68,9 +67,6 @@ from coordinator_sim.scenario.world import (
     with_member_settings,
 )
 
-if TYPE_CHECKING:
-    from coordinator_sim.scenario.scenario import Scenario
-
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 MAX_TIME_MS: Final = 10_000 * 366 * 24 * 3_600_000
 """Ten thousand years: as microseconds this still fits 64 bits."""
@@ -91,7 +87,7 @@ DEFAULT_OFFSETS_PARTITIONS: Final = 50
 """Default of `offsets.topic.num.partitions`."""
 
 
-def check_scenario(scenario: Scenario) -> None:
+def check_scenario(scenario: UncheckedScenario) -> None:
     """Refuse a scenario with an impossible world.
 
     Raises:
@@ -151,7 +147,7 @@ def _check_latency(name: str, latency: LatencyLaw) -> None:
             check_table(f"{name}.quantiles_us", quantiles, 0, MAX_TIME_MS)
 
 
-def _check_topics(scenario: Scenario) -> None:
+def _check_topics(scenario: UncheckedScenario) -> None:
     _unique("topic", [topic.name for topic in scenario.topics])
     for topic in scenario.topics:
         _check_topic_name(topic.name)
@@ -166,7 +162,7 @@ def _check_topic_name(name: str) -> None:
         raise ScenarioError(str(error)) from None
 
 
-def _check_groups(scenario: Scenario) -> None:
+def _check_groups(scenario: UncheckedScenario) -> None:
     _unique("group", [group.group_id for group in scenario.groups])
     _unique("member", [member.name for member in scenario.members()])
     for group in scenario.groups:
@@ -176,7 +172,7 @@ def _check_groups(scenario: Scenario) -> None:
         _check_group(scenario, group)
 
 
-def _check_group(scenario: Scenario, group: GroupSpec) -> None:
+def _check_group(scenario: UncheckedScenario, group: GroupSpec) -> None:
     match group:
         case ConsumerGroupSpec():
             _check_consumers(scenario, group)
@@ -186,7 +182,7 @@ def _check_group(scenario: Scenario, group: GroupSpec) -> None:
             _check_work(scenario, group)
 
 
-def _check_consumers(scenario: Scenario, group: ConsumerGroupSpec) -> None:
+def _check_consumers(scenario: UncheckedScenario, group: ConsumerGroupSpec) -> None:
     topics = [topic.name for topic in scenario.topics]
     if not group.assignors:
         raise ConfigError(
@@ -318,7 +314,7 @@ def _check_internal_topics(group: ConnectGroupSpec) -> None:
         _within(f"internal_topics.costs.{name}", getattr(costs, name), low, 10**15)
 
 
-def _check_work(scenario: Scenario, group: ConnectGroupSpec) -> None:
+def _check_work(scenario: UncheckedScenario, group: ConnectGroupSpec) -> None:
     topics = [topic.name for topic in scenario.topics]
     for connector, work in group.work.items():
         _known("connector", connector, [*group.connectors, *_added_connectors(scenario, group)])
@@ -327,7 +323,7 @@ def _check_work(scenario: Scenario, group: ConnectGroupSpec) -> None:
             _known("topic", topic, topics)
 
 
-def _added_connectors(scenario: Scenario, group: ConnectGroupSpec) -> list[str]:
+def _added_connectors(scenario: UncheckedScenario, group: ConnectGroupSpec) -> list[str]:
     return [
         happening.connector
         for happening in scenario.happenings
@@ -335,7 +331,7 @@ def _added_connectors(scenario: Scenario, group: ConnectGroupSpec) -> list[str]:
     ]
 
 
-def _check_happening(scenario: Scenario, happening: Happening) -> None:
+def _check_happening(scenario: UncheckedScenario, happening: Happening) -> None:
     kind = type(happening).__name__
     _within(f"at_ms of {kind}", happening.at_ms, 0, scenario.duration_ms)
     match happening:
@@ -364,7 +360,7 @@ def _check_happening(scenario: Scenario, happening: Happening) -> None:
 
 
 def _check_world_happening(
-    scenario: Scenario,
+    scenario: UncheckedScenario,
     happening: PartitionNetwork
     | MoveCoordinator
     | HoldReplication
@@ -395,11 +391,11 @@ def _check_world_happening(
             _within(name, happening.partitions, 1, MAX_PARTITIONS)
 
 
-def _check_member(scenario: Scenario, member: str) -> None:
+def _check_member(scenario: UncheckedScenario, member: str) -> None:
     _known("member", member, [spec.name for spec in scenario.members()])
 
 
-def _check_start(scenario: Scenario, happening: StartMember | RestartMember) -> None:
+def _check_start(scenario: UncheckedScenario, happening: StartMember | RestartMember) -> None:
     _check_member(scenario, happening.member)
     group = scenario.group_of(happening.member)
     for name in happening.settings:
@@ -409,7 +405,7 @@ def _check_start(scenario: Scenario, happening: StartMember | RestartMember) -> 
     _check_group(scenario, with_member_settings(group, happening.settings))
 
 
-def _check_response(scenario: Scenario, happening: DropResponse | DelayResponse) -> None:
+def _check_response(scenario: UncheckedScenario, happening: DropResponse | DelayResponse) -> None:
     kind = type(happening).__name__
     _check_member(scenario, happening.member)
     _within(f"count of {kind}", happening.count, 1, MAX_PARTITIONS)
@@ -418,7 +414,7 @@ def _check_response(scenario: Scenario, happening: DropResponse | DelayResponse)
         _within("by_ms of DelayResponse", happening.by_ms, 1, MAX_TIME_MS)
 
 
-def _check_lag(scenario: Scenario, happening: LagConfigTopic) -> None:
+def _check_lag(scenario: UncheckedScenario, happening: LagConfigTopic) -> None:
     _check_member(scenario, happening.member)
     if not isinstance(scenario.group_of(happening.member), ConnectGroupSpec):
         raise ScenarioError(
@@ -427,7 +423,7 @@ def _check_lag(scenario: Scenario, happening: LagConfigTopic) -> None:
     _within("for_ms of LagConfigTopic", happening.for_ms, 1, MAX_TIME_MS)
 
 
-def _check_rest_request(scenario: Scenario, happening: RestRequest) -> None:
+def _check_rest_request(scenario: UncheckedScenario, happening: RestRequest) -> None:
     _check_member(scenario, happening.member)
     if not isinstance(scenario.group_of(happening.member), ConnectGroupSpec):
         raise ScenarioError(f"{happening.member!r} is a consumer: only Connect workers serve REST")
@@ -436,12 +432,12 @@ def _check_rest_request(scenario: Scenario, happening: RestRequest) -> None:
         raise ScenarioError(f"target of RestRequest={happening.target!r}: must begin with /")
 
 
-def _group(scenario: Scenario, group_id: str) -> GroupSpec:
+def _group(scenario: UncheckedScenario, group_id: str) -> GroupSpec:
     _known("group", group_id, [group.group_id for group in scenario.groups])
     return next(group for group in scenario.groups if group.group_id == group_id)
 
 
-def _check_subscription(scenario: Scenario, happening: ChangeSubscription) -> None:
+def _check_subscription(scenario: UncheckedScenario, happening: ChangeSubscription) -> None:
     _check_member(scenario, happening.member)
     if not isinstance(scenario.group_of(happening.member), ConsumerGroupSpec):
         raise ScenarioError(f"{happening.member!r} is a Connect worker: only consumers subscribe")
@@ -451,7 +447,7 @@ def _check_subscription(scenario: Scenario, happening: ChangeSubscription) -> No
         _known("topic", topic, [spec.name for spec in scenario.topics])
 
 
-def _check_connector(scenario: Scenario, happening: ConnectorHappening) -> None:
+def _check_connector(scenario: UncheckedScenario, happening: ConnectorHappening) -> None:
     group = _group(scenario, happening.group_id)
     if not isinstance(group, ConnectGroupSpec):
         raise ScenarioError(f"group {group.group_id!r} is no Connect cluster: it has no connectors")
@@ -469,7 +465,7 @@ def _check_connector(scenario: Scenario, happening: ConnectorHappening) -> None:
         _within(f"tasks of {happening.connector!r}", happening.tasks, 0, MAX_PARTITIONS)
 
 
-def _check_cut(scenario: Scenario, happening: PartitionNetwork) -> None:
+def _check_cut(scenario: UncheckedScenario, happening: PartitionNetwork) -> None:
     if happening.member is None and happening.broker is None:
         raise ScenarioError("PartitionNetwork names neither member nor broker: give one")
     if happening.member is not None:
@@ -479,14 +475,14 @@ def _check_cut(scenario: Scenario, happening: PartitionNetwork) -> None:
     _within("for_ms of PartitionNetwork", happening.for_ms, 1, MAX_TIME_MS)
 
 
-def _check_move(scenario: Scenario, happening: MoveCoordinator) -> None:
+def _check_move(scenario: UncheckedScenario, happening: MoveCoordinator) -> None:
     _check_offsets_partition(scenario, happening)
     if happening.to_broker is not None:
         _within("to_broker of MoveCoordinator", happening.to_broker, 1, scenario.brokers)
 
 
 def _check_offsets_partition(
-    scenario: Scenario, happening: MoveCoordinator | HoldReplication
+    scenario: UncheckedScenario, happening: MoveCoordinator | HoldReplication
 ) -> None:
     kind = type(happening).__name__
     if (happening.group_id is None) == (happening.partition is None):

@@ -7,16 +7,28 @@ trace shows progress. Stretches without records are recorded too: they show that
 held, and from which offset on.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.sim.environment import Environment
+from coordinator_sim.sim.topic_logs import TopicLogs
 from coordinator_sim.trace.events import Event, OffsetEntry, TraceEvent
-
-if TYPE_CHECKING:
-    from coordinator_sim.sim.world import World
 
 STRETCH_US: Final = 60_000_000
 """Longest stretch: an hour of a thousand partitions gives 60,000 events."""
+
+
+class LedgerWorld(Protocol):
+    """What a ledger needs of the run that it is part of."""
+
+    environment: Environment
+    topic_logs: TopicLogs
+    traces_work: bool
+    ledgers: "dict[WorkLedger, None]"
+
+    def record(self, event: TraceEvent) -> None:
+        """Add an event to the trace."""
+        ...
 
 
 class _Stretch:
@@ -42,7 +54,12 @@ class WorkLedger:
     __slots__ = ("_attrs", "_client_id", "_group_id", "_open", "_suspended", "_world", "is_on")
 
     def __init__(
-        self, world: "World", *, group_id: str, client_id: str, attrs: dict[str, str] | None = None
+        self,
+        world: LedgerWorld,
+        *,
+        group_id: str,
+        client_id: str,
+        attrs: dict[str, str] | None = None,
     ) -> None:
         self._world = world
         self._group_id = group_id

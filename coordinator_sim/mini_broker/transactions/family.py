@@ -1,20 +1,30 @@
 """All APIs of transactions as one family of a served cluster."""
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Container
+from typing import Final, Protocol
 
 from msgspec import convert
 
-from coordinator_sim.mini_broker.contract import Handlers, Instants
+from coordinator_sim.broker.passage import Access
+from coordinator_sim.mini_broker.changes import Change
+from coordinator_sim.mini_broker.configs import Configs
+from coordinator_sim.mini_broker.contract import Answers, Handlers, Instants
+from coordinator_sim.mini_broker.image import ClusterImage
 from coordinator_sim.mini_broker.notices import Notices
+from coordinator_sim.mini_broker.partition_logs import PartitionLogs
+from coordinator_sim.mini_broker.settings import ClusterSettings
+from coordinator_sim.mini_broker.slots import AnswerPlace
 from coordinator_sim.mini_broker.transactions.apis import TransactionApis
 from coordinator_sim.mini_broker.transactions.brokers import OffsetsVerifier, TransactionBrokers
-from coordinator_sim.mini_broker.transactions.logs import MarkerDelivery, StateTopic
+from coordinator_sim.mini_broker.transactions.logs import (
+    CompletesOffsets,
+    HostedLogs,
+    MarkerDelivery,
+    StateTopic,
+)
 from coordinator_sim.mini_broker.transactions.marker_api import MarkerApi
 from coordinator_sim.mini_broker.transactions.ports import TransactionConfig
-
-if TYPE_CHECKING:
-    from coordinator_sim.mini_broker.served_cluster import ServedCluster
-
+from coordinator_sim.protocol.errors import ErrorCode
 
 _SETTINGS: Final = {
     "transactional_id_expiration_ms": "transactional.id.expiration.ms",
@@ -27,7 +37,56 @@ _SETTINGS: Final = {
 """The broker setting of each field of `TransactionConfig`."""
 
 
-def _config_of(cluster: "ServedCluster") -> TransactionConfig:
+class RunningBrokers(CompletesOffsets, Protocol):
+    """The brokers with their group coordinators."""
+
+    @property
+    def living(self) -> Container[int]:
+        """Ids of the brokers whose process runs."""
+        ...
+
+    @property
+    def frozen(self) -> Container[int]:
+        """Ids of the brokers whose process is stopped for a while."""
+        ...
+
+
+class ClusterParts(Answers, Protocol):
+    """The parts of a cluster that transactions use; see `ServedCluster`."""
+
+    settings: ClusterSettings
+    configs: Configs
+    image: ClusterImage
+    notices: Notices
+    access: Access
+    logs: PartitionLogs
+    latest: Instants
+
+    @property
+    def hosted(self) -> HostedLogs:
+        """The logs as the brokers may use them."""
+        ...
+
+    @property
+    def groups(self) -> RunningBrokers:
+        """The brokers, and who writes markers for groups."""
+        ...
+
+    @property
+    def append_failure(self) -> ErrorCode:
+        """The error of every append, on purpose; NONE as a rule."""
+        ...
+
+    def change(self, change: Change, /) -> None:
+        """Change the metadata."""
+        ...
+
+    def admit(self, slot: AnswerPlace, /) -> int:
+        """Give a request the token that names its answer."""
+        ...
+
+
+def _config_of(cluster: ClusterParts) -> TransactionConfig:
     """The brokers' config; settings that a release lacks keep their defaults."""
     configs = cluster.configs
     given = {
@@ -58,7 +117,7 @@ class Transactions:
 
     __slots__ = ("_families", "brokers", "verifier")
 
-    def __init__(self, cluster: "ServedCluster") -> None:
+    def __init__(self, cluster: ClusterParts) -> None:
         config = _config_of(cluster)
         groups = cluster.groups
 

@@ -13,7 +13,7 @@ from starlette.datastructures import Headers, QueryParams
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.server.control.http import LOOPBACK
+from coordinator_sim.listening import LOOPBACK
 from coordinator_sim.server.control.models import Problem
 
 _OPEN: Final = ("/", "/page.js", "/page.css", "/healthz", "/readyz", "/favicon.ico")

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from coordinator_sim.listening import bound_socket
 
@@ -11,10 +11,6 @@ if TYPE_CHECKING:
     import uvicorn
 
     from coordinator_sim.server.control.control import Control
-
-
-LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
-"""Hosts on which a listener needs no token."""
 
 
 class ControlServer:

@@ -5,6 +5,7 @@ import pytest
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.runtime import Runtime
+from coordinator_sim.coordinator.writes import writes_of
 from coordinator_sim.errors import InvariantViolation, OperationAborted
 from coordinator_sim.messages.join_group import JoinGroupRequestProtocol
 from coordinator_sim.protocol.profiles import DEFAULT_PROFILE
@@ -13,7 +14,9 @@ from coordinator_sim.protocol.seeded_ids import SeededIds
 
 def make_group(*members: Member) -> Group:
     """A group of these members."""
-    group = Group(Runtime(CoordinatorConfig(), DEFAULT_PROFILE, SeededIds(), None), "g", 0)
+    writes = writes_of(DEFAULT_PROFILE)
+    runtime = Runtime(CoordinatorConfig(), DEFAULT_PROFILE, SeededIds(), None, writes=writes)
+    group = Group(runtime, "g", 0)
     for member in members:
         group.add(member)
     return group

@@ -7,6 +7,7 @@ import pytest
 from coordinator_sim.clock.timer_queue import TimerKind
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.runtime import Effect, Partition, Runtime, Write
+from coordinator_sim.coordinator.writes import writes_of
 from coordinator_sim.harness.harness import FailingAppends
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.profiles import profile_named
@@ -50,7 +51,9 @@ class Bench:
     def __init__(self, profile: str, *, held: bool = True) -> None:
         self.appends = FailingAppends()
         config = CoordinatorConfig(hold_high_watermark=held, trace=False)
-        self.runtime = Runtime(config, profile_named(profile), SeededIds(0), self.appends)
+        known = profile_named(profile)
+        writes = writes_of(known)
+        self.runtime = Runtime(config, known, SeededIds(0), self.appends, writes=writes)
         self.partition = Partition(0)
         self.story = Story()
 
