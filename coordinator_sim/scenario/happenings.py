@@ -213,12 +213,9 @@ class ChangeSubscription(_Happening, frozen=True, kw_only=True):
     topics: tuple[str, ...]
 
 
+ProcessHappening = StartMember | StopMember | CrashMember | RestartMember
 MemberHappening = (
-    StartMember
-    | StopMember
-    | CrashMember
-    | RestartMember
-    | PauseMember
+    PauseMember
     | SlowPoll
     | DropResponse
     | DelayResponse
@@ -227,16 +224,10 @@ MemberHappening = (
     | RestRequest
 )
 ConnectorHappening = AddConnector | RemoveConnector | ChangeTaskCount | FailWork
-Happening = (
-    MemberHappening
-    | ConnectorHappening
-    | PartitionNetwork
-    | MoveCoordinator
-    | HoldReplication
-    | CrashBroker
-    | AddPartitions
-    | CreateTopic
+ClusterHappening = (
+    PartitionNetwork | MoveCoordinator | HoldReplication | CrashBroker | AddPartitions | CreateTopic
 )
+Happening = ProcessHappening | MemberHappening | ConnectorHappening | ClusterHappening
 
 
 def rolling_bounce(

@@ -15,6 +15,7 @@ from coordinator_sim.scenario.happenings import (
     AddPartitions,
     ChangeSubscription,
     ChangeTaskCount,
+    ClusterHappening,
     ConnectorHappening,
     CrashBroker,
     CrashMember,
@@ -361,12 +362,7 @@ def _check_happening(scenario: UncheckedScenario, happening: Happening) -> None:
 
 def _check_world_happening(
     scenario: UncheckedScenario,
-    happening: PartitionNetwork
-    | MoveCoordinator
-    | HoldReplication
-    | CrashBroker
-    | AddPartitions
-    | CreateTopic,
+    happening: ClusterHappening,
 ) -> None:
     match happening:
         case PartitionNetwork():

@@ -7,30 +7,13 @@ from typing import Protocol, assert_never
 import msgspec
 
 from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.scenario import happenings as scripted
 from coordinator_sim.scenario.happenings import (
-    AddConnector,
-    AddPartitions,
-    ChangeSubscription,
-    ChangeTaskCount,
+    ClusterHappening,
     ConnectorHappening,
-    CrashBroker,
-    CrashMember,
-    CreateTopic,
-    DelayResponse,
-    DropResponse,
-    FailWork,
     Happening,
-    HoldReplication,
-    LagConfigTopic,
-    MoveCoordinator,
-    PartitionNetwork,
-    PauseMember,
-    RemoveConnector,
-    RestartMember,
-    RestRequest,
-    SlowPoll,
-    StartMember,
-    StopMember,
+    MemberHappening,
+    ProcessHappening,
 )
 from coordinator_sim.sim.brokers import ClusterDriver
 from coordinator_sim.sim.members import Member
@@ -96,93 +79,65 @@ class Stage:
             if name != "at_ms" and value not in (None, {}, "")
         }
         self._world.record_fault(type(happening).__name__, **attrs)
-        match happening:
-            case AddConnector() | RemoveConnector() | ChangeTaskCount() | FailWork():
-                self._change_connector(happening)
-            case StartMember() | StopMember() | CrashMember() | RestartMember():
-                self._change_process(happening)
-            case (
-                PauseMember()
-                | SlowPoll()
-                | DropResponse()
-                | DelayResponse()
-                | ChangeSubscription()
-                | LagConfigTopic()
-                | RestRequest()
-            ):
-                self._change_member(happening)
-            case _:
-                self._change_cluster(happening)
+        if isinstance(happening, ConnectorHappening):
+            self._change_connector(happening)
+        elif isinstance(happening, ProcessHappening):
+            self._change_process(happening)
+        elif isinstance(happening, MemberHappening):
+            self._change_member(happening)
+        else:
+            self._change_cluster(happening)
 
-    def _change_process(
-        self, happening: StartMember | StopMember | CrashMember | RestartMember
-    ) -> None:
+    def _change_process(self, happening: ProcessHappening) -> None:
         member = self._members[happening.member]
         match happening:
-            case StartMember(settings=settings):
+            case scripted.StartMember(settings=settings):
                 member.start(settings)
-            case StopMember():
+            case scripted.StopMember():
                 member.stop()
-            case CrashMember():
+            case scripted.CrashMember():
                 member.crash()
-            case RestartMember(down_ms=down_ms, graceful=graceful, settings=settings):
+            case scripted.RestartMember(down_ms=down_ms, graceful=graceful, settings=settings):
                 member.restart(down_ms, graceful=graceful, settings=settings)
             case _:
                 assert_never(happening)
 
-    def _change_member(
-        self,
-        happening: PauseMember
-        | SlowPoll
-        | DropResponse
-        | DelayResponse
-        | ChangeSubscription
-        | LagConfigTopic
-        | RestRequest,
-    ) -> None:
+    def _change_member(self, happening: MemberHappening) -> None:
         member = self._members[happening.member]
         match happening:
-            case PauseMember(for_ms=for_ms):
+            case scripted.PauseMember(for_ms=for_ms):
                 member.pause(for_ms)
-            case SlowPoll(for_ms=for_ms):
+            case scripted.SlowPoll(for_ms=for_ms):
                 member.be_slow(for_ms)
-            case DropResponse(member=name, api=api, count=count):
+            case scripted.DropResponse(member=name, api=api, count=count):
                 self._world.network.drop_responses(name, ApiKey[api], count)
-            case DelayResponse(member=name, api=api, count=count, by_ms=by_ms):
+            case scripted.DelayResponse(member=name, api=api, count=count, by_ms=by_ms):
                 by_us = by_ms * US_PER_MS
                 self._world.network.delay_responses(name, ApiKey[api], count, by_us=by_us)
-            case LagConfigTopic(member=name, for_ms=for_ms):
+            case scripted.LagConfigTopic(member=name, for_ms=for_ms):
                 self._connect[member.group_id].hold_back(name, for_ms * US_PER_MS)
-            case ChangeSubscription(topics=topics):
+            case scripted.ChangeSubscription(topics=topics):
                 member.subscribe(topics)
-            case RestRequest():
+            case scripted.RestRequest():
                 send_rest_request(self._world, happening, member.group_id)
             case _:
                 assert_never(happening)
 
-    def _change_cluster(
-        self,
-        happening: PartitionNetwork
-        | MoveCoordinator
-        | HoldReplication
-        | CrashBroker
-        | AddPartitions
-        | CreateTopic,
-    ) -> None:
+    def _change_cluster(self, happening: ClusterHappening) -> None:
         match happening:
-            case PartitionNetwork(member=member, broker=broker, for_ms=for_ms):
+            case scripted.PartitionNetwork(member=member, broker=broker, for_ms=for_ms):
                 self._world.network.cut(member, broker)
                 heal_us = self._world.environment.now_us + for_ms * US_PER_MS
                 self._world.environment.call_at(heal_us, partial(self._heal, member, broker))
-            case MoveCoordinator(to_broker=to_broker):
+            case scripted.MoveCoordinator(to_broker=to_broker):
                 self._cluster.move(self._offsets_partition(happening), to_broker)
-            case HoldReplication(for_ms=for_ms):
+            case scripted.HoldReplication(for_ms=for_ms):
                 self._cluster.hold(self._offsets_partition(happening), for_ms)
-            case CrashBroker(broker=broker, for_ms=for_ms):
+            case scripted.CrashBroker(broker=broker, for_ms=for_ms):
                 self._cluster.crash(broker, for_ms)
-            case AddPartitions(topic=topic, to=to):
+            case scripted.AddPartitions(topic=topic, to=to):
                 self._cluster.create_topic(topic, to)
-            case CreateTopic(topic=topic, partitions=partitions):
+            case scripted.CreateTopic(topic=topic, partitions=partitions):
                 self._cluster.create_topic(topic, partitions)
             case _:
                 assert_never(happening)
@@ -193,7 +148,9 @@ class Stage:
         self._world.record_fault("NetworkHealed", **attrs)
         self._world.network.heal(member, broker)
 
-    def _offsets_partition(self, happening: MoveCoordinator | HoldReplication) -> int:
+    def _offsets_partition(
+        self, happening: scripted.MoveCoordinator | scripted.HoldReplication
+    ) -> int:
         if happening.partition is not None:
             return happening.partition
         return self._world.offsets_partition_of(happening.group_id or "")
@@ -201,11 +158,11 @@ class Stage:
     def _change_connector(self, happening: ConnectorHappening) -> None:
         admin = self._connect[happening.group_id]
         match happening:
-            case RemoveConnector(connector=connector):
+            case scripted.RemoveConnector(connector=connector):
                 admin.remove_connector(connector)
-            case FailWork(connector=connector, task=task, trace=trace):
+            case scripted.FailWork(connector=connector, task=task, trace=trace):
                 admin.fail(connector, task, trace)
-            case AddConnector() | ChangeTaskCount():
+            case scripted.AddConnector() | scripted.ChangeTaskCount():
                 admin.set_connector(happening.connector, happening.tasks)
             case _:
                 assert_never(happening)
