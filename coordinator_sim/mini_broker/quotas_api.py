@@ -115,7 +115,7 @@ class QuotasApi:
         )
 
     def _altered(self, call: Call[AlterClientQuotasRequest], entry: AlteredEntry) -> ApiError:
-        entity = tuple(sorted((part.entity_type, part.entity_name) for part in entry.entity))
+        entity = tuple(sorted(_parts(entry).items()))
         keys = [operation.key for operation in entry.ops]
         error = _entity_error(entity) or _keys_error(keys, entry)
         if error is not None:
@@ -149,10 +149,17 @@ def _answered(entry: AlteredEntry, error: ApiError) -> AlterClientQuotasResponse
         error_code=error.code,
         error_message=error.message,
         entity=tuple(
-            AlterClientQuotasResponseEntityData(part.entity_type, part.entity_name)
-            for part in entry.entity
+            AlterClientQuotasResponseEntityData(kind, name) for kind, name in _parts(entry).items()
         ),
     )
+
+
+def _parts(entry: AlteredEntry) -> dict[str, str | None]:
+    """The entity of a change, by type; of a type named twice the last name counts.
+
+    Source: AlterClientQuotasRequest.entries, which fills a map.
+    """
+    return {part.entity_type: part.entity_name for part in entry.entity}
 
 
 def _invalid(text: str) -> ApiError:
@@ -180,7 +187,7 @@ def _entity_error(entity: Entity) -> ApiError | None:
 def _keys_error(keys: list[str], entry: AlteredEntry) -> ApiError | None:
     if len(dict.fromkeys(keys)) == len(keys):
         return None
-    parts = ", ".join(f"{part.entity_type}={part.entity_name}" for part in entry.entity)
+    parts = ", ".join(f"{kind}={name}" for kind, name in _parts(entry).items())
     return _invalid(f"Ignoring duplicate entity ClientQuotaEntity(entries={{{parts}}})")
 
 

@@ -70,7 +70,48 @@ def zookeeper_growth(
             "assignments provided."
         )
         return _error(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
-    return told
+    return _growth_error(admin, told, present, factor) or told
+
+
+def _growth_error(
+    admin: Administration, told: tuple[Replicas, ...], present: int, factor: int
+) -> ApiError | None:
+    """The error of replicas that a client chose for new partitions; None if they are valid.
+
+    DEVIATION: of several faulty partitions the first is named; among more than four Kafka names the
+    first in the order of Scala's hash map.
+
+    Source: kafka 2.8, AdminZkClient.validateReplicaAssignment.
+    """
+    invalid = ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    living = admin.living_ids()
+    for number, ids in enumerate(told, present):
+        specified = ", ".join(map(str, ids))
+        if not ids:
+            return _error(
+                invalid, f"Cannot have replication factor of 0 for partition id {number}."
+            )
+        if len(dict.fromkeys(ids)) != len(ids):
+            text = (
+                f"Duplicate brokers not allowed in replica assignment: {specified} for partition "
+                f"id {number}."
+            )
+            return _error(invalid, text)
+        if any(each not in living for each in ids):
+            text = (
+                f"Some brokers specified for partition id {number} are not available. Specified "
+                f"brokers: {specified}, available brokers: {', '.join(map(str, living))}."
+            )
+            return _error(ErrorCode.BROKER_NOT_AVAILABLE, text)
+    others = {number: len(ids) for number, ids in enumerate(told, present) if len(ids) != factor}
+    if not others:
+        return None
+    text = (
+        f"Inconsistent replication factor between partitions, partition 0 has {factor} while "
+        f"partitions [{', '.join(map(str, others))}] have replication factors "
+        f"[{', '.join(map(str, others.values()))}], respectively."
+    )
+    return _error(invalid, text)
 
 
 def _error(code: ErrorCode, text: str) -> ApiError:

@@ -90,6 +90,17 @@ def test_a_quota_is_found_by_its_user(client: FieldsClient) -> None:
     ]
 
 
+def test_the_last_name_of_a_quotas_type_counts(client: FieldsClient) -> None:
+    """Kafka reads the parts of an entity into a map, the default user's null name too."""
+    entity = [{"entityType": "user", "entityName": name} for name in ("alice", None)]
+    ops = [{"key": "producer_byte_rate", "value": 1024.0, "remove": False}]
+    asked = {"entries": [{"entity": entity, "ops": ops}]}
+    (answer,) = client.call(ApiKey.ALTER_CLIENT_QUOTAS, 1, asked)["entries"]
+
+    assert (answer["errorCode"], answer["entity"]) == (ErrorCode.NONE, entity[1:])
+    assert list(client.cluster.image.quotas) == [(("user", None),)]
+
+
 def test_a_leader_that_is_preferred_needs_no_election(client: FieldsClient) -> None:
     """It says so, partition by partition."""
     asked = {"topicPartitions": [{"topic": "orders", "partitions": [0]}], "timeoutMs": 1000}

@@ -81,6 +81,46 @@ def test_refused_growth_says_why(old: ServedCluster, name: str, count: int, text
     assert text in answer["errorMessage"]
 
 
+@pytest.mark.parametrize(
+    ("replicas", "text"),
+    [
+        ([[]], "Cannot have replication factor of 0 for partition id 2."),
+        ([[1, 1]], "Duplicate brokers not allowed in replica assignment: 1, 1 for partition id 2."),
+        ([[7]], "Unknown broker(s) in replica assignment: 7."),
+        ([[1], [1]], "Increasing the number of partitions by 1 but 2 assignments provided."),
+    ],
+)
+def test_replicas_of_new_partitions_are_checked(
+    old: ServedCluster, replicas: list[list[int]], text: str
+) -> None:
+    """What is refused adds nothing: a partition without a replica could not have a leader."""
+    assignments = [{"brokerIds": ids} for ids in replicas]
+    asked = {"name": "orders", "count": 3, "assignments": assignments}
+    request = {"topics": [asked], "timeoutMs": 1_000, "validateOnly": False}
+    (answer,) = DataClient(old).call(ApiKey.CREATE_PARTITIONS, 3, request)["results"]
+
+    assert (answer["errorCode"], answer["errorMessage"]) == (
+        ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        text,
+    )
+    assert len(old.image.topics["orders"].partitions) == 2
+
+
+def test_partitions_of_one_topic_have_as_many_replicas() -> None:
+    """Both brokers live; the topic has one replica a partition."""
+    settings = ClusterSettings(profile=profile_named("2.8"), broker_ids=(1, 2))
+    cluster = ServedCluster(settings, endpoint=lambda _id, _name: Endpoint("h", 1))
+    cluster.topics.create_spread("orders", 1, Instants(1, 1))
+    asked = {"name": "orders", "count": 2, "assignments": [{"brokerIds": [1, 2]}]}
+    request = {"topics": [asked], "timeoutMs": 1_000, "validateOnly": False}
+    (answer,) = DataClient(cluster).call(ApiKey.CREATE_PARTITIONS, 3, request)["results"]
+
+    assert answer["errorMessage"] == (
+        "Inconsistent replication factor between partitions, partition 0 has 1 while partitions "
+        "[1] have replication factors [2], respectively."
+    )
+
+
 def test_first_metadata_of_a_new_topic_has_no_leader_yet(old: ServedCluster) -> None:
     """Whoever has a topic made is told LEADER_NOT_AVAILABLE, then everything."""
     asked = {"topics": [{"name": "new"}], "allowAutoTopicCreation": True}
