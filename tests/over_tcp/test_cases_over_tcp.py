@@ -69,7 +69,7 @@ def test_every_case_of_a_client_passes_over_tcp(profile: str, served: ServedTarg
 @pytest.mark.nightly
 @pytest.mark.parametrize("profile", [each for each in RELEASES if each not in FAMILIES])
 def test_every_case_of_a_client_passes_over_tcp_as(profile: str, served: ServedTarget) -> None:
-    """So do the profiles between."""
+    """The wire shows what the suite requires in the profiles between, too."""
     check(profile, served)
 
 

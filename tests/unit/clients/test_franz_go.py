@@ -203,7 +203,7 @@ def test_a_leader_asks_for_metadata_of_topics_of_others() -> None:
 
 
 def test_a_leader_whose_assignor_fails_has_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the assignor's own exception would be."""
+    """The application loses what it has, as after an error of the assignor itself."""
     bench = polled()
 
     def fail(*_: object) -> None:
@@ -456,7 +456,7 @@ def test_leaving_before_there_is_a_group_or_an_id_says_nothing() -> None:
 
 
 def test_a_static_member_that_owes_the_group_a_join_leaves() -> None:
-    """It gave partitions up that only a rebalance can hand on."""
+    """The member gave partitions up that only a rebalance can hand on."""
     bench = settled(STICKY, group_instance_id="one")
     bench.advance(600)
     beat(bench)
@@ -499,7 +499,7 @@ def test_a_commit_that_ends_in_a_join_lets_the_next_one_wait() -> None:
 
 
 def test_an_automatic_commit_owed_by_an_eager_join_has_nothing_to_commit() -> None:
-    """It was committed before the revocation."""
+    """The positions were committed before the revocation."""
     bench = settled(auto_commit_interval_ms="4000")
     beat(bench, REBALANCE)
     bench.advance(5_000)

@@ -172,7 +172,7 @@ def test_async_commit_without_any_broker_fails_at_once() -> None:
 
 
 def test_async_commit_fails_when_the_coordinator_found_cannot_be_reached() -> None:
-    """Its connection is in backoff, so nothing can be sent."""
+    """The coordinator's connection is in backoff, so nothing can be sent."""
     consumer = _stable()
     consumer.do(consumer.port.on_disconnected(COORDINATOR, 0))
     consumer.commit({T0: 5}, sync=False)
@@ -404,7 +404,7 @@ def test_leader_that_lost_its_coordinator_sends_no_assignment() -> None:
 
 
 def test_leader_that_waits_for_metadata_sends_no_heartbeats() -> None:
-    """It assigns under the lock that its heartbeat thread needs; what is due follows at once."""
+    """The leader assigns under the heartbeat thread's lock; what is due follows at once."""
     consumer = Bench().consumer()
     consumer.topics = {"t": 2, "u": 1}
     consumer.poll()
@@ -550,7 +550,7 @@ def test_error_of_the_last_revocation_ends_unsubscribe() -> None:
 
 
 def test_join_of_a_consumer_without_topics_is_over() -> None:
-    """It gave its subscription up inside its callback: there is nothing to join again for."""
+    """The consumer gave its subscription up inside its callback: there is nothing to join for."""
     consumer = Bench().consumer()
     consumer.automatic.discard(RunCallback)
     consumer.poll()

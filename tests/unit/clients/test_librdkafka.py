@@ -179,7 +179,7 @@ def test_a_refused_sync_joins_at_once(error: ErrorCode, id_after: str) -> None:
 
 
 def test_fencing_on_sync_is_fatal() -> None:
-    """As on join."""
+    """The poll raises it, and nothing is sent any more."""
     bench = polled(group_instance_id="one")
     bench.join()
     bench.sync(error=ErrorCode.FENCED_INSTANCE_ID)
@@ -382,7 +382,7 @@ def test_a_commit_of_the_application_ends(error: ErrorCode, name: str | None, jo
 
 
 def test_a_commit_waits_for_a_coordinator_that_loads_or_is_gone() -> None:
-    """It is sent again at the next wake-up, or on the next connection."""
+    """The commit is sent again at the next wake-up, or on the next connection."""
     bench = settled()
     token = bench.commit({P0: 3}, sync=True)
     bench.refuse_commit(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
@@ -551,7 +551,7 @@ def test_fencing_takes_everything_away_without_a_callback(assignor: str) -> None
 
 
 def test_a_static_member_that_does_not_poll_stays_silent() -> None:
-    """It sends no LeaveGroup and no heartbeat; with the next poll it joins, without an id."""
+    """The member sends no LeaveGroup or heartbeat; with the next poll it joins, without an id."""
     bench = settled(group_instance_id="one", max_poll_interval_ms="5000")
     bench.beat()
     bench.automatic.discard(RunCallback)

@@ -185,7 +185,7 @@ def test_nothing_is_fetched_between_the_last_commit_and_the_revocation() -> None
 
 
 def test_a_cooperative_member_reads_on_before_a_rebalance() -> None:
-    """It gives nothing up before it joins, so nobody would read its records again."""
+    """The member gives nothing up before it joins, so nobody would read its records again."""
     consumer = Bench().consumer(assignors=["cooperative-sticky"], enable_auto_commit=True)
     consumer.poll()
     consumer.join(protocol_name="cooperative-sticky")
@@ -503,7 +503,7 @@ def test_async_commit_meets_the_lookup_that_failed_before() -> None:
 
 
 def test_close_waits_for_commits_that_wait_for_a_coordinator() -> None:
-    """They are sent to the coordinator that is found, before the member leaves."""
+    """The commits are sent to the coordinator that is found, before the member leaves."""
     consumer = Bench().consumer()
     consumer.settle(T0)
     consumer.do(consumer.port.fetch_completed(0))
