@@ -238,7 +238,7 @@ def test_a_frame_is_answered_by_a_frame() -> None:
     ],
 )
 def test_frames_that_cannot_be_read_are_errors(command: Json, words: str) -> None:
-    """Such frames change nothing, and the next command is answered."""
+    """Frames that cannot be read change nothing, and the next command is answered."""
     assert words in world().answer(command)["error"]
 
 
