@@ -41,12 +41,12 @@ class FaultyFiles(Files):
         self.faults: list[Fault] = []
 
     def open(self, path: str) -> int:
-        """As `Files.open`."""
+        """Do what `Files.open` does."""
         self._refuse("open", path)
         return super().open(path)
 
     def write(self, fd: int, data: bytes | memoryview, position: int) -> int:
-        """As `Files.write`; a fault lets `short` bytes through first."""
+        """Do what `Files.write` does; a fault lets `short` bytes through first."""
         fault = self._due("write", self.paths[fd])
         if fault is None:
             return super().write(fd, data, position)
@@ -55,27 +55,27 @@ class FaultyFiles(Files):
         raise OSError(fault.errno, os.strerror(fault.errno), self.paths[fd])
 
     def read(self, fd: int, count: int, position: int) -> bytes:
-        """As `Files.read`."""
+        """Do what `Files.read` does."""
         self._refuse("read", self.paths[fd])
         return super().read(fd, count, position)
 
     def truncate(self, fd: int, size: int) -> None:
-        """As `Files.truncate`."""
+        """Do what `Files.truncate` does."""
         self._refuse("truncate", self.paths[fd])
         super().truncate(fd, size)
 
     def sync(self, fd: int) -> None:
-        """As `Files.sync`."""
+        """Do what `Files.sync` does."""
         self._refuse("sync", self.paths[fd])
         super().sync(fd)
 
     def rename(self, path: str, new: str) -> None:
-        """As `Files.rename`."""
+        """Do what `Files.rename` does."""
         self._refuse("rename", path)
         super().rename(path, new)
 
     def remove(self, path: str) -> None:
-        """As `Files.remove`."""
+        """Do what `Files.remove` does."""
         self._refuse("remove", path)
         super().remove(path)
 

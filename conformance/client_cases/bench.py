@@ -163,8 +163,10 @@ class PortBench(Generic[P]):
         resets: Partitions whose begin or end the port asked for.
         automatic: Effects that are answered at once: types of requests, `Connect`, `RunCallback`.
         racks: Racks of every partition's replicas.
+        internal: Topics that are the broker's own.
         dialled: Nodes that the port began to connect to, in order.
         disconnected: Connections that the port closed, in order.
+        unanswered: Requests that wait for an answer, in order.
         is_closed: Whether the port has reported that it is closed.
     """
 
@@ -180,11 +182,12 @@ class PortBench(Generic[P]):
         self.resets: list[ResetPositions] = []
         self.automatic: set[type] = {Connect, MetadataRequest, FindCoordinatorRequest, RunCallback}
         self.racks: tuple[str, ...] = ()
+        self.internal: tuple[str, ...] = ()
         self.dialled: list[int] = []
         self.disconnected: list[int] = []
         self.is_closed = False
         self._sent: list[tuple[int, Send]] = []
-        self._waiting: list[Send] = []
+        self.unanswered: list[Send] = []
 
     # The application.
 
@@ -211,7 +214,10 @@ class PortBench(Generic[P]):
 
     def advance(self, for_ms: int) -> None:
         """Let time pass; every deadline of the port fires at its instant."""
-        until_ms = self.now_ms + for_ms
+        self.run(self.now_ms + for_ms)
+
+    def run(self, until_ms: int) -> None:
+        """Let time pass up to and including this instant."""
         while True:
             deadline_ms = self.port.next_deadline_ms()
             if deadline_ms is None or deadline_ms > until_ms:
@@ -237,11 +243,11 @@ class PortBench(Generic[P]):
             CaseFailed: no request of this type waits.
         """
         send = next(
-            (each for each in self._waiting if isinstance(each.request, request_type)), None
+            (each for each in self.unanswered if isinstance(each.request, request_type)), None
         )
         self.bench.expect(f"a {request_type.__name__} waits", send is not None, wanted=True)
         if send is not None:
-            self._waiting.remove(send)
+            self.unanswered.remove(send)
             self.note(f"<- {_shown(response)}")
             self.do(self.port.on_response(send.correlation_id, response, self.now_ms))
 
@@ -255,7 +261,7 @@ class PortBench(Generic[P]):
 
     def waiting(self, request_type: type[Request]) -> int:
         """Return how many requests of this type have no answer yet."""
-        return sum(isinstance(send.request, request_type) for send in self._waiting)
+        return sum(isinstance(send.request, request_type) for send in self.unanswered)
 
     @property
     def changes(self) -> list[tuple[CallbackKind, tuple[TopicPartition, ...]]]:
@@ -312,7 +318,11 @@ class PortBench(Generic[P]):
         return MetadataResponse(
             brokers=(BROKER, *self._replicas()),
             topics=tuple(
-                MetadataResponseTopic(name=name, partitions=self._partitions(count))
+                MetadataResponseTopic(
+                    name=name,
+                    is_internal=name in self.internal,
+                    partitions=self._partitions(count),
+                )
                 for name, count in self.topics.items()
             ),
         )
@@ -369,7 +379,7 @@ class PortBench(Generic[P]):
     def _send(self, send: Send) -> None:
         self.note(f"-> {self._node(send.node_id)} {_shown(send.request)}")
         self._sent.append((self.now_ms, send))
-        self._waiting.append(send)
+        self.unanswered.append(send)
         if type(send.request) not in self.automatic:
             return
         if isinstance(send.request, MetadataRequest):
@@ -386,7 +396,7 @@ class PortBench(Generic[P]):
             self.complete(callback, self.outcomes.get(callback.kind))
 
     def _forget(self, node_id: int) -> None:
-        self._waiting = [send for send in self._waiting if send.node_id != node_id]
+        self.unanswered = [send for send in self.unanswered if send.node_id != node_id]
 
     def _node(self, node_id: int) -> str:
         return "coordinator" if node_id == COORDINATOR else f"broker {node_id}"
@@ -395,9 +405,13 @@ class PortBench(Generic[P]):
 class ConsumerBench(PortBench[ConsumerCoordinator]):
     """Bench of a consumer, with requests about partitions."""
 
+    def give(self, *partitions: TopicPartition) -> None:
+        """Answer a SyncGroup with these partitions."""
+        self.sync(encode_assignment(ConsumerAssignment(partitions=partitions)))
+
     def assign(self, *partitions: TopicPartition) -> None:
         """Answer a SyncGroup with these partitions, and the fetch of their offsets with 10."""
-        self.sync(encode_assignment(ConsumerAssignment(partitions=partitions)))
+        self.give(*partitions)
         if self.waiting(OffsetFetchRequest):
             self.offsets(dict.fromkeys(partitions, 10))
 
@@ -431,7 +445,7 @@ class ConsumerBench(PortBench[ConsumerCoordinator]):
     def refuse_commit(self, error: ErrorCode) -> None:
         """Answer an OffsetCommit: every partition has this error, which may be NONE."""
         request = next(
-            s.request for s in self._waiting if isinstance(s.request, OffsetCommitRequest)
+            s.request for s in self.unanswered if isinstance(s.request, OffsetCommitRequest)
         )
         results = tuple(
             OffsetCommitResponseTopic(

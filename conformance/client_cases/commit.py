@@ -1,6 +1,6 @@
 """Commits: when no request is sent, what an error means, and who tries again."""
 
-from conformance.client_cases.bench import Bench, ConsumerBench
+from conformance.client_cases.bench import MEMBER, Bench, ConsumerBench
 from conformance.client_cases.case import client_case
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.messages.join_group import JoinGroupRequest
@@ -75,6 +75,7 @@ def stale_commit_spares_the_new_generation(bench: Bench) -> None:
     bench.expect("state", consumer.port.state, MemberState.PREPARING_REBALANCE)
     consumer.refuse_commit(ErrorCode.ILLEGAL_GENERATION)
     bench.expect("state after it", consumer.port.state, MemberState.PREPARING_REBALANCE)
+    bench.expect("member id after it", consumer.port.member_id, MEMBER)
     consumer.join(generation_id=2)
     consumer.assign(_T0)
     bench.expect("outcome", _outcomes(consumer), ["RebalanceInProgressException"])

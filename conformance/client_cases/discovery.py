@@ -74,13 +74,17 @@ def lookup_backs_off(bench: Bench) -> None:
 )
 def unauthorised_lookup_is_fatal(bench: Bench) -> None:
     """A lookup without the right to the group is fatal."""
-    consumer = bench.consumer()
-    consumer.automatic.discard(FindCoordinatorRequest)
-    consumer.poll()
-    consumer.find(ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    consumer.advance(60_000)
-    bench.expect("poll", consumer.returned, ["GroupAuthorizationException"])
-    bench.expect("lookups", len(consumer.sent(FindCoordinatorRequest)), 1)
+    for error, thrown in (
+        (ErrorCode.GROUP_AUTHORIZATION_FAILED, "GroupAuthorizationException"),
+        (ErrorCode.INVALID_GROUP_ID, "InvalidGroupIdException"),
+    ):
+        consumer = bench.consumer()
+        consumer.automatic.discard(FindCoordinatorRequest)
+        consumer.poll()
+        consumer.find(error)
+        consumer.advance(60_000)
+        bench.expect("poll", consumer.returned, [thrown])
+        bench.expect("lookups", len(consumer.sent(FindCoordinatorRequest)), 1)
 
 
 @client_case(
@@ -95,6 +99,7 @@ def moved_coordinator_needs_no_join(bench: Bench) -> None:
     consumer.beat(ErrorCode.NOT_COORDINATOR)
     consumer.advance(3_000)
     bench.expect("looks again", len(consumer.sent(FindCoordinatorRequest)) > 1, wanted=True)
+    bench.expect("closed connections", consumer.disconnected, [COORDINATOR])
     bench.expect("joins", len(consumer.sent(JoinGroupRequest)), 1)
     generations = [beat.generation_id for beat in consumer.sent(HeartbeatRequest)]
     bench.expect("generations of the heartbeats", generations, [1, 1])

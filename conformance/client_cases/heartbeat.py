@@ -6,6 +6,7 @@ from conformance.client_cases.bench import COORDINATOR, MEMBER, Bench, ConsumerB
 from conformance.client_cases.case import client_case
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.generation import MemberState
+from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.messages.join_group import JoinGroupRequest
 from coordinator_sim.messages.leave_group import LeaveGroupRequest
@@ -50,9 +51,9 @@ def rebalance_is_joined_and_heartbeats_go_on(bench: Bench) -> None:
     bench.expect("closed connections", consumer.disconnected, [])
     bench.expect("joins before the poll", len(consumer.sent(JoinGroupRequest)), 1)
     consumer.poll()
-    bench.expect(
-        "reason", consumer.sent(JoinGroupRequest)[1].reason, "group is already rebalancing"
-    )
+    join = consumer.sent(JoinGroupRequest)[1]
+    bench.expect("member id", join.member_id, MEMBER)
+    bench.expect("reason", join.reason, "group is already rebalancing")
     consumer.advance(9_000)
     bench.expect("heartbeats after the JoinGroup", len(consumer.sent(HeartbeatRequest)), 5)
 
@@ -85,7 +86,10 @@ def illegal_generation_loses_the_partitions(bench: Bench) -> None:
     bench.expect("told before the poll", consumer.told(CallbackKind.PARTITIONS_LOST), [])
     consumer.poll()
     bench.expect("told last", consumer.changes[-1], (CallbackKind.PARTITIONS_LOST, (_T0,)))
-    bench.expect("member id of the join", consumer.sent(JoinGroupRequest)[1].member_id, MEMBER)
+    join = consumer.sent(JoinGroupRequest)[1]
+    bench.expect("member id of the join", join.member_id, MEMBER)
+    reason = "encountered ILLEGAL_GENERATION from HEARTBEAT response"
+    bench.expect("reason", join.reason, reason)
 
 
 @client_case(
@@ -101,6 +105,7 @@ def fenced_heartbeat_ends_the_next_poll(bench: Bench) -> None:
     bench.expect("heartbeats", len(consumer.sent(HeartbeatRequest)), 1)
     consumer.poll(10)
     bench.expect("poll", consumer.returned, ["FencedInstanceIdException"])
+    bench.expect("member id", consumer.port.member_id, "")
     consumer.poll(10)
     consumer.advance(10)
     bench.expect("poll after it", consumer.returned[1:], [None])
@@ -114,6 +119,7 @@ def silence_only_looks_for_the_coordinator(bench: Bench) -> None:
     bench.expect("closed connections", consumer.disconnected, [COORDINATOR])
     consumer.advance(1_000)
     bench.expect("leaves", consumer.sent(LeaveGroupRequest), [])
+    bench.expect("looks again", len(consumer.sent(FindCoordinatorRequest)) > 1, wanted=True)
     consumer.poll()
     bench.expect("joins", len(consumer.sent(JoinGroupRequest)), 1)
     generations = [beat.generation_id for beat in consumer.sent(HeartbeatRequest)]
@@ -155,6 +161,7 @@ def application_that_does_not_poll_leaves(bench: Bench) -> None:
         consumer.beat()
     consumer.advance(2_000)
     leavers = [each for leave in consumer.sent(LeaveGroupRequest) for each in leave.members]
+    bench.expect("left at", consumer.sent_at(LeaveGroupRequest), [8_000])
     bench.expect("member ids", [each.member_id for each in leavers], [MEMBER])
     reason = "consumer poll timeout has expired."
     bench.expect("reasons", [each.reason for each in leavers], [reason])

@@ -120,6 +120,7 @@ def join_during_a_rebalance_is_repeated_at_once(bench: Bench) -> None:
     bench.expect("sent at", consumer.sent_at(JoinGroupRequest), [0, 0, 0])
     reason = "rebalance failed due to RebalanceInProgressException"
     bench.expect("reason", joins[2].reason, reason)
+    bench.expect("lookups", len(consumer.sent(FindCoordinatorRequest)), 1)
 
 
 @client_case(
@@ -138,6 +139,8 @@ def disconnect_keeps_the_member_id(bench: Bench) -> None:
     joins = consumer.sent(JoinGroupRequest)
     bench.expect("member ids", [join.member_id for join in joins], ["", MEMBER, MEMBER])
     bench.expect("sent at", consumer.sent_at(JoinGroupRequest), [0, 0, 1_100])
+    reason = "rebalance failed due to DisconnectException"
+    bench.expect("reason", joins[2].reason, reason)
 
 
 @client_case(
@@ -164,9 +167,12 @@ def loading_coordinator_is_asked_again(bench: Bench) -> None:
     """A coordinator that loads is asked again after retry.backoff.ms, without another lookup."""
     consumer = bench.consumer()
     consumer.poll()
+    consumer.refuse_join(ErrorCode.MEMBER_ID_REQUIRED, MEMBER)
     consumer.refuse_join(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     consumer.advance(100)
-    bench.expect("sent at", consumer.sent_at(JoinGroupRequest), [0, 100])
+    joins = consumer.sent(JoinGroupRequest)
+    bench.expect("member ids", [join.member_id for join in joins], ["", MEMBER, MEMBER])
+    bench.expect("sent at", consumer.sent_at(JoinGroupRequest), [0, 0, 100])
     bench.expect("lookups", len(consumer.sent(FindCoordinatorRequest)), 1)
     bench.expect("closed connections", consumer.disconnected, [])
 
@@ -227,3 +233,4 @@ def wakeup_in_the_callback_repeats_it(bench: Bench) -> None:
     bench.expect("callbacks", len(consumer.told(CallbackKind.PARTITIONS_ASSIGNED)), 2)
     bench.expect("joins", len(consumer.sent(JoinGroupRequest)), 1)
     bench.expect("owned", consumer.port.owned_partitions, (_T0,))
+    bench.expect("state", consumer.port.state, MemberState.STABLE)

@@ -29,6 +29,7 @@ def dynamic_member_leaves_when_closed(bench: Bench) -> None:
     consumer.close()
     bench.expect("left", _left(consumer), [(MEMBER, "the consumer is being closed")])
     bench.expect("told last", consumer.changes[-1], (CallbackKind.PARTITIONS_REVOKED, (_T0,)))
+    bench.expect("closed before the answer", consumer.is_closed, wanted=False)
     consumer.answer(LeaveGroupRequest, LeaveGroupResponse())
     bench.expect("closed", consumer.is_closed, wanted=True)
 

@@ -50,6 +50,7 @@ def follower_syncs_with_nothing(bench: Bench) -> None:
     bench.expect("assignments", [sync.assignments for sync in syncs], [()])
     bench.expect("sent at", consumer.sent_at(SyncGroupRequest), [0])
     bench.expect("generation", syncs[0].generation_id, 1)
+    bench.expect("member id", syncs[0].member_id, MEMBER)
     bench.expect("protocol", syncs[0].protocol_name, "range")
 
 

@@ -1,98 +1,29 @@
 """A Connect worker in its group: protocols, kept and revoked work, assignments as leader."""
 
-from typing import Final
-
-import msgspec
-
-from conformance.client_cases.bench import (
-    BROKER,
-    GROUP,
-    LEADER,
-    MEMBER,
-    Bench,
-    PortBench,
-)
+from conformance.client_cases.bench import MEMBER, Bench
 from conformance.client_cases.case import client_case
-from coordinator_sim.clients.config import ConnectProtocolCompatibility, WorkerConfig
+from conformance.client_cases.worker_port_bench import PROTOCOLS, WorkerPortBench, make_worker
+from coordinator_sim.clients.config import ConnectProtocolCompatibility
 from coordinator_sim.clients.effects import CallbackKind
-from coordinator_sim.clients.worker_coordinator import ConfigSnapshot, WorkerCoordinator
 from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
-from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponseMember
+from coordinator_sim.messages.join_group import JoinGroupRequest
 from coordinator_sim.messages.sync_group import SyncGroupRequest
-from coordinator_sim.protocol.embedded import ConnectAssignment, ConnectError, WorkerMetadata
+from coordinator_sim.protocol.embedded import ConnectError
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.resources import ConnectorTaskId
-from coordinator_sim.wire.connect_protocol import (
-    decode_connect_assignment,
-    decode_worker_metadata,
-    encode_connect_assignment,
-    encode_worker_metadata,
-)
 
-_NAMES: Final = ("default", "compatible", "sessioned")
 _A, _B = ConnectorTaskId("x", 0), ConnectorTaskId("x", 1)
 
 
-class WorkerPortBench(PortBench[WorkerCoordinator]):
-    """A worker's group membership; its herder stops and starts work at once."""
-
-    def follow(self, version: int = 2, **fields: object) -> None:
-        """Join as a follower with this assignment."""
-        generation_id = len(self.sent(JoinGroupRequest))
-        self.join(protocol_name=_NAMES[version], generation_id=generation_id)
-        said = {"version": version, "leader": LEADER, "config_offset": 1, **fields}
-        self.sync(encode_connect_assignment(msgspec.convert(said, ConnectAssignment)))
-
-    def lead(self, *offsets: int, version: int = 2, **fields: object) -> None:
-        """Answer the JoinGroup: the worker leads members with these offsets, itself first."""
-        members = tuple(
-            JoinGroupResponseMember(
-                f"{MEMBER}{number or ''}",
-                None,
-                encode_worker_metadata(
-                    WorkerMetadata(version=version, url=f"http://{number}/", config_offset=offset)
-                ),
-            )
-            for number, offset in enumerate(offsets)
-        )
-        self.join(protocol_name=_NAMES[version], leader=MEMBER, members=members, **fields)
-
-    def given(self) -> dict[str, ConnectAssignment]:
-        """Return the worker's assignments as the leader, by member."""
-        sync = self.sent(SyncGroupRequest)[-1]
-        return {
-            each.member_id: decode_connect_assignment(each.assignment) for each in sync.assignments
-        }
-
-    def offered(self) -> dict[str, WorkerMetadata]:
-        """Return the metadata in the last JoinGroup, by protocol, in the order offered."""
-        request = self.sent(JoinGroupRequest)[-1]
-        return {each.name: decode_worker_metadata(each.metadata) for each in request.protocols}
-
-    def be_told_to_rejoin(self) -> None:
-        """Answer the next heartbeat with REBALANCE_IN_PROGRESS."""
-        self.advance(3_000)
-        self.beat(ErrorCode.REBALANCE_IN_PROGRESS)
-
-
 def _worker(bench: Bench, *offsets: int, **settings: int) -> WorkerPortBench:
-    views = list(offsets or (1,))
-
-    def snapshot() -> ConfigSnapshot:
-        offset = views.pop(0) if len(views) > 1 else views[0]
-        return ConfigSnapshot(offset=offset, connectors={"x": 2})
-
-    port = WorkerCoordinator(
-        msgspec.convert(settings, WorkerConfig),
-        client_id="worker",
-        group_id=GROUP,
-        url="http://0/",
-        config_snapshot=snapshot,
-        bootstrap=(BROKER,),
-    )
-    worker = WorkerPortBench(bench, port)
+    worker = make_worker(bench, *offsets, **settings)
     worker.poll()
     return worker
+
+
+def _held(worker: WorkerPortBench) -> tuple[tuple[str, ...], tuple[ConnectorTaskId, ...]] | None:
+    held = worker.port.assignment
+    return (held.connectors, held.tasks) if held else None
 
 
 def _revocations(worker: WorkerPortBench) -> list[tuple[object, ...]]:
@@ -104,8 +35,13 @@ def protocols_are_offered_newest_first(bench: Bench) -> None:
     """A worker offers its protocol and all older ones, its own first."""
     for mode in ConnectProtocolCompatibility:
         worker = _worker(bench, connect_protocol=mode)
-        wanted = [_NAMES[version] for version in range(mode, -1, -1)]
-        bench.expect(f"offered by {mode.name}", [*worker.offered()], wanted)
+        wanted = [PROTOCOLS[version] for version in range(mode, -1, -1)]
+        offered = worker.offered()
+        bench.expect(f"offered by {mode.name}", [*offered], wanted)
+        versions = [each.version for each in offered.values()]
+        bench.expect("versions", versions, [*range(mode, -1, -1)])
+        offsets = {each.config_offset for each in offered.values()}
+        bench.expect("offsets of the config topic", offsets, {1})
 
 
 @client_case("C-WC-02", "WorkerCoordinatorIncrementalTest.testMetadataWithExistingAssignment")
@@ -164,19 +100,22 @@ def a_failed_assignment_rejoins_at_once(bench: Bench) -> None:
 def eager_replaces_and_cooperative_merges(bench: Bench) -> None:
     """An eager assignment replaces what is held, a cooperative one goes before what is kept."""
     worker = _worker(bench)
-    worker.follow(0, tasks=(_A,))
+    worker.follow(0, connectors=("x",), tasks=(_A,))
     worker.be_told_to_rejoin()
     worker.follow(0, tasks=(_B,))
-    bench.expect("eager", worker.port.assignment and worker.port.assignment.tasks, (_B,))
+    bench.expect("eager", _held(worker), ((), (_B,)))
     worker = _worker(bench)
-    worker.follow(tasks=(_A,))
+    worker.follow(connectors=("x",), tasks=(_A,))
     worker.be_told_to_rejoin()
     worker.follow(tasks=(_B,))
-    bench.expect("cooperative", worker.port.assignment and worker.port.assignment.tasks, (_B, _A))
+    bench.expect("cooperative", _held(worker), (("x",), (_B, _A)))
     worker.be_told_to_rejoin()
     worker.follow(revoked_tasks=(_A,))
     bench.expect("revoked", _revocations(worker), [(_A,)])
-    bench.expect("kept", worker.port.assignment and worker.port.assignment.tasks, (_B,))
+    told = [each.kind for each in worker.callbacks[-2:]]
+    bench.expect("told", told, [CallbackKind.WORK_REVOKED, CallbackKind.WORK_ASSIGNED])
+    bench.expect("generation", worker.port.last_completed_generation_id, 3)
+    bench.expect("kept", _held(worker), (("x",), (_B,)))
 
 
 def _lose_coordinator(worker: WorkerPortBench) -> None:
@@ -232,6 +171,7 @@ def a_failed_join_is_the_one_reason(bench: Bench) -> None:
     worker = _worker(bench)
     worker.refuse_join(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     worker.advance(100)
+    bench.expect("joined at", worker.sent_at(JoinGroupRequest), [0, 100])
     worker.follow()
     worker.be_told_to_rejoin()
     reasons = [each.reason for each in worker.sent(JoinGroupRequest)]

@@ -41,7 +41,7 @@ _JOIN: Final = request_frame(
 
 
 def with_length(frame: bytes) -> bytes:
-    """As it goes over a socket."""
+    """The frame as it goes over a socket."""
     return len(frame).to_bytes(4, "big") + frame
 
 
@@ -214,7 +214,7 @@ def never_read(server: Served, count: int) -> None:
 
 
 def pipeline(server: Served, count: int) -> None:
-    """So many requests at once behind a JoinGroup that waits: all answered, in order."""
+    """Check that `count` requests behind a JoinGroup that waits are all answered, in order."""
     with server.connect() as found:
         numbers = range(count)
         rest = b"".join(

@@ -81,7 +81,7 @@ def polled(each: Consumer, timeout_s: float) -> list[bytes]:
 
 
 def read(consumers: Sequence[Consumer], count: int) -> list[bytes]:
-    """So many values, polled in turns; the test fails when there are more at once."""
+    """The next `count` values, polled in turns; the test fails when there are more at once."""
     values: list[bytes] = []
     deadline_s = time.monotonic() + PATIENCE_S
     while len(values) < count:
@@ -94,7 +94,7 @@ def read(consumers: Sequence[Consumer], count: int) -> list[bytes]:
 
 
 def whole_topic(bootstrap: str, topic: str, partitions: int, count: int, **settings: Any) -> Any:  # noqa: ANN401 - of any type
-    """So many values from the beginning of every partition, by a consumer without a group."""
+    """The first `count` values of all partitions, read by a consumer without a group."""
     each = consumer(bootstrap, "none", **settings)
     start = confluent_kafka.OFFSET_BEGINNING
     each.assign([TopicPartition(topic, index, start) for index in range(partitions)])

@@ -139,7 +139,7 @@ def test_position_moves_as_told(kafka_server: ServedKafka, profile: str) -> None
 def test_static_member_that_restarts_disturbs_nobody(
     kafka_server: ServedKafka, profile: str
 ) -> None:
-    """It has the same partitions, in the same generation."""
+    """The member has the same partitions, in the same generation."""
     kafka_server.create_topic("t", PARTITIONS)
 
     async def program() -> None:

@@ -77,7 +77,7 @@ def test_members_come_and_go_and_each_record_is_read_once(
 def test_static_member_that_restarts_disturbs_nobody(
     kafka_server: ServedKafka, profile: str
 ) -> None:
-    """It has the same partitions, in the same generation."""
+    """The member has the same partitions, in the same generation."""
     kafka_server.create_topic("t", PARTITIONS)
     bootstrap = kafka_server.bootstrap
     first = consumer(bootstrap, "s", group_instance_id="a")

@@ -127,7 +127,7 @@ def kafka_python(bootstrap: str) -> list[str]:
 
 
 def aiokafka(bootstrap: str) -> list[str]:
-    """It consumes there; its producer has lost the messages of such a broker."""
+    """A consumer reads such a broker; aiokafka's producer has lost its messages."""
 
     async def program() -> list[str]:
         producer = AIOKafkaProducer(bootstrap_servers=bootstrap)
@@ -163,7 +163,7 @@ def test_librdkafka_that_asks(real: str, ours: str) -> None:
 
 
 def test_librdkafka_that_is_told(real: str, ours: str) -> None:
-    """That the broker is one of 0.10.2.2, without asking it."""
+    """The client is told that the broker is one of 0.10.2.2, and does not ask it."""
     assert librdkafka(ours, OLDEST, "told") == librdkafka(real, OLDEST, "told")
 
 
@@ -178,5 +178,5 @@ def test_kafka_python_and_aiokafka(real: str, ours: str) -> None:
 
 
 def test_franz_go(real: str, ours: str) -> None:
-    """Its admin client and producer."""
+    """The admin client and the producer of franz-go."""
     assert franz_go(ours) == franz_go(real)

@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ print(len(recorder.events), recorder.digest)
 """
 
 
+@cache
 def digest_in_a_process(name: str, *, seed: int, hash_seed: int, shuffle: bool = False) -> str:
     """Event count and digest of a run with drawn latencies, in a process of its own."""
     arguments = [sys.executable, "-c", PROGRAM, name, str(seed), "shuffle" if shuffle else "fifo"]

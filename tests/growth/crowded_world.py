@@ -168,7 +168,7 @@ class CrowdedWorld:
         return WIDE if index == 0 else f"topic-{index:04}"
 
     def topic_id(self, index: int) -> bytes:
-        """Its id."""
+        """The topic's id."""
         return self.cluster.image.topics[self.topic(index)].topic_id
 
     def group(self, index: int) -> str:

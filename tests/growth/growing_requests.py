@@ -65,7 +65,7 @@ class Question(Struct, frozen=True, kw_only=True):
     dress: int = 0
 
     def __str__(self) -> str:
-        """As in the words of a failure."""
+        """The question as a failure names it."""
         dress = f", dress {self.dress}" if self.dress else ""
         return (
             f"{self.api.name} {self.version}: {'.'.join(self.path)} with {self.pattern} entries, "

@@ -54,7 +54,7 @@ SCALA_APIS = (
 
 @pytest.mark.parametrize("profile", ["2.8", "3.9"])
 def test_scala_brokers_cost_linear_work(profile: str) -> None:
-    """So do those that pass through hash maps of Scala, in the Kafkas between."""
+    """Requests that pass through hash maps of Scala cost linear work in the Kafkas between."""
     found = found_by("--profile", profile, *(f"--api={api}" for api in SCALA_APIS))
 
     assert found["complaints"] == []
@@ -65,7 +65,7 @@ def test_scala_brokers_cost_linear_work(profile: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("profile", ["0.10.2", "2.8", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4"])
 def test_all_versions_cost_linear_work(profile: str) -> None:
-    """So does every version of every API that a Kafka offers."""
+    """Every version of every API that a Kafka offers costs linear work."""
     found = found_by("--profile", profile, "--versions", "all")
 
     assert found["complaints"] == []

@@ -85,7 +85,7 @@ class Programs:
         self._sent: list[str] = []
 
     def commands(self, count: int) -> Iterator[Json]:
-        """That many, the first one opens the log; `saw` wants each answer in between."""
+        """A number of commands, the first opens the log; `saw` wants each answer in between."""
         yield {"op": "open", "config": self._settings, "now": self._now}
         makers = {
             self._append: 45,

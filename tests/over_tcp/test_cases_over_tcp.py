@@ -12,11 +12,25 @@ from conformance.targets.lines import LinesTarget
 from conformance.targets.served import ServedTarget
 from conformance.targets.target import Capability
 from coordinator_sim.harness.lines import Lines
+from coordinator_sim.messages.requests import GROUP_APIS
+from coordinator_sim.protocol.api_versions import versions_of
+from coordinator_sim.protocol.profiles import profile_named
 
 CASES = [case for case in any_cases() if isinstance(case, Case)]
 FAMILIES = ("4.4", "3.9", "0.10.2")
-NEWEST_VERSION = 10
-"""Of OffsetCommit and OffsetFetch; no other group API has a higher one."""
+
+
+def versions_to_play() -> list[tuple[str, int]]:
+    """Each family with 0 up to the newest version of a group API that it offers.
+
+    Beyond that version every request would be the same again.
+    """
+    found = []
+    for profile in FAMILIES:
+        offered = versions_of(profile_named(profile))
+        newest = max(offered[api][1] for api in GROUP_APIS if api in offered)
+        found += [(profile, version) for version in range(newest + 1)]
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +69,7 @@ def test_every_case_of_a_client_passes_over_tcp(profile: str, served: ServedTarg
 @pytest.mark.nightly
 @pytest.mark.parametrize("profile", [each for each in RELEASES if each not in FAMILIES])
 def test_every_case_of_a_client_passes_over_tcp_as(profile: str, served: ServedTarget) -> None:
-    """So do the profiles between."""
+    """The wire shows what the suite requires in the profiles between, too."""
     check(profile, served)
 
 
@@ -64,8 +78,7 @@ def seen(ending: Ending) -> list[list[str]]:
     return [sorted(line.partition(" | ")[2].split("; ")) for line in ending.transcript]
 
 
-@pytest.mark.parametrize("version", range(NEWEST_VERSION + 1))
-@pytest.mark.parametrize("profile", FAMILIES)
+@pytest.mark.parametrize(("profile", "version"), versions_to_play())
 def test_every_version_says_over_tcp_what_the_core_says(
     profile: str, version: int, served: ServedTarget
 ) -> None:

@@ -172,7 +172,7 @@ def test_librdkafka_is_told_of_a_wrong_password(serving: Serving, mechanism: str
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_kafka_python_logs_in(serving: Serving, mechanism: str) -> None:
-    """It writes and reads over SASL."""
+    """The client writes and reads over SASL."""
     settings = {
         "bootstrap_servers": serving.listeners["SASL_SSL"],
         "security_protocol": "SASL_SSL",
@@ -194,7 +194,7 @@ def test_kafka_python_logs_in(serving: Serving, mechanism: str) -> None:
 
 
 def test_kafka_python_with_a_wrong_password_stays_outside(serving: Serving) -> None:
-    """It does not start. Which error it shows depends on how fast it reads before the end.
+    """The client does not start. How fast it reads before the end decides which error it shows.
 
     In a process of its own, because it leaves sockets open when it gives up.
     """
@@ -226,7 +226,7 @@ def aiokafka_settings(serving: Serving, listener: str, password: str) -> dict[st
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_aiokafka_logs_in(serving: Serving, mechanism: str) -> None:
-    """It writes and reads over SASL and TLS."""
+    """The client writes and reads over SASL and TLS."""
     settings = aiokafka_settings(serving, "SASL_SSL", PASSWORD) | {"sasl_mechanism": mechanism}
 
     async def story() -> str:
@@ -241,7 +241,7 @@ def test_aiokafka_logs_in(serving: Serving, mechanism: str) -> None:
 
 
 def test_aiokafka_is_told_of_a_wrong_password(serving: Serving) -> None:
-    """It does not start."""
+    """The client does not start."""
     settings = aiokafka_settings(serving, "SASL_PLAINTEXT", "wrong")
 
     async def story() -> None:

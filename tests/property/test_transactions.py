@@ -368,7 +368,7 @@ class Transactions(RuleBasedStateMachine):
 
     @rule(broker_id=st.integers(1, 3))
     def resume(self, broker_id: int) -> None:
-        """It comes back and knows nothing."""
+        """The broker comes back and knows nothing."""
         operations = self.cluster.operations
         if operations.status(broker_id) is BrokerStatus.STOPPED:
             operations.resume(broker_id, self.now)
@@ -393,7 +393,7 @@ class Transactions(RuleBasedStateMachine):
     @rule()
     @precondition(lambda self: self.cluster.append_failure is not NONE)
     def heal_appends(self) -> None:
-        """They can again."""
+        """Appends succeed again."""
         self.cluster.append_failure = NONE
 
     # -- what must hold --------------------------------------------------------------------

@@ -62,7 +62,7 @@ class OurWorker:
         return [json.loads(line) for line in lines if line.startswith("{") and line[-1] == "}"]
 
     def told(self, kind: str) -> list[dict[str, Any]]:
-        """Its events of one kind."""
+        """The events of one kind."""
         return [event for event in self.events if event["event"] == kind]
 
     def kill(self) -> None:
@@ -263,7 +263,7 @@ def check_we_lead_when_the_leader_dies(cluster: Cluster, real: RealWorker, ours:
 def check_a_real_worker_signs_for_our_leader(
     cluster: Cluster, real: RealWorker, ours: OurWorker
 ) -> None:
-    """Of two new connectors one is the real worker's: its tasks come by a signed request.
+    """One of two new connectors is the real worker's: its tasks come by a signed request.
 
     Both are made and deleted at the real worker, which forwards to us.
     """

@@ -57,7 +57,7 @@ def prepare(bootstrap: str, tools: Tools) -> None:
 
 
 def read(tools: Tools, count: int) -> tuple[str, ...]:
-    """So many lines, from where the group is."""
+    """The next `count` lines, from where the group is."""
     said = tools.run("consume", *READER, "--max-messages", str(count))
     return tuple(line for line in said.lines if line.startswith("line"))
 

@@ -158,7 +158,7 @@ class Verifiable:
             self.process = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL)
 
     def told(self, kind: str) -> list[dict[str, Any]]:
-        """Its events of one kind by now."""
+        """The events of one kind so far."""
         lines = self.out.read_text(encoding="utf-8").splitlines(keepends=True)
         events = [json.loads(line) for line in lines if line.startswith("{") and line[-1] == "\n"]
         return [event for event in events if event["name"] == kind]
@@ -170,7 +170,7 @@ class Verifiable:
 
     @property
     def given(self) -> list[dict[str, Any]]:
-        """Its assignments."""
+        """The assignments that it was given."""
         return self.told("partitions_assigned")
 
     @property

@@ -154,7 +154,7 @@ class Ours:
 def test_a_real_broker_loads_our_offsets_partitions(
     tmp_path: Path, version: str, *, is_clean: bool
 ) -> None:
-    """Its clients fetch what ours committed, whether it trusts our indexes or recovers."""
+    """Clients fetch there what ours committed, whether our indexes are trusted or recovered."""
     groups = tuple(f"g{number}" for number in range(12))
     with Broker(tmp_path / "broker", PROPERTIES, version) as broker:
         run_client("prepare", broker.bootstrap)

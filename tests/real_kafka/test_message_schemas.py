@@ -11,7 +11,7 @@ pytestmark = pytest.mark.real_kafka
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_recorded_layouts_are_still_those_of_kafka(version: str) -> None:
-    """So that the everyday test of the tables needs no JVM."""
+    """The everyday test of the tables needs no JVM, because this one compares them with Kafka's."""
     recorded = (FOLDER / f"kafka-{version}.jsonl").read_text("utf-8")
 
     assert message_schemas(version) == recorded

@@ -55,7 +55,7 @@ def our_dump(files: list[Path]) -> str:
 
 @pytest.mark.parametrize("codec", [Compression.NONE, Compression.ZSTD])
 def test_a_real_broker_serves_our_log(tmp_path: Path, codec: Compression) -> None:
-    """Its clients fetch what ours committed, and see the group that ours left Stable."""
+    """Clients of the broker fetch what ours committed, and see the group that ours left Stable."""
     ours = our_broker(now_ms())
     groups = live_through_everything(ours)
     batches = batches_of(ours)
@@ -106,7 +106,7 @@ def test_we_serve_the_log_of_a_real_broker(tmp_path: Path) -> None:
 
 
 def test_a_real_broker_goes_on_with_our_log(tmp_path: Path) -> None:
-    """It appends to our segments, and we read on behind our own end."""
+    """The broker appends to our segments, and we read on behind our own end."""
     ours = our_broker(now_ms())
     live_through_everything(ours)
     with Broker(tmp_path, PROPERTIES) as broker:

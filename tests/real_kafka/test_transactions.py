@@ -80,7 +80,7 @@ def test_the_dump_tool_reads_our_state_log(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_real_broker_answers_as_it_was_recorded(version: str) -> None:
-    """So that the everyday test of ours needs no JVM."""
+    """The everyday test of ours needs no JVM, because this one asks a real broker."""
     recorded = (FOLDER / f"kafka-{version}.jsonl").read_text("utf-8")
 
     assert transcript(version) == recorded

@@ -78,7 +78,7 @@ def intervals(frame: Frame, *rows: tuple[str, str, float, float]) -> Any:  # noq
 
 
 def test_an_eager_member_lets_go_when_it_rejoins(frame: Frame) -> None:
-    """It owns from its own SyncGroup answer to its own next JoinGroup request."""
+    """An eager member owns from its own SyncGroup answer to its own next JoinGroup request."""
     told = events(
         mark("SYNC_RESP", 1, "a", generation=1),
         mark("SYNC_RESP", 2, "b", generation=1),
@@ -177,7 +177,7 @@ def test_unowned_time_is_split_by_what_the_group_did(frame: Frame) -> None:
 
 
 def test_the_world_stops_only_when_nobody_owns_anything(frame: Frame) -> None:
-    """Of a rebalance of six seconds, two had no owner at all."""
+    """Two of the six seconds of a rebalance had no owner at all."""
     held = rebalances(
         frame(
             "events",

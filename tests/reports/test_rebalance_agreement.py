@@ -138,7 +138,7 @@ def test_three_commands_agree_on_any_lines(frame: Frame, drawn: list[list[TraceE
 
 
 def test_rebalance_that_never_settles_is_counted_and_open(frame: Frame) -> None:
-    """It has a start, no length, and is never one of 0 ms."""
+    """The rebalance has a start, no length, and is never one of 0 ms."""
     start = TraceEvent(event=Event.PREPARE_REBALANCE, ts_us=5_000_000, group_id="g", generation=4)
     ((row,),) = reported(frame, {"t": [start]}).values()
     assert (row["outcome"], row["start_us"], row["end_us"]) == ("OPEN", 5_000_000, None)

@@ -1,8 +1,9 @@
 import json
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from typer.testing import CliRunner
@@ -110,17 +111,52 @@ def make_traces(path: Path) -> None:
     write(path / "log", log, lines, "jsonl")
 
 
-@pytest.mark.spark
-def test_report_of_a_simulated_run_and_a_broker_log(tmp_path: Path, spark: "SparkSession") -> None:
-    """One command reads both, computes the known churn, and says what a log cannot tell."""
-    make_traces(tmp_path / "traces")
-    out = tmp_path / "out"
-    arguments = ["report", str(tmp_path / "traces"), "--out", str(out), "--json"]
+def make_partial_log(path: Path) -> None:
+    """Beside a broker's log lies the log of one client, which led two of three generations."""
+    log = RunInfo(
+        trace_id="log-2",
+        source=Source.BROKER_LOG,
+        cluster_id="partial",
+        version="0",
+        profile="ingested",
+    )
+    owners = {"a": [0, 1], "b": [2]}
+    told = [
+        *round_of(1, 0, owners),
+        *(one for one in round_of(2, 10, owners) if one.event is not Event.ASSIGNED),
+        *round_of(3, 20, owners),
+    ]
+    write(path, log, told, "parquet")
+
+
+@dataclass
+class Reported:
+    """What the command said, and what it wrote."""
+
+    summary: dict[str, Any]
+    page: str
+    tables: set[str]
+
+
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory: pytest.TempPathFactory, spark: "SparkSession") -> Reported:
+    """One report of a simulated run, a broker log and a log with assignments of a part."""
+    traces, out = (tmp_path_factory.mktemp(name) for name in ("traces", "out"))
+    make_traces(traces)
+    make_partial_log(traces / "partial")
+    arguments = ["report", str(traces), "--out", str(out), "--json"]
     result = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert (result.exit_code, result.stderr) == (0, "")
     assert spark.range(1).count() == 1, "a session that was active before is left running"
-    summary = json.loads(result.stdout)
-    assert (summary["runs"], summary["rebalances"]) == (2, 3)
+    tables = {path.name for path in (out / "tables").iterdir()}
+    return Reported(json.loads(result.stdout), (out / "report.html").read_text(), tables)
+
+
+@pytest.mark.spark
+def test_report_of_a_simulated_run_and_a_broker_log(reported: Reported) -> None:
+    """One command reads both, computes the known churn, and says what a log cannot tell."""
+    summary, page = reported.summary, reported.page
+    assert (summary["runs"], summary["rebalances"]) == (3, 6)
     rows = {row["scenario"]: row for row in summary["comparison"]}
     simulated, logged = rows["third-member"], rows["production"]
     assert (simulated["moved"], simulated["lb_balanced"], simulated["excess_moves"]) == (2, 2, 0)
@@ -132,47 +168,28 @@ def test_report_of_a_simulated_run_and_a_broker_log(tmp_path: Path, spark: "Spar
     assert (logged["moved"], logged["unowned_s"]) == (None, None)
     assert (logged["stopped_s"], logged["stopped_quality"]) == (4.0, "bound")
     assert logged["assignment_quality"] == logged["ownership_quality"] == "n/a"
-    page = (out / "report.html").read_text()
     assert "orders &lt;app&gt;" in page
     assert "third-member" in page
     markup = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
     assert not re.search(r"https?:", markup)
-    assert {path.name for path in (out / "tables").iterdir()} >= {"rebalances", "moves", "groups"}
+    assert reported.tables >= {"rebalances", "moves", "groups"}
 
 
 @pytest.mark.spark
-def test_assignments_of_some_generations_alone_give_no_zeros(
-    tmp_path: Path, spark: "SparkSession"
-) -> None:
-    """Beside a broker's log lies the log of one client, which led two of three generations.
+def test_assignments_of_some_generations_alone_give_no_zeros(reported: Reported) -> None:
+    """Where some assignments are missing, whatever follows from them is unknown, and not zero.
 
-    Nothing moved between these two, as far as anybody can see: that is not known to be nothing.
+    Nothing moved between the generations that are known, as far as anybody can see.
     """
-    del spark
-    log = RunInfo(
-        trace_id="log-1",
-        source=Source.BROKER_LOG,
-        cluster_id="production",
-        version="0",
-        profile="ingested",
-    )
-    owners = {"a": [0, 1], "b": [2]}
-    told = [
-        *round_of(1, 0, owners),
-        *(one for one in round_of(2, 10, owners) if one.event is not Event.ASSIGNED),
-        *round_of(3, 20, owners),
-    ]
-    write(tmp_path / "log", log, told, "parquet")
-    summary = build_report([tmp_path / "log"], tmp_path / "out")
-    (group,) = summary.groups
+    (group,) = (row for row in reported.summary["groups"] if row["trace_id"] == "log-2")
     assert group["missing_assignments"] == "assignments of 2 of 3 generations are known"
-    for row in (group, *summary.comparison):
+    (compared,) = (row for row in reported.summary["comparison"] if row["scenario"] == "partial")
+    for row in (group, compared):
         unknown = ("moved", "stickiness", "spread", "unowned_s", "interrupted", "availability")
         assert [row[name] for name in unknown] == [None] * len(unknown)
         assert (row["assignment_quality"], row["ownership_quality"]) == ("n/a", "n/a")
         assert (row["stopped_s"], row["stopped_quality"]) == (9.0, "bound")
-    page = (tmp_path / "out" / "report.html").read_text()
-    assert "(production): assignments of 2 of 3 generations are known" in page
+    assert "(partial): assignments of 2 of 3 generations are known" in reported.page
 
 
 @pytest.mark.spark

@@ -214,7 +214,7 @@ def test_broken_coordinator_is_found(invariant: str, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("name", sorted({name for _, name in BROKEN.values()}))
 def test_the_same_run_of_the_real_coordinator_passes(name: str) -> None:
-    """It was the break that was found, not the scenario."""
+    """The finding was about the break, not about the scenario."""
     assert judged(name, with_liveness=False).violations == ()
 
 

@@ -53,7 +53,7 @@ def test_health_of_the_image_is_asked_where_serve_tells_it() -> None:
 
 
 def test_example_for_testcontainers_is_sound() -> None:
-    """It parses, and has the port and token that the image has."""
+    """The example parses, and has the port and token that the image has."""
     source = (ROOT / "examples" / "testcontainers" / "serve_container.py").read_text("utf-8")
     values = {
         target.id: node.value.value

@@ -162,7 +162,7 @@ def test_check_prints_differences_and_exits_1(tmp_path: Path) -> None:
 
 
 def test_without_check_assignments_are_printed(tmp_path: Path) -> None:
-    """As text, or one JSON object an assignment."""
+    """Assignments are printed as text, or as one JSON object each."""
     file = tmp_path / "cases.jsonl"
     revoking = STEP | {"step": "stop", "generation": 2, "last_completed": 1, "config": {}}
     revoking["members"] = [{"id": "w", "connectors": ["c"], "tasks": [["c", 0]]}]

@@ -94,7 +94,7 @@ def test_without_a_delay_lost_work_is_dealt_out_at_once() -> None:
 
 
 def test_a_new_leader_reassigns_without_delay() -> None:
-    """It does not know that the work was somebody's."""
+    """The leader does not know that the work was somebody's."""
     cluster = start(3)
     del cluster.running["worker1"]
     cluster.elect()
@@ -107,7 +107,7 @@ def test_a_new_leader_reassigns_without_delay() -> None:
 
 
 def test_a_deleted_connector_is_revoked_from_every_holder() -> None:
-    """Its connector and tasks stop where they run."""
+    """The connector and its tasks stop where they run."""
     cluster = start(2, {**TWO_BY_FOUR, "connector3": 4})
     cluster.configured = TWO_BY_FOUR
     plan = cluster.rebalance()
@@ -117,7 +117,7 @@ def test_a_deleted_connector_is_revoked_from_every_holder() -> None:
 
 
 def test_work_that_two_workers_run_is_revoked_from_both() -> None:
-    """It is handed out anew once both have stopped it."""
+    """The work is handed out anew once both have stopped it."""
     cluster = start(2, {"connector1": 2})
     both = load("C1 C1-0 C1-1")
     cluster.running = {"worker1": both, "worker2": both}

@@ -118,7 +118,7 @@ def test_uniform_refuses_partitions_held_twice() -> None:
 
 
 def test_names() -> None:
-    """As in `group.consumer.assignors`."""
+    """Assignors go by the names of `group.consumer.assignors`."""
     assert (RANGE.name, UNIFORM.name) == ("range", "uniform")
 
 

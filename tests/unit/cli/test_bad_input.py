@@ -83,7 +83,7 @@ def test_no_command_shows_the_commands() -> None:
     ],
 )
 def test_absurd_setting_names_value_and_bound(setting: str, words: tuple[str, ...]) -> None:
-    """It is refused before anything runs."""
+    """An absurd value is refused before anything runs."""
     assert_refused(run_command("run", "rolling-bounce", "--set", setting), 2, *words)
 
 

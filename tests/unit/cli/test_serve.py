@@ -16,6 +16,7 @@ from typing import IO, Any
 import pytest
 
 from conformance.field_frames import Fields, read_response_frame, request_frame
+from coordinator_sim.cli.main import main
 from coordinator_sim.ingest.run_directory import read_run
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.wire.frames import (
@@ -296,42 +297,53 @@ def test_endless_advance_ends_by_a_signal_and_by_ctl(ends_by: str) -> None:
     advance.communicate(timeout=30)
 
 
-def test_ctl_operates_a_server(tmp_path: Path) -> None:
-    """A round of its commands; what is refused says why."""
+def test_ctl_operates_a_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A round of the commands of `ctl`, in this process but for two; what is refused says why."""
+
+    def told(*arguments: str, status: int = 0) -> str:
+        monkeypatch.setattr("sys.argv", ["coordinator-sim", "ctl", "--url", url, *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        assert (ended.value.code or 0) == status, said
+        return said.out if status == 0 else said.err
+
     with serving("--port", "0", "--brokers", "2", "--clock", "virtual", "--topics", "t:2") as ready:
         url = ready["control"]
         assert "profile            4.4" in ctl(url, "status")
-        assert [line.split()[1] for line in ctl(url, "brokers").splitlines()] == [
+        assert [line.split()[1] for line in told("brokers").splitlines()] == [
             "status",
             "running",
             "running",
         ]
-        assert ctl(url, "topic", "create", "u", "--partitions", "3") == "u has 3 partitions\n"
-        assert [line.split()[:2] for line in ctl(url, "topics").splitlines()[1:]] == [
+        assert told("topic", "create", "u", "--partitions", "3") == "u has 3 partitions\n"
+        assert [line.split()[:2] for line in told("topics").splitlines()[1:]] == [
             ["t", "2"],
             ["u", "3"],
         ]
-        added = ctl(url, "fault", "add", "delay=50", "api=Heartbeat", "group=app", "--times", "2")
+        added = told("fault", "add", "delay=50", "api=Heartbeat", "group=app", "--times", "2")
         assert added == "rule 1\n"
-        assert '{"do":"delay","ms":50}' in ctl(url, "fault", "list")
-        assert "no API is called" in ctl(url, "fault", "add", "drop", "api=Dance", status=2)
-        assert ctl(url, "fault", "remove", "1") == "rule 1 acted 0 times\n"
-        assert ctl(url, "broker", "stop", "2") == "broker 2 is stopped\n"
-        fired = ctl(url, "clock", "advance", "5000").splitlines()
+        assert '{"do":"delay","ms":50}' in told("fault", "list")
+        assert "no API is called" in told("fault", "add", "drop", "api=Dance", status=2)
+        assert told("fault", "remove", "1") == "rule 1 acted 0 times\n"
+        assert told("broker", "stop", "2") == "broker 2 is stopped\n"
+        fired = told("clock", "advance", "5000").splitlines()
         assert fired[0].split()[:3] == ["seq", "group_ms", "event"]
-        assert "there is no group" in ctl(url, "wait", "g", "--timeout", "0.1", status=1)
+        assert "there is no group" in told("wait", "g", "--timeout", "0.1", status=1)
         run = tmp_path / "run"
-        assert ctl(url, "trace", "start", str(run)) == f"{run}\n"
-        assert ctl(url, "trace", "stop") == f"0 events in {run}\n"
-        assert "holds a trace" in ctl(url, "trace", "start", str(run), status=2)
-        assert ctl(url, "trace", "start", str(run), "--overwrite") == f"{run}\n"
-        assert ctl(url, "trace", "stop") == f"0 events in {run}\n"
+        assert told("trace", "start", str(run)) == f"{run}\n"
+        assert told("trace", "stop") == f"0 events in {run}\n"
+        assert "holds a trace" in told("trace", "start", str(run), status=2)
+        assert told("trace", "start", str(run), "--overwrite") == f"{run}\n"
+        assert told("trace", "stop") == f"0 events in {run}\n"
         assert read_run(run).info.options == {
             "clock": "virtual",
             "group.initial.rebalance.delay.ms": "3000",
         }
-        assert "clock              scaled 10\n" in ctl(url, "clock", "set", "scaled", "10")
-        assert json.loads(ctl(url, "get", "/v1/groups")) == []
+        assert "clock              scaled 10\n" in told("clock", "set", "scaled", "10")
+        assert json.loads(told("get", "/v1/groups")) == []
         assert "which server?" in ctl("", "status", status=2)
 
 

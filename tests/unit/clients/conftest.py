@@ -1,7 +1,7 @@
-"""Two ways to operate a port in virtual time: among others with a coordinator, or by a script."""
+"""Ports of consumers in virtual time, among others, with a coordinator."""
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -10,7 +10,6 @@ import pytest
 from coordinator_sim.assignors.registry import make_consumer_assignor
 from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.consumer_coordinator import ConsumerCoordinator
-from coordinator_sim.clients.contract import ClientPort
 from coordinator_sim.clients.effects import (
     CallbackKind,
     Closed,
@@ -20,7 +19,6 @@ from coordinator_sim.clients.effects import (
     Effect,
     Effects,
     PollReturned,
-    ResetPositions,
     RunCallback,
     Send,
 )
@@ -31,7 +29,6 @@ from coordinator_sim.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from coordinator_sim.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
@@ -39,22 +36,11 @@ from coordinator_sim.messages.metadata import (
     MetadataResponseTopic,
 )
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
-from coordinator_sim.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-    OffsetFetchResponseGroup,
-    OffsetFetchResponsePartitions,
-    OffsetFetchResponseTopics,
-)
 from coordinator_sim.messages.requests import Request, Response
-from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.context import RequestContext
-from coordinator_sim.protocol.embedded import ConsumerAssignment
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.profiles import profile_named
-from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.wire.consumer_protocol import encode_assignment
 
 Setting = int | str | bool
 NODE = Node(node_id=1, host="broker", port=9092)
@@ -279,204 +265,7 @@ class World:
         self.at(self.now_ms + LATENCY_MS, deliver)
 
 
-class Desk:
-    """One port whose peer is a script: a request waits here until the test answers it.
-
-    Connections open at once, Metadata and FindCoordinator are answered at once, and callbacks
-    complete at once, unless the test says otherwise.
-    """
-
-    def __init__(self, port: ClientPort) -> None:
-        self.port = port
-        self.now_ms = 0
-        self.sent: list[tuple[int, Request]] = []
-        self.callbacks: list[RunCallback] = []
-        self.returned: list[str | None] = []
-        self.commits: list[CommitCompleted] = []
-        self.disconnects: list[int] = []
-        self.resets: list[ResetPositions] = []
-        self.internal: tuple[str, ...] = ()
-        self.closed = False
-        self.racks: tuple[str, ...] = ()
-        self.topics = {"t": 2}
-        self.outcomes: dict[CallbackKind, str] = {}
-        self.automatic: set[type] = {Connect, MetadataRequest, FindCoordinatorRequest, RunCallback}
-        self.waiting: list[Send] = []
-
-    def do(self, effects: Effects) -> None:
-        """Carry out effects, and those that follow from them."""
-        for effect in effects:
-            if isinstance(effect, ResetPositions):
-                self.resets.append(effect)
-            else:
-                self._do(effect)
-
-    def _do(self, effect: Effect) -> None:
-        match effect:
-            case Connect(node_id=node_id) if Connect in self.automatic:
-                self.do(self.port.on_connected(node_id, self.now_ms))
-            case Disconnect(node_id=node_id):
-                self.disconnects.append(node_id)
-                self.waiting = [s for s in self.waiting if s.node_id != node_id]
-            case Send():
-                self._sent(effect)
-            case RunCallback():
-                self.callbacks.append(effect)
-                if RunCallback in self.automatic:
-                    outcome = self.outcomes.get(effect.kind)
-                    self.do(self.port.callback_completed(effect.token, outcome, self.now_ms))
-            case PollReturned(error=error):
-                self.returned.append(error)
-            case CommitCompleted():
-                self.commits.append(effect)
-            case Closed():
-                self.closed = True
-
-    def _sent(self, send: Send) -> None:
-        self.sent.append((self.now_ms, send.request))
-        self.waiting.append(send)
-        if type(send.request) in self.automatic:
-            if isinstance(send.request, MetadataRequest):
-                self.reply(MetadataRequest, self.metadata())
-            else:
-                self.reply(FindCoordinatorRequest, found_coordinator())
-
-    def _replicas(self) -> Iterator[Node]:
-        """Brokers that hold replicas in `racks`, and nothing else."""
-        for place, rack in enumerate(self.racks):
-            yield Node(node_id=FIRST_REPLICA + place, host="replica", port=9092, rack=rack)
-
-    def metadata(self) -> MetadataResponse:
-        """The cluster: one broker, and the topics of `topics`."""
-        return MetadataResponse(
-            brokers=(NODE, *self._replicas()),
-            topics=tuple(
-                MetadataResponseTopic(
-                    name=name,
-                    is_internal=name in self.internal,
-                    partitions=tuple(
-                        MetadataResponsePartition(
-                            partition_index=p,
-                            leader_id=1,
-                            leader_epoch=0,
-                            replica_nodes=tuple(
-                                range(FIRST_REPLICA, FIRST_REPLICA + len(self.racks))
-                            ),
-                        )
-                        for p in range(count)
-                    ),
-                )
-                for name, count in self.topics.items()
-            ),
-        )
-
-    def reply(self, request_type: type, response: Response) -> None:
-        """Answer the oldest waiting request of this type."""
-        send = next(s for s in self.waiting if isinstance(s.request, request_type))
-        self.waiting.remove(send)
-        self.do(self.port.on_response(send.correlation_id, response, self.now_ms))
-
-    def of(self, request_type: type) -> list[Request]:
-        """The requests of this type so far."""
-        return [request for _, request in self.sent if isinstance(request, request_type)]
-
-    def times_of(self, request_type: type) -> list[int]:
-        """When the requests of this type were sent."""
-        return [at_ms for at_ms, request in self.sent if isinstance(request, request_type)]
-
-    def is_waiting(self, request_type: type) -> bool:
-        """Whether a request of this type is unanswered."""
-        return any(isinstance(send.request, request_type) for send in self.waiting)
-
-    def poll(self, timeout_ms: int = 60_000) -> None:
-        """The application polls."""
-        self.do(self.port.poll(self.now_ms, timeout_ms))
-
-    def run(self, until_ms: int) -> None:
-        """Let the port's deadlines fire up to and including this instant."""
-        while True:
-            deadline_ms = self.port.next_deadline_ms()
-            if deadline_ms is None or deadline_ms > until_ms:
-                self.now_ms = until_ms
-                return
-            self.now_ms = max(self.now_ms, deadline_ms)
-            self.do(self.port.expire(self.now_ms))
-
-    def join(self, response: JoinGroupResponse | None = None, **fields: object) -> None:
-        """Answer the waiting JoinGroup; by default as a follower of generation 1."""
-        defaults = {
-            "generation_id": 1,
-            "protocol_name": "range",
-            "leader": "leader",
-            "member_id": "m",
-        }
-        self.reply(JoinGroupRequest, response or JoinGroupResponse(**{**defaults, **fields}))
-
-    def sync_only(self, *partitions: TopicPartition) -> None:
-        """Answer the waiting SyncGroup with these partitions."""
-        blob = encode_assignment(ConsumerAssignment(partitions=partitions))
-        self.reply(SyncGroupRequest, SyncGroupResponse(assignment=blob))
-
-    def sync(self, *partitions: TopicPartition) -> None:
-        """Answer the waiting SyncGroup with these partitions, and each offset with 10."""
-        self.sync_only(*partitions)
-        if self.is_waiting(OffsetFetchRequest):
-            self.reply(OffsetFetchRequest, self.fetched(*partitions))
-
-    def fetched(
-        self, *partitions: TopicPartition, missing: Sequence[TopicPartition] = ()
-    ) -> OffsetFetchResponse:
-        """Offset 10 of these partitions, and none of those missing."""
-        offsets: dict[str, list[OffsetFetchResponsePartitions]] = {}
-        for topic, partition in partitions:
-            offsets.setdefault(topic, []).append(OffsetFetchResponsePartitions(partition, 10))
-        for topic, partition in missing:
-            offsets.setdefault(topic, []).append(OffsetFetchResponsePartitions(partition, -1))
-        topics = tuple(
-            OffsetFetchResponseTopics(name, partitions=tuple(each))
-            for name, each in offsets.items()
-        )
-        return OffsetFetchResponse(
-            groups=(OffsetFetchResponseGroup(group_id="group", topics=topics),)
-        )
-
-    def settle_stable(self, *partitions: TopicPartition) -> None:
-        """Bring a consumer from its first poll to STABLE with these partitions."""
-        self.poll()
-        self.join()
-        self.sync(*partitions)
-
-
-def found_coordinator(**fields: object) -> FindCoordinatorResponse:
-    """The answer that names the broker, or an error."""
-    defaults = {"key": "group", "node_id": 1, "host": "broker", "port": 9092}
-    return FindCoordinatorResponse(coordinators=(Coordinator(**{**defaults, **fields}),))
-
-
 @pytest.fixture
 def make_world() -> type[World]:
     """Builds a world with these topics and partition counts."""
     return World
-
-
-@pytest.fixture
-def make_desk() -> Callable[..., Desk]:
-    """Builds a desk for a consumer of topic `t`, auto-commit off unless said."""
-
-    def make(
-        assignors: Sequence[str] = ("range",),
-        topics: Sequence[str] = ("t",),
-        **settings: Setting,
-    ) -> Desk:
-        config = msgspec.convert({"enable_auto_commit": False, **settings}, ConsumerConfig)
-        port = ConsumerCoordinator(
-            config,
-            client_id="client",
-            group_id="group",
-            topics=topics,
-            assignors=[make_consumer_assignor(name) for name in assignors],
-            bootstrap=(NODE,),
-        )
-        return Desk(port)
-
-    return make

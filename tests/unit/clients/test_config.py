@@ -95,11 +95,6 @@ def test_jitter_is_twenty_percent_either_way(drawn: int, wait_ms: int) -> None:
     assert ExponentialBackoff(100, 1_000).backoff_ms(1, Always(drawn), site="s", key="k") == wait_ms
 
 
-def test_jitter_never_passes_the_maximum() -> None:
-    """C-DISC-02: at the cap a longer draw changes nothing."""
-    assert ExponentialBackoff(100, 1_000).backoff_ms(9, Always(2_000), site="s", key="k") == 1_000
-
-
 def test_backoff_without_room_is_constant() -> None:
     """An initial wait at or above the maximum gives the maximum, without jitter."""
     assert ExponentialBackoff(500, 200).backoff_ms(3, Always(2_001), site="s", key="k") == 200

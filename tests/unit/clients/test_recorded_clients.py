@@ -51,7 +51,7 @@ def test_a_process_that_was_not_recorded_is_not_found() -> None:
 
 
 def test_librdkafka_refuses_assignors_of_two_protocols() -> None:
-    """It cannot move a group from eager to cooperative as Java does."""
+    """A group of librdkafka cannot move from eager to cooperative as Java's does."""
     with pytest.raises(ConfigError, match="one rebalance protocol"):
         LibrdkafkaConsumer(
             LIBRDKAFKA.config_from({}),

@@ -21,7 +21,7 @@ def test_items_come_up_by_instant() -> None:
 
 
 def test_ties_come_up_as_java_sifts_them() -> None:
-    """Of equal items the last of the heap is sifted down past the others."""
+    """The last of equal items in the heap is sifted down past the others."""
     queue = BucketQueue[str]()
     for name in ("a", "b", "c", "d", "e"):
         queue.add(1, name)

@@ -57,7 +57,7 @@ def test_run_counts_by_area_and_exits_1_when_a_case_fails(
 
 
 def test_run_plays_the_cases_of_clients_once_and_only_on_the_simulator() -> None:
-    """They are about our own ports, so that neither profiles nor other targets matter."""
+    """Cases of clients are about our own ports: neither profiles nor other targets matter."""
     shown = output_of("run", "--profile", "4.4", "--profile", "3.9", "-k", "DISC-01")
     assert "ports of the clients: 1 passed, 0 failed" in shown
     assert "simulator as" not in shown

@@ -87,7 +87,7 @@ def test_new_incarnation_starts_a_tenancy() -> None:
 
 
 def test_events_of_clients_are_in_no_tenancy() -> None:
-    """They say what clients believe."""
+    """Events of clients say what clients believe."""
     history = History([event(0, Event.REVOKED, broker_id=None), event(1, Event.FAULT)])
 
     assert history.tenancies == []

@@ -67,7 +67,7 @@ def test_eager_assignment_replaces_what_a_worker_ran() -> None:
 
 
 def test_leader_that_lags_behind_the_configuration_decides_nothing() -> None:
-    """Its workers run on with what they have, and the generation is not judged."""
+    """The workers run on with what they have, and the generation is not judged."""
     lagging = assigned("a", error=ConnectError.CONFIG_MISMATCH)
     findings = judge(History([joined("a", X0), lagging, assigned("b", tasks=(X0,))]))
 
@@ -85,7 +85,7 @@ def test_bytes_of_another_protocol_are_not_judged() -> None:
 
 
 def test_worker_that_is_gone_holds_nothing() -> None:
-    """Its tasks may be given to others."""
+    """The tasks of the worker may be given to others."""
     failed = event(Event.MEMBER_FAILED, "a")
 
     assert messages(joined("a", X0), assigned("a"), failed, assigned("b", tasks=(X0,))) == []

@@ -62,7 +62,7 @@ def test_consumer_timing_takes_the_largest_of_its_members() -> None:
 
 
 def test_worker_timing_has_connects_defaults() -> None:
-    """They differ from the consumer's."""
+    """Connect's defaults differ from the consumer's."""
     timing = timings_of(scenario())["cluster"]
 
     assert timing.session_timeout_ms == 10_000
@@ -107,7 +107,7 @@ def test_calm_begins_when_queued_faults_are_over() -> None:
 
 
 def test_calm_lasts_longer_than_every_bound() -> None:
-    """So that liveness can be judged."""
+    """A calm is long enough for liveness to be judged."""
     calm = with_calm(scenario())
 
     slowest = max(convergence_bound_ms(timing) for timing in timings_of(calm).values())

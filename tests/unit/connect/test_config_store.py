@@ -274,20 +274,20 @@ def test_what_java_cannot_survive_ends_the_start() -> None:
 
 
 def test_numbers_of_tasks_are_cut_down_to_32_bits() -> None:
-    """As Java cuts a long; nobody has so many, so the connector is inconsistent."""
+    """Java cuts a long so; nobody has so many tasks, so the connector is inconsistent."""
     s = Store(CONNECTOR, ("commit-c", b'{"tasks":99999999999}'))
     state = s.store.snapshot()
     assert (state.task_count("c"), state.tasks("c")) == (1_215_752_191, ())
 
 
 def test_connectors_come_in_the_order_of_javas_maps() -> None:
-    """That of the store's map, sorted again into the smaller table of its copy."""
+    """The order is that of the store's map, sorted again into the smaller table of its copy."""
     s = Store(*((f"connector-{name}", properties_value(C)) for name in ("a", "c-", "b")))
     assert s.store.snapshot().connectors() == ("a", "b", "c-")
 
 
 def test_counted_records_move_the_offset() -> None:
-    """They are configurations of connectors long gone."""
+    """Counted records are configurations of connectors long gone."""
     s = Store()
     run = RecordRun(partition=0, first_offset=0, count=900, size_bytes=1)
     s.store.log.fetched(Fetched(topic="configs", records=(run,), positions={0: 900}))
@@ -378,7 +378,7 @@ def test_writes_that_are_not_read_back_need_no_end_of_the_topic() -> None:
 
 @pytest.mark.parametrize("error", ["TimeoutException", "TopicAuthorizationException"])
 def test_a_failed_write_is_a_connect_exception(error: str) -> None:
-    """Its cause is the producer's."""
+    """The cause of the exception is the producer's."""
     s = Store(CONNECTOR)
     s.bench.failures[Produce] = [error] * 2
     with pytest.raises(ConnectException, match="Error writing target state") as raised:
@@ -425,7 +425,7 @@ def test_a_leader_writes_only_with_the_privilege_it_claimed() -> None:
 
 
 def test_any_worker_writes_target_states_without_the_privilege() -> None:
-    """They go through the log's own producer, fencing or not."""
+    """Target states go through the log's own producer, fencing or not."""
     s = Store(CONNECTOR, transactional_id="connect-cluster-g")
     s.bench.call(s.store.put_target_state("c", TargetState.PAUSED))
     assert s.store.snapshot().target_state("c") is TargetState.PAUSED

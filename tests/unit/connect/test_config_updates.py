@@ -86,7 +86,7 @@ def _restart(*, include_tasks: bool) -> bytes:
 
 
 def test_a_restart_of_what_nobody_has_a_status_of_is_skipped() -> None:
-    """It cannot be told what would restart."""
+    """Nobody can say what would restart."""
     bench = _owner()
     bench.state.pending_restart_requests["y"] = RestartRequest("y", include_tasks=True)
     assert bench.answer(CheckHealth()) == Done()
@@ -125,7 +125,7 @@ def test_a_leader_that_cannot_claim_its_privilege_tries_until_it_can() -> None:
 
 
 def test_a_poll_timeout_leaves_what_the_thread_did() -> None:
-    """So that it can be told what took so long."""
+    """The stage of the thread is kept, so that the log can say what took so long."""
     bench = _owner(rebalance_timeout_ms="4000")
     bench.held.add(StopConnector)
     bench.write_connector("x", value="new")

@@ -73,7 +73,7 @@ def test_only_known_sources_are_fenced(class_name: str, connector: str, kind: Er
 
 
 def test_a_sink_task_needs_no_fencing() -> None:
-    """Its own consumer group fences it."""
+    """The task's own consumer group fences it."""
     bench = _leader("Sink")
     assert _status(bench)[0] == "RUNNING"
     assert len(bench.all_asked(InitTransactions)) == 1  # the leader's own
@@ -88,7 +88,7 @@ def test_what_has_been_fenced_is_not_fenced_again() -> None:
 
 
 def test_a_round_that_the_brokers_refuse_fails() -> None:
-    """Its error is the cause; the next request begins another round."""
+    """The brokers' error is the cause; the next request begins another round."""
     bench = _leader()
     bench.state.work.connectors.clear()
     bench.failures[FenceProducers] = ["ClusterAuthorizationException"] * 2
@@ -149,7 +149,7 @@ def test_a_task_of_an_old_generation_does_not_start() -> None:
 
 
 def test_a_task_that_was_taken_away_does_not_start() -> None:
-    """It is stopped while its producer begins, and looked up after that."""
+    """The task is stopped while its producer begins, and looked up after that."""
     bench = _follower()
     bench.held.add(InitTransactions)
     bench.start()
@@ -161,7 +161,7 @@ def test_a_task_that_was_taken_away_does_not_start() -> None:
 
 
 def test_a_task_that_is_stopped_while_it_is_fenced_begins_no_producer() -> None:
-    """It could fence a later generation."""
+    """A producer that begins late could fence a later generation."""
     bench = _follower()
     bench.held.add(CallHttp)
     bench.start()

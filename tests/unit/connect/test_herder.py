@@ -65,7 +65,7 @@ def _states(bench: HerderBench) -> list[str]:
 
 
 def test_a_new_connector_is_started_and_then_its_tasks() -> None:
-    """Its record is a rebalance, the commit of its tasks another; statuses tell of both."""
+    """The connector's record is a rebalance, its tasks' commit another; statuses tell of both."""
     bench = _leader()
     assert bench.endings == [Ready()]
     created = bench.answer(PutConnectorConfig(connector="x", config=X))

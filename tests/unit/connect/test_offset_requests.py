@@ -106,7 +106,7 @@ def test_what_cannot_be_done_is_refused(request_: Request, kind: ErrorKind) -> N
 
 
 def test_a_connector_that_is_not_stopped_keeps_its_offsets() -> None:
-    """Its tasks could write theirs at any time."""
+    """The connector's tasks could write their offsets at any time."""
     assert _kind(_leader(stopped=False).answer(ALTER)) is ErrorKind.BAD_REQUEST
 
 

@@ -66,7 +66,7 @@ def test_equal_source_partitions_are_one_whatever_their_order() -> None:
 
 
 def test_a_counted_run_is_read_and_kept_by_nobody() -> None:
-    """Its records count, and move the position."""
+    """Records of the run count, and move the position."""
     store, bench = make_store()
     run = RecordRun(partition=0, first_offset=0, count=1_000_000, size_bytes=1)
     store.log.fetched(Fetched(topic="offsets", records=(run,), positions={0: 1_000_000}))

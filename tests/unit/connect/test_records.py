@@ -32,7 +32,7 @@ class Recorded(Struct, frozen=True):
     value: str | None
 
     def as_read(self) -> TopicRecord:
-        """As a log hands it over."""
+        """The record as a log hands it over."""
         return TopicRecord(
             partition=self.partition,
             offset=self.offset,

@@ -126,7 +126,7 @@ def test_a_restart_with_tasks_keeps_its_flags() -> None:
     ],
 )
 def test_what_another_worker_refuses_is_refused(answer: HttpResponse, expected: int) -> None:
-    """Its errors are passed on; a page instead of JSON is an error of the connection."""
+    """Another's errors are passed on; a page instead of JSON is an error of the connection."""
     bench = RestBench()
     bench.herder.answer = lambda _: NOT_LEADER
     effects = bench.start(HttpRequest(method="DELETE", target="/connectors/x"))

@@ -58,7 +58,7 @@ def test_a_task_that_does_not_stop_is_cancelled_and_its_status_stays() -> None:
 
 
 def test_a_connector_that_does_not_stop_is_unassigned_all_the_same() -> None:
-    """Its status is written when the wait ends, and not again when it has stopped."""
+    """The connector's status is written when the wait ends, and not again when it has stopped."""
     bench = _owner().start()
     bench.held.add(StopConnector)
     bench.rebalance(revoked_connectors=("x",))
@@ -131,7 +131,7 @@ def test_work_that_cannot_be_started_has_failed() -> None:
 
 
 def test_a_failure_of_what_is_being_stopped_is_not_told() -> None:
-    """It ends as UNASSIGNED; later failures of what is gone change nothing."""
+    """What is being stopped ends as UNASSIGNED; later failures of what is gone change nothing."""
     bench = _owner().start()
     bench.held.add(StopTask)
     bench.rebalance(revoked_tasks=(X0,))
@@ -144,7 +144,7 @@ def test_a_failure_of_what_is_being_stopped_is_not_told() -> None:
 
 
 def test_an_error_that_a_connector_raises_is_only_written_down() -> None:
-    """Its status is FAILED, and it runs on."""
+    """The connector's status is FAILED, and it runs on."""
     bench = _owner().start()
     bench.state.work.connector_failed("x", "java.lang.RuntimeException: no")
     bench.settle()
@@ -187,7 +187,7 @@ def test_a_failed_connector_can_only_be_stopped() -> None:
 
 
 def test_a_change_of_what_is_about_to_end_is_refused() -> None:
-    """It waited for the start, and the end came first."""
+    """The change waited for the start, and the end came first."""
     bench = _owner()
     bench.held.add(StartConnector)
     bench.start()

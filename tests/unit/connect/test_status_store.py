@@ -49,7 +49,7 @@ def test_a_status_counts_once_it_is_read_back() -> None:
 
 
 def test_a_safe_write_gives_way_to_a_newer_one_of_another_worker() -> None:
-    """It is written over nothing, over its own, and over one of its generation or older."""
+    """A safe write replaces nothing, its own status, and one of its generation or older."""
     store, bench = make_store()
     for put, worker, generation in (
         (store.put_safe, "w1", 3),
@@ -154,7 +154,7 @@ def test_what_is_no_status_is_left_out() -> None:
 
 
 def test_generations_are_cut_down_to_32_bits() -> None:
-    """As Java cuts a long."""
+    """Java cuts a long so."""
     store, bench = make_store()
     value = b'{"state":"RUNNING","worker_id":"w","generation":5000000000}'
     bench.write("status", "status-connector-c", value)
@@ -163,7 +163,7 @@ def test_generations_are_cut_down_to_32_bits() -> None:
 
 
 def test_a_stopped_store_retries_nothing() -> None:
-    """Its threads end."""
+    """The store's threads end."""
     store, bench = make_store()
     bench.call(store.stop())
     bench.failures[Produce] = ["TimeoutException"]

@@ -54,7 +54,7 @@ def test_the_first_outcome_stays_and_a_failure_has_no_result() -> None:
 
 
 def test_a_killed_thread_never_runs_again() -> None:
-    """Its process died: no deadline, no step."""
+    """The thread's process died: no deadline, no step."""
 
     def main() -> Blocking[None]:
         yield Wait(until_ms=5)

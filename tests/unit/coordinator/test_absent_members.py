@@ -44,7 +44,7 @@ def test_group_that_looks_all_the_time_needs_no_timer(profile: str) -> None:
 
 @BOTH
 def test_first_who_rejoins_ends_the_wait_at_once(profile: str) -> None:
-    """It leads a generation of both: the other, absent still, is static."""
+    """The first leads a generation of both: the other, absent still, is static."""
     group, first = group_of_absent_members(profile)
     group.harness.advance(7)
     step = group.join(first, instance_id="i0")

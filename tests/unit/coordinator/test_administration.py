@@ -75,7 +75,7 @@ def test_unknown_group_is_an_error_from_version_6() -> None:
 
 @pytest.mark.parametrize("profile", FAMILIES)
 def test_stable_group_shows_all(profile: str) -> None:
-    """Of a Stable group the protocol, the subscriptions and the assignments are shown."""
+    """The protocol, the subscriptions and the assignments of a Stable group are shown."""
     group = GroupDriver(make_harness(profile))
     (leader,) = group.stable(1)
     (described,) = describe(group.harness, "g")

@@ -297,7 +297,7 @@ def test_java_repeats_a_refused_expiry_one_interval_later() -> None:
 
 
 def test_java_keeps_a_group_with_an_open_transaction() -> None:
-    """Its committed offset beside the open one does not expire either."""
+    """The committed offset beside the open one does not expire either."""
     world = make(JAVA)
     commit(world, 1)
     commit_txn(world, 2)
@@ -310,7 +310,7 @@ def test_java_keeps_a_group_with_an_open_transaction() -> None:
 def test_offsets_of_a_stable_group_do_not_expire_if_its_subscriptions_are_unknown(
     name: str,
 ) -> None:
-    """Its members may use what they did not commit lately; the broker cannot know."""
+    """Members may use what they did not commit lately; the broker cannot know."""
     group = GroupDriver(make(name))
     (member,) = group.stable(1)
     commit_as_member = OffsetCommitRequest(

@@ -11,7 +11,12 @@ from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdenti
 from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.protocol.profiles import profile_named
 
-BOTH = pytest.mark.parametrize("profile", ["3.9", "4.4"])
+
+def comes_to(*, scala: object, java: object) -> pytest.MarkDecorator:
+    """What a story comes to at a Scala and at a Java coordinator."""
+    return pytest.mark.parametrize(
+        ("profile", "expected"), [("3.9", scala), ("4.4", java)], ids=["scala", "java"]
+    )
 
 
 def drive(profile: str, **settings: int) -> GroupDriver:
@@ -24,22 +29,21 @@ def drive(profile: str, **settings: int) -> GroupDriver:
     return GroupDriver(Harness(config, profile_named(profile), start_ms=0), **settings)
 
 
-@BOTH
-def test_leave_of_a_pending_id(profile: str) -> None:
+@comes_to(scala=("Stable", True), java=("PreparingRebalance", False))
+def test_leave_of_a_pending_id(profile: str, expected: tuple[str, bool]) -> None:
     """Java counts the id among the members that left; Scala drops it, and its timer runs on."""
     group = drive(profile)
     group.stable(1)
     pending = answer(group.join(), JoinGroupResponse).member_id
     group.leave((pending, None))
     timers = [t.key.member_id for t in group.harness.timers() if t.key.kind is TimerKind.SESSION]
-    if profile == "3.9":
-        assert (group.state, pending in timers) == ("Stable", True)
-    else:
-        assert (group.state, pending in timers) == ("PreparingRebalance", False)
+    assert (group.state, pending in timers) == expected
 
 
-@BOTH
-def test_leave_is_answered_before_its_records_are_stored(profile: str) -> None:
+@comes_to(scala=(True, 0), java=(False, 1))
+def test_leave_is_answered_before_its_records_are_stored(
+    profile: str, expected: tuple[bool, int]
+) -> None:
     """The last member's leave appends an empty generation, for which only Java's answer waits."""
     group = drive(profile)
     (leader,) = group.stable(1)
@@ -47,49 +51,42 @@ def test_leave_is_answered_before_its_records_are_stored(profile: str) -> None:
     members = (MemberIdentity(member_id=leader),)
     step = group.harness.call(LeaveGroupRequest(group_id="g", members=members), api_version=5)
     assert len(step.batches) == 1
-    assert (step.response is not None) is (profile == "3.9")
-    assert len(group.harness.commit().replies) == (0 if profile == "3.9" else 1)
+    assert (step.response is not None, len(group.harness.commit().replies)) == expected
 
 
-@BOTH
-def test_failed_append_takes_back_a_new_group_in_java_alone(profile: str) -> None:
+@comes_to(scala="Empty", java="none")
+def test_failed_append_takes_back_a_new_group_in_java_alone(profile: str, expected: str) -> None:
     """Scala writes nothing for a new group, and undoes nothing."""
     group = drive(profile)
     group.harness.fail_appends(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     group.join()
-    assert group.state == ("Empty" if profile == "3.9" else "none")
+    assert group.state == expected
 
 
-@BOTH
-def test_too_few_replicas_after_the_append(profile: str) -> None:
+@comes_to(
+    scala=ErrorCode.COORDINATOR_NOT_AVAILABLE, java=ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+)
+def test_too_few_replicas_after_the_append(profile: str, expected: ErrorCode) -> None:
     """Scala tells the leader to look for its coordinator, Java hands the error on."""
     group = drive(profile)
     admitted = answer(group.join(version=3), JoinGroupResponse)
     group.harness.fail_appends(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
     step = group.sync(admitted.member_id, 1, {admitted.member_id: b"x"})
     (reply,) = step.replies
-    expected = (
-        ErrorCode.COORDINATOR_NOT_AVAILABLE
-        if profile == "3.9"
-        else ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-    )
     assert reply.response.error_code is expected  # type: ignore[union-attr]
 
 
-@BOTH
-def test_join_at_a_broker_that_does_not_lead(profile: str) -> None:
+@comes_to(scala=(ErrorCode.NOT_COORDINATOR, "m"), java=(ErrorCode.INVALID_SESSION_TIMEOUT, "m"))
+def test_join_at_a_broker_that_does_not_lead(profile: str, expected: tuple[ErrorCode, str]) -> None:
     """Scala looks at the leadership before the session timeout, and names the member."""
     group = drive(profile, session_timeout_ms=1)
     group.harness.resign()
     refused = answer(group.join("m"), JoinGroupResponse)
-    if profile == "3.9":
-        assert (refused.error_code, refused.member_id) == (ErrorCode.NOT_COORDINATOR, "m")
-    else:
-        assert refused.error_code is ErrorCode.INVALID_SESSION_TIMEOUT
+    assert (refused.error_code, refused.member_id) == expected
 
 
-@BOTH
-def test_replaced_while_new_stays_new_in_scala(profile: str) -> None:
+@comes_to(scala=[ErrorCode.UNKNOWN_MEMBER_ID], java=[])
+def test_replaced_while_new_stays_new_in_scala(profile: str, expected: list[ErrorCode]) -> None:
     """A static member replaced in its first rebalance loses its place if its session ends."""
     group = drive(profile, rebalance_timeout_ms=600_000)
     (leader,) = group.stable(1)
@@ -99,22 +96,22 @@ def test_replaced_while_new_stays_new_in_scala(profile: str) -> None:
     group.heartbeat(leader, 1)
     replies = group.harness.advance(5_000).replies
     errors = [reply.response.error_code for reply in replies]  # type: ignore[union-attr]
-    assert errors == ([ErrorCode.UNKNOWN_MEMBER_ID] if profile == "3.9" else [])
+    assert errors == expected
 
 
-@BOTH
-def test_parked_member_that_heartbeats(profile: str) -> None:
+@comes_to(scala=0, java=1)
+def test_parked_member_that_heartbeats(profile: str, expected: int) -> None:
     """Scala arms no session for a member that waits for the coordinator."""
     group = drive(profile)
     leader, _ = group.stable(2)
     group.join(leader)
     group.heartbeat(leader, group.generation_id)
     armed = [t for t in group.harness.timers() if t.key.member_id == leader]
-    assert len(armed) == (0 if profile == "3.9" else 1)
+    assert len(armed) == expected
 
 
-@BOTH
-def test_failed_replacement_and_the_protocols(profile: str) -> None:
+@comes_to(scala=["range", "sticky"], java=["range"])
+def test_failed_replacement_and_the_protocols(profile: str, expected: list[str]) -> None:
     """After a replacement that could not be stored, Java offers the old protocols again."""
     group = drive(profile)
     (leader,) = group.stable(1, static=True)
@@ -124,30 +121,28 @@ def test_failed_replacement_and_the_protocols(profile: str) -> None:
     known = group.harness.coordinator.group("g")
     assert known is not None
     offered = [protocol.name for protocol in known.members[leader].protocols]
-    assert offered == (["range", "sticky"] if profile == "3.9" else ["range"])
+    assert offered == expected
 
 
-@BOTH
-def test_older_epoch_after_a_resignation(profile: str) -> None:
+@comes_to(scala=ErrorCode.NOT_COORDINATOR, java=ErrorCode.UNKNOWN_MEMBER_ID)
+def test_older_epoch_after_a_resignation(profile: str, expected: ErrorCode) -> None:
     """Scala remembers the epoch of a partition it gave up, Java forgets it."""
     group = drive(profile)
     group.harness.elect(0, 5)
     group.harness.resign(0)
     group.harness.elect(0, 4)
     refused = answer(group.join("m"), JoinGroupResponse).error_code
-    assert refused is (
-        ErrorCode.NOT_COORDINATOR if profile == "3.9" else ErrorCode.UNKNOWN_MEMBER_ID
-    )
+    assert refused is expected
 
 
-@BOTH
-def test_equal_epoch_resigns_in_scala(profile: str) -> None:
+@comes_to(scala=ErrorCode.NOT_COORDINATOR, java=ErrorCode.NONE)
+def test_equal_epoch_resigns_in_scala(profile: str, expected: ErrorCode) -> None:
     """An epoch equal to the known one counts in Scala."""
     group = drive(profile)
     (leader,) = group.stable(1)
     group.harness.resign(0, 1)
     code = group.heartbeat(leader, 1).error_code
-    assert code is (ErrorCode.NOT_COORDINATOR if profile == "3.9" else ErrorCode.NONE)
+    assert code is expected
 
 
 def test_append_outlives_the_leadership_in_scala() -> None:
@@ -161,8 +156,8 @@ def test_append_outlives_the_leadership_in_scala() -> None:
     assert group.harness.commit().replies == ()
 
 
-@BOTH
-def test_shrinking_loaded_group_and_its_sessions(profile: str) -> None:
+@comes_to(scala=TimerKind.JOIN, java=TimerKind.SESSION)
+def test_shrinking_loaded_group_and_its_sessions(profile: str, expected: TimerKind) -> None:
     """The join timer of an over-sized group is armed before the sessions in Scala."""
     group = drive(profile, max_size=2, rebalance_timeout_ms=10_000)
     group.stable(2)
@@ -178,8 +173,7 @@ def test_shrinking_loaded_group_and_its_sessions(profile: str) -> None:
         small.append(0, batch.records)
     small.elect()
     kinds = [t.key.kind for t in small.timers() if t.key.group_id == "g"]
-    first = TimerKind.JOIN if profile == "3.9" else TimerKind.SESSION
-    assert kinds[0] is first
+    assert kinds[0] is expected
 
 
 def old(**settings: int) -> GroupDriver:

@@ -113,13 +113,13 @@ def test_what_kafka_refuses_is_a_data_error(api: str, version: int, data: Json, 
     ],
 )
 def test_what_a_version_cannot_say_is_named(api: str, version: int, data: Json, words: str) -> None:
-    """As Kafka's writers refuse it, and never dropped in silence."""
+    """Kafka's writers refuse such a field, and so does ours: none is dropped in silence."""
     with pytest.raises(UnsupportedVersion, match=words):
         read_request(api, version, data)
 
 
 def test_fields_of_other_versions_may_be_there_at_their_default() -> None:
-    """So may those that a version drops."""
+    """Fields that a version drops may be there at their default, too."""
     assert read_request("OffsetFetch", 1, {"requireStable": False}) == read_request(
         "OffsetFetch", 1, {}
     )

@@ -238,7 +238,7 @@ def test_a_frame_is_answered_by_a_frame() -> None:
     ],
 )
 def test_frames_that_cannot_be_read_are_errors(command: Json, words: str) -> None:
-    """They change nothing, and the next command is answered."""
+    """Frames that cannot be read change nothing, and the next command is answered."""
     assert words in world().answer(command)["error"]
 
 
@@ -246,7 +246,7 @@ def test_frames_that_cannot_be_read_are_errors(command: Json, words: str) -> Non
 def test_a_call_without_a_version_takes_the_newest_of_the_profile(
     profile: str, version: int
 ) -> None:
-    """As the reference does, whose newest is that of its release."""
+    """The reference takes the newest of its release, too."""
     data = {"groupId": "g", "generationId": 1, "memberId": "m"}
     command = {"op": "call", "api": "Heartbeat", "data": data}
     assert world(profile=profile).answer(command)["replies"][0]["v"] == version

@@ -44,7 +44,7 @@ def test_wrapped_line_is_put_together(width: int, indent: str) -> None:
 
 
 def test_line_cut_at_the_screens_edge_keeps_what_is_whole() -> None:
-    """Of a line whose end is missing, the fields before the cut count and the others are null."""
+    """The fields before the cut count, and those behind it are null."""
     whole = line("12:00:01,250", PREPARE)
     events, _ = read(line("12:00:00,000", "Starting up."), whole[: whole.index(" heartbeat") + 5])
     event = events[1]

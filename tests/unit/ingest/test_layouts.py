@@ -165,7 +165,7 @@ def test_local_times_are_in_the_zone_given() -> None:
     ],
 )
 def test_time_that_names_its_zone_or_counts_from_the_epoch(written: str) -> None:
-    """Such a time needs no zone from the user."""
+    """A time of that kind needs no zone from the user."""
     tz = timezone(timedelta(hours=-9))
     (event,) = parse_broker_log([f"{written} INFO {MESSAGE} ({SCALA})"], source_ref="x", tz=tz)
     assert (event.ts_us, event.ts_kind) == (NOON_US, TimeKind.LOGGED)
@@ -173,7 +173,7 @@ def test_time_that_names_its_zone_or_counts_from_the_epoch(written: str) -> None
 
 @pytest.mark.parametrize("written", ["99999999999.999", "12:00:01,250", "Mai 06 12:00"])
 def test_time_without_a_date_is_none(written: str) -> None:
-    """Such lines are events all the same, and are counted as without a time."""
+    """Lines without a date are events all the same, and are counted as without a time."""
     summary = IngestSummary()
     lines = [f"{written} INFO {MESSAGE} ({SCALA})"]
     (event,) = parse_broker_log(lines, source_ref="x", tz=UTC, summary=summary)

@@ -165,7 +165,7 @@ def test_group_that_moves_between_brokers_is_one_group(tmp_path: Path) -> None:
 
 
 def test_what_is_remembered_of_logs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a large log only a share of its blocks is kept, and an overlap is found all the same."""
+    """Only a share of a large log's blocks is kept, and an overlap is found all the same."""
     monkeypatch.setattr("coordinator_sim.ingest.repeats._MOST_BLOCKS", 500)
     lines = [f"[GroupCoordinator 1]: line {number}" for number in range(20_000)]
     contents = LogContents()

@@ -31,7 +31,7 @@ def test_a_line_comes_back(settings: dict[str, str], written: bytes) -> None:
 
 
 def test_the_connectors_converter_counts_before_the_workers() -> None:
-    """Its own settings too: the worker's `schemas.enable` does not reach it."""
+    """The converter's own settings count: the worker's `schemas.enable` does not reach it."""
     mixed = ValueConverter(WITH_SCHEMA, PLAIN)
 
     assert mixed.to_bytes("x").startswith(b'{"schema"')

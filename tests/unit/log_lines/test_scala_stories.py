@@ -80,7 +80,7 @@ def test_every_stored_record_names_its_members(profile: str) -> None:
 
 @SCALA
 def test_a_repeated_resignation_finds_nothing(profile: str) -> None:
-    """It is scheduled and finished again; one of an older epoch is refused."""
+    """The resignation is scheduled and finished again; one of an older epoch is refused."""
     world, _ = stable(profile)
     for epoch in (2, 2, 1):
         world.take(world.harness.resign(0, epoch))

@@ -58,7 +58,7 @@ def test_every_profile_has_a_recording_of_its_release() -> None:
 
 @pytest.mark.parametrize("name", RECORDED_PROFILES)
 def test_the_codec_speaks_every_version_that_a_broker_offers(name: str) -> None:
-    """Of every API that it speaks at all."""
+    """Every version is spoken of each API that the codec speaks at all."""
     ranges = recorded_versions(PROFILES[name]).ranges
     for api in API_NAMES:
         if api in ranges:

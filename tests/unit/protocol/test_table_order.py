@@ -35,7 +35,7 @@ def test_tables_grow_where_their_kafka_does() -> None:
 
 
 def test_scala_2_13_sorts_a_bucket_by_stored_hash() -> None:
-    """Of two keys in one bucket the smaller signed hash comes first; Java keeps insertion."""
+    """The smaller signed hash of two keys in one bucket comes first; Java keeps insertion."""
     scala, java = TABLE_ORDERS[HashOrder.SCALA_2_13], TABLE_ORDERS[HashOrder.JAVA]
     hashes = [17, 1, -15]
     assert sorted(hashes, key=lambda h: java.place(h, 16))[:2] == [17, 1]

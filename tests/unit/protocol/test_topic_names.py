@@ -103,5 +103,5 @@ def test_journal_with_an_illegal_name_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_whole_number_is_read_as_java_reads_it(text: str, bits: int, number: int | None) -> None:
-    """Of any length, in ASCII digits alone, and nothing behind them."""
+    """The number may have any length, in ASCII digits alone, and nothing behind them."""
     assert java_int(text, bits) == number

@@ -63,7 +63,7 @@ def test_the_guide_shows_what_its_tests_print(tmp_path: Path) -> None:
     ],
 )
 def test_an_example_passes(example: str, client: str, tmp_path: Path) -> None:
-    """As a user would copy it."""
+    """The example runs as a user would copy it."""
     pytest.importorskip(client)
     pytest.importorskip("uvicorn")
     (tmp_path / "pytest.ini").write_text("[pytest]\n")

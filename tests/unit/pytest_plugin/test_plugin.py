@@ -144,7 +144,7 @@ def test_kafka_in_virtual_time_without_asyncio(run_pytest: RunPytest) -> None:
 
 
 def test_kafka_in_virtual_time_with_pytest_asyncio(run_pytest: RunPytest) -> None:
-    """Its hook for loop factories puts the tests on a virtual loop."""
+    """The hook of pytest-asyncio for loop factories puts the tests on a virtual loop."""
     pytest.importorskip("aiokafka")
     if find_spec("pytest_asyncio") is None:
         pytest.skip("pytest-asyncio is not installed")
@@ -155,7 +155,7 @@ def test_kafka_in_virtual_time_with_pytest_asyncio(run_pytest: RunPytest) -> Non
 
 
 def test_kafka_in_virtual_time_with_anyio(run_pytest: RunPytest) -> None:
-    """Its backend takes a loop factory."""
+    """The backend of anyio takes a loop factory."""
     pytest.importorskip("aiokafka")
     pytest.importorskip("anyio")
     source = ASYNC.format(marker="anyio")
@@ -196,7 +196,7 @@ def test_wrong(virtual_kafka):
 
 
 def test_fault_rules_by_a_marker(run_pytest: RunPytest) -> None:
-    """As plain data; a rule that cannot be is an error that says why."""
+    """Rules are plain data; a rule that cannot be is an error that says why."""
     pytest.importorskip("aiokafka")
     code, output = run_pytest(FAULTS)
     assert code == 1

@@ -58,7 +58,7 @@ def test_number_of_offsets_partitions_follows_from_where_groups_are() -> None:
 
 
 def test_entries_of_one_leave_are_one_request() -> None:
-    """They have broker, API, correlation id and instant in common, and follow each other."""
+    """Entries of one leave share broker, API, correlation id and instant, and follow each other."""
     first = event(Event.LEAVE_REQ, member_id="a", correlation_id=1)
     second = event(Event.LEAVE_REQ, member_id="b", correlation_id=1)
     other = event(Event.LEAVE_REQ, member_id="c", correlation_id=2)

@@ -50,7 +50,7 @@ def test_told_protocols_need_no_assumption() -> None:
 
 
 def test_a_trace_that_tells_its_delay_needs_no_guess() -> None:
-    """As one that was served does."""
+    """The delay of a trace that was served is known."""
     info = replace(INFO, options={"group.initial.rebalance.delay.ms": "3000"})
     report = replay_recording(run_of("member-crash"), info).report
     assert report.is_reproduced

@@ -202,7 +202,7 @@ def test_leave_line_before_or_after_its_rebalance_is_one_departure(log: Log) -> 
 
 
 def test_failed_member_expires_at_its_line(log: Log) -> None:
-    """Its heartbeats stop one session timeout before, so that the core removes it in that ms."""
+    """The member's heartbeats stop a session timeout before: the core removes it in that ms."""
     log.prepare(1000, 3, "MEMBER_JOINED", "a-1").complete(1500, 4, members=2).sync(1600, 4)
     log.member(95_123, Event.MEMBER_FAILED, "a-1").prepare(95_124, 4, "MEMBER_FAILED", "a-1")
     log.complete(95_500, 5, members=1).sync(95_600, 5)
@@ -413,7 +413,7 @@ def test_group_that_empties_dies_at_its_line(log: Log) -> None:
 
 
 def test_static_member_that_returns_with_other_protocols_rebalances(log: Log) -> None:
-    """It is replaced, and its group changes from one generation to the next."""
+    """The member is replaced, and its group changes from one generation to the next."""
     columns = {"group_instance_id": "i", "attrs": {"old_member_id": "i-old", "rebalance": "1"}}
     log.prepare(1000, 1, "MEMBER_JOINED", "a-1").complete(1500, 2, members=2).sync(1600, 2)
     log.line(9000, Event.STATIC_REPLACED, **columns)
@@ -481,7 +481,7 @@ def test_missing_members_left_where_the_timeout_had_not_fired_before(log: Log) -
 
 
 def test_those_whom_later_lines_name_are_removed_last(log: Log) -> None:
-    """Of three members one is missing: not the one that leaves much later."""
+    """One of three members is missing: not the one that leaves much later."""
     log.member(900, Event.MEMBER_ADDED, "a-1").member(901, Event.MEMBER_ADDED, "b-1")
     log.prepare(1000, 0, "MEMBER_JOINED", "a-1").complete(4000, 1, members=2).sync(4001, 1)
     log.prepare(50_000, 1, "MEMBER_JOINED", "c-1").complete(110_000, 2, members=2)

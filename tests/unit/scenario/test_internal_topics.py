@@ -77,7 +77,7 @@ def test_what_cannot_be_is_refused(topics: InternalTopicsSpec, message: str) -> 
 
 
 def test_topics_that_do_not_exist_hold_no_connectors() -> None:
-    """They are added once a worker has made the topics."""
+    """Connectors are added once a worker has made the topics."""
     make_scenario(InternalTopicsSpec(exist=False))
     with pytest.raises(ScenarioError, match="add them with AddConnector"):
         make_scenario(InternalTopicsSpec(exist=False), {"c": 1})

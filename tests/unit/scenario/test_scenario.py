@@ -161,7 +161,7 @@ def test_impossible_happening_is_refused(happening: Happening, message: str) -> 
     ],
 )
 def test_settings_of_a_restart_are_checked(settings: dict[str, str], message: str) -> None:
-    """As those of a group are, and only what the member reads is taken."""
+    """Settings of a restart are checked as a group's; only what the member reads is taken."""
     with pytest.raises(ConfigError, match=message):
         make_scenario(RestartMember(at_ms=0, member="a", down_ms=1, settings=settings))
     with pytest.raises(ConfigError, match=message):

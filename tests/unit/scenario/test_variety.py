@@ -138,6 +138,6 @@ def test_a_typical_time_is_the_median_of_its_shape(shape: str) -> None:
 
 
 def test_one_poll_in_a_hundred_of_a_heavy_tail_takes_ten_times_as_long() -> None:
-    """As its definition says."""
+    """The share and the factor are those of the definition."""
     table = SHAPES["heavy-tailed"]
     assert 950 <= interpolated(table, table_options(table) * 99 // 100) <= 1_050

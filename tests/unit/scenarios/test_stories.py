@@ -72,7 +72,7 @@ def test_undecodable_assignment_is_told_without_its_content() -> None:
 
 
 def test_lost_resources_are_told_with_the_client_that_lost_them() -> None:
-    """It has no member id any more."""
+    """The client has no member id any more."""
     lost = event(Event.LOST, client_id="a", attrs={"resources": "p:orders-0 p:orders-1"})
 
     assert told(lost) == ["LOST               a  orders-0 orders-1"]

@@ -47,7 +47,7 @@ def test_reset_brings_stopped_brokers_back() -> None:
 
 
 def test_broker_whose_port_is_taken_stays_stopped() -> None:
-    """It can be resumed when the port is free again."""
+    """The broker can be resumed when the port is free again."""
 
     async def story(server: KafkaServer, port: int) -> None:
         other = await asyncio.start_server(lambda _reader, _writer: None, "127.0.0.1", port)

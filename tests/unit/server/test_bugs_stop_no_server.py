@@ -69,7 +69,7 @@ class Broken:
 def test_alarm_goes_on_after_deadlines_that_failed(
     caplog: pytest.LogCaptureFixture, *, is_automatic: bool
 ) -> None:
-    """They are tried again, after a while and not in a busy loop; each failure is one line."""
+    """Deadlines are tried again, after a while and not in a busy loop; each failure is one line."""
 
     async def story() -> None:
         cluster = Broken(2)
@@ -115,7 +115,7 @@ class Wire(asyncio.Transport):
         self.is_reading_paused = True
 
     def resume_reading(self) -> None:
-        """It may come again."""
+        """Reading may go on."""
         self.is_reading_paused = False
 
 

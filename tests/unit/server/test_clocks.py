@@ -151,7 +151,7 @@ def test_scaled_clock_never_leaves_the_calendar(factor: float, wall_ms: int) -> 
 
 
 def test_steady_wall_shows_the_time_of_day() -> None:
-    """Its reading never goes back."""
+    """The clock's reading never goes back."""
     wall = steady_wall()
     first = wall()
     assert wall() >= first > START_MS

@@ -45,7 +45,7 @@ async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> b
 
 
 def test_silent_connection_is_closed() -> None:
-    """It said something once; then the server ends it."""
+    """The connection said something once; then the server ends it."""
 
     async def story(_server: KafkaServer, port: int) -> None:
         reader, writer = await connect(port)

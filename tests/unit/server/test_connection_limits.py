@@ -10,7 +10,7 @@ from coordinator_sim.server.connection_limits import ConnectionLimits
 
 
 def limits(**given: str) -> ConnectionLimits:
-    """Of a broker with these settings, dots as underscores."""
+    """The limits of a broker with these settings, dots as underscores."""
     named = {name.replace("_", "."): value for name, value in given.items()}
     return ConnectionLimits(Configs(DEFAULT_PROFILE, named, ClusterImage()), 1)
 
@@ -28,7 +28,7 @@ def test_host_has_its_own_number_of_connections() -> None:
 
 
 def test_broker_and_listener_have_limits() -> None:
-    """Those of a listener count for it alone."""
+    """The limits of a listener count for that listener alone."""
     found = limits(max_connections="2", listener_name_ssl_max_connections="1")
     found.opened("a", "h", "SSL")
 

@@ -47,7 +47,7 @@ class Running:
         return answer.json() if answer.content else None
 
     async def get(self, path: str, status: int = 200) -> object:
-        """Likewise, without a body."""
+        """The answer to a GET."""
         return await self.call("GET", path, status=status)
 
 
@@ -494,7 +494,7 @@ def test_cost_of_the_clocks_view_grows_with_the_groups_alone() -> None:
 
 
 def test_stopped_broker_refuses_connections_until_it_is_back() -> None:
-    """Its connections close, its port refuses, and after a resume it is where it was."""
+    """The broker's connections close, its port refuses, and after a resume it is where it was."""
 
     async def story(server: Running) -> None:
         client = await KafkaClient.connect(server.addresses[1])

@@ -63,7 +63,7 @@ class Consumers:
         self._thread.start()
 
     def be(self, count: int) -> None:
-        """So many of them."""
+        """Have that many members, from now on."""
         self._wanted = count
 
     def end(self) -> None:

@@ -1,4 +1,4 @@
-"""Those who watch a served cluster do not stop it."""
+"""Watchers of a served cluster do not stop it."""
 
 import asyncio
 import logging

@@ -150,7 +150,7 @@ def test_an_end_is_heard_behind_the_last_byte() -> None:
 
 
 def test_who_writes_to_a_side_that_is_gone_is_reset() -> None:
-    """As TCP does; and a side that aborts resets the other at once."""
+    """A writer is reset as TCP resets it; and a side that aborts resets the other at once."""
 
     async def main() -> None:
         echo, port = await echo_server()
@@ -331,7 +331,7 @@ def test_timer_behind_the_end_of_time_never_comes(seconds: float) -> None:
 
 
 def test_timer_at_no_number_is_refused() -> None:
-    """It would never be in order with the others."""
+    """A timer at NaN would never be in order with the others."""
 
     async def story() -> None:
         with pytest.raises(ValueError, match="nan"):

@@ -47,7 +47,7 @@ def an_hour(seed: int = 0) -> VirtualRun[int]:
 
 
 def test_a_client_sees_an_hour_pass() -> None:
-    """It refreshes its metadata meanwhile, as it would."""
+    """The client refreshes its metadata meanwhile, as it would."""
     run = an_hour()
     assert run.result == 4
     assert run.lasted_us > 3_600_000_000
@@ -70,7 +70,7 @@ def test_a_program_that_waits_for_ever_is_stopped() -> None:
 
 
 def test_a_program_that_idle_clients_keep_going_is_stopped_too() -> None:
-    """It waits for a record that nobody sends."""
+    """The program waits for a record that nobody sends."""
     from aiokafka import AIOKafkaConsumer
 
     async def main(kafka: VirtualKafka) -> None:
@@ -123,7 +123,7 @@ def consumed_by(mechanism: str) -> VirtualRun[bytes]:
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
 def test_a_client_that_says_who_it_is(mechanism: str) -> None:
-    """Its steps of SASL, nonces included, are repeatable too, and so in one process."""
+    """Steps of SASL, nonces included, are repeatable too, and so in one process."""
     run = consumed_by(mechanism)
     assert run.result == b"first"
     assert run.digest == consumed_by(mechanism).digest

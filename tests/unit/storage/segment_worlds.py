@@ -179,21 +179,21 @@ class MortalFiles(Files):
         self.changes -= 1
 
     def write(self, fd: int, data: bytes | memoryview, position: int) -> int:
-        """As `Files.write`."""
+        """Do what `Files.write` does."""
         self._live()
         return super().write(fd, data, position)
 
     def truncate(self, fd: int, size: int) -> None:
-        """As `Files.truncate`."""
+        """Do what `Files.truncate` does."""
         self._live()
         super().truncate(fd, size)
 
     def rename(self, path: str, new: str) -> None:
-        """As `Files.rename`."""
+        """Do what `Files.rename` does."""
         self._live()
         super().rename(path, new)
 
     def remove(self, path: str) -> None:
-        """As `Files.remove`."""
+        """Do what `Files.remove` does."""
         self._live()
         super().remove(path)

@@ -45,7 +45,7 @@ def test_a_damaged_checkpoint_is_refused(text: str) -> None:
 
 
 def test_properties_of_both_versions_are_read() -> None:
-    """As ours are written, as Java escapes them, and as brokers with ZooKeeper wrote them."""
+    """Ours are read, those that Java escapes, and those of brokers with ZooKeeper."""
     meta = MetaProperties(cluster_id="4L6g3nShT-eMCtK--X86sw", node_id=3, directory_id="x")
     assert meta_properties_of(meta_properties_bytes(meta).decode()) == meta
     java = "#\n#Sat Nov 21 18:00:00 UTC 2026\nnode.id=3\ndirectory.id=x\nversion=1\n"

@@ -89,7 +89,7 @@ def test_many_records_take_no_memory(codec: Compression) -> None:
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_huge_value_is_passed_over(codec: Compression) -> None:
-    """It is never in memory as a whole: a chunk at a time is."""
+    """The value is never in memory as a whole: a chunk at a time is."""
     data = batch(one_record(16_000_000), 1, codec)
     log = make_log()
     assert peak_bytes(lambda: appended(log, data)) < len(data) * 6 + 2_000_000

@@ -33,7 +33,7 @@ def two_segments(
 
 
 def content_of(count: int) -> bytes:
-    """So many records of one key, which have their number as value."""
+    """Bytes of `count` records of one key, which have their number as value."""
     return b"".join(
         record_bytes(Record(offset=index, timestamp_ms=0, key=b"k", value=b"%d" % index), 0, 0)
         for index in range(count)
@@ -161,7 +161,7 @@ def test_a_batch_that_larger_bounds_let_in_is_cleaned() -> None:
 
 
 def test_a_huge_record_stays_whole() -> None:
-    """One that is many chunks long is copied as it is, beside one that goes."""
+    """A record that is many chunks long is copied as it is, beside one that goes."""
     large = Record(offset=1, timestamp_ms=0, key=b"l", value=bytes(1_000_000))
     store = MemoryStore()
     log = log_of(store)

@@ -127,7 +127,7 @@ def test_a_killed_owner_costs_a_scan(tmp_path: Path) -> None:
 
 
 def test_a_deleted_partition_leaves_nothing(tmp_path: Path) -> None:
-    """Its folder goes; one that a crash left half deleted goes at the next opening."""
+    """The partition's folder goes; one that a crash left half deleted goes at the next opening."""
     first = directory(tmp_path)
     put(first.store("orders", 0, TOPIC_ID), 0)
     first.store("orders", 0).delete()

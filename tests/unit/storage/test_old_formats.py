@@ -79,7 +79,7 @@ def expected(first_offset: int, *, timed: bool) -> Seen:
 
 
 def read_old(log: PartitionLog, offset: int, magic: int, max_bytes: int = 1 << 20) -> bytes | None:
-    """As an old Fetch gets it."""
+    """The log as an old Fetch gets it."""
     read = log.read(offset, max_bytes=max_bytes)
     return finished(log.for_old_reader(read.records, offset, magic, read.high_watermark))
 

@@ -100,7 +100,7 @@ def test_an_unknown_codec_is_no_protocol_error() -> None:
 
 
 def test_a_torn_batch_behind_a_whole_one_is_dropped() -> None:
-    """As brokers trim what is left over; two whole ones are too many."""
+    """Brokers trim what is left over; two whole batches are too many."""
     log = make_log()
     appended = log.append(batch() + batch()[:30], now_ms=NOW_MS, leader_epoch=0)
     assert (appended.error, log.end_offset) == (ErrorCode.NONE, 2)
@@ -218,7 +218,7 @@ def commit(base_offset: int, **fields: object) -> LogBatch:
 
 
 def test_a_coordinators_transaction_is_checked_by_epoch_alone() -> None:
-    """Its batches have no sequences; an older producer and an older coordinator are refused."""
+    """A coordinator's batches have no sequences; an older producer or coordinator is refused."""
     log = make_log()
     pending = {"producer_id": 7, "transactional": True}
 

@@ -52,7 +52,7 @@ def free_port() -> int:
 
 
 def test_frames_are_passed_on_and_a_fault_is_answered_in_the_brokers_stead() -> None:
-    """Of two heartbeats the broker answers the first and the proxy the second; both are written."""
+    """The broker answers the first of two heartbeats, the proxy the second; both are written."""
     out = io.StringIO()
     port = free_port()
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -181,7 +181,7 @@ def test_a_fault_that_is_more_than_an_error_code_is_refused() -> None:
 
 
 def test_a_recording_is_shown_line_by_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """Of one client, of some APIs, or everything; blobs of the consumer are taken apart."""
+    """One client is shown, some APIs, or everything; blobs of the consumer are taken apart."""
     recording = Path(__file__).parents[1] / "clients" / "recorded" / "librdkafka-cooperative.jsonl"
     decode([str(recording)])
     everything = capsys.readouterr().out

@@ -165,7 +165,7 @@ def test_an_open_transaction_is_a_bound() -> None:
 
 
 def test_a_known_producer_keeps_the_header_of_its_last_batch() -> None:
-    """Its sequence, and after a new epoch the marker that brought it, must not be forgotten."""
+    """The sequence, and after a new epoch the marker that brought it, must not be forgotten."""
     log = [
         data(0, ("a", "1"), producer_id=PRODUCER),
         marker(1, committed=True),
@@ -186,14 +186,14 @@ def test_a_known_producer_keeps_the_header_of_its_last_batch() -> None:
 
 
 def test_a_control_batch_of_another_type_stays() -> None:
-    """It ends no transaction, so it is never known to be superfluous."""
+    """The batch ends no transaction, so it is never known to be superfluous."""
     log = [marker(0, committed=True, kind=9), data(1, ("a", "1"))]
 
     assert compacted(log, at(LATER_MS)) == log
 
 
 def test_records_without_a_key_go() -> None:
-    """They have no place in a compacted topic."""
+    """Records without a key have no place in a compacted topic."""
     record = Record(offset=0, timestamp_ms=T_MS, key=None, value=b"x")
 
     assert compacted([batch_of((record,)), data(1, ("a", "1"))], at(0)) == [data(1, ("a", "1"))]

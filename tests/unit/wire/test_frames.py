@@ -385,7 +385,7 @@ def test_null_where_none_may_be_is_refused() -> None:
 
 
 def test_invalid_utf8_is_replaced() -> None:
-    """As Java does it."""
+    """Java replaces it so."""
     frame = encode_request(HEARTBEAT, 0, correlation_id=1).replace(b"\x00\x01g", b"\x00\x01\xff")
     _, request = decode_request(frame)
     assert isinstance(request, HeartbeatRequest)

@@ -307,7 +307,7 @@ def test_text_that_is_not_utf8_is_replaced_as_in_java() -> None:
 
 
 def test_bytes_after_the_last_field_are_ignored() -> None:
-    """As Java ignores them, in keys and values of any version."""
+    """Java ignores such bytes, too, in keys and values of any version."""
     assert decode_key(encode_key(OFFSET_KEY) + b"later") == OFFSET_KEY
     assert decode_key(encode_key(GROUP_KEY) + b"later") == GROUP_KEY
     for version in (1, 3, 4):

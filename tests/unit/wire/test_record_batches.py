@@ -295,7 +295,7 @@ def test_wrong_records_behind_a_right_checksum_are_refused(
 
 
 def test_a_header_needs_a_key() -> None:
-    """As Java refuses it."""
+    """Java refuses it, too."""
     body = bytes.fromhex("000000010102" + "01" + "00")
     data = varint_bytes(len(body)) + body
 

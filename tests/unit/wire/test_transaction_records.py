@@ -33,7 +33,7 @@ def test_a_key_names_a_transactional_id() -> None:
 
 
 def test_a_key_of_another_version_names_none() -> None:
-    """It could be left over from an upgrade that was taken back."""
+    """The key could be left over from an upgrade that was taken back."""
     assert decode_transaction_key(b"\x00\x01\x00\x00") is None
 
 
@@ -43,7 +43,7 @@ def test_a_value_of_version_1_keeps_everything() -> None:
 
 
 def test_a_value_of_version_0_keeps_no_other_ids() -> None:
-    """They are at their defaults again."""
+    """Ids of producers before and after are at their defaults again."""
     found = decode_transaction_value(encode_transaction_value(ONGOING, 0))
     assert found is not None
     assert found.transaction_partitions == ONGOING.transaction_partitions
