@@ -8,6 +8,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from coordinator_sim.protocol.api_versions import recorded_versions
+from coordinator_sim.protocol.profiles import PROFILES
+
 FAMILIES: Final[dict[str, str]] = {
     "L": "legacy-0.10.2",
     "S": "scala-3.x",
@@ -15,15 +18,8 @@ FAMILIES: Final[dict[str, str]] = {
 }
 """Letter of a family in a case's header -> the profile that represents it."""
 
-RELEASES: Final[dict[str, str]] = {
-    "0.10.2": "0.10.2.2",
-    "2.8": "2.8.2",
-    "3.9": "3.9.2",
-    "4.0": "4.0.2",
-    "4.1": "4.1.2",
-    "4.2": "4.2.1",
-    "4.3": "4.3.1",
-    "4.4": "4.4.0",
+RELEASES: Final = {
+    name: recorded_versions(profile).kafka_version for name, profile in PROFILES.items()
 }
 """Profile -> the release of Apache Kafka that it behaves like; oldest first."""
 

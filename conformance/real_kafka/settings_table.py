@@ -1,15 +1,10 @@
-"""Records the settings that each release of Kafka knows, into the tables of `mini_broker`."""
+"""Reads the settings that a release of Kafka knows from its classes."""
 
-import sys
-from pathlib import Path
 from typing import Final
 
 from conformance.real_kafka.kafka import HERE, run_java
-from conformance.requirements import RELEASES
-from coordinator_sim import mini_broker
 from coordinator_sim.errors import DataError
 
-TABLES: Final = Path(str(mini_broker.__file__)).parent / "settings_tables"
 _SILENT_BROKER: Final = "0.10.2.2"
 """Broker that does not report its own settings, which are not needed; see `mini_broker.configs`."""
 
@@ -29,9 +24,3 @@ def settings_of(version: str) -> list[str]:
     if version == _SILENT_BROKER:
         lines = [line for line in lines if not line.startswith('{"of":"broker"')]
     return lines
-
-
-if __name__ == "__main__":
-    for profile in sys.argv[1:] or RELEASES:
-        lines = settings_of(RELEASES[profile])
-        (TABLES / f"{profile}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")

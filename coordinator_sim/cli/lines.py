@@ -7,6 +7,8 @@ from typing import Annotated, Final
 
 import typer
 
+from coordinator_sim.protocol.releases import RELEASES
+
 _CHUNK_BYTES: Final = 1 << 16
 """Bytes taken from stdin at once; as much as a pipe holds."""
 
@@ -15,7 +17,7 @@ def lines(
     *,
     profile: Annotated[
         str, typer.Option("--profile", help="Which Kafka to behave like.", metavar="NAME")
-    ] = "4.4",
+    ] = RELEASES[-1],
 ) -> None:
     """Answer JSON commands from stdin, one object a line: a coordinator for any language.
 

@@ -38,6 +38,7 @@ from coordinator_sim.cli.serve_options import (
     UsersFileOption,
 )
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.protocol.releases import RELEASES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +58,7 @@ def serve(
     host: HostOption = "127.0.0.1",
     port: PortOption = 9092,
     brokers: BrokersOption = 1,
-    profile: ProfileOption = "4.4",
+    profile: ProfileOption = RELEASES[-1],
     topics: TopicsOption = "",
     seed: SeedOption = 0,
     clock: ClockOption = "wall",

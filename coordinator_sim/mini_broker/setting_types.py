@@ -1,7 +1,6 @@
 """Kafka's settings: name, type, range and default of each, and how a text is parsed to a value.
 
-`settings_tables` holds a table for each release, recorded from its own classes by
-`conformance.real_kafka.settings_table`.
+The tables were recorded from each release's own classes (`protocol.releases`).
 
 Source: kafka trunk, clients/.../common/config/ConfigDef.java (parseType, Range, ValidString,
 ValidList), ConfigException.java.
@@ -10,7 +9,6 @@ ValidList), ConfigException.java.
 import re
 from enum import Enum, unique
 from functools import cache
-from importlib.resources import files
 from math import isfinite, isnan
 from typing import Final
 
@@ -19,6 +17,7 @@ from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.protocol.java_numbers import java_int
+from coordinator_sim.protocol.releases import recording
 
 Value = bool | int | float | str | list[str] | None
 """Value of a setting; None if it has none."""
@@ -98,8 +97,7 @@ _ALL: Final = "*"
 
 @cache
 def _table(name: str) -> tuple[Setting, ...]:
-    table = files("coordinator_sim.mini_broker").joinpath(f"settings_tables/{name}.jsonl")
-    return tuple(msgspec.json.Decoder(Setting).decode_lines(table.read_bytes()))
+    return tuple(msgspec.json.Decoder(Setting).decode_lines(recording(name, "settings.jsonl")))
 
 
 def settings_of(table: str, of: str) -> Settings:

@@ -1,14 +1,12 @@
 """Which versions of each API a real broker of a profile offers, and which features it finalizes.
 
-The answers were recorded from brokers in their default settings; `tools/record_api_versions.py`
-writes them to `api_versions/PROFILE.json`. APIs that are off or unstable there are absent.
+The answers were recorded from brokers in their default settings (`protocol.releases`). APIs that
+are off or unstable there are absent.
 """
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from types import MappingProxyType
-from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -16,6 +14,7 @@ from msgspec import Struct
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.protocol.api_keys import GROUP_APIS, ApiKey
 from coordinator_sim.protocol.profiles import Profile
+from coordinator_sim.protocol.releases import RELEASES, recording
 
 Versions = Mapping[ApiKey, tuple[int, int]]
 """Oldest and newest version of each API offered; an API that is not offered is absent."""
@@ -56,26 +55,21 @@ class RecordedVersions(Struct, frozen=True, kw_only=True):
     lowered: tuple[LoweredVersions, ...] = ()
 
 
-RECORDED_PROFILES: Final = ("0.10.2", "2.8", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4")
-"""The profiles whose brokers were asked."""
-
-
 def recorded_versions(profile: Profile) -> RecordedVersions:
     """What a real broker of this profile answered.
 
     Raises:
         ConfigError: a profile that is named after no Kafka.
     """
-    if profile.name not in RECORDED_PROFILES:
-        known = ", ".join(RECORDED_PROFILES)
+    if profile.name not in RELEASES:
+        known = ", ".join(RELEASES)
         raise ConfigError(f"no API versions are known of profile {profile.name!r}: use {known}")
     return _recorded(profile.name)
 
 
 @cache
 def _recorded(name: str) -> RecordedVersions:
-    text = files("coordinator_sim.protocol").joinpath("api_versions", f"{name}.json").read_bytes()
-    return msgspec.json.decode(text, type=RecordedVersions)
+    return msgspec.json.decode(recording(name, "api_versions.json"), type=RecordedVersions)
 
 
 @cache

@@ -13,11 +13,9 @@ from msgspec import Struct, convert
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.protocol.log_words import LogWords
 from coordinator_sim.protocol.offset_maps import OffsetMaps
+from coordinator_sim.protocol.releases import RELEASES
 from coordinator_sim.protocol.switches import SWITCHES
 from coordinator_sim.protocol.table_order import HashOrder
-
-RELEASES: Final = ("0.10.2", "2.8", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4")
-"""The Kafkas that have a profile, oldest first; one added here does as the one before it."""
 
 
 class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

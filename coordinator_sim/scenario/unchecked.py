@@ -3,6 +3,7 @@
 from msgspec import Struct
 
 from coordinator_sim.errors import ScenarioError
+from coordinator_sim.protocol.releases import RELEASES
 from coordinator_sim.scenario.happenings import Happening, end_of
 from coordinator_sim.scenario.variety import Variety
 from coordinator_sim.scenario.world import (
@@ -43,7 +44,7 @@ class UncheckedScenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     groups: tuple[GroupSpec, ...] = ()
     happenings: tuple[Happening, ...] = ()
     brokers: int = 3
-    profile: str = "4.4"
+    profile: str = RELEASES[-1]
     broker_settings: dict[str, str] = {}
     network: NetworkSpec = NetworkSpec()
     load_ms: int = 50

@@ -7,7 +7,7 @@ from conformance.real_kafka.kafka import BROKER_VERSION
 from conformance.requirements import RELEASES
 from coordinator_sim.protocol.api_versions import recorded_versions
 from coordinator_sim.protocol.profiles import PROFILES
-from tools.record_api_versions import recorded
+from tools.record_release import recorded
 
 pytestmark = pytest.mark.real_kafka
 
@@ -17,4 +17,4 @@ def test_the_newest_broker_offers_what_was_recorded() -> None:
     name = next(profile for profile, release in RELEASES.items() if release == BROKER_VERSION)
     kept = recorded_versions(PROFILES[name])
 
-    assert replace(recorded(name), recorded_on=kept.recorded_on) == kept
+    assert replace(recorded(name, BROKER_VERSION), recorded_on=kept.recorded_on) == kept

@@ -2,8 +2,9 @@
 
 import pytest
 
-from conformance.real_kafka.settings_table import TABLES, settings_of
+from conformance.real_kafka.settings_table import settings_of
 from conformance.requirements import RELEASES
+from coordinator_sim.protocol.releases import recording
 
 pytestmark = pytest.mark.real_kafka
 
@@ -11,6 +12,6 @@ pytestmark = pytest.mark.real_kafka
 @pytest.mark.parametrize("profile", RELEASES)
 def test_release_has_the_settings_of_its_table(profile: str) -> None:
     """Names, types, defaults and bounds, in the order in which Kafka checks them."""
-    table = TABLES / f"{profile}.jsonl"
+    kept = recording(profile, "settings.jsonl").decode().splitlines()
 
-    assert settings_of(RELEASES[profile]) == table.read_text(encoding="utf-8").splitlines()
+    assert settings_of(RELEASES[profile]) == kept

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.messages.catalogue import API_NAMES, newest_version
 from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.api_versions import RECORDED_PROFILES, recorded_versions, versions_of
+from coordinator_sim.protocol.api_versions import recorded_versions, versions_of
 from coordinator_sim.protocol.profiles import PROFILES, profile_named
 
 
@@ -49,14 +49,13 @@ def test_a_profile_of_another_name_has_no_versions() -> None:
 
 def test_every_profile_has_a_recording_of_its_release() -> None:
     """The file says which broker was asked, when and how."""
-    assert set(RECORDED_PROFILES) == set(PROFILES)
-    for name in RECORDED_PROFILES:
-        recorded = recorded_versions(PROFILES[name])
-        assert recorded.kafka_version.startswith(name)
-        assert recorded.command.endswith(f"record_api_versions {name}")
+    for name, profile in PROFILES.items():
+        recorded = recorded_versions(profile)
+        assert recorded.kafka_version.startswith(f"{name}.")
+        assert recorded.command.endswith(f"record_release {name}={recorded.kafka_version}")
 
 
-@pytest.mark.parametrize("name", RECORDED_PROFILES)
+@pytest.mark.parametrize("name", PROFILES)
 def test_the_codec_speaks_every_version_that_a_broker_offers(name: str) -> None:
     """Every version is spoken of each API that the codec speaks at all."""
     ranges = recorded_versions(PROFILES[name]).ranges
@@ -67,8 +66,8 @@ def test_the_codec_speaks_every_version_that_a_broker_offers(name: str) -> None:
 
 def test_a_broker_offers_the_same_versions_whatever_features_it_has_finalized() -> None:
     """Clients choose by the finalized levels that the same answer tells, not by the ranges."""
-    for name in RECORDED_PROFILES:
-        recorded = recorded_versions(PROFILES[name])
+    for profile in PROFILES.values():
+        recorded = recorded_versions(profile)
         assert all(not lowered.ranges for lowered in recorded.lowered)
     asked = [each.features for each in recorded_versions(profile_named("4.4")).lowered]
     assert {"transaction.version": 0} in asked

@@ -3,12 +3,7 @@
 import pytest
 
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, PROFILES, profile_named
-
-
-def test_names_are_oldest_first() -> None:
-    """There is one profile for each Kafka we follow."""
-    assert list(PROFILES) == ["0.10.2", "2.8", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4"]
+from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, profile_named
 
 
 def test_family_names_stand_for_their_newest() -> None:

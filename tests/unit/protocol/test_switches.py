@@ -2,7 +2,8 @@
 
 from msgspec.structs import asdict, replace
 
-from coordinator_sim.protocol.profiles import PROFILES, RELEASES, Profile, profile_of
+from coordinator_sim.protocol.profiles import PROFILES, Profile, profile_of
+from coordinator_sim.protocol.releases import RELEASES
 from coordinator_sim.protocol.switch import before, by_release, since
 from coordinator_sim.protocol.switches import SWITCHES
 

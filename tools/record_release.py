@@ -1,14 +1,16 @@
-"""Record which API versions and features real brokers offer.
+"""Record what releases of Kafka say of themselves: API versions, features and settings.
 
-    python -m tools.record_api_versions [PROFILE...]
+    python -m tools.record_release 4.4 4.5=4.5.0
 
-boots a default broker of each profile's release and writes its ApiVersions answer to
-`coordinator_sim/protocol/api_versions/PROFILE.json`. Needs Java and Maven.
+writes `coordinator_sim/protocol/releases/4.4` anew, and 4.5 from Kafka 4.5.0; without arguments all
+that are there. API versions and features are the answer of a default broker that is started for
+it, settings come from the release's classes. Needs Java and Maven.
 """
 
 import argparse
 import re
 import socket
+import sys
 import tempfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -19,6 +21,7 @@ import msgspec
 
 from conformance.field_frames import read_response_frame, request_frame
 from conformance.real_kafka.kafka import Broker
+from conformance.real_kafka.settings_table import settings_of
 from conformance.real_kafka.zookeeper_kafka import ZooKeeperBroker
 from conformance.requirements import RELEASES
 from coordinator_sim.protocol.api_keys import ApiKey
@@ -28,7 +31,7 @@ from coordinator_sim.wire.frames import (
     RequestHeader,
 )
 
-FOLDER: Final = Path(__file__).parents[1] / "coordinator_sim" / "protocol" / "api_versions"
+FOLDER: Final = Path(__file__).parents[1] / "coordinator_sim" / "protocol" / "releases"
 BEFORE_KRAFT: Final = ("0.10.2", "2.8")
 LOWERED: Final = {"transaction.version": 0, "group.version": 0, "share.version": 0}
 """Levels of features below a release's own; the broker is asked once more with each."""
@@ -73,14 +76,13 @@ def _ask_once(connection: socket.socket, version: int) -> dict[str, Any]:
     return read_response_frame(ApiKey.API_VERSIONS, layout, answer)[1]
 
 
-def _booted(profile: str, features: Mapping[str, int]) -> dict[str, Any]:
-    """Return the answer of a broker of the profile, started for this question."""
-    release = RELEASES[profile]
+def _booted(profile: str, version: str, features: Mapping[str, int]) -> dict[str, Any]:
+    """Return the answer of a broker of that Kafka, started for this question."""
     with tempfile.TemporaryDirectory() as folder:
         if profile in BEFORE_KRAFT:
-            with ZooKeeperBroker(Path(folder), release) as old:
+            with ZooKeeperBroker(Path(folder), version) as old:
                 return ask(old.bootstrap)
-        with Broker(Path(folder), version=release, features=features) as broker:
+        with Broker(Path(folder), version=version, features=features) as broker:
             return ask(broker.bootstrap)
 
 
@@ -91,9 +93,9 @@ def _ranges(answer: dict[str, Any]) -> dict[int, tuple[int, int]]:
     }
 
 
-def recorded(profile: str) -> RecordedVersions:
-    """Return the versions of the profile's release, with its own features and each lowered set."""
-    answer = _booted(profile, {})
+def recorded(profile: str, version: str) -> RecordedVersions:
+    """Return the versions of a Kafka, with its own features and each lowered set."""
+    answer = _booted(profile, version, {})
     ranges = _ranges(answer)
     finalized = {
         entry["name"]: entry["maxVersionLevel"]
@@ -103,7 +105,7 @@ def recorded(profile: str) -> RecordedVersions:
     for name, level in LOWERED.items():
         if finalized.get(name, level) == level:
             continue
-        others = _ranges(_booted(profile, {name: level}))
+        others = _ranges(_booted(profile, version, {name: level}))
         differing = {
             api: others.get(api)
             for api in sorted(ranges.keys() | others.keys())
@@ -111,9 +113,9 @@ def recorded(profile: str) -> RecordedVersions:
         }
         lowered.append(LoweredVersions(features={name: level}, ranges=differing))
     return RecordedVersions(
-        kafka_version=RELEASES[profile],
+        kafka_version=version,
         recorded_on=datetime.now(UTC).date().isoformat(),
-        command=f"python -m tools.record_api_versions {profile}",
+        command=f"python -m tools.record_release {profile}={version}",
         ranges=ranges,
         supported_features={
             entry["name"]: (entry["minVersion"], entry["maxVersion"])
@@ -124,19 +126,36 @@ def recorded(profile: str) -> RecordedVersions:
     )
 
 
+def _asked(text: str) -> tuple[str, str]:
+    """Return profile and version of an argument: 4.5=4.5.0, or the name of a known profile.
+
+    Raises:
+        ArgumentTypeError: neither of the two.
+    """
+    profile, _, version = text.partition("=")
+    version = version or RELEASES.get(profile, "")
+    if not version.startswith(f"{profile}."):
+        known = ", ".join(RELEASES)
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: name a known release ({known}), or a new one with its version: 4.5=4.5.0"
+        )
+    return profile, version
+
+
 def main(arguments: list[str] | None = None) -> None:
-    """Record the profiles that are named, or all of them."""
-    parser = argparse.ArgumentParser(prog="python -m tools.record_api_versions")
-    known = ", ".join(RELEASES)
-    parser.add_argument("profiles", nargs="*", metavar="PROFILE", help=known)
+    """Record the releases that are named, or all of them."""
+    parser = argparse.ArgumentParser(prog="python -m tools.record_release")
+    parser.add_argument("releases", nargs="*", metavar="RELEASE[=VERSION]", type=_asked)
     options = parser.parse_args(arguments)
-    unknown = [profile for profile in options.profiles if profile not in RELEASES]
-    if unknown:
-        parser.error(f"unknown: {', '.join(unknown)}; known: {known}")
-    for profile in options.profiles or RELEASES:
-        text = msgspec.json.format(msgspec.json.encode(recorded(profile)), indent=1).decode()
-        one_line = _RANGE.sub(r"[\1, \2]", text)
-        (FOLDER / f"{profile}.json").write_text(one_line + "\n", "utf-8")
+    for profile, version in options.releases or RELEASES.items():
+        sys.stderr.write(f"{profile}: Kafka {version}\n")
+        text = msgspec.json.format(msgspec.json.encode(recorded(profile, version)), indent=1)
+        folder = FOLDER / profile
+        folder.mkdir(exist_ok=True)
+        one_line = _RANGE.sub(r"[\1, \2]", text.decode())
+        (folder / "api_versions.json").write_text(one_line + "\n", "utf-8")
+        settings = "\n".join(settings_of(version))
+        (folder / "settings.jsonl").write_text(settings + "\n", "utf-8")
 
 
 if __name__ == "__main__":
