@@ -81,7 +81,7 @@ class GroupApis:
         authorizer: Authorizes requests; None allows everything.
     """
 
-    __slots__ = ("_access", "_checks", "_coordinator", "_finishes", "_profile")
+    __slots__ = ("_access", "_checks", "_coordinator", "_finishes", "_profile", "_unchecked")
 
     def __init__(
         self,
@@ -96,6 +96,7 @@ class GroupApis:
         self._profile = profile
         self._access = Access(authorizer)
         self._finishes: dict[int, Finish] = {}
+        self._unchecked = _UNCHECKED if profile.static_membership else frozenset[type[Request]]()
         offsets = OffsetApis(topics, self._access, profile, old_offsets)
         self._checks: dict[type[Request], Check] = {
             JoinGroupRequest: self._join,
@@ -113,6 +114,9 @@ class GroupApis:
 
     def handle(self, request: Request, context: RequestContext, now_ms: int) -> CoordinatorResult:
         """Handle a request; the result is complete and needs no `pass_on`."""
+        if type(request) in self._unchecked and self._access.is_open:
+            result = self._coordinator.handle(cast("GroupRequest", request), context, now_ms)
+            return self.pass_on(result) if self._finishes else result
         passage = self._checks[type(request)](request, context)
         if passage.request is None:
             finish = cast("Finish", passage.finish)
@@ -137,10 +141,6 @@ class GroupApis:
     def use_authorizer(self, authorizer: Authorizer | None) -> None:
         """Ask another authorizer from now on; None allows everything."""
         self._access.authorizer = authorizer
-
-    def asks_nothing_of(self, request_type: type[Request]) -> bool:
-        """Whether requests of a type may go straight to the coordinator."""
-        return self._access.is_open and request_type in _UNCHECKED
 
     # -- membership ------------------------------------------------------------------------
 
@@ -280,12 +280,7 @@ def _finish_delete(
     return DeleteGroupsResponse(results=results + refused)
 
 
-_UNCHECKED: Final = frozenset(
-    {
-        JoinGroupRequest,
-        HeartbeatRequest,
-        LeaveGroupRequest,
-        ListGroupsRequest,
-    }
+_UNCHECKED: Final[frozenset[type[Request]]] = frozenset(
+    {JoinGroupRequest, HeartbeatRequest, LeaveGroupRequest, ListGroupsRequest}
 )
 """Requests that the edge only authorizes, if the Kafka version knows static members."""

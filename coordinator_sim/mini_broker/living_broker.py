@@ -4,10 +4,7 @@ from coordinator_sim.broker.authorizer import Authorizer
 from coordinator_sim.broker.group_apis import GroupApis
 from coordinator_sim.broker.topics import Topics
 from coordinator_sim.broker.zookeeper_offsets import ZooKeeperOffsets
-from coordinator_sim.coordinator.contract import CoordinatorResult
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
-from coordinator_sim.messages.requests import GroupRequest
-from coordinator_sim.protocol.context import RequestContext
 from coordinator_sim.protocol.profiles import Profile
 
 
@@ -23,10 +20,13 @@ class LivingBroker:
         authorizer: None to allow everything.
 
     Attributes:
+        handle: Takes a group request (`GroupApis.handle`); what the coordinator causes is complete.
+        pass_on: Completes what another verb of the coordinator caused.
+        use_authorizer: Asks another authorizer from now on; None allows everything.
         wake_up_ms: The coordinator's, asked after every request.
     """
 
-    __slots__ = ("_apis", "broker_id", "coordinator", "wake_up_ms")
+    __slots__ = ("broker_id", "coordinator", "handle", "pass_on", "use_authorizer", "wake_up_ms")
 
     def __init__(
         self,
@@ -41,22 +41,9 @@ class LivingBroker:
         self.broker_id = broker_id
         self.coordinator = coordinator
         self.wake_up_ms = coordinator.wake_up_ms
-        self._apis = GroupApis(
+        apis = GroupApis(
             coordinator, profile, topics=topics, old_offsets=old_offsets, authorizer=authorizer
         )
-
-    def handle(
-        self, request: GroupRequest, context: RequestContext, now_ms: int
-    ) -> CoordinatorResult:
-        """Take a group request; what the coordinator causes is complete."""
-        if self._apis.asks_nothing_of(type(request)):
-            return self._apis.pass_on(self.coordinator.handle(request, context, now_ms))
-        return self._apis.handle(request, context, now_ms)
-
-    def pass_on(self, result: CoordinatorResult) -> CoordinatorResult:
-        """Complete what another verb of the coordinator caused."""
-        return self._apis.pass_on(result)
-
-    def use_authorizer(self, authorizer: Authorizer | None) -> None:
-        """Ask another authorizer from now on; None allows everything."""
-        self._apis.use_authorizer(authorizer)
+        self.handle = apis.handle
+        self.pass_on = apis.pass_on
+        self.use_authorizer = apis.use_authorizer
