@@ -119,15 +119,16 @@ def _read_topic(
         shows_open: Whether an offset of an open transaction is told to be unstable.
     """
     offsets: list[OffsetFetchResponsePartitions] = []
-    table = None
+    find = None
     if position is not None:
         table = store.offsets_of(group_id, topic.name, position)
+        find = None if table is None else table.reader(position)
     names_id = topic.topic_id != ZERO_UUID
     for index in topic.partition_indexes:
         if shows_open and store.is_open(OffsetCommitKey(group_id, topic.name, index)):
             offsets.append(unstable(index))
             continue
-        stored = None if table is None or position is None else table.get(index, position)
+        stored = None if find is None else find(index)
         if stored is None or (names_id and _is_of_another(stored[0].topic_id, topic.topic_id)):
             offsets.append(OffsetFetchResponsePartitions(index, committed_offset=-1))
         else:
