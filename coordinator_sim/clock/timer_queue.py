@@ -130,7 +130,8 @@ class TimerQueue:
         self, key: TimerKey, deadline_ms: int, *, now_ms: int, data: object = None
     ) -> Timer:
         """Arm the timer of that name, replacing its deadline and data if it is armed already."""
-        self.start(now_ms)
+        if self._wheel_ms < 0:
+            self.start(now_ms)
         timer = self._timers.get(key)
         if timer is None:
             timer = self._timers[key] = Timer(key, deadline_ms, 0, data)

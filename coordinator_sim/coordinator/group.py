@@ -140,7 +140,7 @@ class Group(MemberTable):
 
     def rebalance_timeout_ms(self) -> int:
         """The largest rebalance timeout of the members, 0 when there are none."""
-        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+        return max([member.rebalance_timeout_ms for member in self.members.values()], default=0)
 
     def supports_protocols(self, protocol_type: str, protocols: Protocols) -> bool:
         """Whether a member offering these could be in the group. Source: supportsProtocols."""
@@ -201,10 +201,12 @@ class Group(MemberTable):
         """The members as the leader is told of them. Source: currentClassicGroupMembers."""
         name = self.protocol_name
         return tuple(
-            JoinGroupResponseMember(
-                member.member_id, member.group_instance_id, member.metadata(name)
-            )
-            for member in self._copied()
+            [
+                JoinGroupResponseMember(
+                    member.member_id, member.group_instance_id, member.metadata(name)
+                )
+                for member in self._copied()
+            ]
         )
 
     def as_record(self, assignments: dict[str, bytes]) -> GroupMetadataValue:

@@ -119,15 +119,17 @@ def _read_topic(
         shows_open: Whether an offset of an open transaction is told to be unstable.
     """
     offsets: list[OffsetFetchResponsePartitions] = []
-    table = None
+    find = None
     if position is not None:
         table = store.offsets_of(group_id, topic.name, position)
+        find = None if table is None else table.reader(position)
+    names_id = topic.topic_id != ZERO_UUID
     for index in topic.partition_indexes:
         if shows_open and store.is_open(OffsetCommitKey(group_id, topic.name, index)):
             offsets.append(unstable(index))
             continue
-        stored = None if table is None or position is None else table.get(index, position)
-        if stored is None or _is_of_another(stored[0].topic_id, topic.topic_id):
+        stored = None if find is None else find(index)
+        if stored is None or (names_id and _is_of_another(stored[0].topic_id, topic.topic_id)):
             offsets.append(OffsetFetchResponsePartitions(index, committed_offset=-1))
         else:
             offsets.append(_fetched(index, stored[0]))
@@ -154,7 +156,7 @@ def _read_all(
 
 def _is_of_another(stored: bytes | None, asked: bytes) -> bool:
     """Whether an offset is of an earlier topic of that name. Source: isMismatchedTopicId."""
-    return stored not in (None, ZERO_UUID, asked) and asked != ZERO_UUID
+    return stored not in (None, ZERO_UUID, asked)
 
 
 def unstable(index: int) -> OffsetFetchResponsePartitions:

@@ -13,6 +13,7 @@ SnapshotRegistry}.java and coordinator-common/.../runtime/SnapshottableCoordinat
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 K = TypeVar("K")
@@ -141,6 +142,12 @@ class TimelineTable(Generic[K, V]):
             if old_key == key and written >= position:
                 return value if start <= position else None
         return None
+
+    def reader(self, position: int) -> Callable[[K], V | None]:
+        """What `get` tells at that log position, for many keys in a row."""
+        if position == LATEST or not (self._starts or self._replaced):
+            return self.entries.get
+        return partial(self.get, position=position)
 
     def items(self, position: int = LATEST) -> Iterator[tuple[K, V]]:
         """The entries as a reader at that log position lists them, in Kafka's order.

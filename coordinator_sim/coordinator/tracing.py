@@ -15,19 +15,14 @@ from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupRespo
 from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
-    OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
-from coordinator_sim.messages.offset_fetch import (
-    OffsetFetchResponse,
-    OffsetFetchResponsePartitions,
-    OffsetFetchResponseTopics,
-)
+from coordinator_sim.messages.offset_fetch import OffsetFetchResponse
 from coordinator_sim.messages.requests import GroupRequest, Response
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.protocol.context import RequestContext
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
 from coordinator_sim.protocol.records import OffsetCommitKey
 from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.trace.events import Event, OffsetEntry
@@ -177,7 +172,19 @@ def _trace_committed(
         error_code=_first_error(response),
         member_id=request.member_id,
         generation=request.generation_id_or_member_epoch,
-        offsets=_entries(request.topics),
+        offsets=tuple(
+            [
+                OffsetEntry(
+                    topic.name,
+                    each.partition_index,
+                    each.committed_offset,
+                    each.committed_leader_epoch,
+                    each.committed_metadata,
+                )
+                for topic in request.topics
+                for each in topic.partitions
+            ]
+        ),
     )
 
 
@@ -229,7 +236,19 @@ def trace_fetch(trace: Trace, context: RequestContext, response: OffsetFetchResp
             group_id=group.group_id,
             offsets_partition=trace.partition_index(group.group_id),
             error_code=group.error_code,
-            offsets=_entries(group.topics),
+            offsets=tuple(
+                [
+                    OffsetEntry(
+                        topic.name,
+                        each.partition_index,
+                        each.committed_offset,
+                        each.committed_leader_epoch,
+                        each.metadata,
+                    )
+                    for topic in group.topics
+                    for each in topic.partitions
+                ]
+            ),
         )
 
 
@@ -318,32 +337,13 @@ def trace_offsets_expired(trace: Trace, partition: Partition | None, count: int)
     )
 
 
-def _entries(
-    topics: tuple[OffsetCommitRequestTopic, ...] | tuple[OffsetFetchResponseTopics, ...],
-) -> tuple[OffsetEntry, ...]:
-    """The offsets of a commit or fetch, in their order."""
-    return tuple(
-        OffsetEntry(
-            topic.name,
-            each.partition_index,
-            each.committed_offset,
-            each.committed_leader_epoch,
-            each.metadata
-            if isinstance(each, OffsetFetchResponsePartitions)
-            else each.committed_metadata,
-        )
-        for topic in topics
-        for each in topic.partitions
-    )
-
-
 def _first_error(response: OffsetCommitResponse) -> ErrorCode:
     """The first outcome that is not NONE: a commit has no error of its own."""
     for topic in response.topics:
         for partition in topic.partitions:
-            if partition.error_code is not ErrorCode.NONE:
+            if partition.error_code is not NO_ERROR:
                 return partition.error_code
-    return ErrorCode.NONE
+    return NO_ERROR
 
 
 _ANSWERS: Final[dict[type[Response], Callable[[Trace, Any, RequestContext, Any], None]]] = {

@@ -50,6 +50,8 @@ from coordinator_sim.trace.schema import (
 TraceFormat = Literal["parquet", "jsonl"]
 _RowT = TypeVar("_RowT", bound=msgspec.Struct)
 _TABLES: Final = (EVENTS_DIR, GENERATIONS_DIR, RESOURCES_DIR)
+_EVENTS_AT_ONCE: Final = 64
+"""Events that are written together: a server that records its traffic has no time for one."""
 
 
 class RunDirectoryWriter:
@@ -86,6 +88,7 @@ class RunDirectoryWriter:
         self._ownership = OwnershipTracker(info.trace_id, info.cluster_id)
         self._first_ts_us: int | None = None
         self._last_ts_us: int | None = None
+        self._taken: list[TraceEvent] = []
         _clear(path)
         self._events: ParquetEvents | JsonLinesEvents
         self._generations: ParquetTable | JsonLinesTable
@@ -112,30 +115,44 @@ class RunDirectoryWriter:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if error_type is None:
-            self._ownership.finish()
-            self._write_dense()
         with ExitStack() as closing:
             for table in (self._events, self._generations, self._resources):
                 closing.callback(table.close)
+            if self._taken:
+                self._write_taken()
+            if error_type is None:
+                self._ownership.finish()
+                self._write_dense()
         if error_type is None:
             self._write_manifest()
 
     def record(self, event: TraceEvent) -> None:
-        """Write the next event of the run."""
-        event = numbered(event, self._digest.count)
-        if event.source is self._info.source:
-            event = msgspec.structs.replace(event, source=None)
-        ordinal = self._digest.count
-        self._digest.add(event)
-        if event.raw is not None and not self._keep_raw:
-            event = msgspec.structs.replace(event, raw=None)
-        self._events.take(event, ordinal)
-        if self._first_ts_us is None or event.ts_us < self._first_ts_us:
-            self._first_ts_us = event.ts_us
-        if self._last_ts_us is None or event.ts_us > self._last_ts_us:
-            self._last_ts_us = event.ts_us
-        self._ownership.record(event)
+        """Take the next event of the run, to be written with some that follow."""
+        self._taken.append(event)
+        if len(self._taken) >= _EVENTS_AT_ONCE:
+            self._write_taken()
+
+    def _write_taken(self) -> None:
+        taken, self._taken = self._taken, []
+        first, own_source = self._digest.count, self._info.source
+        events = [numbered(event, ordinal) for ordinal, event in enumerate(taken, first)]
+        events = [
+            msgspec.structs.replace(event, source=None) if event.source is own_source else event
+            for event in events
+        ]
+        self._digest.add(*events)
+        if not self._keep_raw:
+            events = [
+                event if event.raw is None else msgspec.structs.replace(event, raw=None)
+                for event in events
+            ]
+        self._events.take(events, first)
+        times_us = [event.ts_us for event in events]
+        known_us = [each for each in (self._first_ts_us, self._last_ts_us) if each is not None]
+        self._first_ts_us = min(times_us + known_us)
+        self._last_ts_us = max(times_us + known_us)
+        for event in events:
+            self._ownership.record(event)
         if self._ownership.has_rows:
             self._write_dense()
 

@@ -202,7 +202,8 @@ class Serving:
 
     def _happened(self, broker_id: int, events: tuple[TraceEvent, ...]) -> None:
         clock = self._present_clock()
-        self._feed.traced(broker_id, events, clock.now().wall_ms)
+        if self._options.control is not None:
+            self._feed.traced(broker_id, events, clock.now().wall_ms)
         self._tracing.take(events)
         if isinstance(clock, ScaledClock):
             for event in events:

@@ -34,17 +34,18 @@ class TraceDigest:
         self.count = 0
         """Events added so far."""
 
-    def add(self, event: TraceEvent) -> None:
-        """Append one event; its `seq` should be final, as a recorder stamps it."""
-        if event.raw is not None or event.source_ref is not None:
-            event = msgspec.structs.replace(event, raw=None, source_ref=None)
-        # msgspec omits a float only if it is the default object itself, not its equal.
-        if event.confidence is not _OBSERVED and event.confidence == _OBSERVED:
-            event = msgspec.structs.replace(event, confidence=_OBSERVED)
+    def add(self, *events: TraceEvent) -> None:
+        """Append events; their `seq` should be final, as a recorder stamps it."""
         buffer = self._buffer
-        self._encoder.encode_into(event, buffer, len(buffer))
-        buffer += b"\n"
-        self.count += 1
+        buffer += self._encoder.encode_lines(
+            [
+                event
+                if event.raw is None and event.source_ref is None and event.confidence is _OBSERVED
+                else _canonical(event)
+                for event in events
+            ]
+        )
+        self.count += len(events)
         if len(buffer) >= _FLUSH_BYTES:
             self._hash.update(buffer)
             buffer.clear()
@@ -54,6 +55,15 @@ class TraceDigest:
         self._hash.update(self._buffer)
         self._buffer.clear()
         return self._hash.hexdigest()
+
+
+def _canonical(event: TraceEvent) -> TraceEvent:
+    """The event without what the digest leaves out."""
+    event = msgspec.structs.replace(event, raw=None, source_ref=None)
+    # msgspec omits a float only if it is the default object itself, not its equal.
+    if event.confidence == _OBSERVED:
+        event = msgspec.structs.replace(event, confidence=_OBSERVED)
+    return event
 
 
 def digest_of(events: Iterable[TraceEvent]) -> str:

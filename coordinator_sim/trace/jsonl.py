@@ -1,6 +1,6 @@
 """Traces as JSON Lines: one row per line, unknown columns left out, bytes as base64."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -98,18 +98,42 @@ class JsonLinesEvents(JsonLinesTable):
         self._day: int | None = None
         self._head = self._head_from_elsewhere = b""
 
-    def take(self, event: TraceEvent, ordinal: int) -> None:
-        """Append the rows of the event at that position in the run."""
-        if event.ts_us // DAY_US != self._day:
-            self._begin_day(event.ts_us)
-        head = self._head if event.source is None else self._head_from_elsewhere
+    def take(self, events: Iterable[TraceEvent], first: int) -> None:
+        """Append the rows of events, of which the first is at that position in the run."""
         encode = self._encoder.encode
-        if not event.offsets:
-            self._put(b"%b%d,%b\n" % (head, ordinal, encode(event)[1:]), 1)
-            return
-        shared = b"%b%d,%b," % (head, ordinal, encode(replace(event, offsets=()))[1:-1])
-        lines = [b"%b%b\n" % (shared, encode(_columns(each))[1:]) for each in event.offsets]
-        self._put(b"".join(lines), len(lines))
+        lines: list[bytes] = []
+        count = 0
+        for ordinal, event in enumerate(events, first):
+            if event.ts_us // DAY_US != self._day:
+                self._begin_day(event.ts_us)
+            head = self._head if event.source is None else self._head_from_elsewhere
+            if event.offsets:
+                shared = b"%b%d,%b," % (head, ordinal, encode(replace(event, offsets=()))[1:-1])
+                lines.append(self._offset_rows(shared, event.offsets))
+                count += len(event.offsets)
+            else:
+                lines.append(b"%b%d,%b\n" % (head, ordinal, encode(event)[1:]))
+                count += 1
+        self._put(b"".join(lines), count)
+
+    def _offset_rows(self, shared: bytes, offsets: tuple[OffsetEntry, ...]) -> bytes:
+        """A line for each offset, whose own columns follow those that all share."""
+        own = self._encoder.encode_lines(
+            [
+                _OffsetColumns(
+                    each.topic,
+                    each.partition,
+                    each.offset,
+                    each.leader_epoch,
+                    each.commit_ts_us,
+                    each.metadata,
+                    each.expire_ts_us,
+                )
+                for each in offsets
+            ]
+        )
+        # JSON escapes a line's end within a text: this one begins the next line.
+        return shared + own[1:].replace(b"\n{", b"\n" + shared)
 
     def _begin_day(self, ts_us: int) -> None:
         info = self._info
@@ -118,18 +142,6 @@ class JsonLinesEvents(JsonLinesTable):
         self._day = ts_us // DAY_US
         self._head = b'%b,"source":%b,"ordinal":' % (head, self._encoder.encode(info.source))
         self._head_from_elsewhere = head + b',"ordinal":'
-
-
-def _columns(entry: OffsetEntry) -> _OffsetColumns:
-    return _OffsetColumns(
-        entry.topic,
-        entry.partition,
-        entry.offset,
-        entry.leader_epoch,
-        entry.commit_ts_us,
-        entry.metadata,
-        entry.expire_ts_us,
-    )
 
 
 def read_lines(path: Path, row_type: type[_RowT]) -> Iterator[_RowT]:

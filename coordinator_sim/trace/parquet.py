@@ -4,7 +4,7 @@
 is sorted by group, time and seq. Arrow is imported by the functions that use it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -51,13 +51,17 @@ class ParquetEvents:
         self.count = 0
         """Number of rows taken."""
 
-    def take(self, event: TraceEvent, ordinal: int) -> None:
-        """Append the rows of the event at that position in the run, all to one file."""
-        before = len(self._rows)
-        self._rows += rows_of(event, ordinal, self._info)
-        self.count += len(self._rows) - before
-        if len(self._rows) >= self._rows_per_file:
-            self._flush()
+    def take(self, events: Iterable[TraceEvent], first: int) -> None:
+        """Append the rows of events, of which the first is at that position in the run.
+
+        All rows of one event are in one file.
+        """
+        for ordinal, event in enumerate(events, first):
+            before = len(self._rows)
+            self._rows += rows_of(event, ordinal, self._info)
+            self.count += len(self._rows) - before
+            if len(self._rows) >= self._rows_per_file:
+                self._flush()
 
     def close(self) -> None:
         """Write the remaining rows."""

@@ -101,8 +101,8 @@ def test_event_comes_back_from_its_rows() -> None:
 def test_parquet_events_come_back_in_order_of_emission(tmp_path: Path) -> None:
     """Files are by cluster, day and flush, sorted by group; reading restores the order."""
     table = ParquetEvents(tmp_path, INFO, event_schema(), rows_per_file=3)
-    for ordinal, event in enumerate(EVENTS):
-        table.take(event, ordinal)
+    table.take(EVENTS[:2], 0)
+    table.take(EVENTS[2:], 2)
     table.close()
     assert list(read_event_rows(tmp_path)) == all_rows()
     files = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.parquet"))
@@ -151,8 +151,8 @@ def test_file_that_is_no_table_is_named(tmp_path: Path) -> None:
 def test_json_lines_come_back(tmp_path: Path) -> None:
     """Each line is a row, in front the columns of the run; what is not known is left out."""
     table = JsonLinesEvents(tmp_path / "events", INFO)
-    for ordinal, event in enumerate(EVENTS):
-        table.take(event, ordinal)
+    table.take(EVENTS[:2], 0)
+    table.take(EVENTS[2:], 2)
     table.close()
     path = tmp_path / "events" / "events.jsonl"
     assert list(read_lines(path, EventRow)) == all_rows()
