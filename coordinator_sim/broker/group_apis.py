@@ -112,10 +112,12 @@ class GroupApis:
             OffsetFetchRequest: FetchApi(topics, self._access, profile, old_offsets).fetch,
         }
 
-    def handle(self, request: Request, context: RequestContext, now_ms: int) -> CoordinatorResult:
+    def handle(
+        self, request: GroupRequest, context: RequestContext, now_ms: int
+    ) -> CoordinatorResult:
         """Handle a request; the result is complete and needs no `pass_on`."""
         if type(request) in self._unchecked and self._access.is_open:
-            result = self._coordinator.handle(cast("GroupRequest", request), context, now_ms)
+            result = self._coordinator.handle(request, context, now_ms)
             return self.pass_on(result) if self._finishes else result
         passage = self._checks[type(request)](request, context)
         if passage.request is None:

@@ -26,6 +26,10 @@ class Agenda:
 
     The families are asked only after something that may have brought a deadline forward. A deadline
     that has moved away since is met too early, in vain.
+
+    Attributes:
+        has_moved: Whether `next_deadline_ms` may be earlier than when it was last asked for; a
+            driver then looks at its alarm.
     """
 
     __slots__ = (
@@ -37,6 +41,7 @@ class Agenda:
         "_group_ms",
         "_is_known",
         "_wall_ms",
+        "has_moved",
     )
 
     def __init__(self) -> None:
@@ -48,11 +53,12 @@ class Agenda:
         self._group_ms: int | None = None
         self._wall_ms: int | None = None
         self._either_ms: int | None = None
+        self.has_moved = True
 
     def watch(self, *families: Timed) -> None:
         """Meet the deadlines of more families, after those of the families before."""
         self._families += families
-        self._is_known = False
+        self.look_again()
 
     # -- tasks -----------------------------------------------------------------------------
 
@@ -72,7 +78,7 @@ class Agenda:
     def _put(self, entries: list[_Entry], at_ms: int, task: Task) -> None:
         self._count += 1
         heappush(entries, (at_ms, self._count, task))
-        self._is_known = False
+        self.look_again()
 
     # -- time ------------------------------------------------------------------------------
 
@@ -82,7 +88,7 @@ class Agenda:
         Raises:
             ExceptionGroup: what failed, when all is done.
         """
-        self._is_known = False
+        self.look_again()
         failures: list[Exception] = []
         for expire in (self._run_tasks, *(family.expire for family in self._families)):
             try:
@@ -103,6 +109,7 @@ class Agenda:
     def look_again(self) -> None:
         """Ask all families again: some deadline may be earlier than the known ones."""
         self._is_known = False
+        self.has_moved = True
 
     def wake_by_group_ms(self, at_ms: int | None) -> None:
         """Take in what one family would say if it was asked; None where it has no deadline."""
@@ -110,6 +117,7 @@ class Agenda:
         if at_ms is not None and (known_ms is None or at_ms < known_ms):
             self._group_ms = at_ms
             self._either_ms = _earliest((at_ms, self._wall_ms))
+            self.has_moved = True
 
     def next_group_deadline_ms(self) -> int | None:
         """When `expire` has something to do by the group clock, or a little before."""
@@ -127,6 +135,7 @@ class Agenda:
         """The earlier of both, for a driver with one clock for both."""
         if not self._is_known:
             self._ask()
+        self.has_moved = False
         return self._either_ms
 
     def exact_group_deadline_ms(self, coarse: Coarse) -> int | None:

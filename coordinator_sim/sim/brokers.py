@@ -5,13 +5,12 @@ a parked JoinGroup therefore delays everything behind it on its connection.
 """
 
 from functools import partial
-from typing import Final, cast
+from typing import Final
 
 from msgspec import Struct, structs
 
 from coordinator_sim.clients.effects import Send
 from coordinator_sim.clock import Alarmed
-from coordinator_sim.messages.requests import Response
 from coordinator_sim.mini_broker.contract import Call, Instants
 from coordinator_sim.mini_broker.served_cluster import ServedCluster, TraceSink
 from coordinator_sim.protocol.api_keys import ApiKey
@@ -114,7 +113,8 @@ class Channel:
             return
         network = self._driver.network
         if not network.meddles or self._is_kept(message):
-            connection.respond((message.correlation_id, cast("Response", response)))
+            # A request that a port made is answered by a response that a port knows.
+            connection.respond((message.correlation_id, response))  # type: ignore[arg-type]
 
     def closed(self) -> None:
         """Close the connection in place of an answer."""
@@ -259,14 +259,16 @@ class ClusterDriver(Alarmed):
         return Instants(now_ms, now_ms)
 
     def _go_on(self, now: Instants) -> None:
-        """Work on what waited for answers, then arm the alarm for the next deadline."""
+        """Work on what waited for answers, then arm the alarm if a deadline may be earlier."""
         cluster = self.cluster
         cluster.go_on(now)
-        due_ms = cluster.agenda.next_deadline_ms()
-        if due_ms is None:
-            self.switch_alarm_off()
-        elif due_ms * _US_PER_MS != self._alarm_at_us:
-            self.set_alarm(due_ms * _US_PER_MS)
+        agenda = cluster.agenda
+        if agenda.has_moved:
+            due_ms = agenda.next_deadline_ms()
+            if due_ms is None:
+                self.switch_alarm_off()
+            else:
+                self.set_alarm(due_ms * _US_PER_MS)
 
     def _on_alarm(self) -> None:
         now = self._now()
