@@ -18,6 +18,7 @@ DESCRIPTIONS = {
     "virtual_hour": "an hour of three aiokafka consumers in virtual time, in CPU-seconds",
     "hash_seeds": "where that hour's clients part under other hash seeds",
     "serve": "serve under load beside a real Kafka and kfake (Go; Java and Maven for Kafka)",
+    "walk": "calls and modules of a request from socket to answer",
     "churn": "the Spark churn job on the dense trace form (also: --full in its own module)",
 }
 
