@@ -30,7 +30,7 @@ from coordinator_sim.mini_broker.faults import Faults
 from coordinator_sim.mini_broker.group_brokers import GroupBrokers, IdsOf
 from coordinator_sim.mini_broker.hosted_partitions import HostedPartitions
 from coordinator_sim.mini_broker.image import NO_LEADER, ClusterImage
-from coordinator_sim.mini_broker.kept_cluster import KeptCluster
+from coordinator_sim.mini_broker.kept import Kept
 from coordinator_sim.mini_broker.leadership import Leadership
 from coordinator_sim.mini_broker.log_settings import LogSettings
 from coordinator_sim.mini_broker.log_upkeep import LogUpkeep
@@ -108,7 +108,7 @@ class ServedCluster:
         settings: ClusterSettings,
         *,
         endpoint: Callable[[int, str], Endpoint | None],
-        kept: KeptCluster | None = None,
+        kept: Kept | None = None,
         trace: TraceSink | None = None,
         authorizer: Authorizer | None = None,
         draw_bytes: DrawBytes | None = None,
