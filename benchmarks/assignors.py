@@ -9,8 +9,8 @@ from time import process_time
 from coordinator_sim.assignors.contract import AssignorMember
 from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS, make_consumer_assignor
 from coordinator_sim.assignors.user_data import encode_sticky_user_data
-from coordinator_sim.protocol.embedded import Subscription
-from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages.embedded.contents import Subscription
 
 SIZES = ((10, 100, 50), (20, 250, 300), (50, 200, 1000))
 """Topics, partitions of each, members."""

@@ -12,6 +12,10 @@ from time import process_time
 from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorResult
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.errors import InvariantViolation
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.profiles import DEFAULT_PROFILE
+from coordinator_sim.kafka.seeded_ids import SeededIds
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
@@ -24,10 +28,6 @@ from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from coordinator_sim.protocol.context import RequestContext
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.profiles import DEFAULT_PROFILE
-from coordinator_sim.protocol.seeded_ids import SeededIds
 
 HEARTBEATS = 200_000
 COMMITS = 20_000

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import msgspec
 
-from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.messages.codec.frames import read_header
 from coordinator_sim.server.wire_record import Side, WireFrame, first_difference
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.story import story_line
-from coordinator_sim.wire.frames import read_header
 
 HASH_SEEDS = (0, 1, 2)
 OF_OFFSETS = (Event.OFFSET_COMMIT, Event.OFFSET_FETCH)

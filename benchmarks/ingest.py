@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC
 
-from coordinator_sim.ingest.broker_log import parse_broker_log
+from coordinator_sim.logtext.reading.broker_log import parse_broker_log
 
 LINES = 100_000
 GROUPS = 50

@@ -3,13 +3,13 @@
 from asyncio import Transport
 
 from conformance.field_frames import Fields, read_response_frame, request_frame
-from coordinator_sim.mini_broker.connection import Connection
-from coordinator_sim.mini_broker.contract import Instants
-from coordinator_sim.mini_broker.served_cluster import ServedCluster
-from coordinator_sim.mini_broker.slots import Output
-from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.broker.cluster import Cluster
+from coordinator_sim.broker.connection import Connection
+from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.pending_answer import Output
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.messages.codec.frames import RequestHeader
 from coordinator_sim.server.wire_protocol import WireProtocol
-from coordinator_sim.wire.frames import RequestHeader
 
 
 class _Wire(Transport):
@@ -30,7 +30,7 @@ class Loopback:
         cluster: The cluster.
     """
 
-    def __init__(self, cluster: ServedCluster) -> None:
+    def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._now = Instants(1_700_000_000_000, 1_700_000_000_000)
         self._wire = _Wire()

@@ -2,10 +2,10 @@
 
 from time import process_time
 
-from coordinator_sim.protocol.records import LogBatch, LogRecord, OffsetCommitKey, OffsetCommitValue
-from coordinator_sim.wire.compression import Compression
-from coordinator_sim.wire.log_batches import BatchForm, decode_batches, encode_batch
-from coordinator_sim.wire.segments import SegmentReader
+from coordinator_sim.kafka.records import LogBatch, LogRecord, OffsetCommitKey, OffsetCommitValue
+from coordinator_sim.log.format.compression import Compression
+from coordinator_sim.log.format.log_batches import BatchForm, decode_batches, encode_batch
+from coordinator_sim.log.format.segments import SegmentReader
 
 BATCHES = 8_000
 RECORDS = 12

@@ -11,7 +11,8 @@ from typing import Final
 import msgspec
 import simpy
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.runner import Simulation
+from coordinator_sim.sim.scenario import (
     ConsumerGroupSpec,
     ConsumerSpec,
     NetworkSpec,
@@ -20,7 +21,6 @@ from coordinator_sim.scenario import (
     TableLatency,
     TopicSpec,
 )
-from coordinator_sim.sim.runner import Simulation
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import NullRecorder
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from conformance.real_kafka.connect import connect_jars
 from conformance.real_kafka.kafka import HERE, Broker
 from coordinator_sim.errors import DataError
-from coordinator_sim.scenario import ConnectGroupSpec, Scenario, WorkerSpec
-from coordinator_sim.scenario.world import ConstantLatency, InternalTopicsSpec, NetworkSpec
 from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.sim.scenario import ConnectGroupSpec, Scenario, WorkerSpec
+from coordinator_sim.sim.scenario.world import ConstantLatency, InternalTopicsSpec, NetworkSpec
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim.trace.start_up import start_ups
 

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
-from coordinator_sim.mini_broker.settings import ClusterSettings
+from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.server.virtual_time import VirtualKafka, VirtualRun, run_in_virtual_time
 from coordinator_sim.trace.events import Event
 

@@ -12,10 +12,10 @@ from typing import Final, Self
 import coordinator_sim
 from benchmarks.loopback import Loopback
 from conformance.field_frames import Fields
+from coordinator_sim.broker.cluster import Cluster
+from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.coordinator.contract import CoordinatorConfig
-from coordinator_sim.mini_broker.served_cluster import ServedCluster
-from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
-from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.kafka.api_keys import ApiKey
 
 _HERE: Final = str(coordinator_sim.__path__[0])
 JOIN: Final[Fields] = {
@@ -62,7 +62,7 @@ def walked(client: Loopback, api: ApiKey, version: int, fields: Fields) -> Walk:
 def main() -> None:
     """Print both walks, and the modules of the first."""
     settings = ClusterSettings(coordinator=CoordinatorConfig(group_initial_rebalance_delay_ms=0))
-    cluster = ServedCluster(settings, endpoint=lambda _id, _listener: Endpoint("h", 1))
+    cluster = Cluster(settings, endpoint=lambda _id, _listener: Endpoint("h", 1))
     client = Loopback(cluster)
     client.call(ApiKey.FIND_COORDINATOR, 4, {"keyType": 0, "coordinatorKeys": ["first"]})
     walks = []

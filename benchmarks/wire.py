@@ -13,7 +13,14 @@ from typing import Final
 
 from kio.serial import entity_reader, entity_writer
 
+from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.catalogue import API_NAMES, name_of, newest_version
+from coordinator_sim.messages.codec.compiler import (
+    request_reader,
+    request_writer,
+    response_reader,
+    response_writer,
+)
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from coordinator_sim.messages.offset_commit import (
@@ -25,13 +32,6 @@ from coordinator_sim.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 from coordinator_sim.messages.schema import snake_case
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.wire.compiler import (
-    request_reader,
-    request_writer,
-    response_reader,
-    response_writer,
-)
 
 ROUNDS: Final = 5
 CALLS: Final = 20_000

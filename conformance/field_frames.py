@@ -10,17 +10,17 @@ from typing import Any
 from msgspec import Struct
 
 from coordinator_sim.errors import UnsupportedVersion
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.errors import ERRORS, ErrorCode
 from coordinator_sim.messages.catalogue import layout_of, name_of, structs_module
-from coordinator_sim.messages.schema import Kind, Layout, VersionField
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.errors import ERRORS, ErrorCode
-from coordinator_sim.wire.compiler import (
+from coordinator_sim.messages.codec.compiler import (
     request_reader,
     request_writer,
     response_reader,
     response_writer,
 )
-from coordinator_sim.wire.frames import RequestHeader, read_header
+from coordinator_sim.messages.codec.frames import RequestHeader, read_header
+from coordinator_sim.messages.schema import Kind, Layout, VersionField
 
 Fields = dict[str, Any]
 """A message by Kafka's field names."""

@@ -12,20 +12,20 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.errors import InvariantViolation
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.kafka.records import LogBatch
+from coordinator_sim.kafka.states import GroupState
+from coordinator_sim.log.compaction import DELETE_RETENTION_MS, CleaningPass, compacted
+from coordinator_sim.log.format.log_batches import decode_batches, encode_log, form_of
+from coordinator_sim.log.format.record_batches import encode_record_batch
+from coordinator_sim.log.format.segments import SegmentReader
 from coordinator_sim.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchResponse,
 )
-from coordinator_sim.protocol.context import RequestContext
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.profiles import Profile
-from coordinator_sim.protocol.records import LogBatch
-from coordinator_sim.protocol.states import GroupState
-from coordinator_sim.wire.compaction import DELETE_RETENTION_MS, CleaningPass, compacted
-from coordinator_sim.wire.log_batches import decode_batches, encode_log, form_of
-from coordinator_sim.wire.record_batches import encode_record_batch
-from coordinator_sim.wire.segments import SegmentReader
 
 _FETCH_VERSION: Final = 9
 _UNUSED_TOKEN: Final = (1 << 62) + 9

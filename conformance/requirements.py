@@ -8,8 +8,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.protocol.api_versions import recorded_versions
-from coordinator_sim.protocol.profiles import PROFILES
+from coordinator_sim.kafka.api_versions import recorded_versions
+from coordinator_sim.kafka.profiles import PROFILES
 
 FAMILIES: Final[dict[str, str]] = {
     "L": "legacy-0.10.2",

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from conformance.bounds import GroupTiming, convergence_bound_ms
 from conformance.checkers.history import Circumstances
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     ConnectGroupSpec,
     ConstantLatency,
     ConsumerGroupSpec,
@@ -26,8 +26,8 @@ from coordinator_sim.scenario import (
     UniformLatency,
     members_of,
 )
-from coordinator_sim.scenario.happenings import end_of
-from coordinator_sim.scenario.settings import int_setting
+from coordinator_sim.sim.scenario.happenings import end_of
+from coordinator_sim.sim.scenario.settings import int_setting
 
 MARGIN_MS: Final = 5_000
 """Time added after the bound, so that the trace reaches beyond it."""

@@ -26,6 +26,16 @@ from typing import Final
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.errors import ScenarioError
 from coordinator_sim.harness.harness import Harness, Step
+from coordinator_sim.kafka.api_versions import versions_of
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, Profile, profile_named
+from coordinator_sim.kafka.records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    LogRecord,
+    OffsetCommitValue,
+    OpaqueKey,
+)
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
@@ -41,16 +51,6 @@ from coordinator_sim.messages.offset_commit import (
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from coordinator_sim.messages.requests import GroupRequest
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from coordinator_sim.protocol.api_versions import versions_of
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, Profile, profile_named
-from coordinator_sim.protocol.records import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-    LogRecord,
-    OffsetCommitValue,
-    OpaqueKey,
-)
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.story import story_line
 

@@ -2,7 +2,7 @@
 
 from coordinator_sim.harness.group_driver import GroupDriver
 from coordinator_sim.harness.harness import Harness
-from coordinator_sim.protocol.profiles import Profile
+from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.trace.events import TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 

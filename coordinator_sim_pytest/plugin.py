@@ -8,9 +8,9 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from coordinator_sim.broker.faults.faults import Fault
     from coordinator_sim.harness.group_driver import GroupDriver
-    from coordinator_sim.mini_broker.faults import Fault
-    from coordinator_sim.protocol.profiles import Profile
+    from coordinator_sim.kafka.profiles import Profile
     from coordinator_sim.trace.events import TraceEvent
     from coordinator_sim_pytest.server import KafkaServers, ServedKafka, ServerKind
     from coordinator_sim_pytest.virtual import KafkaInVirtualTime, VirtualClock
@@ -59,7 +59,7 @@ def _note(request: pytest.FixtureRequest, name: str, traced: _Traced) -> None:
 
 
 def _profile(request: pytest.FixtureRequest) -> "Profile":
-    from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, profile_named
+    from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, profile_named
 
     marker = request.node.get_closest_marker("kafka_profile")
     return DEFAULT_PROFILE if marker is None else profile_named(*marker.args)

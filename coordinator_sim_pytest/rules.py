@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
+from coordinator_sim.broker.faults.faults import Fault, check_fault
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.mini_broker.faults import Fault, check_fault
 
 
 def rule_of(given: Fault | Mapping[str, Any]) -> Fault:

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 import msgspec
 
+from coordinator_sim.broker.faults.faults import Fault
 from coordinator_sim.errors import CoordinatorSimError
-from coordinator_sim.mini_broker.faults import Fault
 from coordinator_sim.trace.events import TraceEvent
 from coordinator_sim_pytest.control import PATIENCE_S, ControlClient, ControlRefused
 from coordinator_sim_pytest.rules import rule_of

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
-from coordinator_sim.mini_broker.faults import Fault
-from coordinator_sim.mini_broker.settings import ClusterSettings
-from coordinator_sim.protocol.profiles import Profile
+from coordinator_sim.broker.faults.faults import Fault
+from coordinator_sim.broker.settings import ClusterSettings
+from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.server.properties import with_properties
 from coordinator_sim.server.virtual_loop import VirtualLoop
 from coordinator_sim.server.virtual_time import (

@@ -5,17 +5,17 @@ Run it: python examples/drive_the_core.py
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorResult
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.partitioning import partition_for
+from coordinator_sim.kafka.profiles import profile_named
+from coordinator_sim.kafka.seeded_ids import SeededIds
 from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     JoinGroupResponse,
 )
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from coordinator_sim.protocol.context import RequestContext
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.partitioning import partition_for
-from coordinator_sim.protocol.profiles import profile_named
-from coordinator_sim.protocol.seeded_ids import SeededIds
 from coordinator_sim.trace.story import story_line
 
 GROUP = "orders-app"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from coordinator_sim.errors import ConfigError, DataError
-from coordinator_sim.ingest.run_directory import RunDirectory, read_run
-from coordinator_sim.trace.parquet import check_file
+from coordinator_sim.runs.parquet import check_file
+from coordinator_sim.runs.run_directory import RunDirectory, read_run
 from coordinator_sim.trace.schema import (
     EVENTS_DIR,
     GENERATIONS_DIR,

@@ -13,25 +13,25 @@ from msgspec import Struct
 
 from coordinator_sim import __version__
 from coordinator_sim.errors import ConfigError, CoordinatorSimError
-from coordinator_sim.ingest.run_directory import RunDirectoryWriter
-from coordinator_sim.scenario import (
+from coordinator_sim.runs.run_directory import RunDirectoryWriter
+from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.sim.scenario import (
     ConnectGroupSpec,
     ConsumerGroupSpec,
     GroupSpec,
     Scenario,
     with_assignor,
 )
-from coordinator_sim.scenario.happenings import (
+from coordinator_sim.sim.scenario.happenings import (
     DelayResponse,
     DropResponse,
     RemoveConnector,
     RestartMember,
     StartMember,
 )
-from coordinator_sim.scenario.settings import CONNECT_PROTOCOL, STRATEGY
-from coordinator_sim.scenario.variants import with_counted_work, with_membership, with_variety
-from coordinator_sim.scenario.variety import Variety, check_variety
-from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.sim.scenario.settings import CONNECT_PROTOCOL, STRATEGY
+from coordinator_sim.sim.scenario.variants import with_counted_work, with_membership, with_variety
+from coordinator_sim.sim.scenario.variety import Variety, check_variety
 from coordinator_sim.trace.events import RunInfo, Source
 from scenarios.catalog import all_scenarios, scenario_named
 

@@ -12,13 +12,13 @@ from typing import Final
 import msgspec
 
 from coordinator_sim.errors import WireFormatError
-from coordinator_sim.protocol.embedded import ConnectAssignment
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.messages.embedded.connect_protocol import decode_connect_assignment
+from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
+from coordinator_sim.messages.embedded.contents import ConnectAssignment
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.start_up import LONG_READING_US, reading_us
 from coordinator_sim.trace.story import story_line, widest_group
-from coordinator_sim.wire.connect_protocol import decode_connect_assignment
-from coordinator_sim.wire.consumer_protocol import decode_assignment
 
 LEFT_OUT: Final = frozenset(
     {

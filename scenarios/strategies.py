@@ -10,7 +10,7 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     AddConnector,
     AddPartitions,
     ChangeSubscription,
@@ -44,8 +44,8 @@ from coordinator_sim.scenario import (
     WorkerSpec,
     members_of,
 )
-from coordinator_sim.scenario.settings import CONNECT_PROTOCOL, CONNECT_PROTOCOLS, STRATEGY
-from coordinator_sim.scenario.world import LatencyLaw
+from coordinator_sim.sim.scenario.settings import CONNECT_PROTOCOL, CONNECT_PROTOCOLS, STRATEGY
+from coordinator_sim.sim.scenario.world import LatencyLaw
 
 MAX_MEMBERS: Final = 5
 MAX_HAPPENINGS: Final = 8

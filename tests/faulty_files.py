@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from coordinator_sim.storage.files import Files
+from coordinator_sim.disk.files import Files
 
 Verb = Literal["write", "read", "sync", "truncate", "open", "rename", "remove"]
 """What a file system can refuse."""

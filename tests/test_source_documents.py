@@ -15,7 +15,7 @@ from conformance.registry import all_cases, all_client_cases
 from conformance.running import Ending, Verdict, play_case, play_client_case
 from conformance.scenario_cases.registry import all_scenario_cases
 from conformance.targets.simulator import SimulatorTarget
-from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, profile_named
+from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, profile_named
 from scenarios.catalog import all_scenarios
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -154,7 +154,7 @@ def test_evidence_of_another_kafka_is_found_out() -> None:
     assert wrong_with("HB-007", row) is None
     assert "is played as 4.4" in str(wrong_with("member-crash", row))
     assert "of clients" in str(wrong_with("C-HB-02", row))
-    assert "does not play" in str(wrong_with("tests/unit/broker/test_discovery.py", row))
+    assert "does not play" in str(wrong_with("tests/unit/broker/groups/test_discovery.py", row))
     assert "does not play" in str(wrong_with("scenarios/transcripts/family-java-4.x.txt", row))
 
 

@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from conformance.field_frames import read_request_frame, read_response_frame
 from coordinator_sim.errors import UnsupportedVersion, WireFormatError
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.wire.consumer_protocol import (
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages.embedded.consumer_protocol import (
     blob_version,
     decode_assignment,
     decode_subscription,

@@ -15,8 +15,8 @@ from conformance.real_kafka.data_questions import Versions
 from conformance.real_kafka.kafka import OLD_BROKER_VERSION, TOOLS_VERSION, Broker
 from conformance.real_kafka.raw_client import RawClient
 from conformance.real_kafka.zookeeper_kafka import ZooKeeperBroker
+from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.catalogue import newest_version
-from coordinator_sim.protocol.api_keys import ApiKey
 
 REPO: Final = Path(__file__).parents[1]
 FOLDER: Final = REPO / "tests" / "data" / "data_apis"

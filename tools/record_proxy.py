@@ -28,9 +28,9 @@ from typing import Any, Final, TextIO
 
 from conformance.field_frames import response_frame
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.frames import (
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.messages.codec.frames import (
     RequestHeader,
     read_header,
 )

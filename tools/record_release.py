@@ -2,7 +2,7 @@
 
     python -m tools.record_release 4.4 4.5=4.5.0
 
-writes `coordinator_sim/protocol/releases/4.4` anew, and 4.5 from Kafka 4.5.0; without arguments all
+writes `coordinator_sim/kafka/releases/4.4` anew, and 4.5 from Kafka 4.5.0; without arguments all
 that are there. API versions and features are the answer of a default broker that is started for
 it, settings come from the release's classes. Needs Java and Maven.
 """
@@ -24,14 +24,14 @@ from conformance.real_kafka.kafka import Broker
 from conformance.real_kafka.settings_table import settings_of
 from conformance.real_kafka.zookeeper_kafka import ZooKeeperBroker
 from conformance.requirements import RELEASES
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.api_versions import LoweredVersions, RecordedVersions
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.frames import (
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.api_versions import LoweredVersions, RecordedVersions
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.messages.codec.frames import (
     RequestHeader,
 )
 
-FOLDER: Final = Path(__file__).parents[1] / "coordinator_sim" / "protocol" / "releases"
+FOLDER: Final = Path(__file__).parents[1] / "coordinator_sim" / "kafka" / "releases"
 BEFORE_KRAFT: Final = ("0.10.2", "2.8")
 LOWERED: Final = {"transaction.version": 0, "group.version": 0, "share.version": 0}
 """Levels of features below a release's own; the broker is asked once more with each."""

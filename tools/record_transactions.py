@@ -15,7 +15,7 @@ from conformance.real_kafka.kafka import OLD_BROKER_VERSION, TOOLS_VERSION, Brok
 from conformance.real_kafka.raw_client import RawClient
 from conformance.real_kafka.transaction_session import PROPERTIES
 from conformance.real_kafka.transaction_stories import told
-from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.kafka.api_keys import ApiKey
 
 REPO: Final = Path(__file__).parents[1]
 FOLDER: Final = REPO / "tests" / "data" / "transactions"

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.schema import (
     SHARED,
     Field,
@@ -23,7 +24,6 @@ from coordinator_sim.messages.schema import (
     schema_names,
     snake_case,
 )
-from coordinator_sim.protocol.errors import ErrorCode
 
 FOLDER: Final = Path(__file__).parents[1] / "coordinator_sim" / "messages"
 
@@ -128,9 +128,9 @@ def module_text(name: str) -> str:
         imports.append("from coordinator_sim.messages.schema import ZERO_UUID")
     if "ApiKey" in body:
         imports.insert(0, "from typing import ClassVar\n")
-        imports.append("from coordinator_sim.protocol.api_keys import ApiKey")
+        imports.append("from coordinator_sim.kafka.api_keys import ApiKey")
     if "ErrorCode" in body:
-        imports.append("from coordinator_sim.protocol.errors import ErrorCode")
+        imports.append("from coordinator_sim.kafka.errors import ErrorCode")
     if public:
         own = re.findall("^class (\\w+)", body, re.MULTILINE)
         imports += ["", f"__all__ = {sorted(public + own)}"]

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import msgspec
 
-from coordinator_sim.protocol.embedded import ConsumerAssignment
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages.embedded.consumer_protocol import encode_assignment
+from coordinator_sim.messages.embedded.contents import ConsumerAssignment
 from coordinator_sim.trace.events import Event, OffsetEntry, RebalanceReason, TraceEvent
-from coordinator_sim.wire.consumer_protocol import encode_assignment
 
 GROUP: Final = "orders"
 LEADER: Final = "c1-0001"

@@ -6,7 +6,7 @@ from itertools import takewhile
 from conformance.bounds import parked_join_bound_ms, parked_sync_bound_ms
 from conformance.checkers.contract import Checker, Findings, Violation
 from conformance.checkers.history import REMOVALS, Exchange, History, Tenancy
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.trace.events import Event, TraceEvent
 
 ANSWERED_ON_REMOVAL = frozenset({Event.JOIN_REQ})

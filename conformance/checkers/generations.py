@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from conformance.checkers.contract import Checker, Findings, Violation
 from conformance.checkers.history import History, Instances, Tenancy
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.trace.events import Event, TraceEvent
 
 

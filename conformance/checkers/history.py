@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct
 
 from conformance.bounds import GroupTiming, observed_timing
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.trace.events import Event, Source, TimeKind, TraceEvent
 
 CLIENT_EVENTS: Final = frozenset(

@@ -10,11 +10,14 @@ from typing import Final
 from conformance.checkers.contract import Checker, Findings, Violation
 from conformance.checkers.history import REMOVALS, History, Instances, Tenancy
 from coordinator_sim.errors import WireFormatError
-from coordinator_sim.protocol.embedded import ConnectAssignment, ConnectError
-from coordinator_sim.protocol.resources import connector_resource
+from coordinator_sim.kafka.resources import connector_resource
+from coordinator_sim.messages.embedded.connect_protocol import (
+    decode_connect_assignment,
+    decode_worker_metadata,
+)
+from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
+from coordinator_sim.messages.embedded.contents import ConnectAssignment, ConnectError
 from coordinator_sim.trace.events import Event, TraceEvent
-from coordinator_sim.wire.connect_protocol import decode_connect_assignment, decode_worker_metadata
-from coordinator_sim.wire.consumer_protocol import decode_assignment
 
 INVARIANT: Final = "I1"
 CONNECT: Final = "connect"

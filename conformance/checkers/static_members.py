@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from conformance.checkers.contract import Checker, Findings, Violation
 from conformance.checkers.history import REMOVALS, History, Tenancy
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.trace.events import Event, TraceEvent
 
 ANSWERS = frozenset({Event.JOIN_RESP, Event.SYNC_RESP, Event.HEARTBEAT})

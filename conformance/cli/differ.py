@@ -98,7 +98,7 @@ def _sides(
     """Start the reference, and the program to compare with it unless that is the simulator."""
     from conformance.differ.building import built
     from conformance.differ.sides import LinesProcess, Simulator
-    from coordinator_sim.protocol.profiles import profile_named
+    from coordinator_sim.kafka.profiles import profile_named
 
     like = profile_named(profile or reference.profile).name
     command, folder = built(reference, lambda text: typer.echo(text, err=True))

@@ -14,7 +14,7 @@ from conformance.coverage import Coverage, compare, read_catalogue, read_deferre
 from conformance.registry import all_requirements, any_cases, chosen
 from conformance.requirements import Requirement
 from coordinator_sim.cli.ending import EXIT_PROBLEMS_FOUND
-from coordinator_sim.protocol.profiles import profile_named
+from coordinator_sim.kafka.profiles import profile_named
 
 
 def list_requirements(

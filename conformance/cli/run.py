@@ -17,7 +17,7 @@ from conformance.script.play import Case
 from conformance.targets.choice import SIMULATOR, opened
 from coordinator_sim.cli.ending import EXIT_PROBLEMS_FOUND
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.protocol.profiles import profile_named
+from coordinator_sim.kafka.profiles import profile_named
 
 _BAD = (Verdict.FAILED, Verdict.UNKNOWN)
 

@@ -2,8 +2,8 @@
 
 from coordinator_sim.assignors.contract import ConnectAssignmentPlan, ConnectMember, WorkerLoad
 from coordinator_sim.assignors.registry import make_connect_assignor
-from coordinator_sim.protocol.resources import ConnectorTaskId
-from coordinator_sim.wire.connect_protocol import wire_order
+from coordinator_sim.kafka.resources import ConnectorTaskId
+from coordinator_sim.messages.embedded.connect_protocol import wire_order
 
 TWO_BY_FOUR = {"connector1": 4, "connector2": 4}
 SECOND_WORKERS = "C2 C1-1 C1-3 C2-1 C2-3"

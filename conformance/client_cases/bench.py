@@ -30,6 +30,10 @@ from coordinator_sim.clients.effects import (
     RunCallback,
     Send,
 )
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages.embedded.consumer_protocol import encode_assignment
+from coordinator_sim.messages.embedded.contents import ConsumerAssignment
 from coordinator_sim.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
@@ -63,10 +67,6 @@ from coordinator_sim.messages.offset_fetch import (
 )
 from coordinator_sim.messages.requests import Request, Response
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from coordinator_sim.protocol.embedded import ConsumerAssignment
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.wire.consumer_protocol import encode_assignment
 
 Setting = int | str | bool | None
 _UNSAID: Final = (None, "", b"", (), -1, ErrorCode.NONE)

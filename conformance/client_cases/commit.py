@@ -3,10 +3,10 @@
 from conformance.client_cases.bench import MEMBER, Bench, ConsumerBench
 from conformance.client_cases.case import client_case
 from coordinator_sim.clients.generation import MemberState
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.join_group import JoinGroupRequest
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.resources import TopicPartition
 
 _T0 = TopicPartition("t", 0)
 

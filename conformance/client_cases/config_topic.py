@@ -9,7 +9,7 @@ from coordinator_sim.connect.effects import TargetState
 from coordinator_sim.connect.stores.config_records import commit_value, properties_value
 from coordinator_sim.connect.stores.config_store import ConfigStore
 from coordinator_sim.connect.stores.topic_log import InternalTopic
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 _TOPIC: Final = "configs"
 _C0, _C1 = ConnectorTaskId("c", 0), ConnectorTaskId("c", 1)

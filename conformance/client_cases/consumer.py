@@ -14,15 +14,18 @@ from coordinator_sim.clients.consumer_leader import select_rebalance_protocol
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages.embedded.consumer_protocol import (
+    decode_subscription,
+    encode_subscription,
+)
+from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponseMember
 from coordinator_sim.messages.metadata import MetadataRequest
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest
 from coordinator_sim.messages.sync_group import SyncGroupRequest
-from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.wire.consumer_protocol import decode_subscription, encode_subscription
 
 _T0, _T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 _ASSIGNED, _REVOKED = CallbackKind.PARTITIONS_ASSIGNED, CallbackKind.PARTITIONS_REVOKED

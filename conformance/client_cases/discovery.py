@@ -6,14 +6,14 @@ from conformance.client_cases.bench import BROKER, COORDINATOR, Bench
 from conformance.client_cases.case import client_case
 from coordinator_sim.clients.effects import CallbackKind, Connect
 from coordinator_sim.clients.generation import MemberState
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.messages.join_group import JoinGroupRequest
 from coordinator_sim.messages.metadata import MetadataRequest
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.resources import TopicPartition
 
 _T0 = TopicPartition("t", 0)
 _BROKERS = tuple(Node(node_id=number, host="broker", port=9092) for number in (1, 2, 3))

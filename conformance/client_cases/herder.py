@@ -32,10 +32,10 @@ from coordinator_sim.connect.herding.requests import (
 )
 from coordinator_sim.connect.rest.signatures import RequestSignature, sign
 from coordinator_sim.connect.stores.config_records import SESSION_KEY_KEY
+from coordinator_sim.kafka.resources import ConnectorTaskId
+from coordinator_sim.messages.embedded.contents import ConnectAssignment, WorkerMetadata
 from coordinator_sim.messages.join_group import JoinGroupRequest
 from coordinator_sim.messages.leave_group import LeaveGroupRequest
-from coordinator_sim.protocol.embedded import ConnectAssignment, WorkerMetadata
-from coordinator_sim.protocol.resources import ConnectorTaskId
 
 _X0: Final = ConnectorTaskId("x", 0)
 _X: Final = {"connector.class": "Source", "name": "x", "tasks.max": "1"}

@@ -4,11 +4,11 @@ from conformance.client_cases.bench import MEMBER, Bench
 from conformance.client_cases.case import client_case
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.generation import MemberState
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
 from coordinator_sim.messages.join_group import JoinGroupRequest
 from coordinator_sim.messages.sync_group import SyncGroupRequest
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.resources import TopicPartition
 
 _T0 = TopicPartition("t", 0)
 _INT_MAX = 2_147_483_647

@@ -4,13 +4,13 @@ from conformance.client_cases.bench import MEMBER, Bench, ConsumerBench
 from conformance.client_cases.case import client_case
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.generation import MemberState
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,
     MemberResponse,
 )
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.resources import TopicPartition
 
 _T0 = TopicPartition("t", 0)
 

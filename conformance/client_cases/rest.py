@@ -11,8 +11,8 @@ from coordinator_sim.connect.rest.signatures import (
     SIGNATURE_HEADER,
     signature_headers,
 )
-from coordinator_sim.protocol.embedded import ConnectAssignment, WorkerMetadata
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.resources import ConnectorTaskId
+from coordinator_sim.messages.embedded.contents import ConnectAssignment, WorkerMetadata
 
 _OTHER_URL: Final = "http://other:8083/"
 _RESTART: Final = "/connectors/x/restart"

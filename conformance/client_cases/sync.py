@@ -12,16 +12,16 @@ from coordinator_sim.assignors.contract import (
 )
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.generation import MemberState
-from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponseMember
-from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.wire.consumer_protocol import (
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages.embedded.consumer_protocol import (
     decode_assignment,
     encode_assignment,
     encode_subscription,
 )
+from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponseMember
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 _T0, _T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

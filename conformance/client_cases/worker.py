@@ -5,12 +5,12 @@ from conformance.client_cases.case import client_case
 from conformance.client_cases.worker_port_bench import PROTOCOLS, WorkerPortBench, make_worker
 from coordinator_sim.clients.config import ConnectProtocolCompatibility
 from coordinator_sim.clients.effects import CallbackKind
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.resources import ConnectorTaskId
+from coordinator_sim.messages.embedded.contents import ConnectError
 from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
 from coordinator_sim.messages.join_group import JoinGroupRequest
 from coordinator_sim.messages.sync_group import SyncGroupRequest
-from coordinator_sim.protocol.embedded import ConnectError
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.resources import ConnectorTaskId
 
 _A, _B = ConnectorTaskId("x", 0), ConnectorTaskId("x", 1)
 

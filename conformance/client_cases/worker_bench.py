@@ -51,6 +51,13 @@ from coordinator_sim.connect.stores.offset_store import OffsetStore
 from coordinator_sim.connect.stores.status_store import StatusStore
 from coordinator_sim.connect.stores.topic_log import InternalTopic
 from coordinator_sim.connect.thread import Pending
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.resources import ConnectorTaskId, connector_resource
+from coordinator_sim.messages.embedded.connect_protocol import (
+    encode_connect_assignment,
+    encode_worker_metadata,
+)
+from coordinator_sim.messages.embedded.contents import ConnectAssignment, WorkerMetadata
 from coordinator_sim.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
@@ -68,13 +75,6 @@ from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.messages.requests import Request as GroupRequest
 from coordinator_sim.messages.requests import Response
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from coordinator_sim.protocol.embedded import ConnectAssignment, WorkerMetadata
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.resources import ConnectorTaskId, connector_resource
-from coordinator_sim.wire.connect_protocol import (
-    encode_connect_assignment,
-    encode_worker_metadata,
-)
 
 BROKER: Final = Node(node_id=1, host="broker", port=9092)
 CONFIGS: Final = "configs"

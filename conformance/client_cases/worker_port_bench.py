@@ -17,16 +17,16 @@ from conformance.client_cases.bench import (
 )
 from coordinator_sim.clients.config import WorkerConfig
 from coordinator_sim.clients.worker_coordinator import ConfigSnapshot, WorkerCoordinator
-from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponseMember
-from coordinator_sim.messages.sync_group import SyncGroupRequest
-from coordinator_sim.protocol.embedded import ConnectAssignment, WorkerMetadata
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.connect_protocol import (
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.messages.embedded.connect_protocol import (
     decode_connect_assignment,
     decode_worker_metadata,
     encode_connect_assignment,
     encode_worker_metadata,
 )
+from coordinator_sim.messages.embedded.contents import ConnectAssignment, WorkerMetadata
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponseMember
+from coordinator_sim.messages.sync_group import SyncGroupRequest
 
 PROTOCOLS: Final = ("default", "compatible", "sessioned")
 """Names of the protocols, by their version."""

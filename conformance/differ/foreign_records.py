@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from conformance.differ.membership import SUBSCRIPTION
 from conformance.differ.memory import Memory
-from coordinator_sim.protocol.partitioning import partition_for
-from coordinator_sim.protocol.profiles import profile_named
-from coordinator_sim.protocol.records import (
+from coordinator_sim.kafka.partitioning import partition_for
+from coordinator_sim.kafka.profiles import profile_named
+from coordinator_sim.kafka.records import (
     GroupMetadataKey,
     GroupMetadataMember,
     GroupMetadataValue,
@@ -17,7 +17,7 @@ from coordinator_sim.protocol.records import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from coordinator_sim.wire.offsets_records import encode_key, encode_value
+from coordinator_sim.log.format.offsets_records import encode_key, encode_value
 
 Json = dict[str, Any]
 

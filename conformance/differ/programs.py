@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from conformance.differ import admin_requests, broker_events, membership, offset_requests
 from conformance.differ.memory import Memory
 from conformance.differ.references import Reference
-from coordinator_sim.protocol.profiles import PROFILES
+from coordinator_sim.kafka.profiles import PROFILES
 
 Json = dict[str, Any]
 Call = tuple[str, int, Json]

@@ -5,9 +5,9 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.kafka.api_versions import versions_of
+from coordinator_sim.kafka.profiles import PROFILES
 from coordinator_sim.messages.requests import group_api_named
-from coordinator_sim.protocol.api_versions import versions_of
-from coordinator_sim.protocol.profiles import PROFILES
 
 
 class Reference(Struct, frozen=True, kw_only=True):

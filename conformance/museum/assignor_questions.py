@@ -10,8 +10,8 @@ from conformance.script.stage import CaseFailed
 from coordinator_sim.assignors.contract import AssignorMember
 from coordinator_sim.assignors.registry import make_consumer_assignor
 from coordinator_sim.assignors.user_data import encode_sticky_user_data
-from coordinator_sim.protocol.embedded import Subscription
-from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages.embedded.contents import Subscription
 
 _TOPIC: Final = "t"
 

@@ -242,7 +242,7 @@ PORT_FAULTS: Final = (
     Exhibit(
         "hash-mask-instead-of-abs",
         "The partition of a group masks the sign bit of its hash.",
-        "coordinator_sim.protocol.partitioning",
+        "coordinator_sim.kafka.partitioning",
         "    return 0 if hashed == -(1 << 31) else abs(hashed) % partition_count\n",
         "    return (hashed & 0x7FFFFFFF) % partition_count\n",
         "PART-001 as 4.4",

@@ -37,7 +37,7 @@ from coordinator_sim.connect.stores.config_records import (
 from coordinator_sim.connect.stores.config_state import ClusterConfigState
 from coordinator_sim.connect.stores.config_table import ConfigTable
 from coordinator_sim.errors import DataError
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 CONNECTORS: Final = ("a", "b", "a-1", "c-")
 TASK_COUNT: Final = 4

@@ -15,9 +15,9 @@ from conformance.real_kafka.data_questions import (
     questions,
 )
 from coordinator_sim.errors import DataError
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.log.format.stored_batches import next_batch
 from coordinator_sim.messages.schema import ZERO_UUID
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.wire.stored_batches import next_batch
 
 ASKED: Final = (
     ApiKey.PRODUCE,

@@ -9,9 +9,21 @@ from msgspec import Struct
 
 from conformance.real_kafka.kafka import TOOLS_VERSION, Broker, run_java
 from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.disk.offsets_log import partition_folder, write_log
 from coordinator_sim.errors import DataError
 from coordinator_sim.harness.group_driver import answer
 from coordinator_sim.harness.harness import Harness
+from coordinator_sim.kafka.completion import CompleteTransaction
+from coordinator_sim.kafka.records import LogBatch
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.log.format.log_batches import DEFAULT_FORM, BatchForm, encode_log
+from coordinator_sim.log.format.record_batches import RecordBatch
+from coordinator_sim.log.format.segments import SegmentReader, segment_name
+from coordinator_sim.messages.embedded.consumer_protocol import (
+    encode_assignment,
+    encode_subscription,
+)
+from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
 from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
@@ -34,15 +46,6 @@ from coordinator_sim.messages.offset_fetch import (
 )
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
-from coordinator_sim.protocol.completion import CompleteTransaction
-from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
-from coordinator_sim.protocol.records import LogBatch
-from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.wire.consumer_protocol import encode_assignment, encode_subscription
-from coordinator_sim.wire.log_batches import DEFAULT_FORM, BatchForm, encode_log
-from coordinator_sim.wire.log_directory import partition_folder, write_log
-from coordinator_sim.wire.record_batches import RecordBatch
-from coordinator_sim.wire.segments import SegmentReader, segment_name
 
 TOPIC: Final = "orders"
 PARTITIONS: Final = 3

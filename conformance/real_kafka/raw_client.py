@@ -6,8 +6,8 @@ from typing import Final
 
 from conformance.field_frames import Fields, read_response_frame, request_frame
 from coordinator_sim.errors import DataError
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.wire.frames import (
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.messages.codec.frames import (
     RequestHeader,
 )
 

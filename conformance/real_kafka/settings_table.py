@@ -6,7 +6,10 @@ from conformance.real_kafka.kafka import HERE, run_java
 from coordinator_sim.errors import DataError
 
 _SILENT_BROKER: Final = "0.10.2.2"
-"""Broker that does not report its own settings, which are not needed; see `mini_broker.configs`."""
+"""Broker that does not report its own settings, which are not needed.
+
+See `broker.configs.configs`.
+"""
 
 
 def settings_of(version: str) -> list[str]:

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from conformance.field_frames import Fields
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.record_batches import RecordBatch, encode_record_batch
-from coordinator_sim.wire.record_bytes import Record
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.log.format.record_batches import RecordBatch, encode_record_batch
+from coordinator_sim.log.format.record_bytes import Record
 
 TOPIC: Final = "stories"
 PARTITIONS: Final = 3

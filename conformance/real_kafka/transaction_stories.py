@@ -17,7 +17,7 @@ from conformance.real_kafka.transaction_session import (
     Transport,
     prepare,
 )
-from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.kafka.api_keys import ApiKey
 
 
 def identities(session: Session) -> None:

@@ -15,16 +15,16 @@ from coordinator_sim.assignors.contract import (
 )
 from coordinator_sim.clients.effects import COORDINATOR_NODE_OFFSET
 from coordinator_sim.errors import DataError
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages.codec.frames import decode_request, decode_response
+from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
+from coordinator_sim.messages.embedded.contents import ConsumerAssignment
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
 from coordinator_sim.messages.requests import Request, Response
 from coordinator_sim.messages.schema import ZERO_UUID
 from coordinator_sim.messages.sync_group import SyncGroupRequest
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.embedded import ConsumerAssignment
-from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.wire.consumer_protocol import decode_assignment
-from coordinator_sim.wire.frames import decode_request, decode_response
 
 NODE: Final = Node(node_id=1, host="127.0.0.1", port=9092)
 """The one broker of every recording."""

@@ -34,6 +34,9 @@ from coordinator_sim.clients.effects import (
     RunCallback,
     Send,
 )
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages.codec.frames import decode_request, encode_request
 from coordinator_sim.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 from coordinator_sim.messages.metadata import (
     MetadataResponse,
@@ -44,9 +47,6 @@ from coordinator_sim.messages.offset_commit import OffsetCommitRequest
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
 from coordinator_sim.messages.requests import Request, Response
 from coordinator_sim.messages.schema import ZERO_UUID
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.wire.frames import decode_request, encode_request
 
 TOLERANCE_MS: Final = 75
 """Allowed difference of instants: a busy machine's clock, far below any interval or backoff."""

@@ -3,8 +3,8 @@
 from conformance.scenario_cases.case import shows
 from conformance.scenario_cases.connect import expect_even
 from conformance.scenario_cases.seen import Seen
-from coordinator_sim.protocol.embedded import ConnectError
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.messages.embedded.contents import ConnectError
 from coordinator_sim.trace.events import Event
 
 LAG_LIMIT = "taking too long to read the log"

@@ -2,7 +2,7 @@
 
 from conformance.scenario_cases.case import shows
 from conformance.scenario_cases.seen import Seen
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.trace.events import Event, RebalanceReason
 
 POLL_TIMEOUT = "consumer poll timeout has expired."

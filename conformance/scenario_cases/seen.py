@@ -9,15 +9,15 @@ from msgspec import Struct
 from conformance.checkers import check_all
 from conformance.scenario_timing import circumstances_of
 from conformance.script.stage import CaseFailed
-from coordinator_sim.ingest.ownership import dense_rows
-from coordinator_sim.protocol.embedded import ConnectAssignment
-from coordinator_sim.scenario import Scenario
+from coordinator_sim.messages.embedded.connect_protocol import decode_connect_assignment
+from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
+from coordinator_sim.messages.embedded.contents import ConnectAssignment
+from coordinator_sim.runs.ownership import dense_rows
 from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.sim.scenario import Scenario
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim.trace.schema import GenerationRow
-from coordinator_sim.wire.connect_protocol import decode_connect_assignment
-from coordinator_sim.wire.consumer_protocol import decode_assignment
 
 FOREVER_MS: Final = 1 << 62
 """Later than any scenario ends."""

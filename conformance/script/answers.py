@@ -7,7 +7,7 @@ from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.kafka.errors import ErrorCode
 
 Json = dict[str, Any]
 Words = dict[str, str]

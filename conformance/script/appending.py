@@ -7,7 +7,7 @@ from conformance.script.bodies import text
 from conformance.script.comparing import options_of
 from conformance.script.stage import Stage
 from conformance.targets.target import Json
-from coordinator_sim.protocol.records import (
+from coordinator_sim.kafka.records import (
     GroupMetadataKey,
     GroupMetadataMember,
     GroupMetadataValue,
@@ -17,7 +17,7 @@ from coordinator_sim.protocol.records import (
     OffsetCommitValue,
     OpaqueKey,
 )
-from coordinator_sim.wire.offsets_records import encode_key, encode_value
+from coordinator_sim.log.format.offsets_records import encode_key, encode_value
 
 _UNKNOWN_TAG: Final = bytes((1, 99, 3)) + b"tag"
 """One tagged field, number 99, of three bytes, in place of the 0 that means none."""

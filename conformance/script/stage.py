@@ -21,9 +21,9 @@ from conformance.targets.target import (
     World,
 )
 from coordinator_sim.errors import CoordinatorSimError
+from coordinator_sim.kafka.api_versions import versions_of
+from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.messages.requests import group_api_named
-from coordinator_sim.protocol.api_versions import versions_of
-from coordinator_sim.protocol.profiles import profile_named
 
 _SETTINGS: Final = {
     "delay": "group.initial.rebalance.delay.ms",

@@ -19,16 +19,16 @@ from conformance.targets.target import (
     World,
 )
 from conformance.targets.tcp import Links
+from coordinator_sim.broker.cluster import Cluster
+from coordinator_sim.broker.configs.setting_types import settings_of
+from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.metadata.image import NO_LEADER
+from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.properties import configured
+from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, partition_for
+from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.messages.requests import group_api_named
-from coordinator_sim.mini_broker.contract import Instants
-from coordinator_sim.mini_broker.image import NO_LEADER
-from coordinator_sim.mini_broker.served_cluster import ServedCluster
-from coordinator_sim.mini_broker.setting_types import settings_of
-from coordinator_sim.mini_broker.settings import ClusterSettings
-from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
-from coordinator_sim.protocol.profiles import profile_named
 from coordinator_sim.server.clocks import VirtualClock
 from coordinator_sim.server.kafka_server import KafkaServer, Listen
 
@@ -170,7 +170,7 @@ class ServedTarget:
     # -- inside ----------------------------------------------------------------------------
 
     @property
-    def _cluster(self) -> ServedCluster:
+    def _cluster(self) -> Cluster:
         if self._server is None:
             raise Unsupported("no world yet")
         return self._server.cluster
@@ -184,7 +184,7 @@ class ServedTarget:
     def _now(self) -> Instants:
         return self._clock.now()
 
-    def _do(self, verb: Callable[[ServedCluster], T]) -> T:
+    def _do(self, verb: Callable[[Cluster], T]) -> T:
         """Run a function on the server's own thread, and update its sockets."""
 
         async def done() -> T:
@@ -197,7 +197,7 @@ class ServedTarget:
     def _delete(self, topic: str) -> None:
         self._do(lambda cluster: cluster.topics.delete(topic, self._now()))
 
-    def _create_topics(self, cluster: ServedCluster) -> None:
+    def _create_topics(self, cluster: Cluster) -> None:
         now = self._clock.now()
         for name, partitions in (self.world.topics or {}).items():
             cluster.topics.create_spread(name, partitions, now)

@@ -16,24 +16,24 @@ from conformance.targets.target import (
     Unsupported,
     World,
 )
-from coordinator_sim.broker.log_cleaner import CleanedBatch, clean
+from coordinator_sim.broker.cluster import Cluster
+from coordinator_sim.broker.contract import Call as ClusterCall
+from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.metadata.image import NO_LEADER
+from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.errors import IllegalTransition, InvariantViolation
 from coordinator_sim.harness.kafka_json import read_request, write_records, write_response
 from coordinator_sim.harness.lines import Lines
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
+from coordinator_sim.kafka.profiles import profile_named
+from coordinator_sim.kafka.records import LogBatch
+from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.messages.requests import Response
-from coordinator_sim.mini_broker.contract import Call as ClusterCall
-from coordinator_sim.mini_broker.contract import Instants
-from coordinator_sim.mini_broker.image import NO_LEADER
-from coordinator_sim.mini_broker.served_cluster import ServedCluster
-from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.context import RequestContext
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
-from coordinator_sim.protocol.profiles import profile_named
-from coordinator_sim.protocol.records import LogBatch
-from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.sim.log_cleaner import CleanedBatch, clean
 
 
 class _Place:
@@ -53,7 +53,7 @@ class SimulatorTarget(LinesTarget):
     def __init__(self) -> None:
         self._lines = Lines()
         self._cleaned: list[CleanedBatch] = []
-        self._cluster: ServedCluster | None = None
+        self._cluster: Cluster | None = None
         super().__init__("simulator", self._lines, profile=None, capabilities=frozenset(Capability))
 
     def start(self, world: World) -> None:
@@ -104,7 +104,7 @@ class SimulatorTarget(LinesTarget):
         return Outcome(tuple(answers))
 
     @property
-    def cluster(self) -> ServedCluster:
+    def cluster(self) -> Cluster:
         """Two brokers, created on first use."""
         if self._cluster is None:
             settings = ClusterSettings(
@@ -112,7 +112,7 @@ class SimulatorTarget(LinesTarget):
                 broker_ids=(1, 2),
                 coordinator=self._lines.harness.config,
             )
-            self._cluster = ServedCluster(settings, endpoint=lambda *_: Endpoint("localhost", 9092))
+            self._cluster = Cluster(settings, endpoint=lambda *_: Endpoint("localhost", 9092))
             self._cluster.topics.create_asked_for(OFFSETS_TOPIC, self._now())
         return self._cluster
 

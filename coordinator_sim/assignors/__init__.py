@@ -1,4 +1,4 @@
 """Client-side assignors, identical to Java's down to the order of lists.
 
-Pure functions and small machines over decoded subscriptions; `wire` handles bytes.
+Pure functions and small machines over decoded subscriptions; `messages.embedded` handles bytes.
 """

@@ -31,8 +31,8 @@ from coordinator_sim.assignors.server_range import ServerRangeAssignor
 from coordinator_sim.assignors.server_uniform import ServerUniformAssignor
 from coordinator_sim.assignors.user_data import encode_sticky_entries
 from coordinator_sim.errors import CoordinatorSimError
-from coordinator_sim.protocol.embedded import Subscription
-from coordinator_sim.protocol.resources import ConnectorTaskId, TopicPartition, connector_resource
+from coordinator_sim.kafka.resources import ConnectorTaskId, TopicPartition, connector_resource
+from coordinator_sim.messages.embedded.contents import Subscription
 
 T = TypeVar("T")
 
@@ -143,7 +143,7 @@ class _Head(Struct, frozen=True):
     assignor: str
 
 
-class Outcome(Struct, frozen=True):
+class CaseOutcome(Struct, frozen=True):
     """Answer of an assignor: member -> resources given, in list order.
 
     Args:
@@ -214,7 +214,7 @@ def _check_ids(members: Sequence[CaseMember | CaseWorker | CaseServerMember]) ->
         raise CaseFormError("`members` is empty")
 
 
-def run_case(case: Case) -> Iterator[Outcome]:
+def run_case(case: Case) -> Iterator[CaseOutcome]:
     """Yield the answers of our assignor: one outcome, or one per step.
 
     Raises:
@@ -229,10 +229,10 @@ def run_case(case: Case) -> Iterator[Outcome]:
         yield from _run_connect_case(case)
 
 
-def _run_consumer_case(case: ConsumerCase) -> Outcome:
+def _run_consumer_case(case: ConsumerCase) -> CaseOutcome:
     members = [_assignor_member(member, case.assignor) for member in case.members]
     assignment = make_consumer_assignor(case.assignor).assign(case.topics, members)
-    return Outcome({m: [tp.resource() for tp in given] for m, given in assignment.items()})
+    return CaseOutcome({m: [tp.resource() for tp in given] for m, given in assignment.items()})
 
 
 def _assignor_member(member: CaseMember, assignor: str) -> AssignorMember:
@@ -258,7 +258,7 @@ def _assignor_member(member: CaseMember, assignor: str) -> AssignorMember:
     )
 
 
-def _run_connect_case(case: ConnectCase) -> Iterator[Outcome]:
+def _run_connect_case(case: ConnectCase) -> Iterator[CaseOutcome]:
     assignor = make_connect_assignor("sessioned", scheduled_rebalance_max_delay_ms=case.max_delay)
     for step in case.steps:
         if step.new_leader:
@@ -282,7 +282,7 @@ def _run_connect_case(case: ConnectCase) -> Iterator[Outcome]:
         yield _connect_outcome(plan, step.step)
 
 
-def _run_server_case(case: ServerCase) -> Outcome:
+def _run_server_case(case: ServerCase) -> CaseOutcome:
     names = {_topic_id(name): name for name in case.topics}
     members = [
         ServerMember(
@@ -295,7 +295,7 @@ def _run_server_case(case: ServerCase) -> Outcome:
     ]
     topics = {topic_id: case.topics[name] for topic_id, name in names.items()}
     assignment = SERVER_ASSIGNORS[case.assignor].assign(topics, members)
-    return Outcome(
+    return CaseOutcome(
         {
             member_id: _sorted_resources({names[t]: numbers for t, numbers in own.items()})
             for member_id, own in assignment.items()
@@ -321,8 +321,8 @@ def _sorted_resources(partitions: Mapping[str, Sequence[int]]) -> list[str]:
     ]
 
 
-def _connect_outcome(plan: ConnectAssignmentPlan, step: str) -> Outcome:
-    return Outcome(
+def _connect_outcome(plan: ConnectAssignmentPlan, step: str) -> CaseOutcome:
+    return CaseOutcome(
         assigned={worker: _resources(load) for worker, load in plan.assigned.items()},
         revoked={worker: _resources(load) for worker, load in plan.revoked.items()},
         delay_ms=plan.delay_ms,
@@ -357,27 +357,27 @@ def first_difference(case: Case) -> Difference | None:
     return None
 
 
-def _expectations(case: Case) -> Iterator[Outcome]:
+def _expectations(case: Case) -> Iterator[CaseOutcome]:
     if isinstance(case, ConnectCase):
         yield from _expected_steps(case)
     elif case.expected is None:
         raise CaseFormError("Object missing required field `expected`, which a check needs")
     elif isinstance(case, ServerCase):
-        yield Outcome({member: _sorted_resources(own) for member, own in case.expected.items()})
+        yield CaseOutcome({member: _sorted_resources(own) for member, own in case.expected.items()})
     else:
-        yield Outcome(
+        yield CaseOutcome(
             {m: [TopicPartition(*tp).resource() for tp in own] for m, own in case.expected.items()}
         )
 
 
-def _expected_steps(case: ConnectCase) -> Iterator[Outcome]:
+def _expected_steps(case: ConnectCase) -> Iterator[CaseOutcome]:
     for index, step in enumerate(case.steps):
         if step.delay is None or step.assigned is None or step.revoked is None:
             raise CaseFormError(
                 "Object missing required field `delay`, `assigned` or `revoked`, "
                 f"which a check needs - at `$.steps[{index}]`"
             )
-        yield Outcome(
+        yield CaseOutcome(
             assigned={worker: _resources(load) for worker, load in step.assigned.items()},
             revoked={worker: _resources(load) for worker, load in step.revoked.items()},
             delay_ms=step.delay,
@@ -385,7 +385,7 @@ def _expected_steps(case: ConnectCase) -> Iterator[Outcome]:
         )
 
 
-def _compare(expected: Outcome, actual: Outcome) -> tuple[str, str] | None:
+def _compare(expected: CaseOutcome, actual: CaseOutcome) -> tuple[str, str] | None:
     """Return the member and the message of the first difference."""
     if expected.delay_ms != actual.delay_ms:
         return "", f"delay is {actual.delay_ms} ms, expected {expected.delay_ms}"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from coordinator_sim.assignors.connect_work import Work
 from coordinator_sim.assignors.contract import ConnectAssignmentPlan, ConnectMember
-from coordinator_sim.protocol.iteration_order import java_hash_order, java_string_key
+from coordinator_sim.kafka.orders.iteration_order import java_hash_order, java_string_key
 
 
 class EagerConnectAssignor:

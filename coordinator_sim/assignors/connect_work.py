@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from coordinator_sim.assignors.contract import WorkerLoad
-from coordinator_sim.protocol.iteration_order import (
+from coordinator_sim.kafka.orders.iteration_order import (
     connector_task_hash,
     java_copy_capacity,
     java_hash_order,
     java_string_key,
 )
-from coordinator_sim.protocol.partitioning import java_string_hash
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.partitioning import java_string_hash
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 T = TypeVar("T", bound=Hashable)
 

@@ -7,8 +7,8 @@ from typing import Protocol
 from msgspec import Struct
 
 from coordinator_sim.errors import CoordinatorSimError
-from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
-from coordinator_sim.protocol.resources import ConnectorTaskId, TopicPartition
+from coordinator_sim.kafka.resources import ConnectorTaskId, TopicPartition
+from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
 
 
 class AssignmentFailed(CoordinatorSimError):

@@ -5,8 +5,8 @@ Source: kafka trunk, AbstractStickyAssignor.PartitionMovements.
 
 from typing import NamedTuple
 
-from coordinator_sim.protocol.iteration_order import JavaHashSet, topic_partition_hash
-from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.kafka.orders.iteration_order import JavaHashSet, topic_partition_hash
+from coordinator_sim.kafka.resources import TopicPartition
 
 
 class _Pair(NamedTuple):

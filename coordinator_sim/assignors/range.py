@@ -14,9 +14,9 @@ from coordinator_sim.assignors.subscriptions import (
     members_in_map_order,
     subscribed_topics,
 )
-from coordinator_sim.protocol.embedded import ConsumerAssignment
-from coordinator_sim.protocol.iteration_order import java_string_key
-from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.kafka.orders.iteration_order import java_string_key
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages.embedded.contents import ConsumerAssignment
 
 _Assignment = dict[str, list[TopicPartition]]
 

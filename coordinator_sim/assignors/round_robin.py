@@ -12,9 +12,9 @@ from coordinator_sim.assignors.subscriptions import (
     subscribed_topics,
     topic_partitions,
 )
-from coordinator_sim.protocol.embedded import ConsumerAssignment
-from coordinator_sim.protocol.iteration_order import java_string_key
-from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.kafka.orders.iteration_order import java_string_key
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages.embedded.contents import ConsumerAssignment
 
 
 class RoundRobinAssignor:

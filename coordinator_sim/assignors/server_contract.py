@@ -8,7 +8,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from coordinator_sim.protocol.iteration_order import java_hash_order
+from coordinator_sim.kafka.orders.iteration_order import java_hash_order
 
 TopicAssignment = dict[bytes, list[int]]
 """Topic id -> partitions, ascending."""

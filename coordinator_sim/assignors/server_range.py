@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from coordinator_sim.assignors.contract import AssignmentFailed
 from coordinator_sim.assignors.server_contract import ServerMember, TopicAssignment
-from coordinator_sim.protocol.iteration_order import java_string_key
+from coordinator_sim.kafka.orders.iteration_order import java_string_key
 
 
 class ServerRangeAssignor:

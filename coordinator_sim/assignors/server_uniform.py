@@ -13,7 +13,7 @@ from coordinator_sim.assignors.server_contract import (
     in_map_order,
 )
 from coordinator_sim.assignors.uniform_balancer import UniformBalancer
-from coordinator_sim.protocol.iteration_order import (
+from coordinator_sim.kafka.orders.iteration_order import (
     java_copy_capacity,
     java_hash_order,
     uuid_hash,

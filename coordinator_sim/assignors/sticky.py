@@ -19,8 +19,8 @@ from coordinator_sim.assignors.user_data import (
     encode_cooperative_user_data,
     encode_sticky_user_data,
 )
-from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
-from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
 
 _Assignment = dict[str, list[TopicPartition]]
 

@@ -11,12 +11,12 @@ from collections import deque
 from coordinator_sim.assignors.contract import AssignmentFailed
 from coordinator_sim.assignors.sticky_ownership import Ownership, Racks, Topics, without_sorted
 from coordinator_sim.assignors.subscriptions import topic_partitions
-from coordinator_sim.protocol.iteration_order import (
+from coordinator_sim.kafka.orders.iteration_order import (
     java_copy_capacity,
     java_hash_order,
     java_string_key,
 )
-from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.kafka.resources import TopicPartition
 
 
 class ConstrainedAssignment:

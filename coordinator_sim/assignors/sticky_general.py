@@ -15,8 +15,8 @@ from coordinator_sim.assignors.partition_movements import PartitionMovements
 from coordinator_sim.assignors.sticky_ownership import Ownership, Racks, Topics, without_sorted
 from coordinator_sim.assignors.subscriptions import topic_partitions
 from coordinator_sim.assignors.user_data import DEFAULT_GENERATION, MemberData
-from coordinator_sim.protocol.iteration_order import java_hash_order, java_string_key
-from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.kafka.orders.iteration_order import java_hash_order, java_string_key
+from coordinator_sim.kafka.resources import TopicPartition
 
 _Assignment = dict[str, list[TopicPartition]]
 

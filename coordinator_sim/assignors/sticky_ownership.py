@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from coordinator_sim.assignors.contract import AssignorMember
 from coordinator_sim.assignors.subscriptions import is_rack_aware, member_racks
 from coordinator_sim.assignors.user_data import DEFAULT_GENERATION, MemberData
-from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.kafka.resources import TopicPartition
 
 Topics = Mapping[str, Sequence[tuple[str, ...]]]
 

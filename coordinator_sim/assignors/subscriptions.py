@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from coordinator_sim.assignors.contract import AssignorMember, TopicRacks
-from coordinator_sim.protocol.iteration_order import java_hash_order, java_string_key
-from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.kafka.orders.iteration_order import java_hash_order, java_string_key
+from coordinator_sim.kafka.resources import TopicPartition
 
 V = TypeVar("V")
 

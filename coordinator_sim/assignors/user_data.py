@@ -12,8 +12,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.protocol.iteration_order import java_hash_order
-from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.kafka.orders.iteration_order import java_hash_order
+from coordinator_sim.kafka.resources import TopicPartition
 
 DEFAULT_GENERATION: Final = -1
 """Generation of a member that has none."""

@@ -1,4 +1,6 @@
-"""The edge around a group coordinator: rights, topics, shapes; and the simulator's data plane.
+"""A whole Kafka cluster as a pure object, around the group coordinator.
 
-The package is pure: a driver carries time and messages, and every function returns values.
+The package takes requests and gives answers as structs with Kafka's field names; it has no
+sockets, clock, files or threads. A driver (`server`, `sim`) brings requests and instants. Replicas
+are labels: a partition has one log.
 """

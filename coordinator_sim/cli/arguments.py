@@ -9,8 +9,8 @@ import typer
 from coordinator_sim.errors import ConfigError, ScenarioError
 
 if TYPE_CHECKING:
-    from coordinator_sim.scenario.scenario import Scenario
-    from coordinator_sim.scenario.variety import Variety
+    from coordinator_sim.sim.scenario.scenario import Scenario
+    from coordinator_sim.sim.scenario.variety import Variety
 
 
 ProcessingOption = Annotated[
@@ -65,8 +65,8 @@ def parse_variety(processing: str, processing_ms: str) -> "Variety":
         ConfigError: The range is not two whole numbers.
         ScenarioError: The shape is unknown, or a time is outside its bounds.
     """
-    from coordinator_sim.protocol.java_numbers import java_int
-    from coordinator_sim.scenario.variety import Variety, check_variety
+    from coordinator_sim.kafka.java_numbers import java_int
+    from coordinator_sim.sim.scenario.variety import Variety, check_variety
 
     fields: dict[str, Any] = {"processing": processing} if processing else {}
     if processing_ms:
@@ -90,7 +90,7 @@ def find_scenario(name_or_file: str) -> "Scenario":
         ScenarioError: No such name (close ones are listed), or the file holds no scenario.
         OSError: The file cannot be read.
     """
-    from coordinator_sim.scenario.scenario import load_scenario
+    from coordinator_sim.sim.scenario.scenario import load_scenario
     from scenarios.catalog import scenario_named
 
     path = Path(name_or_file)

@@ -10,8 +10,8 @@ import typer
 from coordinator_sim.assignors.cases import (
     Case,
     CaseFormError,
+    CaseOutcome,
     Difference,
-    Outcome,
     first_difference,
     parse_case,
     run_case,
@@ -99,7 +99,7 @@ def _print_outcomes(case: Case, *, as_json: bool) -> None:
             _print_text(outcome)
 
 
-def _print_text(outcome: Outcome) -> None:
+def _print_text(outcome: CaseOutcome) -> None:
     if outcome.step:
         typer.echo(f"  {outcome.step}: delay {outcome.delay_ms} ms")
     indent = "    " if outcome.step else "  "

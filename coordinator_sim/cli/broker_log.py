@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from coordinator_sim.errors import naming
-from coordinator_sim.log_lines.writer import broker_log
-from coordinator_sim.protocol.profiles import profile_named
+from coordinator_sim.kafka.profiles import profile_named
+from coordinator_sim.logtext.writing.writer import broker_log
 from coordinator_sim.trace.events import TraceEvent
 
 

@@ -53,7 +53,7 @@ def show(
     Example: coordinator-sim show rolling-bounce --json > mine.json
     """
     from coordinator_sim.cli.arguments import find_scenario
-    from coordinator_sim.scenario.scenario import scenario_to_json
+    from coordinator_sim.sim.scenario.scenario import scenario_to_json
 
     found = find_scenario(scenario)
     if not json:

@@ -14,7 +14,7 @@ from coordinator_sim.cli.arguments import (
 from coordinator_sim.cli.simulation import Simulation, assignor_label, simulate
 
 if TYPE_CHECKING:
-    from coordinator_sim.scenario.variety import Variety
+    from coordinator_sim.sim.scenario.variety import Variety
 
 DEPLOYS: Final = (
     ("consumer-rolling-deploy", ("range", "roundrobin", "sticky", "cooperative-sticky")),
@@ -69,8 +69,8 @@ def simulate_deploys(
 ) -> list[Path]:
     """One deploy under one assignor in several worlds; answers their run directories."""
     from coordinator_sim.cli.progress import progress_bar
-    from coordinator_sim.scenario.scenario import with_assignor
-    from coordinator_sim.scenario.variants import with_variety
+    from coordinator_sim.sim.scenario.scenario import with_assignor
+    from coordinator_sim.sim.scenario.variants import with_variety
     from scenarios.catalog import scenario_named
 
     scenario = with_variety(with_assignor(scenario_named(name), assignor), variety)

@@ -51,8 +51,8 @@ def explain(
     """
     import msgspec
 
-    from coordinator_sim.ingest.run_directory import read_run
     from coordinator_sim.replay.causes import explain_group, group_named
+    from coordinator_sim.runs.run_directory import read_run
     from coordinator_sim.trace.history import coordinator_events, group_lines
 
     run = read_run(trace)

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from coordinator_sim.cli.log_files import LogReader
-    from coordinator_sim.ingest.summary import IngestSummary
+    from coordinator_sim.cli.log_files import LogFileReader
+    from coordinator_sim.logtext.reading.summary import IngestSummary
 
 
 @dataclass(slots=True)
@@ -18,6 +18,6 @@ class Import:
 
     path: Path
     summary: "IngestSummary"
-    reader: "LogReader | None" = None
+    reader: "LogFileReader | None" = None
     problem: str | None = None
     copy_of: str | None = None

@@ -17,7 +17,7 @@ from coordinator_sim.cli.imports import Import
 from coordinator_sim.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from coordinator_sim.ingest.repeats import LogContents
+    from coordinator_sim.logtext.reading.repeats import LogContents
     from coordinator_sim.trace.events import RunInfo, TraceEvent
 
 EXIT_BAD_DATA: Final = 1
@@ -106,7 +106,7 @@ def replaced_when_whole(out: Path) -> Iterator[Path]:
     Raises:
         ConfigError: `out` is a file, or holds something that is no trace.
     """
-    from coordinator_sim.ingest.run_directory import check_replaceable
+    from coordinator_sim.runs.run_directory import check_replaceable
 
     check_replaceable(out)
     target = out.resolve()
@@ -156,7 +156,7 @@ def prepare(paths: list[Path]) -> list[Import]:
         ConfigError: A path does not exist.
     """
     from coordinator_sim.cli.log_files import find_logs, why_unreadable
-    from coordinator_sim.ingest.summary import IngestSummary
+    from coordinator_sim.logtext.reading.summary import IngestSummary
 
     return [
         Import(path, IngestSummary(), problem=why_unreadable(path)) for path in find_logs(paths)
@@ -165,14 +165,14 @@ def prepare(paths: list[Path]) -> list[Import]:
 
 def compare_contents(imports: list[Import]) -> "LogContents":
     """Mark the copies among the logs, and find those that share lines."""
-    from coordinator_sim.cli.log_files import LogReader
-    from coordinator_sim.ingest.repeats import LogContents
+    from coordinator_sim.cli.log_files import LogFileReader
+    from coordinator_sim.logtext.reading.repeats import LogContents
 
     contents = LogContents()
     readable = [one for one in imports if one.problem is None]
     if len(readable) > 1:
         for one in readable:
-            contents.add(str(one.path), LogReader(one.path, lambda _used: None).lines())
+            contents.add(str(one.path), LogFileReader(one.path, lambda _used: None).lines())
             one.copy_of = contents.copy_of.get(str(one.path))
     return contents
 
@@ -208,11 +208,11 @@ def write_trace(
     Raises:
         DataError: The logs are those of two clusters.
     """
-    from coordinator_sim.cli.log_files import LogReader
+    from coordinator_sim.cli.log_files import LogFileReader
     from coordinator_sim.cli.progress import progress_bar
-    from coordinator_sim.ingest.merging import TimedLog, merge_logs
-    from coordinator_sim.ingest.repeats import OneCluster, RepeatedLines
-    from coordinator_sim.ingest.run_directory import RunDirectoryWriter
+    from coordinator_sim.logtext.reading.merging import TimedLog, merge_logs
+    from coordinator_sim.logtext.reading.repeats import OneCluster, RepeatedLines
+    from coordinator_sim.runs.run_directory import RunDirectoryWriter
     from coordinator_sim.trace.history import steadied_trace
 
     total = sum(one.path.stat().st_size for one in imports)
@@ -233,7 +233,7 @@ def write_trace(
 
         logs = []
         for one in imports:
-            one.reader = LogReader(one.path, progress.of(one.path))
+            one.reader = LogFileReader(one.path, progress.of(one.path))
             raw = keep_raw or str(one.path) in contents.overlaps
             logs.append(TimedLog(first_time(one.path, zone), events_of(one, zone, raw)))
         for event in steadied_trace(merge_logs(logs, is_repeated=is_repeated)):
@@ -247,7 +247,7 @@ def write_trace(
 
 def events_of(one: Import, zone: tzinfo, keep_raw: bool) -> "Iterator[TraceEvent]":
     """The events of one file; it is opened with the first."""
-    from coordinator_sim.ingest.broker_log import BrokerLog
+    from coordinator_sim.logtext.reading.broker_log import BrokerLog
 
     if one.reader is None:
         return
@@ -257,9 +257,9 @@ def events_of(one: Import, zone: tzinfo, keep_raw: bool) -> "Iterator[TraceEvent
 
 def first_time(path: Path, zone: tzinfo) -> int:
     """When a file's first event was, in microseconds; 0 for a file without events."""
-    from coordinator_sim.cli.log_files import LogReader
-    from coordinator_sim.ingest.broker_log import BrokerLog
+    from coordinator_sim.cli.log_files import LogFileReader
+    from coordinator_sim.logtext.reading.broker_log import BrokerLog
 
-    reader = LogReader(path, lambda _used: None)
+    reader = LogFileReader(path, lambda _used: None)
     first = next(BrokerLog(str(path), zone).read(reader.lines()), None)
     return 0 if first is None else first.ts_us

@@ -8,7 +8,7 @@ import typer
 
 from coordinator_sim.cli.imports import Import
 from coordinator_sim.cli.log_files import LINE_LIMIT
-from coordinator_sim.ingest.summary import IngestSummary
+from coordinator_sim.logtext.reading.summary import IngestSummary
 from coordinator_sim.trace.events import Event
 
 _PATTERNS_SHOWN: Final = 10

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from coordinator_sim.protocol.releases import RELEASES
+from coordinator_sim.kafka.releases import RELEASES
 
 _CHUNK_BYTES: Final = 1 << 16
 """Bytes taken from stdin at once; as much as a pipe holds."""
@@ -26,7 +26,7 @@ def lines(
     Example: echo '{"op":"init"}' | coordinator-sim lines
     """
     from coordinator_sim.harness.lines import Lines
-    from coordinator_sim.protocol.profiles import profile_named
+    from coordinator_sim.kafka.profiles import profile_named
 
     session = Lines(profile_named(profile))
     for batch in _waiting_lines():

@@ -100,7 +100,7 @@ def why_unreadable(path: Path) -> str | None:
 
 
 @dataclass(slots=True)
-class LogReader:
+class LogFileReader:
     """The lines of one file, with what went wrong while reading them.
 
     Args:

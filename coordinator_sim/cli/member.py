@@ -247,8 +247,8 @@ def parse_bootstrap(text: str) -> "tuple[Node, ...]":
     Raises:
         ConfigError: no address, or one without a sound port.
     """
+    from coordinator_sim.kafka.java_numbers import java_int
     from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
-    from coordinator_sim.protocol.java_numbers import java_int
 
     nodes = []
     for number, address in enumerate(filter(None, (each.strip() for each in text.split(","))), 1):

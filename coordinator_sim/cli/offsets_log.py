@@ -55,7 +55,7 @@ def find_segments(paths: list[Path]) -> list[Path]:
     Raises:
         ConfigError: A path does not exist, or a folder holds no segment.
     """
-    from coordinator_sim.wire.log_directory import segment_files
+    from coordinator_sim.disk.offsets_log import segment_files
 
     found = []
     for path in paths:
@@ -73,7 +73,7 @@ def find_segments(paths: list[Path]) -> list[Path]:
 
 def lines_of(path: Path) -> "Iterator[str]":
     """The text of one segment."""
-    from coordinator_sim.wire.dump_text import dump_segment
+    from coordinator_sim.log.dump_text import dump_segment
 
     return dump_segment(str(path), path.read_bytes())
 

@@ -12,7 +12,6 @@ from coordinator_sim.cli.wording import counted
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from coordinator_sim.ingest.run_directory import RunDirectory
     from coordinator_sim.replay.report import (
         GroupFidelity,
         ReplayReport,
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
         WhatIf,
     )
     from coordinator_sim.replay.settings import Settings
+    from coordinator_sim.runs.run_directory import RunDirectory
 
 EXIT_NOT_REPRODUCED: Final = 1
 _WHAT_IF_COLUMNS: Final = (
@@ -62,9 +62,9 @@ def replay(
     Example: coordinator-sim replay out/incident --set session.timeout.ms=45000
     """
     from coordinator_sim.cli.progress import progress_bar
-    from coordinator_sim.ingest.run_directory import check_replaceable, read_run
     from coordinator_sim.replay.run import replay_run
     from coordinator_sim.replay.settings import parse_settings
+    from coordinator_sim.runs.run_directory import check_replaceable, read_run
 
     settings = parse_settings(set_ or [])
     run = read_run(trace)
@@ -86,7 +86,7 @@ def write_trace(
     out: Path, run: "RunDirectory", result: "ReplayResult", settings: "Settings"
 ) -> None:
     """Write the replay's own events as a run directory."""
-    from coordinator_sim.ingest.run_directory import RunDirectoryWriter
+    from coordinator_sim.runs.run_directory import RunDirectoryWriter
     from coordinator_sim.trace.events import RunInfo, Source
 
     info = RunInfo(

@@ -139,7 +139,7 @@ def prepare(name: str, seed: int, pairs: list[str], *, assignor: str, profile: s
     """
     import msgspec
 
-    from coordinator_sim.scenario.scenario import with_assignor, with_settings
+    from coordinator_sim.sim.scenario.scenario import with_assignor, with_settings
 
     settings = parse_settings(pairs)
     scenario = with_settings(find_scenario(name), settings)
@@ -190,7 +190,7 @@ def with_variety(simulation: Simulation, processing: str, processing_ms: str) ->
     """
     import msgspec
 
-    from coordinator_sim.scenario import variants
+    from coordinator_sim.sim.scenario import variants
 
     asked = parse_variety(processing, processing_ms)
     scenario = simulation.scenario
@@ -302,7 +302,7 @@ def work_lines(events: "Sequence[TraceEvent]") -> list[str]:
 
 def cost_lines(simulation: Simulation, events: "Sequence[TraceEvent]") -> list[str]:
     """What rebalances cost each group of a varied world; the times of an exact one mislead."""
-    from coordinator_sim.ingest.holdings import costs_of
+    from coordinator_sim.runs.holdings import costs_of
 
     return [
         f"cost for {row.group_id}: unowned for {row.unowned_us / 1e6:,.1f} partition-seconds, "

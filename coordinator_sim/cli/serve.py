@@ -38,12 +38,12 @@ from coordinator_sim.cli.serve_options import (
     UsersFileOption,
 )
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.protocol.releases import RELEASES
+from coordinator_sim.kafka.releases import RELEASES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from coordinator_sim.mini_broker.settings import ClusterSettings
+    from coordinator_sim.broker.settings import ClusterSettings
     from coordinator_sim.server.kafka_server import Listen
     from coordinator_sim.server.serving import ControlOptions, Ready, ServeOptions
 
@@ -164,8 +164,8 @@ def _accepts_loss(accept_loss: bool, log_dir: Path | None) -> bool:
 def _cluster(
     profile: str, broker_ids: tuple[int, ...], seed: int, properties: dict[str, str]
 ) -> "ClusterSettings":
-    from coordinator_sim.mini_broker.settings import ClusterSettings
-    from coordinator_sim.protocol.profiles import profile_named
+    from coordinator_sim.broker.settings import ClusterSettings
+    from coordinator_sim.kafka.profiles import profile_named
     from coordinator_sim.server.properties import with_properties
 
     base = ClusterSettings(profile=profile_named(profile), broker_ids=broker_ids, seed=seed)
@@ -203,10 +203,10 @@ def _properties(config: Path | None, pairs: list[str], profile: str) -> dict[str
 
 def _known_in(config: Path, profile: str) -> dict[str, str]:
     """The settings of a file; one line warns of the names that there are not, as Kafka does."""
+    from coordinator_sim.broker.configs.configs import unknown_settings
     from coordinator_sim.cli.serve_security import text_of
     from coordinator_sim.connect.settings.worker_config import parse_properties
-    from coordinator_sim.mini_broker.configs import unknown_settings
-    from coordinator_sim.protocol.profiles import profile_named
+    from coordinator_sim.kafka.profiles import profile_named
 
     found = parse_properties(text_of(config))
     unknown = unknown_settings(profile_named(profile), found)
@@ -222,8 +222,8 @@ def _known_in(config: Path, profile: str) -> dict[str, str]:
 
 
 def _parse_topics(text: str) -> dict[str, int]:
-    from coordinator_sim.protocol.java_numbers import java_int
-    from coordinator_sim.protocol.topic_names import check_topic_name
+    from coordinator_sim.kafka.java_numbers import java_int
+    from coordinator_sim.kafka.topic_names import check_topic_name
 
     topics: dict[str, int] = {}
     for part in filter(None, text.split(",")):

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from coordinator_sim.broker.security.plain import PlainUsers
+from coordinator_sim.broker.security.security import MECHANISMS
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.mini_broker.plain import PlainUsers
-from coordinator_sim.mini_broker.security import MECHANISMS
 
 
 def users_of(pairs: Iterable[str], file: Path | None) -> PlainUsers:

@@ -14,7 +14,7 @@ from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder, Recorder
 
 if TYPE_CHECKING:
-    from coordinator_sim.scenario.scenario import Scenario
+    from coordinator_sim.sim.scenario.scenario import Scenario
 
 
 class Simulation(Struct, frozen=True, kw_only=True):
@@ -55,7 +55,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
 
 def assignor_label(scenario: "Scenario") -> str:
     """The assignors or Connect protocols of a scenario's groups, as one label."""
-    from coordinator_sim.scenario.world import ConsumerGroupSpec
+    from coordinator_sim.sim.scenario.world import ConsumerGroupSpec
 
     labels = [
         "+".join(group.assignors)
@@ -83,7 +83,7 @@ def simulate(
         on_progress: Told the virtual time reached, in microseconds, now and then.
         log_dir: Where to write the offsets log as segments, a folder a partition.
     """
-    from coordinator_sim.ingest.run_directory import RunDirectoryWriter
+    from coordinator_sim.runs.run_directory import RunDirectoryWriter
     from coordinator_sim.sim.runner import run_scenario
 
     with RunDirectoryWriter(out, simulation.run_info(), format=trace_format) as writer:
@@ -97,9 +97,9 @@ def simulate(
         )
     write_metrics(out, result.metrics)
     if log_dir is not None:
-        from coordinator_sim.protocol.profiles import profile_named
-        from coordinator_sim.wire.log_batches import form_of
-        from coordinator_sim.wire.log_directory import write_log
+        from coordinator_sim.disk.offsets_log import write_log
+        from coordinator_sim.kafka.profiles import profile_named
+        from coordinator_sim.log.format.log_batches import form_of
 
         form = form_of(profile_named(simulation.scenario.profile))
         write_log(log_dir, result.offsets_log, form)

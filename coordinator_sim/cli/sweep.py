@@ -83,7 +83,7 @@ def parse_times(text: str) -> tuple[int, ...]:
     Raises:
         ConfigError: Something is not a whole number.
     """
-    from coordinator_sim.protocol.java_numbers import java_int
+    from coordinator_sim.kafka.java_numbers import java_int
 
     times = [java_int(time.strip(), bits=64) for time in text.split(",")] if text else []
     found = tuple(time for time in times if time is not None)

@@ -20,6 +20,7 @@ from coordinator_sim.clients.join_group import MAX_REASON_LENGTH, JoinGroup
 from coordinator_sim.clients.network import FOREVER, PendingRequest, RequestKind
 from coordinator_sim.clients.port_core import AppCall, Wait
 from coordinator_sim.errors import InvariantViolation
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.find_coordinator import FindCoordinatorResponse
 from coordinator_sim.messages.heartbeat import HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupResponse
@@ -31,7 +32,6 @@ from coordinator_sim.messages.leave_group import (
 from coordinator_sim.messages.metadata import MetadataResponse
 from coordinator_sim.messages.requests import Response
 from coordinator_sim.messages.sync_group import SyncGroupResponse
-from coordinator_sim.protocol.errors import ErrorCode
 
 
 class AbstractCoordinator(JoinGroup):

@@ -28,8 +28,8 @@ from coordinator_sim.clients.network import (
 )
 from coordinator_sim.clients.port_core import AppCall
 from coordinator_sim.errors import InvariantViolation
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.requests import Response
-from coordinator_sim.protocol.resources import TopicPartition
 
 
 class PendingCallback(NamedTuple):

@@ -15,13 +15,13 @@ from coordinator_sim.clients.effects import COORDINATOR_NODE_OFFSET, Effect, Res
 from coordinator_sim.clients.generation import Generation
 from coordinator_sim.clients.network import Future, NetworkClient, PendingRequest, RequestKind
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.kafka.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages.embedded.consumer_protocol import decode_subscription
 from coordinator_sim.messages.join_group import JoinGroupResponse
 from coordinator_sim.messages.metadata import MetadataResponse
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.messages.requests import Request, metadata_request
-from coordinator_sim.protocol.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
-from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.wire.consumer_protocol import decode_subscription
 
 
 class ConsumerSetup(TypedDict):

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.clients.config import ConsumerConfig
-from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.kafka.api_keys import ApiKey
 
 
 class ClientTraits(Struct, frozen=True, kw_only=True):

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from coordinator_sim.clients.network import FOREVER
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.metadata import MetadataResponse, MetadataResponseTopic
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
-from coordinator_sim.protocol.errors import ErrorCode
 
 _STALE_TOPIC_ERRORS: Final = (
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,

@@ -20,8 +20,8 @@ from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.clients.network import FOREVER
 from coordinator_sim.clients.port_core import AppCall, Wait
 from coordinator_sim.clients.subscription_state import SubscriptionType
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
-from coordinator_sim.protocol.resources import TopicPartition
 
 
 class ConsumerCoordinator(ConsumerRebalance):

@@ -20,10 +20,13 @@ from coordinator_sim.clients.exceptions import ILLEGAL_STATE, SCHEMA
 from coordinator_sim.clients.network import FOREVER, Future
 from coordinator_sim.clients.port_core import Continuation, Wait
 from coordinator_sim.errors import ConfigError, WireFormatError
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages.embedded.consumer_protocol import (
+    decode_subscription,
+    encode_assignment,
+)
+from coordinator_sim.messages.embedded.contents import ConsumerAssignment
 from coordinator_sim.messages.join_group import JoinGroupResponse
-from coordinator_sim.protocol.embedded import ConsumerAssignment
-from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.wire.consumer_protocol import decode_subscription, encode_assignment
 
 _COOPERATIVE_STICKY: Final = "cooperative-sticky"
 _BUILT_IN: Final = ("range", "roundrobin", "sticky", _COOPERATIVE_STICKY)

@@ -12,8 +12,8 @@ from coordinator_sim.clients.contract import ConsumerPort
 from coordinator_sim.clients.franz_go import FranzGoConsumer
 from coordinator_sim.clients.librdkafka import LibrdkafkaConsumer
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
-from coordinator_sim.protocol.api_keys import ApiKey
 
 JAVA: Final = "java"
 _TRAITS: Final = {traits.name: traits for traits in (LIBRDKAFKA, FRANZ_GO)}

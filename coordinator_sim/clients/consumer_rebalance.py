@@ -14,11 +14,14 @@ from coordinator_sim.clients.generation import Generation
 from coordinator_sim.clients.network import FOREVER, Future
 from coordinator_sim.clients.positions import ConsumerPositions
 from coordinator_sim.errors import WireFormatError
+from coordinator_sim.kafka.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages.embedded.consumer_protocol import (
+    decode_assignment,
+    encode_subscription,
+)
+from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
 from coordinator_sim.messages.join_group import JoinGroupRequestProtocol
-from coordinator_sim.protocol.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
-from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
-from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.wire.consumer_protocol import decode_assignment, encode_subscription
 
 _VERSION_SIZE = 2
 """Size of the version field, the smallest valid assignment."""

@@ -13,9 +13,9 @@ from coordinator_sim.clients.exceptions import exception_name
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.clients.offset_commits import OffsetCommits
 from coordinator_sim.clients.subscription_state import SubscriptionState
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.metadata import MetadataResponse
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.resources import TopicPartition
 
 
 class ConsumerSubscription(OffsetCommits):

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from coordinator_sim.clients.effects import Effects
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.requests import Response
-from coordinator_sim.protocol.resources import TopicPartition
 
 
 class ClientPort(Protocol):

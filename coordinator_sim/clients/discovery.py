@@ -17,12 +17,12 @@ from coordinator_sim.clients.exceptions import (
 )
 from coordinator_sim.clients.network import FOREVER, Future, PendingRequest, RequestKind
 from coordinator_sim.clients.port_core import PortCore, Wait
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
-from coordinator_sim.protocol.errors import ErrorCode
 
 ReadyContinuation = Callable[[bool, int], None]
 

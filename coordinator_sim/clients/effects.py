@@ -8,8 +8,8 @@ from enum import Enum, unique
 from msgspec import Struct
 
 from coordinator_sim.clients.config import OffsetReset
+from coordinator_sim.kafka.resources import ConnectorTaskId, TopicPartition
 from coordinator_sim.messages.requests import Request
-from coordinator_sim.protocol.resources import ConnectorTaskId, TopicPartition
 
 COORDINATOR_NODE_OFFSET = 2_147_483_647
 """The coordinator connection of broker b is node `2147483647 - b`, apart from its data traffic.

@@ -5,7 +5,7 @@ A port never raises them: names travel in futures, in `PollReturned` and in `Com
 
 from typing import Final
 
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.kafka.errors import ErrorCode
 
 DISCONNECT: Final = "DisconnectException"
 ILLEGAL_GENERATION: Final = "IllegalGenerationException"

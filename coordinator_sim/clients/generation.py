@@ -3,7 +3,7 @@
 from enum import Enum, unique
 from typing import Final, NamedTuple
 
-from coordinator_sim.protocol.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
+from coordinator_sim.kafka.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
 
 
 @unique

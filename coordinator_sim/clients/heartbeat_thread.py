@@ -17,10 +17,10 @@ from coordinator_sim.clients.exceptions import exception_name
 from coordinator_sim.clients.generation import NO_GENERATION, Generation, MemberState
 from coordinator_sim.clients.network import FOREVER, Future, PendingRequest, RequestKind
 from coordinator_sim.clients.port_core import Wait
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.messages.requests import Response
-from coordinator_sim.protocol.errors import ErrorCode
 
 _HEARTBEATING: Final = (MemberState.COMPLETING_REBALANCE, MemberState.STABLE)
 _NONE: Final = ErrorCode.NONE

@@ -24,6 +24,8 @@ from coordinator_sim.clients.generation import Generation, MemberState
 from coordinator_sim.clients.heartbeat_thread import HeartbeatThread
 from coordinator_sim.clients.network import Future, PendingRequest, RequestKind
 from coordinator_sim.clients.port_core import Wait
+from coordinator_sim.kafka.context import NO_GENERATION_ID
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
@@ -35,8 +37,6 @@ from coordinator_sim.messages.sync_group import (
     SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
-from coordinator_sim.protocol.context import NO_GENERATION_ID
-from coordinator_sim.protocol.errors import ErrorCode
 
 MAX_REASON_LENGTH: Final = 255
 """Length of a reason in JoinGroup and LeaveGroup (JoinGroupRequest.maybeTruncateReason)."""

@@ -25,6 +25,8 @@ from coordinator_sim.clients.exceptions import (
 from coordinator_sim.clients.generation import NO_GENERATION, Generation, MemberState
 from coordinator_sim.clients.network import Future, PendingRequest, RequestKind
 from coordinator_sim.clients.port_core import Continuation, Wait
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.find_coordinator import FindCoordinatorResponse
 from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
@@ -40,8 +42,6 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchResponseGroup,
 )
 from coordinator_sim.messages.requests import Response
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.resources import TopicPartition
 
 _REBALANCING: Final = (MemberState.PREPARING_REBALANCE, MemberState.COMPLETING_REBALANCE)
 

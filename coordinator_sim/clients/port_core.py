@@ -41,10 +41,10 @@ from coordinator_sim.clients.network import (
     RequestKind,
 )
 from coordinator_sim.errors import InvariantViolation
+from coordinator_sim.kafka.resources import ConnectorTaskId, TopicPartition
 from coordinator_sim.messages.metadata import MetadataResponse
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.messages.requests import Request, Response, metadata_request
-from coordinator_sim.protocol.resources import ConnectorTaskId, TopicPartition
 
 NOTIFICATION_TOKEN: Final = -1
 """Token of callbacks that no thread waits for; they need no `callback_completed`."""

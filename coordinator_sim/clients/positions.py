@@ -18,7 +18,7 @@ from coordinator_sim.clients.exceptions import NO_OFFSET, RETRIABLE
 from coordinator_sim.clients.generation import Generation, MemberState
 from coordinator_sim.clients.network import Future
 from coordinator_sim.clients.port_core import Wait
-from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.kafka.resources import TopicPartition
 
 
 class _PositionFetch(NamedTuple):

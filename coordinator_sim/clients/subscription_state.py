@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from enum import Enum, unique
 
 from coordinator_sim.errors import ConfigError, InvariantViolation
-from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.kafka.resources import TopicPartition
 
 
 @unique

@@ -24,15 +24,19 @@ from coordinator_sim.clients.network import FOREVER, Future
 from coordinator_sim.clients.port_core import NOTIFICATION_TOKEN, AppCall, Wait
 from coordinator_sim.clients.worker_leader import LeadershipRound, LeaderState, lead
 from coordinator_sim.errors import WireFormatError
-from coordinator_sim.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponse
-from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
-from coordinator_sim.protocol.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
-from coordinator_sim.protocol.embedded import ConnectAssignment, ConnectError, WorkerMetadata
-from coordinator_sim.protocol.resources import ConnectorTaskId
-from coordinator_sim.wire.connect_protocol import (
+from coordinator_sim.kafka.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
+from coordinator_sim.kafka.resources import ConnectorTaskId
+from coordinator_sim.messages.embedded.connect_protocol import (
     decode_connect_assignment,
     encode_worker_metadata,
 )
+from coordinator_sim.messages.embedded.contents import (
+    ConnectAssignment,
+    ConnectError,
+    WorkerMetadata,
+)
+from coordinator_sim.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponse
+from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 
 _EAGER: Final = ConnectProtocolCompatibility.EAGER
 

@@ -15,13 +15,17 @@ from coordinator_sim.assignors.contract import (
     WorkerLoad,
 )
 from coordinator_sim.clients.config import ConnectProtocolCompatibility
-from coordinator_sim.messages.join_group import JoinGroupResponse
-from coordinator_sim.protocol.embedded import ConnectAssignment, ConnectError, WorkerMetadata
-from coordinator_sim.protocol.resources import ConnectorTaskId
-from coordinator_sim.wire.connect_protocol import (
+from coordinator_sim.kafka.resources import ConnectorTaskId
+from coordinator_sim.messages.embedded.connect_protocol import (
     decode_worker_metadata,
     encode_connect_assignment,
 )
+from coordinator_sim.messages.embedded.contents import (
+    ConnectAssignment,
+    ConnectError,
+    WorkerMetadata,
+)
+from coordinator_sim.messages.join_group import JoinGroupResponse
 
 _NO_LOAD = WorkerLoad()
 

@@ -10,7 +10,7 @@ from enum import Enum, unique
 from msgspec import Struct
 
 from coordinator_sim.clients.effects import Effect
-from coordinator_sim.protocol.resources import ConnectorTaskId, TopicPartition
+from coordinator_sim.kafka.resources import ConnectorTaskId, TopicPartition
 
 # -- topics ----------------------------------------------------------------------------------
 

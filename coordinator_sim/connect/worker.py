@@ -50,9 +50,9 @@ from coordinator_sim.connect.stores.status_store import StatusStore
 from coordinator_sim.connect.stores.topic_log import TopicLog
 from coordinator_sim.connect.thread import Blocking, Outbox, Pending, Threads, Wait
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.kafka.resources import ConnectorTaskId
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.messages.requests import Response
-from coordinator_sim.protocol.resources import ConnectorTaskId
 
 GRACEFUL_SHUTDOWN_TIMEOUT_MS: Final = 60_000
 """RestServer.GRACEFUL_SHUTDOWN_TIMEOUT_MS: how long open requests keep the server up."""

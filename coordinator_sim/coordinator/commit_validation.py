@@ -7,9 +7,9 @@ Source: kafka trunk, ClassicGroup.validateOffsetCommit; kafka 3.9, GroupCoordina
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.coordinator.sessions import start_session
+from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
+from coordinator_sim.kafka.states import AWAITING_SYNC, DEAD, EMPTY
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest
-from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
-from coordinator_sim.protocol.states import AWAITING_SYNC, DEAD, EMPTY
 
 
 def validate_commit(runtime: Runtime, request: OffsetCommitRequest, group: Group) -> ErrorCode:

@@ -4,10 +4,10 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.records import LogBatch
 from coordinator_sim.messages.requests import Response
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.records import LogBatch
 from coordinator_sim.trace.events import TraceEvent
 
 

@@ -47,6 +47,11 @@ from coordinator_sim.coordinator.tracing import trace_request, trace_stale_resig
 from coordinator_sim.coordinator.txn_validation import verify
 from coordinator_sim.coordinator.writes import writes_of
 from coordinator_sim.errors import OperationAborted
+from coordinator_sim.kafka.completion import CompleteTransaction
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
+from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.kafka.records import LogBatch
 from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
 from coordinator_sim.messages.describe_groups import DescribeGroupsRequest
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -58,11 +63,6 @@ from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
 from coordinator_sim.messages.requests import GroupRequest, OneGroupRequest
 from coordinator_sim.messages.sync_group import SyncGroupRequest
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
-from coordinator_sim.protocol.completion import CompleteTransaction
-from coordinator_sim.protocol.context import RequestContext
-from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
-from coordinator_sim.protocol.profiles import Profile
-from coordinator_sim.protocol.records import LogBatch
 from coordinator_sim.trace.events import Event
 
 _REQUEST_ERRORS: Final = (

@@ -22,25 +22,25 @@ from coordinator_sim.coordinator.runtime import (
     Runtime,
     partition_error,
 )
-from coordinator_sim.coordinator.scala_cleanup import scala_delete_group
+from coordinator_sim.coordinator.scala.cleanup import scala_delete_group
 from coordinator_sim.coordinator.tracing import trace_groups_deleted
-from coordinator_sim.messages.delete_groups import (
-    DeletableGroupResult,
-    DeleteGroupsRequest,
-    DeleteGroupsResponse,
-)
-from coordinator_sim.protocol.context import RequestContext
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.iteration_order import (
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.orders.iteration_order import (
     java_copy_capacity,
     java_hash_order,
     scala_map_order,
     scala_set_order,
 )
-from coordinator_sim.protocol.records import (
+from coordinator_sim.kafka.records import (
     LogRecord,
 )
-from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.kafka.states import GroupState
+from coordinator_sim.messages.delete_groups import (
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+)
 
 Outcomes = tuple[DeletableGroupResult, ...]
 

@@ -11,15 +11,15 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from coordinator_sim.clock.timer_queue import TimerKey
-from coordinator_sim.messages.requests import Response, WaitingRequest
-from coordinator_sim.protocol.context import RequestContext
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.records import (
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.records import (
     NO_PRODUCER_ID,
     EndTransactionMarker,
     LogBatch,
     LogRecord,
 )
+from coordinator_sim.messages.requests import Response, WaitingRequest
 
 
 class Parked(Struct, eq=False, gc=False):

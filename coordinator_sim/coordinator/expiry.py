@@ -1,7 +1,7 @@
 """Offsets that nobody needs any more, and groups that are left without any.
 
 Java looks through each loaded partition at an interval, the first time one interval after its load.
-Scala has one job for all, in `scala_cleanup`; what may expire is decided here for both.
+Scala has one job for all, in `scala.cleanup`; what may expire is decided here for both.
 
 Source: kafka trunk, GroupCoordinatorShard.cleanupGroupMetadata, OffsetMetadataManager
 .cleanupExpiredOffsets, ClassicGroup.offsetExpirationCondition, OffsetExpirationConditionImpl.
@@ -16,15 +16,15 @@ from coordinator_sim.coordinator.refusals import NOT_LED
 from coordinator_sim.coordinator.runtime import Effect, Partition, PartitionState, Runtime
 from coordinator_sim.coordinator.subscriptions import is_consumer
 from coordinator_sim.coordinator.tracing import trace_offsets_expired
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.records import (
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.records import (
     GroupMetadataKey,
     LogBatch,
     LogRecord,
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.trace.events import Event
 
 

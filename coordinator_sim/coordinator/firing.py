@@ -27,8 +27,8 @@ from coordinator_sim.coordinator.runtime import (
     Runtime,
     Write,
 )
-from coordinator_sim.coordinator.scala_expiry import EXPIRY_KEY, scala_expire
-from coordinator_sim.coordinator.scala_transactions import Materialisation, materialise
+from coordinator_sim.coordinator.scala.expiry import EXPIRY_KEY, scala_expire
+from coordinator_sim.coordinator.scala.transactions import Materialisation, materialise
 from coordinator_sim.coordinator.sessions import OwnSession
 from coordinator_sim.errors import OperationAborted
 

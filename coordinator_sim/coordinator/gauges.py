@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
 from coordinator_sim.coordinator.refusals import NOT_LED
 from coordinator_sim.coordinator.runtime import Effect, Partition, PartitionState, Runtime
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.kafka.errors import ErrorCode
 
 _INTERVAL_MS = 60_000
 """How often groups are counted.

@@ -14,18 +14,18 @@ from coordinator_sim.clock.timer_queue import TimerKey, TimerKind, TimerQueue
 from coordinator_sim.coordinator.effects import Parked
 from coordinator_sim.coordinator.member import Member, Protocols
 from coordinator_sim.coordinator.member_table import MemberTable
-from coordinator_sim.coordinator.scala_offsets import NO_OFFSETS, GroupOffsets
+from coordinator_sim.coordinator.scala.group_offsets import NO_OFFSETS, GroupOffsets
 from coordinator_sim.coordinator.subscriptions import (
     UNKNOWN_SUBSCRIPTIONS,
     is_consumer,
     subscriptions_of,
 )
 from coordinator_sim.errors import IllegalTransition, InvariantViolation, OperationAborted
-from coordinator_sim.messages.join_group import JoinGroupResponseMember
-from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
-from coordinator_sim.protocol.profiles import Profile
-from coordinator_sim.protocol.records import GroupMetadataMember, GroupMetadataValue
-from coordinator_sim.protocol.states import (
+from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
+from coordinator_sim.kafka.orders.table_order import HashOrder
+from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.kafka.records import GroupMetadataMember, GroupMetadataValue
+from coordinator_sim.kafka.states import (
     AWAITING_SYNC,
     DEAD,
     EMPTY,
@@ -34,7 +34,7 @@ from coordinator_sim.protocol.states import (
     STABLE,
     GroupState,
 )
-from coordinator_sim.protocol.table_order import HashOrder
+from coordinator_sim.messages.join_group import JoinGroupResponseMember
 from coordinator_sim.trace.events import Event, RebalanceReason
 
 __all__ = ["Group", "Member", "Protocols"]

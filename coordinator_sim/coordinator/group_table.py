@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.timeline import TimelineTable
-from coordinator_sim.protocol.partitioning import java_string_hash
-from coordinator_sim.protocol.records import GroupMetadataKey, LogBatch
+from coordinator_sim.kafka.partitioning import java_string_hash
+from coordinator_sim.kafka.records import GroupMetadataKey, LogBatch
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -18,20 +18,23 @@ from coordinator_sim.coordinator.membership import handle_heartbeat, handle_leav
 from coordinator_sim.coordinator.offset_deletion import delete_topics, handle_offset_delete
 from coordinator_sim.coordinator.offsets import fetch_group, handle_commit
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, Runtime
-from coordinator_sim.coordinator.scala_commits import (
+from coordinator_sim.coordinator.scala.commits import (
     scala_commit,
     scala_fetch_group,
     scala_txn_commit,
 )
-from coordinator_sim.coordinator.scala_expiry import start_expiry
-from coordinator_sim.coordinator.scala_loading import ScalaTakeover
-from coordinator_sim.coordinator.scala_offset_deletion import (
+from coordinator_sim.coordinator.scala.expiry import start_expiry
+from coordinator_sim.coordinator.scala.loading import ScalaTakeover
+from coordinator_sim.coordinator.scala.offset_deletion import (
     scala_delete_topics,
     scala_offset_delete,
 )
-from coordinator_sim.coordinator.scala_transactions import scala_complete
+from coordinator_sim.coordinator.scala.transactions import scala_complete
 from coordinator_sim.coordinator.sync import handle_sync
 from coordinator_sim.coordinator.transactions import handle_complete, handle_txn_commit
+from coordinator_sim.kafka.completion import CompleteTransaction
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.messages.join_group import JoinGroupRequest
 from coordinator_sim.messages.leave_group import LeaveGroupRequest
@@ -39,9 +42,6 @@ from coordinator_sim.messages.offset_commit import OffsetCommitRequest
 from coordinator_sim.messages.offset_delete import OffsetDeleteRequest
 from coordinator_sim.messages.sync_group import SyncGroupRequest
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
-from coordinator_sim.protocol.completion import CompleteTransaction
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.profiles import Profile
 
 Handler = Callable[[Runtime, Partition, Any, Parked], Effect | ErrorCode | None]
 """Takes a request of one group; one that answers None has seen to its write itself."""

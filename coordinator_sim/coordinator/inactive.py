@@ -11,6 +11,9 @@ from coordinator_sim.clock.timer_queue import TimerQueue
 from coordinator_sim.coordinator.inspection import partitions_in_order
 from coordinator_sim.coordinator.loading import Takeover, unload
 from coordinator_sim.coordinator.runtime import PartitionState, Runtime
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.orders.iteration_order import scala_map_order, scala_set_order
+from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.messages.delete_groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,
@@ -28,9 +31,6 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchResponseGroup,
 )
 from coordinator_sim.messages.requests import GroupRequest, Response
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.iteration_order import scala_map_order, scala_set_order
-from coordinator_sim.protocol.profiles import Profile
 
 _ERROR = ErrorCode.COORDINATOR_NOT_AVAILABLE
 

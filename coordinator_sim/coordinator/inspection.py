@@ -19,6 +19,17 @@ from coordinator_sim.coordinator.runtime import (
     partition_error,
 )
 from coordinator_sim.coordinator.timeline import LATEST
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.orders.iteration_order import (
+    computed_hash_order,
+    concurrent_hash_order,
+    topic_partition_hash,
+)
+from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
+from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.messages.describe_groups import (
     DescribedGroup,
     DescribedGroupMember,
@@ -26,17 +37,6 @@ from coordinator_sim.messages.describe_groups import (
     DescribeGroupsResponse,
 )
 from coordinator_sim.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
-from coordinator_sim.protocol.context import RequestContext
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.iteration_order import (
-    computed_hash_order,
-    concurrent_hash_order,
-    topic_partition_hash,
-)
-from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
-from coordinator_sim.protocol.profiles import Profile
-from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.protocol.states import GroupState
 
 _NOT_FOUND_VERSION: Final = 6
 _CLASSIC: Final = "classic"

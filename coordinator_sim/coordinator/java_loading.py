@@ -9,7 +9,7 @@ from coordinator_sim.coordinator.gauges import arm_gauge
 from coordinator_sim.coordinator.linger import fail_open_batch
 from coordinator_sim.coordinator.loading import group_timers
 from coordinator_sim.coordinator.runtime import Partition, Runtime
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.kafka.errors import ErrorCode
 
 
 class JavaTakeover:

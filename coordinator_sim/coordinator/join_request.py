@@ -4,9 +4,9 @@ from msgspec import Struct
 
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.runtime import Parked, Runtime
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from coordinator_sim.protocol.context import RequestContext
-from coordinator_sim.protocol.errors import ErrorCode
 
 
 class Join(Struct, frozen=True, gc=False):

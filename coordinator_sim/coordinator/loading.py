@@ -1,7 +1,7 @@
 """Taking over a partition of `__consumer_offsets`, and giving it up.
 
 What survives a failover is exactly what a replay of the partition gives. What only one of Kafka's
-coordinators does here is a `Takeover`: `java_loading` has Java's, `scala_loading` Scala's.
+coordinators does here is a `Takeover`: `java_loading` has Java's, `scala.loading` Scala's.
 
 Source: kafka trunk, GroupMetadataManager.replay, onLoaded and onUnloaded;
 OffsetMetadataManager.replay; CoordinatorRuntime.CoordinatorContext.unload.
@@ -15,15 +15,13 @@ from coordinator_sim.coordinator.gauges import gauge_key
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.join_phase import complete_join_of, prepare_rebalance
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
-from coordinator_sim.coordinator.scala_offsets import LoadedOffsets
-from coordinator_sim.coordinator.scala_transactions import forget_producers
+from coordinator_sim.coordinator.scala.group_offsets import LoadedOffsets
+from coordinator_sim.coordinator.scala.transactions import forget_producers
 from coordinator_sim.coordinator.sessions import OwnSession, start_session
 from coordinator_sim.coordinator.subscriptions import subscriptions_of
 from coordinator_sim.coordinator.tracing import trace_member_loaded
-from coordinator_sim.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponse
-from coordinator_sim.messages.sync_group import SyncGroupResponse
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.records import (
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.records import (
     GroupMetadataKey,
     GroupMetadataMember,
     GroupMetadataValue,
@@ -31,7 +29,9 @@ from coordinator_sim.protocol.records import (
     OffsetCommitValue,
     OpaqueKey,
 )
-from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.kafka.states import GroupState
+from coordinator_sim.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponse
+from coordinator_sim.messages.sync_group import SyncGroupResponse
 from coordinator_sim.trace.events import Event, RebalanceReason
 
 _SESSIONS = frozenset({TimerKind.SESSION, TimerKind.REPEAT})

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from coordinator_sim.clock.timer_queue import Timer
 from coordinator_sim.coordinator.effects import Parked
 from coordinator_sim.errors import OperationAborted
+from coordinator_sim.kafka.partitioning import java_string_hash
 from coordinator_sim.messages.join_group import JoinGroupRequestProtocol
-from coordinator_sim.protocol.partitioning import java_string_hash
 
 Protocols = tuple[JoinGroupRequestProtocol, ...]
 

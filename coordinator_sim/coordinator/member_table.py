@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from coordinator_sim.coordinator.member import Member
-from coordinator_sim.protocol.iteration_order import MIN_TABLE_CAPACITY, old_scala_set_order
-from coordinator_sim.protocol.table_order import TABLE_ORDERS, HashOrder, old_scala_map_order
+from coordinator_sim.kafka.orders.iteration_order import MIN_TABLE_CAPACITY, old_scala_set_order
+from coordinator_sim.kafka.orders.table_order import TABLE_ORDERS, HashOrder, old_scala_map_order
 
 
 class MemberTable:

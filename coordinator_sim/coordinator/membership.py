@@ -19,6 +19,9 @@ from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Partition, Ru
 from coordinator_sim.coordinator.sessions import cancel_session, start_session
 from coordinator_sim.coordinator.tracing import trace_fenced_leave
 from coordinator_sim.errors import OperationAborted
+from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
+from coordinator_sim.kafka.orders.iteration_order import scala_map_order, scala_set_order
+from coordinator_sim.kafka.states import AWAITING_SYNC, DEAD, EMPTY, PREPARING_REBALANCE, STABLE
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupResponse
 from coordinator_sim.messages.leave_group import (
@@ -27,9 +30,6 @@ from coordinator_sim.messages.leave_group import (
     MemberIdentity,
     MemberResponse,
 )
-from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
-from coordinator_sim.protocol.iteration_order import scala_map_order, scala_set_order
-from coordinator_sim.protocol.states import AWAITING_SYNC, DEAD, EMPTY, PREPARING_REBALANCE, STABLE
 from coordinator_sim.trace.events import Event, RebalanceReason
 
 HEARTBEAT_OK = HeartbeatResponse()

@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.coordinator.runtime import Runtime
-from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.kafka.states import GroupState
 
 
 class CoordinatorMetrics(Struct, frozen=True, kw_only=True):

@@ -1,6 +1,6 @@
 """Offsets that go by name in the Java coordinator: OffsetDelete, and deleted topics.
 
-The Scala coordinator's are in `scala_offset_deletion`; what refuses an OffsetDelete is the same.
+The Scala coordinator's are in `scala.offset_deletion`; what refuses an OffsetDelete is the same.
 
 Source: kafka trunk, OffsetMetadataManager.deleteOffsets and onTopicsDeleted,
 ClassicGroup.validateOffsetDelete.
@@ -14,18 +14,18 @@ from coordinator_sim.coordinator.offset_records import offset_tombstones
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, PartitionState, Runtime
 from coordinator_sim.coordinator.subscriptions import is_consumer
 from coordinator_sim.coordinator.tracing import trace_offsets_deleted
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.orders.iteration_order import concurrent_hash_order, topic_partition_hash
+from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
+from coordinator_sim.kafka.records import OffsetCommitKey
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.iteration_order import concurrent_hash_order, topic_partition_hash
-from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
-from coordinator_sim.protocol.records import OffsetCommitKey
-from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.protocol.states import GroupState
 
 
 def handle_offset_delete(

@@ -8,19 +8,19 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from coordinator_sim.coordinator.runtime import Runtime
+from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
+from coordinator_sim.kafka.records import (
+    GroupMetadataKey,
+    LogRecord,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
 from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequestTopic,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
 from coordinator_sim.messages.schema import ZERO_UUID
-from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
-from coordinator_sim.protocol.records import (
-    GroupMetadataKey,
-    LogRecord,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
 
 NO_RETENTION = -1
 _EXPIRY_VALUE_VERSION = 1

@@ -13,9 +13,9 @@ replayEndTransactionMarker.
 from collections.abc import Iterator
 
 from coordinator_sim.coordinator.timeline import LATEST, Timeline, TimelineTable
-from coordinator_sim.protocol.iteration_order import integer_hash, long_hash
-from coordinator_sim.protocol.partitioning import java_string_hash
-from coordinator_sim.protocol.records import (
+from coordinator_sim.kafka.orders.iteration_order import integer_hash, long_hash
+from coordinator_sim.kafka.partitioning import java_string_hash
+from coordinator_sim.kafka.records import (
     NO_PRODUCER_ID,
     LogBatch,
     OffsetCommitKey,

@@ -1,6 +1,6 @@
 """OffsetCommit and OffsetFetch of the Java coordinator.
 
-The Scala coordinator's are in `scala_commits`.
+The Scala coordinator's are in `scala.commits`.
 
 Source: kafka trunk, OffsetMetadataManager.java and ClassicGroup.validateOffsetCommit.
 """
@@ -11,6 +11,8 @@ from coordinator_sim.coordinator.offset_records import commit_records
 from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, Runtime
 from coordinator_sim.coordinator.timeline import LATEST
+from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
+from coordinator_sim.kafka.records import OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from coordinator_sim.messages.offset_fetch import (
     OffsetFetchRequestGroup,
@@ -20,8 +22,6 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from coordinator_sim.messages.schema import ZERO_UUID
-from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
-from coordinator_sim.protocol.records import OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.trace.events import Event
 
 _NOT_FOUND_VERSION = 9

@@ -10,10 +10,10 @@ from typing import Final
 
 from coordinator_sim.coordinator.effects import Write
 from coordinator_sim.coordinator.group_table import GroupTable
-from coordinator_sim.coordinator.scala_offsets import LoadedOffsets
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.profiles import Profile
-from coordinator_sim.protocol.records import LogRecord
+from coordinator_sim.coordinator.scala.group_offsets import LoadedOffsets
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.kafka.records import LogRecord
 
 
 @unique

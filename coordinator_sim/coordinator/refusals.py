@@ -9,6 +9,11 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from coordinator_sim.kafka.completion import CompleteTransaction, TransactionCompleted
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.orders.offset_maps import asked_order
+from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from coordinator_sim.messages.leave_group import (
@@ -29,11 +34,6 @@ from coordinator_sim.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )
-from coordinator_sim.protocol.completion import CompleteTransaction, TransactionCompleted
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.offset_maps import asked_order
-from coordinator_sim.protocol.profiles import Profile
-from coordinator_sim.protocol.resources import TopicPartition
 
 NOT_LED: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})
 """What the work of a timer is not repeated for. Source: CoordinatorTimerImpl.schedule."""

@@ -32,13 +32,13 @@ from coordinator_sim.coordinator.partition import (
 )
 from coordinator_sim.coordinator.refusals import error_response, numbered
 from coordinator_sim.coordinator.tracing import trace_response
+from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
+from coordinator_sim.kafka.orders.iteration_order import ConcurrentHashTable
+from coordinator_sim.kafka.partitioning import java_string_hash, partition_for
+from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.kafka.records import LogBatch, LogRecord
 from coordinator_sim.messages.join_group import JoinGroupResponse
 from coordinator_sim.messages.requests import Response
-from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
-from coordinator_sim.protocol.iteration_order import ConcurrentHashTable
-from coordinator_sim.protocol.partitioning import java_string_hash, partition_for
-from coordinator_sim.protocol.profiles import Profile
-from coordinator_sim.protocol.records import LogBatch, LogRecord
 from coordinator_sim.trace.events import Event, TraceEvent
 
 __all__ = [

@@ -20,10 +20,10 @@ from coordinator_sim.coordinator.join_request import Join, update_member
 from coordinator_sim.coordinator.refusals import metadata_append_error
 from coordinator_sim.coordinator.runtime import Effect, Runtime
 from coordinator_sim.coordinator.sessions import start_session
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.messages.join_group import JoinGroupResponse
 from coordinator_sim.messages.sync_group import SyncGroupResponse
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.states import GroupState
 from coordinator_sim.trace.events import Event, RebalanceReason
 
 _SKIP_ASSIGNMENT_VERSION: Final = 9

@@ -10,7 +10,10 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 from coordinator_sim.coordinator.member import Member
-from coordinator_sim.wire.consumer_protocol import CONSUMER_PROTOCOL_TYPE, subscribed_topics
+from coordinator_sim.messages.embedded.consumer_protocol import (
+    CONSUMER_PROTOCOL_TYPE,
+    subscribed_topics,
+)
 
 
 class Subscriptions:

@@ -10,6 +10,11 @@ from coordinator_sim.coordinator.effects import Parked
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.member import Member
 from coordinator_sim.coordinator.partition import Partition
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
+from coordinator_sim.kafka.records import OffsetCommitKey
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
@@ -20,11 +25,6 @@ from coordinator_sim.messages.offset_commit import (
 from coordinator_sim.messages.offset_fetch import OffsetFetchResponse
 from coordinator_sim.messages.requests import GroupRequest, Response
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.context import RequestContext
-from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
-from coordinator_sim.protocol.records import OffsetCommitKey
-from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.trace.events import Event, OffsetEntry
 
 

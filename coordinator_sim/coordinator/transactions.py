@@ -1,6 +1,6 @@
 """Offsets committed in transactions: TxnOffsetCommit, and the end of the transaction.
 
-The Scala coordinator's are in `scala_commits` and `scala_transactions`.
+The Scala coordinator's are in `scala.commits` and `scala.transactions`.
 
 Source: kafka trunk, GroupCoordinatorService.commitTransactionalOffsets and completeTransaction,
 OffsetMetadataManager.commitTransactionalOffset, CoordinatorContext.completeTransaction.
@@ -11,13 +11,13 @@ from coordinator_sim.coordinator.join import create_group
 from coordinator_sim.coordinator.offset_records import commit_records
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, Runtime
 from coordinator_sim.coordinator.txn_validation import validate_txn_member
+from coordinator_sim.kafka.completion import CompleteTransaction, TransactionCompleted
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.records import EndTransactionMarker
 from coordinator_sim.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )
-from coordinator_sim.protocol.completion import CompleteTransaction, TransactionCompleted
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.records import EndTransactionMarker
 
 
 def handle_txn_commit(

@@ -6,9 +6,9 @@ ClassicGroup.validateOffsetCommit.
 
 from coordinator_sim.coordinator.contract import TransactionVerifier
 from coordinator_sim.coordinator.group import Group
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.states import GroupState
 
 _ABORTABLE_VERSION = 4
 

@@ -17,8 +17,8 @@ from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.linger import ADAPTIVE, linger, run_together
 from coordinator_sim.coordinator.partition import Partition
 from coordinator_sim.coordinator.runtime import Runtime, Scheduled, Writes
-from coordinator_sim.protocol.errors import NO_ERROR, ErrorCode
-from coordinator_sim.protocol.profiles import Profile
+from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
+from coordinator_sim.kafka.profiles import Profile
 
 
 class JavaWrites:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from coordinator_sim.broker.authorizer import Authorizer
-from coordinator_sim.broker.group_apis import GroupApis
-from coordinator_sim.broker.topics import Topic, Topics
-from coordinator_sim.broker.zookeeper_offsets import ZooKeeperOffsets
+from coordinator_sim.broker.groups.group_apis import GroupApis
+from coordinator_sim.broker.metadata.topic_ids import Topic, Topics
+from coordinator_sim.broker.metadata.zookeeper_offsets import ZooKeeperOffsets
+from coordinator_sim.broker.security.authorizer import Authorizer
 from coordinator_sim.clock.timer_queue import Timer
 from coordinator_sim.coordinator.contract import (
     CoordinatorConfig,
@@ -20,15 +20,15 @@ from coordinator_sim.coordinator.contract import (
     DeletedTopic,
 )
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.kafka.completion import CompleteTransaction
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.partitioning import partition_for
+from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, Profile
+from coordinator_sim.kafka.records import LogBatch, LogRecord
+from coordinator_sim.kafka.seeded_ids import SeededIds
 from coordinator_sim.messages.requests import GroupRequest, Response
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
-from coordinator_sim.protocol.completion import CompleteTransaction
-from coordinator_sim.protocol.context import RequestContext
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.partitioning import partition_for
-from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, Profile
-from coordinator_sim.protocol.records import LogBatch, LogRecord
-from coordinator_sim.protocol.seeded_ids import SeededIds
 from coordinator_sim.trace.events import TraceEvent
 
 START_MS = 1_000_000

@@ -13,13 +13,8 @@ from msgspec import Struct, structs
 
 from coordinator_sim import __version__
 from coordinator_sim.errors import UnsupportedVersion, WireFormatError
-from coordinator_sim.messages.catalogue import newest_version
-from coordinator_sim.messages.metadata import MetadataRequest
-from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
-from coordinator_sim.messages.requests import Request, Response
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.wire.frames import decode_response, encode_request
-from coordinator_sim.wire.offered_versions import (
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.live.offered_versions import (
     API_VERSIONS,
     API_VERSIONS_NEWEST,
     UNSUPPORTED,
@@ -27,6 +22,11 @@ from coordinator_sim.wire.offered_versions import (
     api_versions_request,
     read_api_versions,
 )
+from coordinator_sim.messages.catalogue import newest_version
+from coordinator_sim.messages.codec.frames import decode_response, encode_request
+from coordinator_sim.messages.metadata import MetadataRequest
+from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
+from coordinator_sim.messages.requests import Request, Response
 
 MAX_FRAME_BYTES: Final = 100 * 1024 * 1024
 """Longest valid answer, as the default of `socket.request.max.bytes`."""

@@ -25,10 +25,10 @@ from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.clients.port_core import NOTIFICATION_TOKEN
 from coordinator_sim.connect.effects import WorkerEffect
 from coordinator_sim.errors import DataError
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.live.chance import SystemChance
 from coordinator_sim.live.driver import Audience, PortLoop, now_ms
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
-from coordinator_sim.protocol.resources import TopicPartition
 
 if TYPE_CHECKING:
     # Without the library for records a member still keeps its membership.

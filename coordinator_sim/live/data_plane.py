@@ -44,10 +44,10 @@ from coordinator_sim.connect.effects import (
     StopReading,
 )
 from coordinator_sim.errors import DataError
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.live.background import InOrder, in_background, in_thread
 from coordinator_sim.live.group_admin import GroupEffect, carry_out_for_group
-from coordinator_sim.live.log_reader import LogReader
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.live.log_reader import TopicLogReader
 
 DataEffect = (
     DescribeCluster
@@ -138,7 +138,7 @@ class DataPlane:
         self._admin = AdminClient(self._settings("shared-admin"))
         self._producer = Producer(self._producer_settings("producer"))
         self._transactional: dict[str, tuple[Producer, InOrder]] = {}
-        self._readers: dict[str, LogReader] = {}
+        self._readers: dict[str, TopicLogReader] = {}
         self._is_closed = False
         self._delivering = threading.Thread(target=self._deliver, name="deliveries", daemon=True)
         self._delivering.start()
@@ -273,7 +273,7 @@ class DataPlane:
             **self._settings(effect.topic),
             "isolation.level": "read_committed" if effect.read_committed else "read_uncommitted",
         }
-        reader = LogReader(
+        reader = TopicLogReader(
             effect.topic,
             settings,
             lambda fetched: self._loop.call_soon_threadsafe(self._hand_over, fetched),

@@ -17,7 +17,7 @@ from coordinator_sim.connect.effects import (
     DeleteGroupOffsets,
     ListGroupOffsets,
 )
-from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.kafka.resources import TopicPartition
 
 GroupEffect = ListGroupOffsets | AlterGroupOffsets | DeleteGroupOffsets | DeleteGroup
 """Effects carried out here."""

@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from coordinator_sim.clients.effects import COORDINATOR_NODE_OFFSET, Send
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.live.connection import BrokerConnection, FrameSeen, InFlight
 from coordinator_sim.messages.find_coordinator import FindCoordinatorResponse
 from coordinator_sim.messages.metadata import MetadataResponse
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.messages.requests import Response
-from coordinator_sim.protocol.errors import ErrorCode
 
 
 class LinksOwner(Protocol):

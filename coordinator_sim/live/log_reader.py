@@ -18,7 +18,7 @@ _STOP_S: Final = 2.0
 _METADATA_S: Final = 30.0
 
 
-class LogReader:
+class TopicLogReader:
     """One consumer without a group.
 
     Args:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from coordinator_sim.clients.config import OffsetReset
 from coordinator_sim.errors import DataError
-from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.kafka.resources import TopicPartition
 
 MAX_POLL_RECORDS: Final = 500
 """Default of `max.poll.records`."""

@@ -28,9 +28,9 @@ from coordinator_sim.connect.plugins.file_stream import (
 from coordinator_sim.connect.plugins.manifests import WorkSpec
 from coordinator_sim.connect.stores.offset_store import offset_key, offset_value
 from coordinator_sim.errors import DataError
+from coordinator_sim.kafka.resources import ConnectorTaskId
 from coordinator_sim.live.background import in_thread
 from coordinator_sim.live.source_offsets import SourceOffsets
-from coordinator_sim.protocol.resources import ConnectorTaskId
 
 _CONNECT_ERROR: Final = "org.apache.kafka.connect.errors.ConnectException: "
 # DEVIATION: records are waited for so long after each poll, before their offsets are told of; Java

@@ -4,6 +4,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.resources import ConnectorTaskId
+from coordinator_sim.messages.embedded.connect_protocol import decode_connect_assignment
 from coordinator_sim.messages.find_coordinator import FindCoordinatorResponse
 from coordinator_sim.messages.heartbeat import HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupResponse
@@ -11,9 +14,6 @@ from coordinator_sim.messages.leave_group import LeaveGroupResponse
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from coordinator_sim.messages.requests import Request, Response
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.resources import ConnectorTaskId
-from coordinator_sim.wire.connect_protocol import decode_connect_assignment
 
 CONNECT: Final = "connect"
 """Protocol type of workers."""

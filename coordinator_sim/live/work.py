@@ -25,6 +25,7 @@ from coordinator_sim.connect.plugins.file_stream import SINK_CLASS, SOURCE_CLASS
 from coordinator_sim.connect.plugins.manifests import ConnectorManifest, FailureLaw, WorkSpec
 from coordinator_sim.connect.plugins.registry import Plugins
 from coordinator_sim.errors import DataError, InvariantViolation
+from coordinator_sim.kafka.resources import ConnectorTaskId
 from coordinator_sim.live.background import in_thread
 from coordinator_sim.live.chance import SystemChance
 from coordinator_sim.live.converters import ValueConverter
@@ -38,7 +39,6 @@ from coordinator_sim.live.source_tasks import (
     SteadySource,
     TellingSource,
 )
-from coordinator_sim.protocol.resources import ConnectorTaskId
 
 WorkEffect = StartConnector | StartTask | StopConnector | StopTask | CancelTask | ChangeTargetState
 """Effects that are carried out here."""

@@ -35,6 +35,7 @@ from coordinator_sim.connect.settings.worker_config import DistributedConfig, to
 from coordinator_sim.connect.start_up import AT_ONCE
 from coordinator_sim.connect.worker import ConnectWorker, WorkerParts
 from coordinator_sim.errors import ConfigError, DataError, InvariantViolation
+from coordinator_sim.kafka.resources import ConnectorTaskId
 from coordinator_sim.live.background import in_thread
 from coordinator_sim.live.chance import SystemChance
 from coordinator_sim.live.data_plane import DataEffect, DataPlane
@@ -44,7 +45,6 @@ from coordinator_sim.live.http_server import RestServer
 from coordinator_sim.live.source_offsets import SourceOffsets
 from coordinator_sim.live.work import WorkRunner, WorkSettings
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
-from coordinator_sim.protocol.resources import ConnectorTaskId
 
 _WORK = (StartConnector, StartTask, StopConnector, StopTask, CancelTask, ChangeTargetState)
 

@@ -4,6 +4,7 @@ from functools import cache
 from typing import ClassVar, Final, Protocol
 
 from coordinator_sim.errors import UnsupportedVersion
+from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.schema import (
     Layout,
     Message,
@@ -13,7 +14,6 @@ from coordinator_sim.messages.schema import (
     schema_names,
     snake_case,
 )
-from coordinator_sim.protocol.api_keys import ApiKey
 
 
 class SpokenMessage(Protocol):

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.errors import ErrorCode
 
 
 class ListTransactionsRequest(Struct, frozen=True, gc=False):

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from msgspec import Struct
 
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.schema import ZERO_UUID
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.errors import ErrorCode
 
 
 class OffsetFetchRequestTopics(Struct, frozen=True, gc=False):

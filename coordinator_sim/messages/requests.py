@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from typing import Final, get_args
 
 from coordinator_sim.errors import UnsupportedVersion
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.completion import CompleteTransaction, TransactionCompleted
 from coordinator_sim.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
@@ -36,8 +38,6 @@ from coordinator_sim.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.completion import CompleteTransaction, TransactionCompleted
 
 NO_AUTHORIZED_OPERATIONS: Final = -2_147_483_648
 """Value of authorized operations that were not requested."""

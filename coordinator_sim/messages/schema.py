@@ -2,7 +2,8 @@
 
 The schemas are data in `schemas/*.json`, one file per API, recorded from Kafka's own schema files
 by `tools/record_messages.py`. The structs beside this module are generated from them, and so are
-the readers and writers of bytes (`wire.compiler`) and of JSON (`wire.json_form`).
+the readers and writers of bytes (`messages.codec.compiler`) and of JSON
+(`messages.codec.json_form`).
 
 Three APIs once asked about one item and now ask about many: up to some version the message has the
 fields of a single entry in place of the later list. `_INLINED` names these lists, so that a struct
@@ -23,7 +24,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.errors import UnsupportedVersion
-from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.kafka.api_keys import ApiKey
 
 ZERO_UUID: Final = bytes(16)
 """The uuid that stands for none."""
@@ -55,7 +56,10 @@ SHARED: Final = {
 
 @unique
 class Kind(Enum):
-    """The types of Kafka's schemas. Records are plain bytes; `wire.record_batches` reads them."""
+    """The types of Kafka's schemas.
+
+    Records are plain bytes; `log.format.record_batches` reads them.
+    """
 
     BOOLEAN = "bool"
     INT8 = "int8"

@@ -7,13 +7,13 @@ from typing import ClassVar
 
 from msgspec import Struct
 
+from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from coordinator_sim.protocol.api_keys import ApiKey
 
 __all__ = [
     "OffsetCommitRequestPartition",

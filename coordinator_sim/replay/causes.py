@@ -17,8 +17,8 @@ from coordinator_sim.trace.history import LINE_SKEW_MS, rebalances_of
 from coordinator_sim.trace.rebalances import (
     Episode,
     NumberedRebalance,
-    Outcome,
     Rebalance,
+    RebalanceOutcome,
     settling_us,
 )
 
@@ -106,7 +106,7 @@ class RebalanceStory(Struct, frozen=True, kw_only=True):
     sync_ms: int | None
     length_ms: int | None
     is_exact: bool
-    outcome: Outcome
+    outcome: RebalanceOutcome
     follows: int | None
     chain: int
     new_coordinator: str

@@ -3,11 +3,11 @@
 from datetime import UTC, datetime
 from typing import Final
 
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.replay.report import KINDS, RunFigures, Tally
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.history import LINE_SKEW_MS, episodes_of
-from coordinator_sim.trace.rebalances import Episode, Outcome, Rebalance
+from coordinator_sim.trace.rebalances import Episode, Rebalance, RebalanceOutcome
 
 _ANSWER_COLUMNS: Final = (
     "error_code",
@@ -142,7 +142,7 @@ class _Row:
         self._judge("rebalances", self._start(), is_told=theirs.start is not None)
         self._judge("generations", self._generation(), is_told=theirs.generation is not None)
         self._judge("members", self._members(), is_told=theirs.members is not None)
-        is_over = theirs.outcome not in {Outcome.OPEN, Outcome.SUPERSEDED}
+        is_over = theirs.outcome not in {RebalanceOutcome.OPEN, RebalanceOutcome.SUPERSEDED}
         self._judge("outcomes", self._outcome(), is_told=is_over)
         self._judge("leaders", self._leader(), is_told=theirs.leader_id is not None)
         for name in ("start", "join", "sync", "empty", "unload"):

@@ -12,21 +12,21 @@ from typing import Final
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorResult, Reply
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
-from coordinator_sim.messages.heartbeat import HeartbeatResponse
-from coordinator_sim.messages.join_group import JoinGroupResponse
-from coordinator_sim.messages.requests import GroupRequest
-from coordinator_sim.protocol.context import RequestContext
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.partitioning import partition_for
-from coordinator_sim.protocol.profiles import Profile
-from coordinator_sim.protocol.records import (
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.orders.table_order import TABLE_ORDERS
+from coordinator_sim.kafka.partitioning import partition_for
+from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.kafka.records import (
     GroupMetadataKey,
     GroupMetadataValue,
     LogBatch,
     LogRecord,
 )
-from coordinator_sim.protocol.states import GroupState
-from coordinator_sim.protocol.table_order import TABLE_ORDERS
+from coordinator_sim.kafka.states import GroupState
+from coordinator_sim.messages.heartbeat import HeartbeatResponse
+from coordinator_sim.messages.join_group import JoinGroupResponse
+from coordinator_sim.messages.requests import GroupRequest
 from coordinator_sim.replay import players as requests
 from coordinator_sim.replay.pace import usual_join_ms, usual_sync_ms
 from coordinator_sim.replay.plan import NEVER_MS, After, Ending, GroupPlan, Script, Step, StepKind

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from coordinator_sim.protocol.profiles import Profile
+from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.replay.compare import compare, figures
 from coordinator_sim.replay.driver import Driver
 from coordinator_sim.replay.plan import GroupPlan

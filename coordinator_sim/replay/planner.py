@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.replay.casting import cast
 from coordinator_sim.replay.names import instance_of, members_of, old_member_of
 from coordinator_sim.replay.plan import (

@@ -6,13 +6,13 @@ Properties that no line tells are the same for all: one protocol, an empty subsc
 from dataclasses import dataclass
 from typing import Final
 
+from coordinator_sim.kafka.orders.table_order import TableOrder
+from coordinator_sim.kafka.partitioning import java_string_hash
+from coordinator_sim.kafka.records import GroupMetadataMember
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from coordinator_sim.protocol.partitioning import java_string_hash
-from coordinator_sim.protocol.records import GroupMetadataMember
-from coordinator_sim.protocol.table_order import TableOrder
 from coordinator_sim.replay.names import split_member_id
 from coordinator_sim.replay.plan import Actor
 

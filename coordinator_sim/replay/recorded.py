@@ -8,10 +8,10 @@ from typing import Final
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorResult
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.partitioning import partition_for
-from coordinator_sim.protocol.profiles import Profile
-from coordinator_sim.protocol.records import LogBatch
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.partitioning import partition_for
+from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.kafka.records import LogBatch
 from coordinator_sim.replay.names import split_member_id
 from coordinator_sim.replay.plan import NEVER_MS
 from coordinator_sim.replay.players import NamedIds

@@ -8,6 +8,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.partitioning import partition_for
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
@@ -17,8 +19,6 @@ from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from coordinator_sim.protocol.context import RequestContext
-from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.trace.events import Event, TraceEvent
 
 RecordedRequest = (

@@ -6,14 +6,14 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from coordinator_sim.protocol.profiles import (
+from coordinator_sim.kafka.profiles import (
     ALIASES,
     DEFAULT_PROFILE,
     PROFILES,
     Profile,
     profile_named,
 )
-from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.replay.compare import compare_answers, compare_pairs
 from coordinator_sim.replay.logs import replay_log
 from coordinator_sim.replay.recorded import RecordedDriver, recorded_answers

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Final
 
 from coordinator_sim.errors import DataError
-from coordinator_sim.ingest.run_directory import RunDirectory
 from coordinator_sim.replay.logs import replay_log
 from coordinator_sim.replay.recordings import replay_recording
 from coordinator_sim.replay.report import ReplayResult
 from coordinator_sim.replay.settings import UNKNOWN, Settings
+from coordinator_sim.runs.run_directory import RunDirectory
 from coordinator_sim.trace.events import Source
 
 _WITH_REQUESTS: Final = frozenset({Source.SIM, Source.WIRE})

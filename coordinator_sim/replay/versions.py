@@ -4,7 +4,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, Profile, profile_named
+from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, Profile, profile_named
 
 VERSION_ATTR: Final = "broker_version_range"
 """Attribute in which importers note the range; the last of a file is the narrowest."""

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Final, Protocol
 
+from coordinator_sim.broker.contract import Instants
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.mini_broker.contract import Instants
 
 SHORTEST_SESSION_WALL_MS: Final = 2_000
 """Shortest session on the wall clock that a healthy client can safely keep."""

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import Final
 
+from coordinator_sim.broker.configs.configs import Configs
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.mini_broker.configs import Configs
-from coordinator_sim.protocol.java_numbers import java_int
+from coordinator_sim.kafka.java_numbers import java_int
 
 _LARGEST: Final = (1 << 31) - 1
 

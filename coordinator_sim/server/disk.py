@@ -6,10 +6,10 @@ import uuid
 from pathlib import Path
 from typing import Final
 
+from coordinator_sim.disk.files import Files
+from coordinator_sim.disk.log_directory import DirectorySettings, LogDirectory
 from coordinator_sim.errors import check_encodable
-from coordinator_sim.mini_broker.kept_cluster import KeptCluster
-from coordinator_sim.storage.files import Files
-from coordinator_sim.storage.log_directory import DirectorySettings, LogDirectory
+from coordinator_sim.server.kept_cluster import KeptCluster
 
 _LOG: Final = logging.getLogger(__name__)
 

@@ -11,17 +11,17 @@ from typing import Final
 
 from msgspec import Struct
 
+from coordinator_sim.broker.cluster import Cluster, TraceSink
+from coordinator_sim.broker.connection import Connection
+from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.draws import DrawBytes
+from coordinator_sim.broker.operations import BrokerStatus
+from coordinator_sim.broker.pending_answer import Output
+from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.errors import ConfigError, described
-from coordinator_sim.mini_broker.connection import Connection
-from coordinator_sim.mini_broker.contract import Instants
-from coordinator_sim.mini_broker.draws import DrawBytes
-from coordinator_sim.mini_broker.kept_cluster import KeptCluster
-from coordinator_sim.mini_broker.operations import BrokerStatus
-from coordinator_sim.mini_broker.served_cluster import ServedCluster, TraceSink
-from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
-from coordinator_sim.mini_broker.slots import Output
 from coordinator_sim.server.clocks import Clock
 from coordinator_sim.server.connection_limits import ConnectionLimits
+from coordinator_sim.server.kept_cluster import KeptCluster
 from coordinator_sim.server.metering import Meter, MeteredConnection
 from coordinator_sim.server.timekeeper import Timekeeper
 from coordinator_sim.server.tls import ListenerTls
@@ -88,7 +88,7 @@ class KafkaServer:
         self._kept = kept
         self._connection_type = Connection if meter is None else MeteredConnection
         self.tap: Tap | None = None
-        self._watchers: list[Callable[[ServedCluster], None]] = []
+        self._watchers: list[Callable[[Cluster], None]] = []
         self.cluster = self._new_cluster()
         self.cluster.begin(clock.now())
         self.timekeeper = Timekeeper(self.cluster, clock)
@@ -169,7 +169,7 @@ class KafkaServer:
             if not self._servers[listen.broker_id, listen.name].is_serving():
                 await self._bind(listen, self._ports[listen.broker_id, listen.name])
 
-    def watch(self, watcher: Callable[[ServedCluster], None]) -> None:
+    def watch(self, watcher: Callable[[Cluster], None]) -> None:
         """Call a watcher with the cluster, now and after each reset."""
         self._watchers.append(watcher)
         watcher(self.cluster)
@@ -269,16 +269,16 @@ class KafkaServer:
                 return True
         return False
 
-    def _new_cluster(self) -> ServedCluster:
+    def _new_cluster(self) -> Cluster:
         kept = self._kept
-        cluster = ServedCluster(
+        cluster = Cluster(
             self._settings if kept is None else kept.adapted(self._settings),
             endpoint=self._endpoint,
             kept=kept,
             trace=self._trace,
             draw_bytes=self._draw_bytes,
         )
-        cluster.notices.trouble.append(_LOG.error)
+        cluster.cluster_events.trouble.append(_LOG.error)
         cluster.data.jobs.begun = self._work_soon
         return cluster
 

@@ -4,8 +4,8 @@ import time
 from bisect import bisect_left
 from typing import Final
 
-from coordinator_sim.mini_broker.connection import Connection
-from coordinator_sim.mini_broker.contract import Instants
+from coordinator_sim.broker.connection import Connection
+from coordinator_sim.broker.contract import Instants
 
 BUCKETS_S: Final = (0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0)
 """Upper bounds of a request's time from its last byte to its answer."""

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Final
 
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.kafka.api_keys import ApiKey
 
 LIMIT_S: Final = 5.0
 _WILDCARDS: Final = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - names of wildcards

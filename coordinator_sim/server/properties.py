@@ -6,10 +6,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from coordinator_sim.broker.settings import PROPERTY_FIELDS, ClusterSettings
 from coordinator_sim.coordinator.properties import configured
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.mini_broker.settings import PROPERTY_FIELDS, ClusterSettings
-from coordinator_sim.protocol.java_numbers import java_int
+from coordinator_sim.kafka.java_numbers import java_int
 from coordinator_sim.server.kafka_server import Listen
 
 _TRUTHS: Final = {"true": True, "false": False}

@@ -11,15 +11,15 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim import __version__
+from coordinator_sim.broker.cluster import Cluster
+from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.errors import naming
-from coordinator_sim.mini_broker.kept_cluster import KeptCluster
-from coordinator_sim.mini_broker.served_cluster import ServedCluster
-from coordinator_sim.mini_broker.settings import ClusterSettings
 from coordinator_sim.server.clocks import Clock, ScaledClock, parse_clock
 from coordinator_sim.server.control.control import Control
 from coordinator_sim.server.control.feed import Feed
 from coordinator_sim.server.control.http import ControlServer
 from coordinator_sim.server.kafka_server import KafkaServer, Listen
+from coordinator_sim.server.kept_cluster import KeptCluster
 from coordinator_sim.server.metering import Meter
 from coordinator_sim.server.probe import answers_api_versions
 from coordinator_sim.server.stopping import stopped_by_signals
@@ -191,7 +191,7 @@ class Serving:
             log_dir=None if log_dir is None else str(log_dir),
         )
 
-    def _begin(self, cluster: ServedCluster) -> None:
+    def _begin(self, cluster: Cluster) -> None:
         """Create the topics of the command line, unless a kept cluster has them already."""
         cluster.groups.tell_heartbeats(self._tracing.view().recording)
         now = self._present_clock().now()

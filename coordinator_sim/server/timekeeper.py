@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterator
 from typing import Final, Protocol
 
+from coordinator_sim.broker.contract import Instants
 from coordinator_sim.errors import ConfigError, described
-from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.server.clocks import LATEST_MS, Clock, MovableClock, VirtualClock
 
 AUTO_QUIET_MS: Final = 50

@@ -11,10 +11,10 @@ import tempfile
 from pathlib import Path
 from typing import Final, cast
 
+from coordinator_sim.broker.configs.configs import Configs
+from coordinator_sim.broker.security.certificate_names import PrincipalRules, Subject
+from coordinator_sim.broker.security.sasl import ANONYMOUS
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.mini_broker.certificate_names import PrincipalRules, Subject
-from coordinator_sim.mini_broker.configs import Configs
-from coordinator_sim.mini_broker.sasl import ANONYMOUS
 
 _PEM: Final = "PEM"
 _KEY: Final = "ssl.keystore.key"

@@ -25,7 +25,7 @@ class _Recording:
     """One trace in progress."""
 
     def __init__(self, directory: Path, info: RunInfo, *, overwrite: bool) -> None:
-        from coordinator_sim.ingest.run_directory import (
+        from coordinator_sim.runs.run_directory import (
             RunDirectoryWriter,
             check_replaceable,
             holds_trace,

@@ -19,9 +19,9 @@ from typing import Final, Generic, TypeVar
 
 from msgspec import Struct, structs
 
+from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.mini_broker.contract import Instants
-from coordinator_sim.mini_broker.settings import ClusterSettings
 from coordinator_sim.server.kafka_server import PLAINTEXT, KafkaServer, Listen
 from coordinator_sim.server.virtual_aiokafka import aiokafka_in_virtual_time
 from coordinator_sim.server.virtual_loop import VirtualLoop

@@ -9,10 +9,10 @@ import ssl
 from collections.abc import Callable
 from typing import Final, Protocol, cast
 
+from coordinator_sim.broker.connection import Connection
+from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.pending_answer import Output
 from coordinator_sim.errors import described
-from coordinator_sim.mini_broker.connection import Connection
-from coordinator_sim.mini_broker.contract import Instants
-from coordinator_sim.mini_broker.slots import Output
 
 Address = tuple[str, int] | tuple[str, int, int, int] | None
 """Of a socket, as Python has it."""

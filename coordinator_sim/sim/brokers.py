@@ -9,13 +9,13 @@ from typing import Final
 
 from msgspec import Struct, structs
 
+from coordinator_sim.broker.cluster import Cluster, TraceSink
+from coordinator_sim.broker.contract import Call, Instants
 from coordinator_sim.clients.effects import Send
 from coordinator_sim.clock import Alarmed
-from coordinator_sim.mini_broker.contract import Call, Instants
-from coordinator_sim.mini_broker.served_cluster import ServedCluster, TraceSink
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.context import RequestContext
-from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.network import Connection, Network
 from coordinator_sim.sim.world import create_topic
@@ -157,7 +157,7 @@ class ClusterDriver(Alarmed):
 
     def __init__(
         self,
-        cluster: ServedCluster,
+        cluster: Cluster,
         *,
         environment: Environment,
         network: Network,
@@ -172,7 +172,7 @@ class ClusterDriver(Alarmed):
         self._channels: dict[Connection, Channel] = {}
         self._next_number = 1
         cluster.operations.election_delay_ms = failover_ms
-        cluster.notices.broker_fenced.append(partial(self._record, "BrokerFenced"))
+        cluster.cluster_events.broker_fenced.append(partial(self._record, "BrokerFenced"))
         for broker_id in cluster.settings.broker_ids:
             network.attach(broker_id, self)
 
@@ -262,9 +262,9 @@ class ClusterDriver(Alarmed):
         """Work on what waited for answers, then arm the alarm if a deadline may be earlier."""
         cluster = self.cluster
         cluster.go_on(now)
-        agenda = cluster.agenda
-        if agenda.has_moved:
-            due_ms = agenda.next_deadline_ms()
+        scheduler = cluster.scheduler
+        if scheduler.has_moved:
+            due_ms = scheduler.next_deadline_ms()
             if due_ms is None:
                 self.switch_alarm_off()
             else:

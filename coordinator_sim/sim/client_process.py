@@ -22,8 +22,8 @@ from coordinator_sim.clients.effects import (
 )
 from coordinator_sim.connect.effects import WorkerEffect
 from coordinator_sim.errors import InvariantViolation
+from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.requests import Response
-from coordinator_sim.protocol.api_keys import ApiKey
 from coordinator_sim.sim.network import Connection, ResponseMessage
 from coordinator_sim.sim.pausable import PausableProcess
 from coordinator_sim.sim.world import US_PER_MS, World

@@ -11,8 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from coordinator_sim.connect.effects import HttpRequest, HttpResponse
-from coordinator_sim.protocol.resources import ConnectorTaskId
-from coordinator_sim.scenario.world import ConnectGroupSpec
+from coordinator_sim.kafka.resources import ConnectorTaskId
 from coordinator_sim.sim.internal_topics import (
     compact_regularly,
     connector_config,
@@ -20,6 +19,7 @@ from coordinator_sim.sim.internal_topics import (
     internal_topic_names,
 )
 from coordinator_sim.sim.rest_operator import OPERATOR
+from coordinator_sim.sim.scenario.world import ConnectGroupSpec
 from coordinator_sim.sim.world import World
 
 RETRY_US: Final = 1_000_000

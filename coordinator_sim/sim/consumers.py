@@ -21,11 +21,11 @@ from coordinator_sim.clients.effects import (
 from coordinator_sim.clients.exceptions import COMMIT_FAILED, RETRIABLE, WAKEUP
 from coordinator_sim.clients.port_core import NOTIFICATION_TOKEN
 from coordinator_sim.clock import Action
-from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.scenario.work import PerPoll
-from coordinator_sim.scenario.world import ConsumerGroupSpec, ConsumerSpec
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.sim.client_process import ClientProcess
 from coordinator_sim.sim.processing import Pace, Records, count_of, pace_of, split
+from coordinator_sim.sim.scenario.work import PerPoll
+from coordinator_sim.sim.scenario.world import ConsumerGroupSpec, ConsumerSpec
 from coordinator_sim.sim.work_ledger import WorkLedger
 from coordinator_sim.sim.world import US_PER_MS, World
 from coordinator_sim.trace.events import Event, OffsetEntry

@@ -7,10 +7,10 @@ after it was written, without empty answers in between.
 from functools import partial
 from typing import Final, cast
 
-from coordinator_sim.broker.data_service import DataService
 from coordinator_sim.clients.effects import Send
 from coordinator_sim.messages.requests import Response
-from coordinator_sim.protocol.data_messages import DataRequest, FetchRequest
+from coordinator_sim.sim.data_messages import DataRequest, FetchRequest
+from coordinator_sim.sim.data_service import DataService
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.network import Connection
 

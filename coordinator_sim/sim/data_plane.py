@@ -32,7 +32,7 @@ from coordinator_sim.connect.effects import (
 )
 from coordinator_sim.connect.exceptions import JavaException
 from coordinator_sim.connect.thread import Blocking, Thread
-from coordinator_sim.protocol.data_messages import (
+from coordinator_sim.sim.data_messages import (
     CreateTopicRequest,
     CreateTopicResponse,
     DataRequest,
@@ -43,7 +43,6 @@ from coordinator_sim.protocol.data_messages import (
     DescribeTopicResponse,
     ListOffsetsRequest,
 )
-from coordinator_sim.scenario.world import TopicCosts
 from coordinator_sim.sim.group_admin import carry_out_for_group
 from coordinator_sim.sim.kafka_client import (
     DEFAULT_API_TIMEOUT_MS,
@@ -52,6 +51,7 @@ from coordinator_sim.sim.kafka_client import (
     list_offsets,
     partition_count,
 )
+from coordinator_sim.sim.scenario.world import TopicCosts
 from coordinator_sim.sim.topic_reader import TopicReader
 from coordinator_sim.sim.topic_writer import (
     Answer,

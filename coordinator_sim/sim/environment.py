@@ -15,7 +15,7 @@ from simpy.core import EmptySchedule
 from simpy.events import NORMAL, URGENT, Event, EventPriority
 
 from coordinator_sim.clock import Action
-from coordinator_sim.scenario.choices import Choices
+from coordinator_sim.sim.scenario.choices import Choices
 
 _RANK: Final = 1 << 60
 """Weight of a rank in the tie key, above every counter that a run can reach."""

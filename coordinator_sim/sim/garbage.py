@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from functools import partial
 
-from coordinator_sim.scenario.quantiles import drawn
-from coordinator_sim.scenario.variety import Variety
 from coordinator_sim.sim.members import Member
+from coordinator_sim.sim.scenario.quantiles import drawn
+from coordinator_sim.sim.scenario.variety import Variety
 from coordinator_sim.sim.world import US_PER_MS, World
 
 

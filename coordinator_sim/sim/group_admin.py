@@ -18,6 +18,9 @@ from coordinator_sim.connect.effects import (
 from coordinator_sim.connect.exceptions import TimeoutException, thrown
 from coordinator_sim.connect.thread import Blocking, Wait
 from coordinator_sim.errors import InvariantViolation
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
@@ -37,9 +40,6 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchResponse,
 )
 from coordinator_sim.messages.requests import Request
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
-from coordinator_sim.protocol.resources import TopicPartition
 from coordinator_sim.sim.kafka_client import DEFAULT_API_TIMEOUT_MS, KafkaClient, leader_of
 
 GroupEffect = ListGroupOffsets | AlterGroupOffsets | DeleteGroupOffsets | DeleteGroup

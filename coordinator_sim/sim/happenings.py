@@ -6,18 +6,18 @@ from typing import Protocol, assert_never
 
 import msgspec
 
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.scenario import happenings as scripted
-from coordinator_sim.scenario.happenings import (
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.sim.brokers import ClusterDriver
+from coordinator_sim.sim.members import Member
+from coordinator_sim.sim.rest_operator import send_rest_request
+from coordinator_sim.sim.scenario import happenings as scripted
+from coordinator_sim.sim.scenario.happenings import (
     ClusterHappening,
     ConnectorHappening,
     Happening,
     MemberHappening,
     ProcessHappening,
 )
-from coordinator_sim.sim.brokers import ClusterDriver
-from coordinator_sim.sim.members import Member
-from coordinator_sim.sim.rest_operator import send_rest_request
 from coordinator_sim.sim.world import US_PER_MS, World
 
 

@@ -5,7 +5,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.broker.data_service import DataService
 from coordinator_sim.connect.stores.config_records import (
     SESSION_KEY_KEY,
     SessionKey,
@@ -19,11 +18,12 @@ from coordinator_sim.connect.stores.config_records import (
 )
 from coordinator_sim.connect.stores.topic_log import CLEANUP_POLICY, COMPACT
 from coordinator_sim.errors import InvariantViolation
-from coordinator_sim.protocol.resources import ConnectorTaskId
-from coordinator_sim.scenario.work import SinkWork
-from coordinator_sim.scenario.world import ConnectGroupSpec
+from coordinator_sim.kafka.resources import ConnectorTaskId
 from coordinator_sim.sim.data_brokers import DataBrokers
+from coordinator_sim.sim.data_service import DataService
 from coordinator_sim.sim.offset_history import compacted_offsets
+from coordinator_sim.sim.scenario.work import SinkWork
+from coordinator_sim.sim.scenario.world import ConnectGroupSpec
 
 _US_PER_MS: Final = 1_000
 SOURCE_CLASS: Final = "SimulatedSource"

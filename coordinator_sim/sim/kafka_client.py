@@ -19,14 +19,14 @@ from coordinator_sim.clock import Action
 from coordinator_sim.connect.exceptions import TimeoutException, thrown
 from coordinator_sim.connect.thread import Blocking, Pending, Wait
 from coordinator_sim.errors import InvariantViolation
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.requests import Request
-from coordinator_sim.protocol.data_messages import (
+from coordinator_sim.sim.data_messages import (
     DataRequest,
     DataResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
 )
-from coordinator_sim.protocol.errors import ErrorCode
 from coordinator_sim.sim.network import Connection, ResponseMessage
 from coordinator_sim.sim.world import US_PER_MS, World
 

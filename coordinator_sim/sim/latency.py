@@ -6,9 +6,9 @@ Choice 0 is the smallest latency of a law.
 from collections.abc import Callable
 from typing import assert_never
 
-from coordinator_sim.scenario.choices import Choices
-from coordinator_sim.scenario.quantiles import drawn
-from coordinator_sim.scenario.world import (
+from coordinator_sim.sim.scenario.choices import Choices
+from coordinator_sim.sim.scenario.quantiles import drawn
+from coordinator_sim.sim.scenario.world import (
     ConstantLatency,
     LatencyLaw,
     TableLatency,

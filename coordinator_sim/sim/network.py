@@ -21,12 +21,12 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from coordinator_sim.clients.effects import Send
+from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.requests import Response
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.scenario.choices import Choices
-from coordinator_sim.scenario.world import ConstantLatency, LatencyLaw
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.latency import drawn_latency
+from coordinator_sim.sim.scenario.choices import Choices
+from coordinator_sim.sim.scenario.world import ConstantLatency, LatencyLaw
 
 ResponseMessage = tuple[int, Response]
 """A response in transit: the correlation id of its request, and the response."""

@@ -2,7 +2,7 @@
 
 Every source partition commits its offset at one interval, so keys follow each other in a circle,
 and records can be counted without being kept: a log consists of its segments, less what each
-cleaner pass removed. Kafka's rule says when a segment is closed, and `storage` when a pass is
+cleaner pass removed. Kafka's rule says when a segment is closed, and `log` when a pass is
 worthwhile.
 
 Left out: tombstones (`delete.retention.ms`), which a source connector does not write, and the pause
@@ -11,11 +11,11 @@ between two cleaner checks, 15 s compared with months.
 
 from typing import Final
 
-from coordinator_sim.broker.record_log import RECORD_OVERHEAD_BYTES
-from coordinator_sim.scenario.world import OffsetHistory
-from coordinator_sim.storage.cleaning import cleanable_before, is_dirty_enough
-from coordinator_sim.storage.contract import SegmentInfo
-from coordinator_sim.storage.log_config import LogConfig
+from coordinator_sim.log.cleaning import cleanable_before, is_dirty_enough
+from coordinator_sim.log.contract import SegmentInfo
+from coordinator_sim.log.log_config import LogConfig
+from coordinator_sim.sim.record_log import RECORD_OVERHEAD_BYTES
+from coordinator_sim.sim.scenario.world import OffsetHistory
 
 _EVER: Final = 1 << 62
 

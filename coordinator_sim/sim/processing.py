@@ -2,10 +2,10 @@
 
 from typing import NamedTuple, assert_never
 
-from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.scenario.choices import Choices
-from coordinator_sim.scenario.quantiles import drawn
-from coordinator_sim.scenario.work import (
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.sim.scenario.choices import Choices
+from coordinator_sim.sim.scenario.quantiles import drawn
+from coordinator_sim.sim.scenario.work import (
     SHAPES,
     PerPoll,
     PerRecord,

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Final
 
 from coordinator_sim.connect.effects import HttpRequest, HttpResponse
-from coordinator_sim.scenario.happenings import RestRequest
+from coordinator_sim.sim.scenario.happenings import RestRequest
 from coordinator_sim.sim.world import World
 from coordinator_sim.trace.events import Event, TraceEvent
 

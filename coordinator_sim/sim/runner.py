@@ -5,26 +5,16 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from coordinator_sim.broker.cluster import Cluster, TraceSink
+from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.clock import Action
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.metrics import CoordinatorMetrics
 from coordinator_sim.coordinator.properties import configured
-from coordinator_sim.mini_broker.contract import Instants
-from coordinator_sim.mini_broker.served_cluster import ServedCluster, TraceSink
-from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
-from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
-from coordinator_sim.protocol.profiles import profile_named
-from coordinator_sim.protocol.records import LogBatch
-from coordinator_sim.scenario.choices import Choice, Choices, ChosenIds
-from coordinator_sim.scenario.scenario import Scenario
-from coordinator_sim.scenario.variants import realised
-from coordinator_sim.scenario.world import (
-    ConnectGroupSpec,
-    ConsumerGroupSpec,
-    ConsumerSpec,
-    WorkerSpec,
-    with_member_settings,
-)
+from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
+from coordinator_sim.kafka.profiles import profile_named
+from coordinator_sim.kafka.records import LogBatch
 from coordinator_sim.sim.brokers import ClusterDriver, core_trace
 from coordinator_sim.sim.connect_cluster import ConnectCluster
 from coordinator_sim.sim.consumers import ConsumerProcess
@@ -33,6 +23,16 @@ from coordinator_sim.sim.garbage import schedule_collections
 from coordinator_sim.sim.happenings import Stage
 from coordinator_sim.sim.members import Member
 from coordinator_sim.sim.network import Network
+from coordinator_sim.sim.scenario.choices import Choice, Choices, ChosenIds
+from coordinator_sim.sim.scenario.scenario import Scenario
+from coordinator_sim.sim.scenario.variants import realised
+from coordinator_sim.sim.scenario.world import (
+    ConnectGroupSpec,
+    ConsumerGroupSpec,
+    ConsumerSpec,
+    WorkerSpec,
+    with_member_settings,
+)
 from coordinator_sim.sim.task_runs import ClusterWork
 from coordinator_sim.sim.topic_logs import TopicLogs
 from coordinator_sim.sim.workers import WorkerProcess
@@ -209,10 +209,10 @@ def run_scenario(
     return simulation.result()
 
 
-def _cluster(scenario: Scenario, choices: Choices, trace: TraceSink | None) -> ServedCluster:
+def _cluster(scenario: Scenario, choices: Choices, trace: TraceSink | None) -> Cluster:
     """Return the cluster of a scenario: its offsets topic is there, and loaded."""
     brokers = scenario.brokers
-    cluster = ServedCluster(
+    cluster = Cluster(
         ClusterSettings(
             profile=profile_named(scenario.profile),
             broker_ids=tuple(range(1, brokers + 1)),

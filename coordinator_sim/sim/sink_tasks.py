@@ -10,10 +10,10 @@ baseConsumerConfigs.
 from functools import partial
 
 from coordinator_sim.clock import Action
-from coordinator_sim.scenario.work import CommitPolicy, PerRecord, SinkWork
-from coordinator_sim.scenario.world import ConsumerGroupSpec, ConsumerSpec
 from coordinator_sim.sim.consumers import ConsumerProcess
 from coordinator_sim.sim.processing import count_of, split
+from coordinator_sim.sim.scenario.work import CommitPolicy, PerRecord, SinkWork
+from coordinator_sim.sim.scenario.world import ConsumerGroupSpec, ConsumerSpec
 from coordinator_sim.sim.task_runs import TaskFailed, TaskRun
 from coordinator_sim.sim.world import US_PER_MS, World
 

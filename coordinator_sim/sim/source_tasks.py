@@ -11,10 +11,10 @@ from functools import partial
 from typing import Final
 
 from coordinator_sim.clock import Action
-from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.scenario.work import SourceWork, source_topic
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.sim.pausable import PausableProcess
 from coordinator_sim.sim.processing import Pace, Records, count_of, split
+from coordinator_sim.sim.scenario.work import SourceWork, source_topic
 from coordinator_sim.sim.task_runs import ClusterWork, TaskFailed, TaskRun
 from coordinator_sim.sim.work_ledger import WorkLedger
 from coordinator_sim.sim.world import US_PER_MS, World

@@ -5,9 +5,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.protocol.resources import ConnectorTaskId, TopicPartition
-from coordinator_sim.scenario.work import ConnectorWork, SourceWork, source_topic
-from coordinator_sim.scenario.world import ConnectGroupSpec
+from coordinator_sim.kafka.resources import ConnectorTaskId, TopicPartition
+from coordinator_sim.sim.scenario.work import ConnectorWork, SourceWork, source_topic
+from coordinator_sim.sim.scenario.world import ConnectGroupSpec
 from coordinator_sim.sim.world import World
 
 FLUSH_INTERVAL_MS: Final = 60_000

@@ -11,10 +11,10 @@ from typing import Protocol
 import msgspec
 
 from coordinator_sim.clock import Action
-from coordinator_sim.protocol.resources import ConnectorTaskId
-from coordinator_sim.scenario.quantiles import drawn
-from coordinator_sim.scenario.settings import int_setting
-from coordinator_sim.scenario.work import (
+from coordinator_sim.kafka.resources import ConnectorTaskId
+from coordinator_sim.sim.scenario.quantiles import drawn
+from coordinator_sim.sim.scenario.settings import int_setting
+from coordinator_sim.sim.scenario.work import (
     DEFAULT_START_MS,
     DEFAULT_STOP_MS,
     ConnectorWork,

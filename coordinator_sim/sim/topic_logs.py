@@ -7,8 +7,8 @@ connectors write. Records have no content.
 from collections.abc import Iterable
 from typing import Final
 
-from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.scenario.world import TopicSpec
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.sim.scenario.world import TopicSpec
 
 _US_PER_S: Final = 1_000_000
 

@@ -15,7 +15,8 @@ from msgspec import Struct
 from coordinator_sim.clients.network import FOREVER
 from coordinator_sim.connect.effects import Fetched, RecordRun, TopicRecord
 from coordinator_sim.connect.thread import Blocking, Pending, Wait
-from coordinator_sim.protocol.data_messages import (
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.sim.data_messages import (
     FetchedPartition,
     FetchRequest,
     FetchResponse,
@@ -23,9 +24,8 @@ from coordinator_sim.protocol.data_messages import (
     StoredRecord,
     StoredRun,
 )
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.scenario.world import TopicCosts
 from coordinator_sim.sim.kafka_client import KafkaClient, leader_of, list_offsets, partition_count
+from coordinator_sim.sim.scenario.world import TopicCosts
 from coordinator_sim.sim.world import US_PER_MS
 
 FETCH_MAX_WAIT_MS: Final = 500

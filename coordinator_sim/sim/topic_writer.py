@@ -16,7 +16,13 @@ from coordinator_sim.clients.network import FOREVER
 from coordinator_sim.connect.effects import Produce, ProduceInTransaction
 from coordinator_sim.connect.exceptions import JavaException, TimeoutException, thrown
 from coordinator_sim.connect.thread import Blocking, Pending, Wait
-from coordinator_sim.protocol.data_messages import (
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.partitioning import (
+    TRANSACTIONS_TOPIC,
+    partition_for,
+    partition_of_key,
+)
+from coordinator_sim.sim.data_messages import (
     EndTxnRequest,
     EndTxnResponse,
     FindTransactionCoordinatorRequest,
@@ -25,12 +31,6 @@ from coordinator_sim.protocol.data_messages import (
     InitProducerIdResponse,
     ProduceRequest,
     ProduceResponse,
-)
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.partitioning import (
-    TRANSACTIONS_TOPIC,
-    partition_for,
-    partition_of_key,
 )
 from coordinator_sim.sim.kafka_client import (
     DEFAULT_API_TIMEOUT_MS,

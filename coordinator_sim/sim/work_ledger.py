@@ -9,7 +9,7 @@ held, and from which offset on.
 
 from typing import Final, Protocol
 
-from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.topic_logs import TopicLogs
 from coordinator_sim.trace.events import Event, OffsetEntry, TraceEvent

@@ -42,14 +42,14 @@ from coordinator_sim.connect.start_up import StartUpTimes
 from coordinator_sim.connect.thread import Blocking, Wait
 from coordinator_sim.connect.worker import ConnectWorker, WorkerParts
 from coordinator_sim.errors import InvariantViolation
-from coordinator_sim.protocol.resources import ConnectorTaskId, connector_resource
-from coordinator_sim.scenario.quantiles import drawn
-from coordinator_sim.scenario.world import ConnectGroupSpec, WorkerSpec
+from coordinator_sim.kafka.resources import ConnectorTaskId, connector_resource
 from coordinator_sim.sim.client_process import ClientProcess
 from coordinator_sim.sim.connect_cluster import ConnectCluster
 from coordinator_sim.sim.data_plane import DataPlane
 from coordinator_sim.sim.internal_topics import SHARDS, SINK_CLASS, SOURCE_CLASS
 from coordinator_sim.sim.rest_operator import worker_url
+from coordinator_sim.sim.scenario.quantiles import drawn
+from coordinator_sim.sim.scenario.world import ConnectGroupSpec, WorkerSpec
 from coordinator_sim.sim.task_runs import ClusterWork
 from coordinator_sim.sim.tasks import WorkerTasks
 from coordinator_sim.sim.world import US_PER_MS, World

@@ -2,20 +2,20 @@
 
 from typing import Final
 
-from coordinator_sim.broker.data_service import DataService
+from coordinator_sim.broker.cluster import Cluster
+from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.metadata.image import NO_LEADER
 from coordinator_sim.errors import ScenarioError
+from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, partition_for
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
-from coordinator_sim.mini_broker.contract import Instants
-from coordinator_sim.mini_broker.image import NO_LEADER
-from coordinator_sim.mini_broker.served_cluster import ServedCluster
-from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, partition_for
-from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.scenario.choices import Choices
-from coordinator_sim.scenario.variety import Variety
 from coordinator_sim.sim.data_brokers import DataBrokers
+from coordinator_sim.sim.data_service import DataService
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.http import HttpNetwork
 from coordinator_sim.sim.network import Network
+from coordinator_sim.sim.scenario.choices import Choices
+from coordinator_sim.sim.scenario.variety import Variety
 from coordinator_sim.sim.topic_logs import TopicLogs
 from coordinator_sim.sim.work_ledger import WorkLedger
 from coordinator_sim.trace.events import Event, TraceEvent
@@ -30,7 +30,7 @@ REPLICAS: Final = 3
 """Replicas of every topic, as far as there are brokers."""
 
 
-def create_topic(cluster: ServedCluster, name: str, partitions: int, now: Instants) -> None:
+def create_topic(cluster: Cluster, name: str, partitions: int, now: Instants) -> None:
     """Create a topic, or grow it to a number of partitions.
 
     Raises:
@@ -83,7 +83,7 @@ class World:
         environment: Environment,
         network: Network,
         *,
-        cluster: ServedCluster,
+        cluster: Cluster,
         choices: Choices,
         recorder: Recorder,
         topic_logs: TopicLogs,

@@ -8,8 +8,8 @@ from enum import Enum, unique
 
 from msgspec import Struct, field
 
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.states import GroupState
 
 
 @unique

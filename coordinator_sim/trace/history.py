@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from coordinator_sim.protocol.partitioning import partition_for
+from coordinator_sim.kafka.partitioning import partition_for
 from coordinator_sim.trace.events import Event, Source, TimeKind, TraceEvent
 from coordinator_sim.trace.rebalances import (
     Episode,

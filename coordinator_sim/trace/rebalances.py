@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.protocol.embedded import COOPERATIVE_PROTOCOLS
+from coordinator_sim.messages.embedded.contents import COOPERATIVE_PROTOCOLS
 from coordinator_sim.trace.events import RebalanceReason, TimeKind, TraceEvent
 
 FOLLOW_UP_REASON: Final = "need to revoke partitions and re-join"
@@ -23,7 +23,7 @@ _REJOINS: Final = frozenset({RebalanceReason.LEADER_REJOIN, RebalanceReason.META
 
 
 @unique
-class Outcome(Enum):
+class RebalanceOutcome(Enum):
     """How a rebalance ended, by its name in the derived table `rebalances`."""
 
     STABLE = "STABLE"
@@ -166,21 +166,21 @@ class Rebalance(Struct, kw_only=True):
         return None
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> RebalanceOutcome:
         """Outcome of the rebalance.
 
         NO_SYNC: the join phase ended and the leader never assigned before the next rebalance;
         SUPERSEDED: the join phase did not end before the next rebalance; OPEN: without any end.
         """
         if self.sync is not None:
-            return Outcome.STABLE
+            return RebalanceOutcome.STABLE
         if self.empty is not None:
-            return Outcome.EMPTY
+            return RebalanceOutcome.EMPTY
         if self.unload is not None:
-            return Outcome.COORDINATOR_MOVED
+            return RebalanceOutcome.COORDINATOR_MOVED
         if self.join is not None:
-            return Outcome.NO_SYNC if self.followed else Outcome.OPEN
-        return Outcome.OPEN if self.successor is None else Outcome.SUPERSEDED
+            return RebalanceOutcome.NO_SYNC if self.followed else RebalanceOutcome.OPEN
+        return RebalanceOutcome.OPEN if self.successor is None else RebalanceOutcome.SUPERSEDED
 
 
 class Episode(Struct, kw_only=True):
@@ -247,7 +247,7 @@ def follows_up(rebalance: Rebalance, previous: Rebalance) -> bool:
     texts = [start.reason_text, start.client_reason] if start else []
     if any(FOLLOW_UP_REASON in (text or "") for text in texts):
         return True
-    if start is None or ended is None or previous.outcome is not Outcome.STABLE:
+    if start is None or ended is None or previous.outcome is not RebalanceOutcome.STABLE:
         return False
     same_members = rebalance.members is not None and rebalance.members == previous.members
     protocol = rebalance.join.protocol_name if rebalance.join else None

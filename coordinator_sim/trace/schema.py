@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec import Struct, field
 
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.trace.events import (
     Event,
     OffsetEntry,

@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.trace.events import Event, TraceEvent
 
 PROCESS: Final = "process"

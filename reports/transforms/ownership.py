@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Column, Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-from coordinator_sim.protocol.embedded import COOPERATIVE_PROTOCOLS
+from coordinator_sim.messages.embedded.contents import COOPERATIVE_PROTOCOLS
 from reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
 
 if TYPE_CHECKING:

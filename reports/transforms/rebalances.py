@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import Column, Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.trace.events import Event, RebalanceReason, TimeKind, TraceEvent
 from coordinator_sim.trace.history import (
     CLIENT_SOURCES,

@@ -8,7 +8,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from coordinator_sim.errors import ScenarioError
-from coordinator_sim.scenario import Scenario
+from coordinator_sim.sim.scenario import Scenario
 
 
 def all_scenarios() -> dict[str, Scenario]:

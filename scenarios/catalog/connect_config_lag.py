@@ -12,7 +12,7 @@ before the leader would have given it to the others (KAFKA-9849).
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     AddConnector,
     ConnectGroupSpec,
     LagConfigTopic,

@@ -13,7 +13,7 @@ connector started in the end, although its creation was answered with an error.
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     AddConnector,
     ConnectGroupSpec,
     ConstantLatency,

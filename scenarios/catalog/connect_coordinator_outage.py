@@ -11,7 +11,7 @@ the work stopped for more than five minutes because of one minute without a brok
 
 from typing import Final
 
-from coordinator_sim.scenario import ConnectGroupSpec, PartitionNetwork, Scenario, WorkerSpec
+from coordinator_sim.sim.scenario import ConnectGroupSpec, PartitionNetwork, Scenario, WorkerSpec
 
 SCENARIO: Final = Scenario(
     name="connect-coordinator-outage",

@@ -11,7 +11,7 @@ rebalance.
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     AddConnector,
     ConnectGroupSpec,
     Scenario,

@@ -12,7 +12,7 @@ delay after a worker has left, which only the incremental protocols have.
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     AddConnector,
     ConnectGroupSpec,
     Scenario,

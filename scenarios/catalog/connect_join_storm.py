@@ -10,7 +10,7 @@ generations, and even loads in the end (KAFKA-12495, where the work stayed uneve
 
 from typing import Final
 
-from coordinator_sim.scenario import ConnectGroupSpec, Scenario, WorkerSpec, scale_out
+from coordinator_sim.sim.scenario import ConnectGroupSpec, Scenario, WorkerSpec, scale_out
 
 NEWCOMERS: Final = tuple(f"worker-{number}" for number in range(2, 7))
 

@@ -12,7 +12,7 @@ Compare with `connect-worker-lost`, where a follower is lost.
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     ConnectGroupSpec,
     CrashMember,
     Scenario,

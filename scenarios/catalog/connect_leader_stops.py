@@ -9,7 +9,7 @@ departure of the leader moved work that had nothing to do with it).
 
 from typing import Final
 
-from coordinator_sim.scenario import ConnectGroupSpec, Scenario, StopMember, WorkerSpec
+from coordinator_sim.sim.scenario import ConnectGroupSpec, Scenario, StopMember, WorkerSpec
 
 SCENARIO: Final = Scenario(
     name="connect-leader-stops",

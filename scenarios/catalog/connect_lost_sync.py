@@ -10,7 +10,7 @@ five minutes); all tasks of the new connector started in the end.
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     AddConnector,
     ConnectGroupSpec,
     DropResponse,

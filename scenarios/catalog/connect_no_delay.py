@@ -9,7 +9,7 @@ Look at: one generation after the crash, without a delay, in which the others ha
 
 from typing import Final
 
-from coordinator_sim.scenario import ConnectGroupSpec, CrashMember, Scenario, WorkerSpec
+from coordinator_sim.sim.scenario import ConnectGroupSpec, CrashMember, Scenario, WorkerSpec
 
 SCENARIO: Final = Scenario(
     name="connect-no-delay",

@@ -11,7 +11,7 @@ Look at: the same names revoked from two workers in one generation; nothing owne
 
 from typing import Final
 
-from coordinator_sim.scenario import ConnectGroupSpec, PauseMember, Scenario, WorkerSpec
+from coordinator_sim.sim.scenario import ConnectGroupSpec, PauseMember, Scenario, WorkerSpec
 
 SCENARIO: Final = Scenario(
     name="connect-outdated-worker",

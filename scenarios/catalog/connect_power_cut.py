@@ -10,7 +10,7 @@ the work is spread again, and how much of it is stopped and started on the way.
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     ConnectGroupSpec,
     CrashMember,
     Scenario,

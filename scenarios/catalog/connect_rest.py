@@ -15,7 +15,7 @@ gone.
 import json
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     ConnectGroupSpec,
     CrashMember,
     RestRequest,

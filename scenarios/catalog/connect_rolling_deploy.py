@@ -12,7 +12,7 @@ is told by drawn worlds, `run --varied` and `demo`, in which starts and stops ta
 
 from typing import Final
 
-from coordinator_sim.scenario import ConnectGroupSpec, Scenario, WorkerSpec, rolling_bounce
+from coordinator_sim.sim.scenario import ConnectGroupSpec, Scenario, WorkerSpec, rolling_bounce
 
 WORKERS: Final = tuple(f"worker-{number}" for number in range(1, 5))
 

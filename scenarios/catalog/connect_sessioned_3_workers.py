@@ -14,7 +14,7 @@ recorded; no delay after the leader's death.
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     AddConnector,
     ConnectGroupSpec,
     CrashMember,

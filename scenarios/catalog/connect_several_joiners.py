@@ -9,7 +9,7 @@ newcomers came (KAFKA-10413, where more than one newcomer left the cluster uneve
 
 from typing import Final
 
-from coordinator_sim.scenario import ConnectGroupSpec, Scenario, WorkerSpec, scale_out
+from coordinator_sim.sim.scenario import ConnectGroupSpec, Scenario, WorkerSpec, scale_out
 
 SCENARIO: Final = Scenario(
     name="connect-several-joiners",

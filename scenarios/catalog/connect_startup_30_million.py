@@ -11,8 +11,8 @@ parallel, but one thread of the worker works on all records: it takes as long.
 
 from typing import Final
 
-from coordinator_sim.scenario import ConnectGroupSpec, Scenario, WorkerSpec
-from coordinator_sim.scenario.world import InternalTopicsSpec
+from coordinator_sim.sim.scenario import ConnectGroupSpec, Scenario, WorkerSpec
+from coordinator_sim.sim.scenario.world import InternalTopicsSpec
 
 SCENARIO: Final = Scenario(
     name="connect-startup-30-million",

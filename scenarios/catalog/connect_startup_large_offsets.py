@@ -18,8 +18,8 @@ after five, when the scheduled delay is over.
 
 from typing import Final
 
-from coordinator_sim.scenario import ConnectGroupSpec, RestartMember, Scenario, WorkerSpec
-from coordinator_sim.scenario.world import InternalTopicsSpec, OffsetHistory, TopicCosts
+from coordinator_sim.sim.scenario import ConnectGroupSpec, RestartMember, Scenario, WorkerSpec
+from coordinator_sim.sim.scenario.world import InternalTopicsSpec, OffsetHistory, TopicCosts
 
 SCENARIO: Final = Scenario(
     name="connect-startup-large-offsets",

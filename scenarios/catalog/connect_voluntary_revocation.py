@@ -11,7 +11,7 @@ Look at: everything that was stopped is started again in one generation, without
 
 from typing import Final
 
-from coordinator_sim.scenario import ConnectGroupSpec, CrashBroker, Scenario, WorkerSpec
+from coordinator_sim.sim.scenario import ConnectGroupSpec, CrashBroker, Scenario, WorkerSpec
 
 SCENARIO: Final = Scenario(
     name="connect-voluntary-revocation",

@@ -7,7 +7,7 @@ unassigned until `scheduled.rebalance.max.delay.ms` is over, and then give it to
 came back; but a leader takes the memory of what it waited for with it.
 """
 
-from coordinator_sim.scenario import ConnectGroupSpec, Scenario, WorkerSpec, rolling_bounce
+from coordinator_sim.sim.scenario import ConnectGroupSpec, Scenario, WorkerSpec, rolling_bounce
 
 WORKERS = tuple(f"worker-{number}" for number in range(1, 4))
 

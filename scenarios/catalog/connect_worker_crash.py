@@ -12,7 +12,7 @@ Compare with `connect-worker-lost`, where the worker is not back in time.
 
 from typing import Final
 
-from coordinator_sim.scenario import ConnectGroupSpec, RestartMember, Scenario, WorkerSpec
+from coordinator_sim.sim.scenario import ConnectGroupSpec, RestartMember, Scenario, WorkerSpec
 
 SCENARIO: Final = Scenario(
     name="connect-worker-crash",

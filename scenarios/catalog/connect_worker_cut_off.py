@@ -11,7 +11,7 @@ without a coordinator went on as a zombie); no delay any more after the work is 
 
 from typing import Final
 
-from coordinator_sim.scenario import ConnectGroupSpec, PartitionNetwork, Scenario, WorkerSpec
+from coordinator_sim.sim.scenario import ConnectGroupSpec, PartitionNetwork, Scenario, WorkerSpec
 
 SCENARIO: Final = Scenario(
     name="connect-worker-cut-off",

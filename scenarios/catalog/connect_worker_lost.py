@@ -12,7 +12,7 @@ Compare with `connect-worker-crash`, where the worker is back before the delay i
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     ConnectGroupSpec,
     CrashMember,
     Scenario,

@@ -11,7 +11,7 @@ instead.
 
 from typing import Final
 
-from coordinator_sim.scenario import AddConnector, ConnectGroupSpec, Scenario, WorkerSpec
+from coordinator_sim.sim.scenario import AddConnector, ConnectGroupSpec, Scenario, WorkerSpec
 
 SCENARIO: Final = Scenario(
     name="connector-added",

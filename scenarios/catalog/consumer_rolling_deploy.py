@@ -15,7 +15,7 @@ is no wait. What a deploy costs is told by worlds that are drawn, `run --varied`
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     ConsumerGroupSpec,
     ConsumerSpec,
     Scenario,

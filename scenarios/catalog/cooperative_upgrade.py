@@ -11,7 +11,7 @@ bounce; only what moves is revoked at the end of the second one.
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     ConsumerGroupSpec,
     ConsumerSpec,
     RestartMember,

@@ -12,7 +12,7 @@ lost on the way, because nobody had synced.
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     ConsumerGroupSpec,
     ConsumerSpec,
     MoveCoordinator,

@@ -12,7 +12,7 @@ and the next rebalance waited for the old one's session).
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     ConsumerGroupSpec,
     ConsumerSpec,
     CrashBroker,

@@ -12,7 +12,7 @@ that was no more, and failed or never joined again).
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     ConsumerGroupSpec,
     ConsumerSpec,
     DelayResponse,

@@ -12,7 +12,7 @@ the member again, and it joined twice).
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     ConsumerGroupSpec,
     ConsumerSpec,
     DelayResponse,

@@ -10,7 +10,7 @@ partitions rest for that long plus the rebalance. Committed offsets say where th
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     ConsumerGroupSpec,
     ConsumerSpec,
     CrashMember,

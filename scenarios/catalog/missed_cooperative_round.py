@@ -11,7 +11,7 @@ stale claim won and two consumers read one partition).
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     ConsumerGroupSpec,
     ConsumerSpec,
     DelayResponse,

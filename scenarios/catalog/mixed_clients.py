@@ -11,7 +11,7 @@ instant. franz-go watches no polls at all. Only Java and franz-go give a reason 
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     ConsumerGroupSpec,
     ConsumerSpec,
     Scenario,

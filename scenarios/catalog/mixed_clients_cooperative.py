@@ -10,7 +10,7 @@ its session, because it beats once early to notice exactly this.
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     ConsumerGroupSpec,
     ConsumerSpec,
     RestartMember,

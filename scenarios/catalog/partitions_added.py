@@ -10,7 +10,7 @@ until then nobody reads the new partitions.
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     AddPartitions,
     ConsumerGroupSpec,
     ConsumerSpec,

@@ -11,7 +11,7 @@ made everyone rejoin); the partitions of the new topic owned at the end.
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     ConsumerGroupSpec,
     ConsumerSpec,
     CreateTopic,

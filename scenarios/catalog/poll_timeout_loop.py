@@ -10,7 +10,7 @@ the share of the time in which somebody's work stands still.
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     ConsumerGroupSpec,
     ConsumerSpec,
     Scenario,

@@ -12,7 +12,7 @@ on (KAFKA-12983, where the member went on reading what it had lost).
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     ConsumerGroupSpec,
     ConsumerSpec,
     DelayResponse,

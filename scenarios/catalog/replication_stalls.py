@@ -10,7 +10,7 @@ a failure; one stable generation at the end (KAFKA-10870).
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     ConsumerGroupSpec,
     ConsumerSpec,
     HoldReplication,

@@ -5,7 +5,7 @@ seconds one of them closes in good order and is back two seconds later. Each sto
 costs the group a rebalance; how many partitions change hands is the assignor's doing.
 """
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     ConsumerGroupSpec,
     ConsumerSpec,
     Scenario,

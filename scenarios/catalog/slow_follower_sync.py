@@ -10,7 +10,7 @@ the member that missed its assignment started the next rebalance, and so on for 
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     ConstantLatency,
     ConsumerGroupSpec,
     ConsumerSpec,

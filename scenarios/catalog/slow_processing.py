@@ -12,7 +12,7 @@ the position it had reached and the offset that the next owner fetches are a bat
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     ConsumerGroupSpec,
     ConsumerSpec,
     Scenario,

@@ -11,7 +11,7 @@ what the delay is for.
 
 from typing import Final
 
-from coordinator_sim.scenario import ConsumerGroupSpec, ConsumerSpec, Scenario, TopicSpec
+from coordinator_sim.sim.scenario import ConsumerGroupSpec, ConsumerSpec, Scenario, TopicSpec
 
 MEMBER_COUNT: Final = 20
 

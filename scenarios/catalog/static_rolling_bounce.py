@@ -12,7 +12,7 @@ Compare with `rolling-bounce`, where the same deploy costs two rebalances a cons
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     ConsumerGroupSpec,
     ConsumerSpec,
     Scenario,

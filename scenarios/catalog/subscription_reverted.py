@@ -10,7 +10,7 @@ end (KAFKA-9815, where the consumer thought that nothing had changed and went on
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     ChangeSubscription,
     ConsumerGroupSpec,
     ConsumerSpec,

@@ -11,7 +11,7 @@ is what keeps the zombie from setting offsets back; LOST instead of REVOKED at t
 
 from typing import Final
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     ConsumerGroupSpec,
     ConsumerSpec,
     PauseMember,

@@ -8,6 +8,15 @@ from random import Random
 from typing import Final
 
 from conformance.field_frames import request_frame
+from coordinator_sim.broker.cluster import Cluster
+from coordinator_sim.broker.connection import Connection
+from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.pending_answer import PendingAnswer
+from coordinator_sim.broker.settings import ClusterSettings, Endpoint
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.messages.codec.frames import (
+    RequestHeader,
+)
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
@@ -22,17 +31,8 @@ from coordinator_sim.messages.offset_commit import (
 )
 from coordinator_sim.messages.requests import Request, Response
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from coordinator_sim.mini_broker.connection import Connection
-from coordinator_sim.mini_broker.contract import Instants
-from coordinator_sim.mini_broker.served_cluster import ServedCluster
-from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
-from coordinator_sim.mini_broker.slots import Slot
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.frames import (
-    RequestHeader,
-)
 from tests.abuse.hostile_frames import spoilt, true_frames
-from tests.unit.mini_broker.frames_client import FramesClient
+from tests.unit.broker.frames_client import FramesClient
 
 CHECK_EVERY: Final = 200
 FRAMES_A_CONNECTION: Final = 40
@@ -45,7 +45,7 @@ WINDOW_MS: Final = 10_000_000
 class Hostile:
     """One connection that sends what it likes; it counts its answers and its end."""
 
-    def __init__(self, cluster: ServedCluster, number: int) -> None:
+    def __init__(self, cluster: Cluster, number: int) -> None:
         self.answers = 0
         self.reason: str | None = None
         self.connection = Connection(
@@ -64,7 +64,7 @@ class Hostile:
 class Healthy:
     """A member that heartbeats and commits, and wants to be answered each time."""
 
-    def __init__(self, cluster: ServedCluster, now_ms: int) -> None:
+    def __init__(self, cluster: Cluster, now_ms: int) -> None:
         self.client = FramesClient(cluster, number=1)
         self._cluster = cluster
         header = RequestHeader(api_key=10, api_version=1, correlation_id=0, client_id="well")
@@ -129,7 +129,7 @@ class Healthy:
 def _frame(join: JoinGroupRequest, member_id: str) -> bytes:
     from msgspec.structs import replace
 
-    from coordinator_sim.wire.frames import (
+    from coordinator_sim.messages.codec.frames import (
         encode_request,
     )
 
@@ -184,7 +184,7 @@ class Ordeal:
         self.slowest_healthy_s = max(self.slowest_healthy_s, healthy.slowest_s)
         self._look_back(cluster, now_ms)
 
-    def _next(self, cluster: ServedCluster, before: Hostile) -> Hostile:
+    def _next(self, cluster: Cluster, before: Hostile) -> Hostile:
         before.connection.closed()
         self.answers += before.answers
         if before.reason is not None:
@@ -206,7 +206,7 @@ class Ordeal:
             self.slowest_frame = (took, frame)
         self.sent += 1
 
-    def _look_back(self, cluster: ServedCluster, now_ms: int) -> None:
+    def _look_back(self, cluster: Cluster, now_ms: int) -> None:
         """What is left of connections and requests once all they waited for has come."""
         for step in range(4):
             at_ms = now_ms + WINDOW_MS * (step + 1)
@@ -220,12 +220,12 @@ def _alive() -> dict[type, int]:
     """How many requests and connections there are in this process."""
     gc.collect()
     found = Counter(type(each) for each in gc.get_objects())
-    return {kind: found[kind] for kind in (Slot, Connection)}
+    return {kind: found[kind] for kind in (PendingAnswer, Connection)}
 
 
-def make_cluster() -> ServedCluster:
+def make_cluster() -> Cluster:
     """One broker, with a topic for the healthy client."""
-    cluster = ServedCluster(
+    cluster = Cluster(
         ClusterSettings(), endpoint=lambda broker, _: Endpoint("h", 9) if broker == 1 else None
     )
     now = Instants(1_000_000, 1_000_000)

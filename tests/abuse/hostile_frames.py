@@ -8,14 +8,14 @@ from random import Random
 from typing import Final
 
 from conformance.field_frames import Fields, request_frame
+from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.errors import DataError, UnsupportedVersion
-from coordinator_sim.mini_broker.served_cluster import ServedCluster
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.wire.frames import (
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
+from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.messages.codec.frames import (
     RequestHeader,
 )
-from coordinator_sim.wire.record_batches import batch_of, encode_record_batch
-from coordinator_sim.wire.record_bytes import Record
 
 RECORDED: Final = Path(__file__).resolve().parents[1] / "data" / "wire"
 _HEADER_BYTES: Final = 8
@@ -82,7 +82,7 @@ FULLER: Final[dict[ApiKey, Fields]] = {
 Spoil = Callable[[Random, bytearray], None]
 
 
-def true_frames(cluster: ServedCluster) -> list[bytes]:
+def true_frames(cluster: Cluster) -> list[bytes]:
     """Requests that are well: recorded from real clients, and one of each API and version."""
     frames = []
     for path in sorted(RECORDED.glob("*.jsonl")):
@@ -102,7 +102,7 @@ def true_frames(cluster: ServedCluster) -> list[bytes]:
     return frames + _fuller_frames(cluster)
 
 
-def _fuller_frames(cluster: ServedCluster) -> list[bytes]:
+def _fuller_frames(cluster: Cluster) -> list[bytes]:
     """Requests of operators and producers that would do something."""
     frames = []
     for api, fields in FULLER.items():

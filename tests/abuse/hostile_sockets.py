@@ -15,7 +15,7 @@ from random import Random
 from typing import IO, Final
 
 from conformance.field_frames import request_frame
-from coordinator_sim.wire.frames import (
+from coordinator_sim.messages.codec.frames import (
     RequestHeader,
 )
 from tests.abuse.beside import make_cluster

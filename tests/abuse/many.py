@@ -4,17 +4,17 @@ import time
 from dataclasses import dataclass
 
 from conformance.field_frames import Fields, read_response_frame, request_frame
-from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from coordinator_sim.mini_broker.contract import Instants
-from coordinator_sim.mini_broker.served_cluster import ServedCluster
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.wire.frames import (
+from coordinator_sim.broker.cluster import Cluster
+from coordinator_sim.broker.contract import Instants
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.messages.codec.frames import (
     RequestHeader,
     encode_request,
 )
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from tests.abuse.beside import make_cluster, rss_kb
-from tests.unit.mini_broker.frames_client import FramesClient
+from tests.unit.broker.frames_client import FramesClient
 
 _START_MS = 1_000_000
 _DELAYS = 8
@@ -80,7 +80,7 @@ def groups(count: int) -> Cost:
     return Cost(listed, time.process_time() - began, (rss_kb() - before_kb) / count)
 
 
-def _cluster() -> ServedCluster:
+def _cluster() -> Cluster:
     cluster = make_cluster()
     header = RequestHeader(api_key=10, api_version=1, correlation_id=0, client_id="m")
     frame = request_frame(header, {"key": "large", "keyType": 0})
@@ -104,7 +104,7 @@ def _send(client: FramesClient, frame: bytes, at_ms: int) -> None:
     client.connection.received(frame, Instants(at_ms, at_ms))
 
 
-def _let_delays_pass(cluster: ServedCluster) -> None:
+def _let_delays_pass(cluster: Cluster) -> None:
     for number in range(1, _DELAYS):
         at_ms = _START_MS + number * _DELAY_MS
         cluster.expire(Instants(at_ms, at_ms))

@@ -17,7 +17,7 @@ def test_hostile_frames_leave_a_healthy_client_alone() -> None:
     ordeal.run(FRAMES - FRAMES // 10)
 
     assert ordeal.bugs == []
-    assert ordeal.left == {"Slot": 0, "Connection": 2}
+    assert ordeal.left == {"PendingAnswer": 0, "Connection": 2}
     assert ordeal.answers > FRAMES // 10
     assert sum(ordeal.endings.values()) > FRAMES // 10
     assert ordeal.slowest_frame[0] < SLOWEST_S

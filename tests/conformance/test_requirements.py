@@ -14,7 +14,7 @@ from conformance.requirements import FAMILIES, RELEASES
 from conformance.running import Verdict, play_case
 from conformance.script.play import Case
 from conformance.targets.simulator import SimulatorTarget
-from coordinator_sim.protocol.profiles import profile_named
+from coordinator_sim.kafka.profiles import profile_named
 
 NEWEST = [profile_named(family).name for family in FAMILIES.values()]
 GAPS = tomllib.loads(Path(__file__).with_name("known_gaps.toml").read_text())

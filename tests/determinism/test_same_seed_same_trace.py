@@ -11,7 +11,7 @@ REPO = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import sys
 import msgspec
-from coordinator_sim.scenario import NetworkSpec, TableLatency
+from coordinator_sim.sim.scenario import NetworkSpec, TableLatency
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.trace.recorder import MemoryRecorder
 from scenarios.catalog import scenario_named

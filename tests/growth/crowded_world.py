@@ -3,20 +3,20 @@
 from typing import Any, Final
 
 from conformance.field_frames import Fields, read_response_frame, request_frame
+from coordinator_sim.broker.cluster import Cluster
+from coordinator_sim.broker.connection import Connection
+from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.coordinator.contract import CoordinatorConfig
-from coordinator_sim.mini_broker.connection import Connection
-from coordinator_sim.mini_broker.contract import Instants
-from coordinator_sim.mini_broker.served_cluster import ServedCluster
-from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.embedded import Subscription
-from coordinator_sim.protocol.profiles import Profile
-from coordinator_sim.wire.consumer_protocol import encode_subscription
-from coordinator_sim.wire.frames import (
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
+from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.messages.codec.frames import (
     RequestHeader,
 )
-from coordinator_sim.wire.record_batches import batch_of, encode_record_batch
-from coordinator_sim.wire.record_bytes import Record
+from coordinator_sim.messages.embedded.consumer_protocol import encode_subscription
+from coordinator_sim.messages.embedded.contents import Subscription
 
 START_MS: Final = 1_700_000_000_000
 CROWD: Final = "crowd"
@@ -49,7 +49,7 @@ class Line:
         closed: Why the broker ended it; None while it is open.
     """
 
-    def __init__(self, cluster: ServedCluster, number: int) -> None:
+    def __init__(self, cluster: Cluster, number: int) -> None:
         self.frames: list[bytes] = []
         self.closed: str | None = None
         self.connection = Connection(
@@ -90,7 +90,7 @@ class CrowdedWorld:
             transaction_partitions=4,
             given=_RIGHTS,
         )
-        self.cluster = ServedCluster(
+        self.cluster = Cluster(
             settings, endpoint=lambda _broker, _name: Endpoint("localhost", 9092)
         )
         self._line_count = 0

@@ -11,13 +11,16 @@ from typing import Any, Final
 from msgspec import Struct
 
 from conformance.field_frames import Fields
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.catalogue import layout_of
+from coordinator_sim.messages.codec.compact_types import unsigned_varint_bytes
+from coordinator_sim.messages.embedded.consumer_protocol import (
+    encode_assignment,
+    encode_subscription,
+)
+from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
 from coordinator_sim.messages.schema import ZERO_UUID, Field, Kind, Layout, VersionField
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
-from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.wire.compact_types import unsigned_varint_bytes
-from coordinator_sim.wire.consumer_protocol import encode_assignment, encode_subscription
 from tests.growth.crowded_world import BATCH, CROWD, DENIED, SUBSCRIPTION, CrowdedWorld, frame_of
 
 Path = tuple[str, ...]

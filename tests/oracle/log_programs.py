@@ -11,24 +11,24 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.records import EndTransactionMarker
-from coordinator_sim.storage.contract import SegmentStore
-from coordinator_sim.storage.files import Files, OpenFiles
-from coordinator_sim.storage.log_config import config_of
-from coordinator_sim.storage.log_values import Appended
-from coordinator_sim.storage.memory_store import MemoryStore
-from coordinator_sim.storage.partition_folder import Opening, open_store
-from coordinator_sim.storage.partition_log import PartitionLog
-from coordinator_sim.storage.spans import end_of
-from coordinator_sim.wire.compression import Compression
-from coordinator_sim.wire.record_batches import (
+from coordinator_sim.disk.files import Files, OpenFiles
+from coordinator_sim.disk.partition_folder import Opening, open_store
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.records import EndTransactionMarker
+from coordinator_sim.log.contract import SegmentStore
+from coordinator_sim.log.format.compression import Compression
+from coordinator_sim.log.format.record_batches import (
     RecordBatch,
     TimestampType,
     batch_of,
     encode_record_batch,
 )
-from coordinator_sim.wire.record_bytes import Record
+from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.log_config import config_of
+from coordinator_sim.log.log_values import Appended
+from coordinator_sim.log.memory_store import MemoryStore
+from coordinator_sim.log.partition_log import PartitionLog
+from coordinator_sim.log.spans import end_of
 
 T_MS = 1_700_000_000_000
 _SHOWN = re.compile(r"in message (at offset \d+|\w*Record\w*\(.*\))(?=\. Producer)")

@@ -12,9 +12,9 @@ from conformance.targets.lines import LinesTarget
 from conformance.targets.served import ServedTarget
 from conformance.targets.target import Capability
 from coordinator_sim.harness.lines import Lines
+from coordinator_sim.kafka.api_versions import versions_of
+from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.messages.requests import GROUP_APIS
-from coordinator_sim.protocol.api_versions import versions_of
-from coordinator_sim.protocol.profiles import profile_named
 
 CASES = [case for case in any_cases() if isinstance(case, Case)]
 FAMILIES = ("4.4", "3.9", "0.10.2")

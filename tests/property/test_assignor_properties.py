@@ -19,8 +19,8 @@ from coordinator_sim.assignors.registry import (
     make_consumer_assignor,
 )
 from coordinator_sim.assignors.user_data import encode_sticky_user_data
-from coordinator_sim.protocol.embedded import Subscription
-from coordinator_sim.protocol.resources import ConnectorTaskId, TopicPartition
+from coordinator_sim.kafka.resources import ConnectorTaskId, TopicPartition
+from coordinator_sim.messages.embedded.contents import Subscription
 
 pytestmark = pytest.mark.property
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from coordinator_sim.mini_broker.settings import ClusterSettings
+from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.server.control.routes import ROUTES, ControlRoute
 from coordinator_sim.server.properties import listeners_of
 from coordinator_sim.server.serving import ControlOptions, ServeOptions, Serving

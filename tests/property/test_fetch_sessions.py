@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.field_frames import Fields
-from coordinator_sim.mini_broker.changes import TopicCreated, TopicDeleted
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.wire.stored_batches import next_batch
-from tests.unit.mini_broker.data_world import TOPIC_ID, DataWorld, batch_of
+from coordinator_sim.broker.metadata.changes import TopicCreated, TopicDeleted
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.log.format.stored_batches import next_batch
+from tests.unit.broker.data_world import TOPIC_ID, DataWorld, batch_of
 
 pytestmark = pytest.mark.property
 

@@ -10,6 +10,14 @@ from conformance.log_replay import compacted_log, differences, replayed
 from coordinator_sim.clock.timer_queue import TimerKind
 from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorResult, DeletedTopic
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.api_versions import Versions, versions_of
+from coordinator_sim.kafka.completion import CompleteTransaction
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.partitioning import partition_for
+from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, PROFILES, Profile, profile_named
+from coordinator_sim.kafka.records import LogBatch, LogKey
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
@@ -30,14 +38,6 @@ from coordinator_sim.messages.offset_delete import (
 from coordinator_sim.messages.requests import GroupRequest
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.api_versions import Versions, versions_of
-from coordinator_sim.protocol.completion import CompleteTransaction
-from coordinator_sim.protocol.context import RequestContext
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.partitioning import partition_for
-from coordinator_sim.protocol.profiles import DEFAULT_PROFILE, PROFILES, Profile, profile_named
-from coordinator_sim.protocol.records import LogBatch, LogKey
 
 GROUPS = ("orders", "payments")
 CLIENTS = 4

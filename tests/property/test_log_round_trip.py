@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator_sim.ingest.broker_log import parse_broker_log
-from coordinator_sim.ingest.summary import IngestSummary
-from coordinator_sim.log_lines.writer import broker_log
-from coordinator_sim.protocol.profiles import profile_named
-from coordinator_sim.scenario import Scenario, scenario_to_json
+from coordinator_sim.kafka.profiles import profile_named
+from coordinator_sim.logtext.reading.broker_log import parse_broker_log
+from coordinator_sim.logtext.reading.summary import IngestSummary
+from coordinator_sim.logtext.writing.writer import broker_log
 from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.sim.scenario import Scenario, scenario_to_json
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from scenarios.strategies import scenarios

@@ -11,14 +11,8 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.harness.group_driver import answer
 from coordinator_sim.harness.harness import Harness
-from coordinator_sim.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchResponse,
-    OffsetFetchResponseGroup,
-)
-from coordinator_sim.protocol.profiles import profile_named
-from coordinator_sim.protocol.records import (
+from coordinator_sim.kafka.profiles import profile_named
+from coordinator_sim.kafka.records import (
     EndTransactionMarker,
     GroupMetadataKey,
     GroupMetadataMember,
@@ -30,17 +24,23 @@ from coordinator_sim.protocol.records import (
     OpaqueKey,
     OpaqueValue,
 )
-from coordinator_sim.wire.compaction import CleaningPass, compacted
-from coordinator_sim.wire.compression import Compression
-from coordinator_sim.wire.dump_text import dump_segment
-from coordinator_sim.wire.log_batches import (
+from coordinator_sim.log.compaction import CleaningPass, compacted
+from coordinator_sim.log.dump_text import dump_segment
+from coordinator_sim.log.format.compression import Compression
+from coordinator_sim.log.format.log_batches import (
     BatchForm,
     decode_batches,
     encode_batch,
     log_batches_of,
 )
-from coordinator_sim.wire.record_batches import encode_record_batch
-from coordinator_sim.wire.segments import SegmentReader
+from coordinator_sim.log.format.record_batches import encode_record_batch
+from coordinator_sim.log.format.segments import SegmentReader
+from coordinator_sim.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+)
 
 pytestmark = pytest.mark.property
 

@@ -10,12 +10,12 @@ from aiokafka.record.memory_records import MemoryRecords as AioRecords
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.storage.log_config import LogConfig
-from coordinator_sim.storage.memory_store import MemoryStore
-from coordinator_sim.storage.partition_log import PartitionLog
-from coordinator_sim.storage.spans import batches_in
-from coordinator_sim.wire.compression import Compression
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.log.format.compression import Compression
+from coordinator_sim.log.log_config import LogConfig
+from coordinator_sim.log.memory_store import MemoryStore
+from coordinator_sim.log.partition_log import PartitionLog
+from coordinator_sim.log.spans import batches_in
 
 with warnings.catch_warnings():
     # kafka-python reads its schemas by a deprecated function.

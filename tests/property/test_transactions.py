@@ -12,27 +12,27 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from conformance.field_frames import Fields, read_response_frame, request_frame
+from coordinator_sim.broker.cluster import Cluster
+from coordinator_sim.broker.connection import Connection
+from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.metadata.changes import FeatureSet
+from coordinator_sim.broker.operations import BrokerStatus
+from coordinator_sim.broker.settings import ClusterSettings, Endpoint
+from coordinator_sim.broker.transactions.metadata import PREPARED, TransactionState
+from coordinator_sim.broker.transactions.state_records import metadata_from
 from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from coordinator_sim.log.format.record_batches import RecordBatch, encode_record_batch
+from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.stored_batches import next_batch
+from coordinator_sim.log.format.transaction_records import decode_transaction_key
+from coordinator_sim.log.partition_log import PartitionLog
 from coordinator_sim.messages.catalogue import API_NAMES, newest_version
-from coordinator_sim.mini_broker.changes import FeatureSet
-from coordinator_sim.mini_broker.connection import Connection
-from coordinator_sim.mini_broker.contract import Instants
-from coordinator_sim.mini_broker.operations import BrokerStatus
-from coordinator_sim.mini_broker.served_cluster import ServedCluster
-from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
-from coordinator_sim.mini_broker.transactions.metadata import PREPARED, TransactionState
-from coordinator_sim.mini_broker.transactions.state_records import metadata_from
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from coordinator_sim.storage.partition_log import PartitionLog
-from coordinator_sim.wire.frames import (
+from coordinator_sim.messages.codec.frames import (
     RequestHeader,
 )
-from coordinator_sim.wire.record_batches import RecordBatch, encode_record_batch
-from coordinator_sim.wire.record_bytes import Record
-from coordinator_sim.wire.stored_batches import next_batch
-from coordinator_sim.wire.transaction_records import decode_transaction_key
 
 pytestmark = pytest.mark.property
 
@@ -108,7 +108,7 @@ class Transactions(RuleBasedStateMachine):
             num_partitions=2,
             default_replication_factor=3,
         )
-        self.cluster = ServedCluster(settings, endpoint=lambda *_: Endpoint("localhost", 9092))
+        self.cluster = Cluster(settings, endpoint=lambda *_: Endpoint("localhost", 9092))
         self.cluster.versions.ranges = {api: (0, newest_version(api)) for api in API_NAMES}
         for name in (TOPIC, TRANSACTIONS_TOPIC, OFFSETS_TOPIC):
             self.cluster.topics.create_asked_for(name, self.now)

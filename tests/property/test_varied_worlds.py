@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator_sim.ingest.holdings import GroupCosts, Stop, costs_of, stops_of
-from coordinator_sim.scenario import (
+from coordinator_sim.runs.holdings import GroupCosts, Stop, costs_of, stops_of
+from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.sim.scenario import (
     SHAPES,
     ConnectGroupSpec,
     ConsumerGroupSpec,
@@ -26,8 +27,7 @@ from coordinator_sim.scenario import (
     rolling_bounce,
     with_assignor,
 )
-from coordinator_sim.scenario.variants import with_variety
-from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.sim.scenario.variants import with_variety
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from scenarios.catalog import scenario_named

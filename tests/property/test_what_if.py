@@ -10,17 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from coordinator_sim.ingest.broker_log import parse_broker_log
-from coordinator_sim.log_lines.writer import broker_log
-from coordinator_sim.protocol.profiles import profile_named
+from coordinator_sim.kafka.profiles import profile_named
+from coordinator_sim.logtext.reading.broker_log import parse_broker_log
+from coordinator_sim.logtext.writing.writer import broker_log
 from coordinator_sim.replay.compare import figures
 from coordinator_sim.replay.logs import replay_log
 from coordinator_sim.replay.plan import NEVER_MS
 from coordinator_sim.replay.planner import plan_episode
 from coordinator_sim.replay.report import GroupFidelity, ReplayReport
 from coordinator_sim.replay.settings import parse_settings
-from coordinator_sim.scenario import Scenario
 from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.sim.scenario import Scenario
 from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
 from coordinator_sim.trace.history import episodes_of, group_lines
 from coordinator_sim.trace.recorder import MemoryRecorder

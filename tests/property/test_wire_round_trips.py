@@ -20,19 +20,19 @@ from coordinator_sim.harness.kafka_json import (
     write_request,
     write_response,
 )
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.catalogue import API_NAMES, layout_of, name_of, newest_version
-from coordinator_sim.messages.requests import GROUP_APIS
-from coordinator_sim.messages.schema import Kind, Layout, VersionField
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.answers import understood
-from coordinator_sim.wire.frames import (
+from coordinator_sim.messages.codec.answers import understood
+from coordinator_sim.messages.codec.frames import (
     RequestHeader,
     decode_request,
     decode_response,
     encode_request,
     encode_response,
 )
+from coordinator_sim.messages.requests import GROUP_APIS
+from coordinator_sim.messages.schema import Kind, Layout, VersionField
 
 pytestmark = pytest.mark.property
 

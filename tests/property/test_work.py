@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.sim.scenario import (
     CommitPolicy,
     ConsumerGroupSpec,
     PerRecord,
     Scenario,
     scenario_to_json,
 )
-from coordinator_sim.scenario.scenario import with_settings
-from coordinator_sim.scenario.variants import with_counted_work
-from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.sim.scenario.scenario import with_settings
+from coordinator_sim.sim.scenario.variants import with_counted_work
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim.trace.work import count_work

@@ -12,17 +12,17 @@ import pytest
 
 from conformance.field_frames import read_response_frame, request_frame
 from conformance.real_kafka.kafka import TOOLS_VERSION, Broker
-from coordinator_sim.messages.schema import ZERO_UUID
-from coordinator_sim.mini_broker.served_cluster import ServedCluster
-from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.profiles import profile_named
-from coordinator_sim.wire.frames import (
+from coordinator_sim.broker.cluster import Cluster
+from coordinator_sim.broker.settings import ClusterSettings, Endpoint
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.profiles import profile_named
+from coordinator_sim.messages.codec.frames import (
     RequestHeader,
 )
+from coordinator_sim.messages.schema import ZERO_UUID
 from tests.real_kafka.admin_requests import CLUSTER, CONFIGS, DENIED, RULES, TOPICS, Asked
 from tests.real_kafka.settling import told_in_the_end
-from tests.unit.mini_broker.data_client import DataClient
+from tests.unit.broker.data_client import DataClient
 
 pytestmark = pytest.mark.real_kafka
 
@@ -78,7 +78,7 @@ class RealClient:
         return found
 
 
-def ask_ours(cluster: ServedCluster, asked: Asked) -> Any:  # noqa: ANN401 - as above
+def ask_ours(cluster: Cluster, asked: Asked) -> Any:  # noqa: ANN401 - as above
     """The same of a served cluster."""
     client = DataClient(cluster)
     try:
@@ -115,7 +115,7 @@ def compare(tmp_path: Path, given: dict[str, str], asked: Iterator[Asked]) -> No
     settings = ClusterSettings(
         profile=profile_named("4.3"), given=given, internal_replication_factor=1
     )
-    ours = ServedCluster(settings, endpoint=lambda _id, _name: Endpoint("localhost", 9092))
+    ours = Cluster(settings, endpoint=lambda _id, _name: Endpoint("localhost", 9092))
     different = []
     with Broker(tmp_path / "kafka", dict(given), TOOLS_VERSION) as broker:
         theirs = RealClient(broker.bootstrap)

@@ -5,8 +5,8 @@ from msgspec.structs import replace
 
 from conformance.real_kafka.kafka import BROKER_VERSION
 from conformance.requirements import RELEASES
-from coordinator_sim.protocol.api_versions import recorded_versions
-from coordinator_sim.protocol.profiles import PROFILES
+from coordinator_sim.kafka.api_versions import recorded_versions
+from coordinator_sim.kafka.profiles import PROFILES
 from tools.record_release import recorded
 
 pytestmark = pytest.mark.real_kafka

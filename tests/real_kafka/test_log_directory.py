@@ -21,18 +21,18 @@ from conformance.real_kafka.offsets_log import (
     StoredOffset,
     offset_of,
 )
-from coordinator_sim.mini_broker.contract import Instants
-from coordinator_sim.mini_broker.kept_cluster import KeptCluster
-from coordinator_sim.mini_broker.served_cluster import ServedCluster
-from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.records import EndTransactionMarker
-from coordinator_sim.storage.log_config import LogConfig
-from coordinator_sim.storage.log_directory import DirectorySettings, LogDirectory
-from coordinator_sim.storage.partition_log import PartitionLog
-from coordinator_sim.wire.record_batches import batch_of, encode_record_batch
-from coordinator_sim.wire.record_bytes import Record
-from tests.unit.mini_broker.data_client import DataClient
+from coordinator_sim.broker.cluster import Cluster
+from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.settings import ClusterSettings, Endpoint
+from coordinator_sim.disk.log_directory import DirectorySettings, LogDirectory
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.records import EndTransactionMarker
+from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
+from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.log_config import LogConfig
+from coordinator_sim.log.partition_log import PartitionLog
+from coordinator_sim.server.kept_cluster import KeptCluster
+from tests.unit.broker.data_client import DataClient
 
 pytestmark = pytest.mark.real_kafka
 
@@ -101,7 +101,7 @@ class Ours:
         self.now = Instants(now_ms, now_ms)
         kept = KeptCluster(directory(path))
         settings = kept.adapted(ClusterSettings())
-        self.cluster = ServedCluster(
+        self.cluster = Cluster(
             settings, endpoint=lambda _broker, _name: Endpoint("localhost", 9092), kept=kept
         )
         self.cluster.begin(self.now)

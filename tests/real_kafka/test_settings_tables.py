@@ -4,7 +4,7 @@ import pytest
 
 from conformance.real_kafka.settings_table import settings_of
 from conformance.requirements import RELEASES
-from coordinator_sim.protocol.releases import recording
+from coordinator_sim.kafka.releases import recording
 
 pytestmark = pytest.mark.real_kafka
 

@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from conformance.real_kafka.kafka import TOOLS_VERSION, run_java
-from coordinator_sim.mini_broker.transactions.metadata import (
+from coordinator_sim.broker.transactions.metadata import (
     TV_0,
     TV_2,
     TransactionState,
     TxnTransit,
 )
-from coordinator_sim.mini_broker.transactions.state_records import entry_of
-from coordinator_sim.protocol.partitioning import TRANSACTIONS_TOPIC
-from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.wire.record_batches import batch_of, encode_record_batch
-from coordinator_sim.wire.record_bytes import Record
-from coordinator_sim.wire.transaction_records import encode_transaction_key
+from coordinator_sim.broker.transactions.state_records import entry_of
+from coordinator_sim.kafka.partitioning import TRANSACTIONS_TOPIC
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
+from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.transaction_records import encode_transaction_key
 from tools.record_transactions import FOLDER, VERSIONS, transcript
 
 pytestmark = pytest.mark.real_kafka

@@ -8,11 +8,11 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the spark extra")
 
-from coordinator_sim.ingest.holdings import costs_of
-from coordinator_sim.ingest.ownership import OwnershipTracker
-from coordinator_sim.scenario import Scenario, Variety, with_assignor
-from coordinator_sim.scenario.variants import with_variety
+from coordinator_sim.runs.holdings import costs_of
+from coordinator_sim.runs.ownership import OwnershipTracker
 from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.sim.scenario import Scenario, Variety, with_assignor
+from coordinator_sim.sim.scenario.variants import with_variety
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim.trace.schema import plain, rows_of

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from coordinator_sim.ingest.broker_log import parse_broker_log
+from coordinator_sim.logtext.reading.broker_log import parse_broker_log
 from coordinator_sim.replay.causes import GroupStory, explain_group
 from coordinator_sim.replay.compare import figures
 from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent

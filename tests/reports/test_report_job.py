@@ -12,11 +12,14 @@ pytest.importorskip("pyspark", reason="needs the spark extra")
 
 from coordinator_sim.cli.main import app
 from coordinator_sim.errors import ConfigError, DataError
-from coordinator_sim.ingest.run_directory import RunDirectoryWriter, TraceFormat
-from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
-from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages.embedded.consumer_protocol import (
+    encode_assignment,
+    encode_subscription,
+)
+from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
+from coordinator_sim.runs.run_directory import RunDirectoryWriter, TraceFormat
 from coordinator_sim.trace.events import Event, RebalanceReason, RunInfo, Source, TraceEvent
-from coordinator_sim.wire.consumer_protocol import encode_assignment, encode_subscription
 from reports.jobs import build_report
 from reports.sources import open_traces
 

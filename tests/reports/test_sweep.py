@@ -12,8 +12,8 @@ pytest.importorskip("pyspark", reason="needs the spark extra")
 
 from coordinator_sim.cli.main import app
 from coordinator_sim.errors import ConfigError, ScenarioError
-from coordinator_sim.scenario import Choices, ConsumerGroupSpec
-from coordinator_sim.scenario.variants import realised
+from coordinator_sim.sim.scenario import Choices, ConsumerGroupSpec
+from coordinator_sim.sim.scenario.variants import realised
 from reports.sweep_page import MEASURES, in_short, render_sweep
 from reports.trials import Trial, left_out, trials
 

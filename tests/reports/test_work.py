@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from coordinator_sim.scenario import CommitPolicy, ConsumerGroupSpec, Scenario
-from coordinator_sim.scenario.variants import with_counted_work
 from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.sim.scenario import CommitPolicy, ConsumerGroupSpec, Scenario
+from coordinator_sim.sim.scenario.variants import with_counted_work
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim.trace.schema import plain, rows_of

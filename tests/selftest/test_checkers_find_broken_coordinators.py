@@ -14,6 +14,9 @@ from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.runtime import Parked, Runtime
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.records import GroupMetadataValue, LogBatch, OffsetCommitKey
 from coordinator_sim.messages.heartbeat import HeartbeatResponse
 from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
@@ -22,11 +25,8 @@ from coordinator_sim.messages.join_group import (
 )
 from coordinator_sim.messages.requests import GroupRequest, Response
 from coordinator_sim.messages.sync_group import SyncGroupResponse
-from coordinator_sim.protocol.context import RequestContext
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.records import GroupMetadataValue, LogBatch, OffsetCommitKey
-from coordinator_sim.scenario import with_settings
 from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.sim.scenario import with_settings
 from coordinator_sim.trace.recorder import MemoryRecorder
 from scenarios.catalog import scenario_named
 

@@ -24,6 +24,14 @@ from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.franz_go.session import FranzGoSession
 from coordinator_sim.clients.network import RequestKind
 from coordinator_sim.errors import WireFormatError
+from coordinator_sim.kafka.context import UNKNOWN_MEMBER_ID
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.messages.embedded.consumer_protocol import (
+    decode_assignment,
+    encode_assignment,
+    encode_subscription,
+)
+from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
 from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
@@ -36,14 +44,6 @@ from coordinator_sim.messages.sync_group import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
     SyncGroupResponse,
-)
-from coordinator_sim.protocol.context import UNKNOWN_MEMBER_ID
-from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.consumer_protocol import (
-    decode_assignment,
-    encode_assignment,
-    encode_subscription,
 )
 
 _FIRST_JOIN: Final = "beginning to manage the group lifecycle"

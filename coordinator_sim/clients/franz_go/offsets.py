@@ -17,6 +17,8 @@ from coordinator_sim.clients.effects import CommitCompleted
 from coordinator_sim.clients.exceptions import COMMIT_FAILED, TIMEOUT, exception_name
 from coordinator_sim.clients.franz_go.requests import FranzGoRequests
 from coordinator_sim.clients.network import RequestKind
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -30,8 +32,6 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchResponse,
 )
 from coordinator_sim.messages.requests import Response
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.resources import TopicPartition
 
 _UNSTABLE_RETRY_MS: Final = 1_000
 _COMMIT_FAILURES: Final = (

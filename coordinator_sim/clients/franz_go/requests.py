@@ -19,6 +19,7 @@ from coordinator_sim.clients.background_requests import ConsumerSetup
 from coordinator_sim.clients.client_traits import FRANZ_GO
 from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.network import FOREVER, PendingRequest, RequestKind
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
@@ -31,7 +32,6 @@ from coordinator_sim.messages.offset_commit import OffsetCommitResponse
 from coordinator_sim.messages.offset_fetch import OffsetFetchResponse
 from coordinator_sim.messages.requests import Request, Response
 from coordinator_sim.messages.sync_group import SyncGroupResponse
-from coordinator_sim.protocol.errors import ErrorCode
 
 _MAX_TRIES: Final = 20
 """Number of tries, `RequestRetries`."""

@@ -17,10 +17,10 @@ from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.franz_go.offsets import FranzGoOffsets
 from coordinator_sim.clients.network import FOREVER, RequestKind
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.requests import Response
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.resources import TopicPartition
 
 _FAST_CHECK_MS: Final = 500
 """Interval of one early heartbeat, which soon notices a cooperative group's second rebalance."""

@@ -20,7 +20,7 @@ from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.librdkafka.offsets import LibrdkafkaOffsets
 from coordinator_sim.clients.librdkafka.states import CoordinatorState, JoinState
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.kafka.resources import TopicPartition
 
 
 class LibrdkafkaAssignment(LibrdkafkaOffsets):

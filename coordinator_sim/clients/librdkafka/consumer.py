@@ -13,6 +13,8 @@ from coordinator_sim.clients.librdkafka.joining import LibrdkafkaJoining
 from coordinator_sim.clients.librdkafka.states import CoordinatorState, JoinState
 from coordinator_sim.clients.network import FOREVER, PendingRequest, RequestKind
 from coordinator_sim.errors import InvariantViolation
+from coordinator_sim.kafka.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.find_coordinator import FindCoordinatorResponse
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupResponse
@@ -26,8 +28,6 @@ from coordinator_sim.messages.offset_commit import OffsetCommitResponse
 from coordinator_sim.messages.offset_fetch import OffsetFetchResponse
 from coordinator_sim.messages.requests import Response
 from coordinator_sim.messages.sync_group import SyncGroupResponse
-from coordinator_sim.protocol.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
-from coordinator_sim.protocol.errors import ErrorCode
 
 
 class LibrdkafkaConsumer(LibrdkafkaJoining):

@@ -17,12 +17,12 @@ from coordinator_sim.clients.librdkafka.assignment import LibrdkafkaAssignment
 from coordinator_sim.clients.librdkafka.states import CoordinatorState, Interval, JoinState
 from coordinator_sim.clients.network import FOREVER, PendingRequest, RequestKind
 from coordinator_sim.clients.port_core import AppCall
+from coordinator_sim.kafka.context import UNKNOWN_MEMBER_ID
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-from coordinator_sim.protocol.context import UNKNOWN_MEMBER_ID
-from coordinator_sim.protocol.errors import ErrorCode
 
 _TICK_MS: Final = 1_000
 _POLL_CHECK_MS: Final = 500

@@ -18,6 +18,15 @@ from coordinator_sim.clients.librdkafka.coordinator import COORDINATOR_GONE, Lib
 from coordinator_sim.clients.librdkafka.states import JoinState
 from coordinator_sim.clients.network import PendingRequest, RequestKind
 from coordinator_sim.errors import WireFormatError
+from coordinator_sim.kafka.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages.embedded.consumer_protocol import (
+    decode_assignment,
+    encode_assignment,
+    encode_subscription,
+)
+from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
 from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
@@ -29,15 +38,6 @@ from coordinator_sim.messages.sync_group import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
     SyncGroupResponse,
-)
-from coordinator_sim.protocol.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
-from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.wire.consumer_protocol import (
-    decode_assignment,
-    encode_assignment,
-    encode_subscription,
 )
 
 _JOIN_BACKOFF_MS: Final = 1_000

@@ -16,6 +16,9 @@ from coordinator_sim.clients.effects import CommitCompleted
 from coordinator_sim.clients.exceptions import COMMIT_FAILED, exception_name
 from coordinator_sim.clients.librdkafka.states import CoordinatorState, JoinState
 from coordinator_sim.clients.network import PendingRequest, RequestKind
+from coordinator_sim.kafka.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -29,9 +32,6 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchResponse,
     OffsetFetchResponsePartitions,
 )
-from coordinator_sim.protocol.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.resources import TopicPartition
 
 _COMMIT_FAILURES: Final = (
     ErrorCode.ILLEGAL_GENERATION,

@@ -33,7 +33,7 @@ from coordinator_sim.connect.herding.requests import (
 )
 from coordinator_sim.connect.stores.status_records import Status
 from coordinator_sim.connect.thread import Blocking
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 
 def run_on_callers_thread(herder: HerderState, request: CallersRequest) -> Blocking[Outcome]:  # noqa: PLR0911 - one for each request

@@ -18,8 +18,8 @@ from coordinator_sim.connect.herding.requests import RestartConnectorAndTasks
 from coordinator_sim.connect.herding.starting import connector_starting_callable, start_and_stop
 from coordinator_sim.connect.stores.config_records import RestartRequest, SessionKey
 from coordinator_sim.connect.thread import Blocking, Pending, Wait
-from coordinator_sim.protocol.iteration_order import java_hash_order
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.orders.iteration_order import java_hash_order
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 
 class ConfigUpdateListener:

@@ -39,7 +39,7 @@ from coordinator_sim.connect.herding.requests import (
 )
 from coordinator_sim.connect.stores.config_state import ClusterConfigState
 from coordinator_sim.connect.thread import Blocking, Pending
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 # -- reading ---------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ from coordinator_sim.connect.herding.requests import (
 )
 from coordinator_sim.connect.herding.worker_task import ProducerChecks
 from coordinator_sim.connect.thread import Blocking, Pending, Wait
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 
 def transactional_id(group_id: str, task: ConnectorTaskId) -> str:

@@ -16,7 +16,7 @@ from coordinator_sim.clients.network import FOREVER
 from coordinator_sim.clients.worker_coordinator import WorkerCoordinator
 from coordinator_sim.connect.exceptions import JavaException, WakeupException, thrown
 from coordinator_sim.connect.thread import Blocking, Outbox, Pending, Wait
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 
 class RebalanceListener(Protocol):

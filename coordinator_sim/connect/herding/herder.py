@@ -40,7 +40,7 @@ from coordinator_sim.connect.herding.requests import Outcome, Request
 from coordinator_sim.connect.herding.restarts import process_restart_requests
 from coordinator_sim.connect.herding.running_work import CONNECTOR_GRACEFUL_SHUTDOWN_TIMEOUT_MS
 from coordinator_sim.connect.thread import Blocking, Pending, Wait
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 _SHUTDOWN_SLACK_MS: Final = 10_000
 """Time that herderExecutorTimeoutMs adds to the known waits."""

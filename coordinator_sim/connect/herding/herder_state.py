@@ -29,8 +29,8 @@ from coordinator_sim.connect.stores.config_store import ConfigStore
 from coordinator_sim.connect.stores.offset_store import OffsetStore
 from coordinator_sim.connect.stores.status_store import StatusStore
 from coordinator_sim.connect.thread import Blocking, Outbox, Pending, Threads, Wait
-from coordinator_sim.protocol.embedded import ConnectAssignment, ConnectError
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.resources import ConnectorTaskId
+from coordinator_sim.messages.embedded.contents import ConnectAssignment, ConnectError
 
 BACKOFF_RETRIES: Final = 5
 """DistributedHerder.BACKOFF_RETRIES."""

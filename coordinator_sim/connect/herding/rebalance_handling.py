@@ -16,8 +16,8 @@ from coordinator_sim.connect.herding.starting import (
     task_starting_callable,
 )
 from coordinator_sim.connect.thread import Blocking
-from coordinator_sim.protocol.iteration_order import connector_task_hash, java_hash_order
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.orders.iteration_order import connector_task_hash, java_hash_order
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 
 def handle_rebalance_completed(herder: HerderState) -> Blocking[bool]:

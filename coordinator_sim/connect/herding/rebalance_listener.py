@@ -16,7 +16,7 @@ from coordinator_sim.connect.herding.starting import (
     task_stopping_callable,
 )
 from coordinator_sim.connect.thread import Blocking
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 
 def on_assigned(herder: HerderState) -> Blocking[None]:

@@ -19,7 +19,7 @@ from coordinator_sim.connect.herding.refusals import TooManyTasksException
 from coordinator_sim.connect.herding.requests import Done, Outcome
 from coordinator_sim.connect.stores.config_state import ClusterConfigState
 from coordinator_sim.connect.thread import Blocking
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 RECONFIGURE_CONNECTOR_TASKS_BACKOFF: Final = ExponentialBackoff(initial_ms=250, max_ms=60_000)
 """DistributedHerder.RECONFIGURE_CONNECTOR_TASKS_BACKOFF_INITIAL_MS and _MAX_MS; without jitter."""

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from coordinator_sim.connect.effects import TargetState
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 # -- failures --------------------------------------------------------------------------------
 

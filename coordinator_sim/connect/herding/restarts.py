@@ -30,7 +30,7 @@ from coordinator_sim.connect.herding.starting import start_connector, start_task
 from coordinator_sim.connect.stores.config_records import RestartRequest
 from coordinator_sim.connect.stores.status_records import State, Status
 from coordinator_sim.connect.thread import Blocking, Pending, Wait
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 
 def restart_connector(

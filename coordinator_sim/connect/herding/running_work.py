@@ -18,8 +18,8 @@ from coordinator_sim.connect.herding.worker_connector import (
 )
 from coordinator_sim.connect.herding.worker_task import TaskSpec, TaskStatusListener, WorkerTask
 from coordinator_sim.connect.thread import Blocking, Outbox, Pending, Threads, Wait
-from coordinator_sim.protocol.java_numbers import java_int
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.java_numbers import java_int
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 CONNECTOR_GRACEFUL_SHUTDOWN_TIMEOUT_MS: Final = 5_000
 """Worker.CONNECTOR_GRACEFUL_SHUTDOWN_TIMEOUT_MS."""

@@ -27,8 +27,8 @@ from coordinator_sim.connect.herding.requests import (
     ResetOffsets,
 )
 from coordinator_sim.connect.thread import Blocking, Pending, Wait
-from coordinator_sim.protocol.iteration_order import java_hash_order, topic_partition_hash
-from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.kafka.orders.iteration_order import java_hash_order, topic_partition_hash
+from coordinator_sim.kafka.resources import TopicPartition
 
 TOPIC_KEY: Final = "kafka_topic"
 PARTITION_KEY: Final = "kafka_partition"

@@ -18,7 +18,7 @@ from coordinator_sim.connect.herding.refusals import failure_of
 from coordinator_sim.connect.herding.requests import ConnectorType, Done, Outcome
 from coordinator_sim.connect.herding.worker_task import TaskSpec
 from coordinator_sim.connect.thread import Blocking, Pending, Wait
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 START_STOP_THREAD_POOL_SIZE: Final = 8
 """DistributedHerder.START_STOP_THREAD_POOL_SIZE."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from coordinator_sim.connect.stores.status_records import State, Status, Subject
 from coordinator_sim.connect.stores.status_store import StatusStore
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 
 class Statuses:

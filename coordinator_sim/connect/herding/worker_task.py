@@ -23,7 +23,7 @@ from coordinator_sim.connect.effects import (
 )
 from coordinator_sim.connect.exceptions import JavaException, thrown
 from coordinator_sim.connect.thread import Blocking, Outbox, Pending, Threads, Wait
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 
 class TaskStatusListener(Protocol):

@@ -20,8 +20,8 @@ from coordinator_sim.connect.rest.http import (
     status_text,
 )
 from coordinator_sim.connect.thread import Blocking
-from coordinator_sim.protocol.java_numbers import java_int
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.java_numbers import java_int
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 
 class Call(Struct, frozen=True):

@@ -79,7 +79,7 @@ from coordinator_sim.connect.rest.internal import InternalResource
 from coordinator_sim.connect.settings.validation import InstalledPlugins, invalid_config_message
 from coordinator_sim.connect.stores.json_converter import to_json
 from coordinator_sim.connect.thread import Blocking
-from coordinator_sim.protocol.iteration_order import java_hash_order
+from coordinator_sim.kafka.orders.iteration_order import java_hash_order
 
 _INITIAL_STATES: Final = {
     "RUNNING": TargetState.STARTED,

@@ -19,7 +19,7 @@ from coordinator_sim.connect.herding.requests import (
 from coordinator_sim.connect.plugins.registry import Plugin
 from coordinator_sim.connect.rest.http import INTERNAL_SERVER_ERROR, RestError
 from coordinator_sim.connect.settings.validation import ConfigInfos
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 
 def connector_info(info: ConnectorInfo) -> dict[str, object]:

@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.protocol.java_numbers import java_int
+from coordinator_sim.kafka.java_numbers import java_int
 
 ConfigInput = str | int | bool | float | tuple[str, ...] | None
 """A parsed setting; None is Java's null."""

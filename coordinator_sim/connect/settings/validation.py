@@ -36,7 +36,7 @@ from coordinator_sim.connect.settings.connector_config import (
     must_extend,
 )
 from coordinator_sim.errors import CoordinatorSimError, InvariantViolation
-from coordinator_sim.protocol.iteration_order import java_hash_order
+from coordinator_sim.kafka.orders.iteration_order import java_hash_order
 
 _CONNECT_EXCEPTION: Final = "org.apache.kafka.connect.errors.ConnectException: "
 

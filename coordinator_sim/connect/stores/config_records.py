@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from coordinator_sim.connect.effects import TargetState
 from coordinator_sim.connect.stores.json_converter import to_json
-from coordinator_sim.protocol.iteration_order import java_hash_order
-from coordinator_sim.protocol.java_numbers import java_int
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.java_numbers import java_int
+from coordinator_sim.kafka.orders.iteration_order import java_hash_order
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 TARGET_STATE_PREFIX: Final = "target-state-"
 CONNECTOR_PREFIX: Final = "connector-"

@@ -11,8 +11,8 @@ from msgspec import Struct
 from coordinator_sim.clients.worker_coordinator import ConfigSnapshot
 from coordinator_sim.connect.effects import TargetState
 from coordinator_sim.connect.stores.config_records import SessionKey
-from coordinator_sim.protocol.iteration_order import java_hash_order
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.orders.iteration_order import java_hash_order
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 Properties = Mapping[str, str]
 """A connector's or a task's configuration."""

@@ -50,7 +50,7 @@ from coordinator_sim.connect.stores.config_state import ClusterConfigState, Prop
 from coordinator_sim.connect.stores.config_table import ConfigListener, ConfigTable
 from coordinator_sim.connect.stores.topic_log import InternalTopic, Spawn, TopicLog, await_result
 from coordinator_sim.connect.thread import Blocking, Outbox, Wait
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 READ_WRITE_TOTAL_TIMEOUT_MS: Final = 30_000
 """KafkaConfigBackingStore.READ_WRITE_TOTAL_TIMEOUT_MS: one call, writes and reads together."""

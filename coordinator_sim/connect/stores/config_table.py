@@ -30,13 +30,13 @@ from coordinator_sim.connect.stores.config_records import (
 from coordinator_sim.connect.stores.config_state import ClusterConfigState
 from coordinator_sim.connect.stores.json_converter import JsonValue, from_json
 from coordinator_sim.errors import DataError
-from coordinator_sim.protocol.iteration_order import (
+from coordinator_sim.kafka.orders.iteration_order import (
     MIN_TABLE_CAPACITY,
     connector_task_hash,
     java_hash_order,
     java_table_capacity,
 )
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 _TASK_COUNT: Final = "task-count"
 

@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from coordinator_sim.connect.stores.config_records import java_int_value
 from coordinator_sim.connect.stores.json_converter import JsonValue, to_json
-from coordinator_sim.protocol.java_numbers import java_int
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.java_numbers import java_int
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 TASK_STATUS_PREFIX: Final = "status-task-"
 CONNECTOR_STATUS_PREFIX: Final = "status-connector-"

@@ -33,8 +33,8 @@ from coordinator_sim.connect.stores.status_records import (
 from coordinator_sim.connect.stores.topic_log import InternalTopic, Spawn, TopicLog
 from coordinator_sim.connect.thread import Blocking, Outbox, Pending, Wait
 from coordinator_sim.errors import DataError
-from coordinator_sim.protocol.iteration_order import integer_hash, java_hash_order
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.orders.iteration_order import integer_hash, java_hash_order
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 
 class _CacheEntry:

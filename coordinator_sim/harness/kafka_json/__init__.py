@@ -17,7 +17,7 @@ from coordinator_sim.harness.kafka_json.records import (
     write_record,
     write_records,
 )
-from coordinator_sim.wire.json_form import Json
+from coordinator_sim.messages.codec.json_form import Json
 
 __all__ = [
     "Json",

@@ -1,18 +1,18 @@
 """Requests and responses in JSON, in every version of every group API; and their frames.
 
-`wire.answers` has what a version changes beside its fields, `messages` the fields. With frames, any
-program that reads JSON can be a client of a real broker.
+`messages.codec.answers` has what a version changes beside its fields, `messages` the fields. With
+frames, any program that reads JSON can be a client of a real broker.
 
 Source: `encode` and `decode` of the reference (`conformance/oracle`).
 """
 
 from coordinator_sim.errors import UnsupportedVersion, WireFormatError
+from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.catalogue import layout_of, name_of, structs_module
+from coordinator_sim.messages.codec.answers import fitted, understood
+from coordinator_sim.messages.codec.compiler import request_writer, response_reader
+from coordinator_sim.messages.codec.json_form import Json, JsonReader, to_json
 from coordinator_sim.messages.requests import GROUP_APIS, Request, Response, group_api_named
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.wire.answers import fitted, understood
-from coordinator_sim.wire.compiler import request_writer, response_reader
-from coordinator_sim.wire.json_form import Json, JsonReader, to_json
 
 
 def _reader(api: ApiKey) -> JsonReader:

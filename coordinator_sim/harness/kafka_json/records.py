@@ -12,9 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.errors import DataError, UnsupportedVersion
-from coordinator_sim.messages import group_metadata_record, offset_commit_record
-from coordinator_sim.messages.schema import ZERO_UUID, Layout, layout_of_message, message_of
-from coordinator_sim.protocol.records import (
+from coordinator_sim.kafka.records import (
     GroupMetadataKey,
     GroupMetadataMember,
     GroupMetadataValue,
@@ -27,14 +25,16 @@ from coordinator_sim.protocol.records import (
     OpaqueKey,
     OpaqueValue,
 )
-from coordinator_sim.wire.json_form import (
+from coordinator_sim.log.format.offsets_records import GROUP_KEY, OFFSET_KEY, decode_record
+from coordinator_sim.messages import group_metadata_record, offset_commit_record
+from coordinator_sim.messages.codec.json_form import (
     Json,
     JsonReader,
     base64_bytes,
     base64_text,
     to_json,
 )
-from coordinator_sim.wire.offsets_records import GROUP_KEY, OFFSET_KEY, decode_record
+from coordinator_sim.messages.schema import ZERO_UUID, Layout, layout_of_message, message_of
 
 _OFFSETS: Final = JsonReader(offset_commit_record.__name__)
 _GROUPS: Final = JsonReader(group_metadata_record.__name__)

@@ -4,9 +4,9 @@ import os
 from typing import Any
 
 from coordinator_sim import __version__
-from coordinator_sim.mini_broker.contract import Call, Instants
-from coordinator_sim.mini_broker.faults import Action
-from coordinator_sim.mini_broker.served_cluster import ServedCluster
+from coordinator_sim.broker.cluster import Cluster
+from coordinator_sim.broker.contract import Call, Instants
+from coordinator_sim.broker.faults.faults import Action
 from coordinator_sim.server.control.feed import Feed
 from coordinator_sim.server.control.models import Json
 from coordinator_sim.server.kafka_server import KafkaServer
@@ -39,7 +39,7 @@ class Control:
         server.watch(self._made)
 
     @property
-    def cluster(self) -> ServedCluster:
+    def cluster(self) -> Cluster:
         """The served cluster; a new one after a reset."""
         return self.server.cluster
 
@@ -85,7 +85,7 @@ class Control:
             **details,
         )
 
-    def _made(self, cluster: ServedCluster) -> None:
+    def _made(self, cluster: Cluster) -> None:
         cluster.faults.heard = self._hit
 
     def _hit(self, fault_id: int, call: Call[Any], action: Action) -> None:

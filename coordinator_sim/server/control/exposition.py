@@ -6,7 +6,7 @@ Source: https://prometheus.io/docs/instrumenting/exposition_formats/ (text forma
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.server.control.views import parked_views
 from coordinator_sim.server.metering import BUCKETS_S, Meter
 

@@ -5,7 +5,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.errors import CoordinatorSimError
-from coordinator_sim.protocol.java_numbers import java_int
+from coordinator_sim.kafka.java_numbers import java_int
 from coordinator_sim.server.control.models import Json
 
 _SHOWN: Final = 100

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.mini_broker.faults import Fault
+from coordinator_sim.broker.faults.faults import Fault
 from coordinator_sim.server.control import clock_verbs, verbs
 from coordinator_sim.server.control.control import Control
 from coordinator_sim.server.control.models import (

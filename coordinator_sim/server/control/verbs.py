@@ -7,11 +7,11 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from coordinator_sim.broker.apis.config_validation import topic_error
+from coordinator_sim.broker.faults.faults import Fault, FaultState
+from coordinator_sim.broker.operations import BrokerStatus
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.mini_broker.config_validation import topic_error
-from coordinator_sim.mini_broker.faults import Fault, FaultState
-from coordinator_sim.mini_broker.operations import BrokerStatus
-from coordinator_sim.protocol.topic_names import check_topic_name
+from coordinator_sim.kafka.topic_names import check_topic_name
 from coordinator_sim.server.control.clock_verbs import clock_of
 from coordinator_sim.server.control.models import (
     BrokerView,

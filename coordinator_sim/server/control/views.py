@@ -4,23 +4,25 @@ import base64
 from collections.abc import Iterator
 from typing import Final
 
+from coordinator_sim.broker.cluster import Cluster
+from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.groups.broker import Broker
+from coordinator_sim.broker.metadata.image import TOPIC_RESOURCE, TopicState
+from coordinator_sim.broker.metadata.topic_operations import INTERNAL_TOPICS
 from coordinator_sim.clock.timer_queue import Timer, TimerKind
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.inspection import state_name
 from coordinator_sim.errors import WireFormatError
-from coordinator_sim.ingest.ownership import CONNECT, CONSUMER
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.messages.embedded.connect_protocol import decode_connect_assignment
+from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment, subscribed_topics
 from coordinator_sim.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchResponse,
     OffsetFetchResponseTopics,
 )
-from coordinator_sim.mini_broker.contract import Instants
-from coordinator_sim.mini_broker.image import TOPIC_RESOURCE, TopicState
-from coordinator_sim.mini_broker.living_broker import LivingBroker
-from coordinator_sim.mini_broker.served_cluster import ServedCluster
-from coordinator_sim.mini_broker.topics import INTERNAL_TOPICS
-from coordinator_sim.protocol.context import RequestContext
+from coordinator_sim.runs.ownership import CONNECT, CONSUMER
 from coordinator_sim.server.control.models import (
     AdvanceView,
     ClockView,
@@ -34,8 +36,6 @@ from coordinator_sim.server.control.models import (
     TopicView,
 )
 from coordinator_sim.server.timekeeper import Timekeeper
-from coordinator_sim.wire.connect_protocol import decode_connect_assignment
-from coordinator_sim.wire.consumer_protocol import decode_assignment, subscribed_topics
 
 _INSPECTION: Final = RequestContext(token=-1, api_version=8, client_id="control")
 """Context of a request that no client sent; no slot waits for its answer."""
@@ -45,12 +45,12 @@ _PHASES: Final = {"JoinGroup": TimerKind.JOIN, "SyncGroup": TimerKind.SYNC}
 # -- topics --------------------------------------------------------------------------------
 
 
-def topic_views(cluster: ServedCluster) -> tuple[TopicView, ...]:
+def topic_views(cluster: Cluster) -> tuple[TopicView, ...]:
     """Every topic, in order of creation."""
     return tuple(topic_view(cluster, each) for each in cluster.image.topics.values())
 
 
-def topic_view(cluster: ServedCluster, topic: TopicState) -> TopicView:
+def topic_view(cluster: Cluster, topic: TopicState) -> TopicView:
     """One topic."""
     return TopicView(
         name=topic.name,
@@ -71,7 +71,7 @@ def topic_view(cluster: ServedCluster, topic: TopicState) -> TopicView:
     )
 
 
-def end_offset(cluster: ServedCluster, topic: str, partition: int) -> int | None:
+def end_offset(cluster: Cluster, topic: str, partition: int) -> int | None:
     """End offset of a partition; None for internal topics."""
     if topic in INTERNAL_TOPICS:
         return None
@@ -82,30 +82,30 @@ def end_offset(cluster: ServedCluster, topic: str, partition: int) -> int | None
 # -- groups --------------------------------------------------------------------------------
 
 
-def group_summaries(cluster: ServedCluster) -> tuple[GroupSummary, ...]:
+def group_summaries(cluster: Cluster) -> tuple[GroupSummary, ...]:
     """Every group, sorted by its id."""
     found = [_summary(cluster, broker, group) for broker, group in _groups(cluster)]
     return tuple(sorted(found, key=lambda each: each.group_id))
 
 
-def group_count(cluster: ServedCluster) -> int:
+def group_count(cluster: Cluster) -> int:
     """Number of groups."""
     return sum(len(each.coordinator.group_ids()) for each in cluster.groups.living.values())
 
 
-def group_view(cluster: ServedCluster, group_id: str) -> GroupView | None:
+def group_view(cluster: Cluster, group_id: str) -> GroupView | None:
     """A group with its members and offsets; None when no coordinator knows it."""
     found = _found(cluster, group_id)
     return None if found is None else _full(cluster, *found)
 
 
-def group_summary(cluster: ServedCluster, group_id: str) -> GroupSummary | None:
+def group_summary(cluster: Cluster, group_id: str) -> GroupSummary | None:
     """A group in short, at a cost independent of its members; None if no coordinator knows it."""
     found = _found(cluster, group_id)
     return None if found is None else _summary(cluster, *found)
 
 
-def _found(cluster: ServedCluster, group_id: str) -> tuple[LivingBroker, Group] | None:
+def _found(cluster: Cluster, group_id: str) -> tuple[Broker, Group] | None:
     for broker in cluster.groups.living.values():
         group = broker.coordinator.group(group_id)
         if group is not None:
@@ -113,7 +113,7 @@ def _found(cluster: ServedCluster, group_id: str) -> tuple[LivingBroker, Group] 
     return None
 
 
-def _groups(cluster: ServedCluster) -> Iterator[tuple[LivingBroker, Group]]:
+def _groups(cluster: Cluster) -> Iterator[tuple[Broker, Group]]:
     for broker in cluster.groups.living.values():
         for group_id in broker.coordinator.group_ids():
             group = broker.coordinator.group(group_id)
@@ -121,7 +121,7 @@ def _groups(cluster: ServedCluster) -> Iterator[tuple[LivingBroker, Group]]:
                 yield broker, group
 
 
-def _summary(cluster: ServedCluster, broker: LivingBroker, group: Group) -> GroupSummary:
+def _summary(cluster: Cluster, broker: Broker, group: Group) -> GroupSummary:
     return GroupSummary(
         group_id=group.group_id,
         state=state_name(group.state, cluster.settings.profile),
@@ -135,7 +135,7 @@ def _summary(cluster: ServedCluster, broker: LivingBroker, group: Group) -> Grou
     )
 
 
-def _full(cluster: ServedCluster, broker: LivingBroker, group: Group) -> GroupView:
+def _full(cluster: Cluster, broker: Broker, group: Group) -> GroupView:
     members = tuple(_member(group, each) for each in group.ordered())
     owners = {owned: each.member_id for each in members for owned in each.assignment}
     summary = _summary(cluster, broker, group)
@@ -191,7 +191,7 @@ def owned_names(protocol_type: str | None, assignment: bytes) -> tuple[str, ...]
 
 
 def _offsets(
-    cluster: ServedCluster, broker: LivingBroker, group_id: str, owners: dict[str, str]
+    cluster: Cluster, broker: Broker, group_id: str, owners: dict[str, str]
 ) -> Iterator[OffsetView]:
     for topic in _fetched(broker, group_id, cluster.latest.group_ms):
         for each in sorted(topic.partitions, key=lambda each: each.partition_index):
@@ -207,7 +207,7 @@ def _offsets(
             )
 
 
-def _fetched(broker: LivingBroker, group_id: str, now_ms: int) -> list[OffsetFetchResponseTopics]:
+def _fetched(broker: Broker, group_id: str, now_ms: int) -> list[OffsetFetchResponseTopics]:
     """The committed offsets by OffsetFetch at the coordinator, sorted."""
     request = OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id=group_id, topics=None),))
     result = broker.coordinator.handle(request, _INSPECTION, now_ms)
@@ -224,7 +224,7 @@ def _fetched(broker: LivingBroker, group_id: str, now_ms: int) -> list[OffsetFet
 # -- time ----------------------------------------------------------------------------------
 
 
-def parked_views(cluster: ServedCluster, now_ms: int) -> tuple[ParkedView, ...]:
+def parked_views(cluster: Cluster, now_ms: int) -> tuple[ParkedView, ...]:
     """Every parked request of a member, with its deadline."""
     found = []
     deadlines = {
@@ -252,7 +252,7 @@ def parked_views(cluster: ServedCluster, now_ms: int) -> tuple[ParkedView, ...]:
     return tuple(found)
 
 
-def deadline_views(cluster: ServedCluster, now_ms: int) -> tuple[DeadlineView, ...]:
+def deadline_views(cluster: Cluster, now_ms: int) -> tuple[DeadlineView, ...]:
     """The deadlines of all group coordinators, the earliest first."""
     found = [
         _deadline(broker.broker_id, timer, now_ms)
@@ -273,7 +273,7 @@ def _deadline(broker_id: int, timer: Timer, now_ms: int) -> DeadlineView:
     )
 
 
-def clock_view(cluster: ServedCluster, keeper: Timekeeper, now: Instants) -> ClockView:
+def clock_view(cluster: Cluster, keeper: Timekeeper, now: Instants) -> ClockView:
     """Both clocks."""
     advance = keeper.under_way
     return ClockView(

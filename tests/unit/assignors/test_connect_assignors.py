@@ -10,7 +10,7 @@ from conformance.client_cases.assigned_cluster import (
 )
 from coordinator_sim.assignors.contract import ConnectAssignmentPlan, ConnectMember, WorkerLoad
 from coordinator_sim.assignors.registry import make_connect_assignor
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 
 def test_eager_deals_connectors_then_tasks_in_one_circle() -> None:

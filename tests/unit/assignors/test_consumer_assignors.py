@@ -12,8 +12,8 @@ from coordinator_sim.assignors.contract import (
 from coordinator_sim.assignors.registry import make_connect_assignor, make_consumer_assignor
 from coordinator_sim.assignors.user_data import encode_sticky_user_data
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
-from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
 
 Owned = dict[str, list[TopicPartition]]
 

@@ -10,7 +10,7 @@ from coordinator_sim.assignors.user_data import (
     encode_sticky_entries,
     encode_sticky_user_data,
 )
-from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.kafka.resources import TopicPartition
 
 OWNED = (TopicPartition("t1", 2), TopicPartition("t0", 0), TopicPartition("t1", 1))
 

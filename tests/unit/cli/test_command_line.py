@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from coordinator_sim.cli.main import app, main
 from coordinator_sim.cli.progress import progress_bar
 from coordinator_sim.errors import ConfigError, DataError
-from coordinator_sim.ingest.run_directory import RunDirectoryWriter, read_run
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.runs.run_directory import RunDirectoryWriter, read_run
 from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
 
 COMMANDS = ("demo", "run", "list", "show", "ingest", "replay", "report", "explain", "assign")

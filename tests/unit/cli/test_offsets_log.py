@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from coordinator_sim.cli.main import app
 from coordinator_sim.errors import ConfigError
 
-GOLDEN = Path(__file__).parents[1] / "wire" / "golden" / "offsets-log-4.4.0"
+GOLDEN = Path(__file__).parents[1] / "log" / "golden" / "offsets-log-4.4.0"
 SEGMENT = "00000000000000000000.log"
 
 

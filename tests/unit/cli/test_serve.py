@@ -17,11 +17,11 @@ import pytest
 
 from conformance.field_frames import Fields, read_response_frame, request_frame
 from coordinator_sim.cli.main import main
-from coordinator_sim.ingest.run_directory import read_run
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.wire.frames import (
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.messages.codec.frames import (
     RequestHeader,
 )
+from coordinator_sim.runs.run_directory import read_run
 
 COMMAND = (sys.executable, "-m", "coordinator_sim")
 QUICK_TOPIC = "offsets.topic.num.partitions=1"

@@ -24,6 +24,10 @@ from coordinator_sim.clients.effects import (
 )
 from coordinator_sim.coordinator.contract import CoordinatorConfig, Reply
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
@@ -37,10 +41,6 @@ from coordinator_sim.messages.metadata import (
 )
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.messages.requests import Request, Response
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.context import RequestContext
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.profiles import profile_named
 
 Setting = int | str | bool
 NODE = Node(node_id=1, host="broker", port=9092)

@@ -5,6 +5,8 @@ Answers that no other port is given stand here, too.
 
 from conformance.client_cases.bench import GROUP, MEMBER, ConsumerBench
 from coordinator_sim.clients.effects import RunCallback
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.join_group import JoinGroupResponseMember
 from coordinator_sim.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -14,8 +16,6 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from coordinator_sim.messages.requests import Request
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.resources import TopicPartition
 
 P0 = TopicPartition("t", 0)
 P1 = TopicPartition("t", 1)

@@ -16,7 +16,7 @@ from coordinator_sim.assignors.registry import make_consumer_assignor
 from coordinator_sim.clients.client_traits import FRANZ_GO, LIBRDKAFKA, ClientTraits
 from coordinator_sim.clients.franz_go import FranzGoConsumer
 from coordinator_sim.clients.librdkafka import LibrdkafkaConsumer
-from coordinator_sim.protocol.api_keys import ApiKey
+from coordinator_sim.kafka.api_keys import ApiKey
 
 _SETTINGS = {
     "session.timeout.ms": "4000",

@@ -13,18 +13,18 @@ from coordinator_sim.assignors.contract import (
 from coordinator_sim.clients.effects import CallbackKind, RunCallback
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.errors import InvariantViolation
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages.embedded.consumer_protocol import (
+    decode_subscription,
+    encode_subscription,
+)
+from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponseMember
 from coordinator_sim.messages.leave_group import LeaveGroupRequest
 from coordinator_sim.messages.metadata import MetadataRequest
 from coordinator_sim.messages.requests import metadata_request
 from coordinator_sim.messages.sync_group import SyncGroupRequest
-from coordinator_sim.protocol.embedded import ConsumerAssignment, Subscription
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.wire.consumer_protocol import (
-    decode_subscription,
-    encode_subscription,
-)
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

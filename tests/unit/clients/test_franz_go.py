@@ -9,6 +9,9 @@ from coordinator_sim.clients.client_traits import FRANZ_GO
 from coordinator_sim.clients.effects import CallbackKind, RunCallback
 from coordinator_sim.clients.exceptions import COMMIT_FAILED, TIMEOUT
 from coordinator_sim.clients.franz_go import FranzGoConsumer
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.messages.embedded.consumer_protocol import encode_subscription
+from coordinator_sim.messages.embedded.contents import Subscription
 from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.messages.join_group import JoinGroupRequest
@@ -17,9 +20,6 @@ from coordinator_sim.messages.metadata import MetadataRequest
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest
 from coordinator_sim.messages.requests import Request
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from coordinator_sim.protocol.embedded import Subscription
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.consumer_protocol import encode_subscription
 from tests.unit.clients.model_bench import P0, P1, ModelBench, members
 
 STICKY = "cooperative-sticky"

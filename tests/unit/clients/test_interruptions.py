@@ -9,6 +9,10 @@ from coordinator_sim.clients.effects import (
     RunCallback,
 )
 from coordinator_sim.clients.generation import MemberState
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages.embedded.consumer_protocol import encode_subscription
+from coordinator_sim.messages.embedded.contents import Subscription
 from coordinator_sim.messages.find_coordinator import (
     FindCoordinatorRequest,
 )
@@ -28,10 +32,6 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchResponseGroup,
 )
 from coordinator_sim.messages.sync_group import SyncGroupRequest
-from coordinator_sim.protocol.embedded import Subscription
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.wire.consumer_protocol import encode_subscription
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 FINE = HeartbeatResponse(error_code=ErrorCode.NONE)

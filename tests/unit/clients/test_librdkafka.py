@@ -11,6 +11,7 @@ from coordinator_sim.clients.exceptions import COMMIT_FAILED, FENCED_INSTANCE_ID
 from coordinator_sim.clients.librdkafka import LibrdkafkaConsumer
 from coordinator_sim.clients.librdkafka.states import JoinState
 from coordinator_sim.errors import ConfigError, InvariantViolation
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.describe_groups import DescribeGroupsResponse
 from coordinator_sim.messages.find_coordinator import (
     Coordinator,
@@ -24,7 +25,6 @@ from coordinator_sim.messages.metadata import MetadataRequest
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
 from coordinator_sim.messages.sync_group import SyncGroupRequest
-from coordinator_sim.protocol.errors import ErrorCode
 from tests.unit.clients.model_bench import P0, P1, ModelBench, members
 
 STICKY = "cooperative-sticky"

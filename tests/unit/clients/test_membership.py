@@ -12,6 +12,8 @@ from coordinator_sim.clients.effects import (
 )
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.errors import InvariantViolation
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
@@ -27,8 +29,6 @@ from coordinator_sim.messages.leave_group import (
 from coordinator_sim.messages.metadata import MetadataRequest
 from coordinator_sim.messages.requests import Request
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.resources import TopicPartition
 
 T0 = TopicPartition("t", 0)
 

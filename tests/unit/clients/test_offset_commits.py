@@ -5,6 +5,8 @@ import pytest
 from conformance.client_cases.bench import COORDINATOR, GROUP, Bench
 from coordinator_sim.clients.effects import CallbackKind, RunCallback
 from coordinator_sim.clients.generation import MemberState
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
@@ -23,8 +25,6 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from coordinator_sim.messages.requests import Request
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.resources import TopicPartition
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.generation import MemberState
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.join_group import JoinGroupRequest
 from coordinator_sim.messages.leave_group import LeaveGroupRequest
-from coordinator_sim.protocol.resources import TopicPartition
 
 if TYPE_CHECKING:
     from tests.unit.clients.conftest import World

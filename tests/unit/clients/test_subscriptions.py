@@ -7,6 +7,9 @@ from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.clients.subscription_state import SubscriptionState
 from coordinator_sim.errors import ConfigError, InvariantViolation
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages.embedded.consumer_protocol import decode_subscription
 from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupRequest
@@ -18,9 +21,6 @@ from coordinator_sim.messages.metadata import (
 )
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.resources import TopicPartition
-from coordinator_sim.wire.consumer_protocol import decode_subscription
 
 A0, B0 = TopicPartition("orders-a", 0), TopicPartition("orders-b", 0)
 T0 = TopicPartition("t", 0)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from conformance.checkers.history import Circumstances, History, Instances
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.trace.events import Event, TraceEvent
 
 

@@ -1,7 +1,7 @@
 """I8 on commits whose fate is open."""
 
 from conformance.checkers import check_all
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.trace.events import Event, OffsetEntry, TraceEvent
 
 

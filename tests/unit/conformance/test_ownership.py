@@ -4,13 +4,17 @@ from typing import Any
 
 from conformance.checkers.history import History
 from conformance.checkers.ownership import judge
-from coordinator_sim.protocol.embedded import ConnectAssignment, ConnectError, WorkerMetadata
-from coordinator_sim.protocol.resources import ConnectorTaskId
-from coordinator_sim.trace.events import Event, TraceEvent
-from coordinator_sim.wire.connect_protocol import (
+from coordinator_sim.kafka.resources import ConnectorTaskId
+from coordinator_sim.messages.embedded.connect_protocol import (
     encode_connect_assignment,
     encode_worker_metadata,
 )
+from coordinator_sim.messages.embedded.contents import (
+    ConnectAssignment,
+    ConnectError,
+    WorkerMetadata,
+)
+from coordinator_sim.trace.events import Event, TraceEvent
 
 X0 = ConnectorTaskId("x", 0)
 

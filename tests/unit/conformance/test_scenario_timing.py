@@ -2,7 +2,7 @@
 
 from conformance.bounds import convergence_bound_ms
 from conformance.scenario_timing import calm_from_ms, circumstances_of, timings_of, with_calm
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.scenario import (
     ConnectGroupSpec,
     ConsumerGroupSpec,
     ConsumerSpec,
@@ -19,7 +19,7 @@ from coordinator_sim.scenario import (
     Variety,
     WorkerSpec,
 )
-from coordinator_sim.scenario.variants import with_variety
+from coordinator_sim.sim.scenario.variants import with_variety
 from scenarios.catalog import scenario_named
 
 

@@ -30,7 +30,7 @@ from coordinator_sim.connect.stores.config_records import (
 )
 from coordinator_sim.connect.stores.config_store import ConfigStore
 from coordinator_sim.connect.stores.topic_log import InternalTopic
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 TOPIC = InternalTopic(name="configs", setting="config.storage.topic", purpose="configurations")
 C = {"connector.class": "Source"}

@@ -7,9 +7,9 @@ from coordinator_sim.clients.network import FOREVER
 from coordinator_sim.connect.effects import InitTransactions, StopConnector, TargetState
 from coordinator_sim.connect.herding.requests import CheckHealth, Done
 from coordinator_sim.connect.stores.config_records import RestartRequest
+from coordinator_sim.kafka.resources import ConnectorTaskId
 from coordinator_sim.messages.join_group import JoinGroupRequest
 from coordinator_sim.messages.leave_group import LeaveGroupRequest
-from coordinator_sim.protocol.resources import ConnectorTaskId
 
 X0 = ConnectorTaskId("x", 0)
 

@@ -13,7 +13,7 @@ from coordinator_sim.connect.effects import (
 from coordinator_sim.connect.herding.requests import ErrorKind, FenceZombies, Outcome, RequestFailed
 from coordinator_sim.connect.rest.signatures import RequestSignature, sign
 from coordinator_sim.connect.stores.json_converter import from_json
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 X0 = ConnectorTaskId("x", 0)
 TASK = "status-task-x-0"

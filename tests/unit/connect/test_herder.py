@@ -28,10 +28,10 @@ from coordinator_sim.connect.herding.requests import (
     ResumeConnector,
     StopConnectorRequest,
 )
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.resources import ConnectorTaskId
 from coordinator_sim.messages.join_group import JoinGroupRequest
 from coordinator_sim.messages.leave_group import LeaveGroupRequest
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.resources import ConnectorTaskId
 
 X0, X1 = ConnectorTaskId("x", 0), ConnectorTaskId("x", 1)
 STATUS_KEYS = ("status-task-x-0", "status-task-x-1")

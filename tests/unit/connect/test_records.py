@@ -17,8 +17,8 @@ from coordinator_sim.connect.stores.offset_store import (
     source_partition_of,
 )
 from coordinator_sim.errors import DataError
-from coordinator_sim.protocol.partitioning import partition_of_key
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.partitioning import partition_of_key
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 
 class Recorded(Struct, frozen=True):

@@ -30,7 +30,7 @@ from coordinator_sim.connect.herding.requests import (
     WorkState,
 )
 from coordinator_sim.connect.rest.connectors import TopicTracking
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.resources import ConnectorTaskId
 from tests.unit.connect.rest_bench import RestBench, error, exchanges, request_of, shown
 
 RECORDED = exchanges()

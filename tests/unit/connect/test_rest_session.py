@@ -8,7 +8,7 @@ from typing import Final
 
 from coordinator_sim.connect.plugins.file_stream import source_offset, source_partition
 from coordinator_sim.connect.stores.offset_store import offset_key, offset_value
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.resources import ConnectorTaskId
 from tests.unit.connect.rest_bench import exchanges, request_of, shown
 from tests.unit.connect.worker_bench import WorkerBench
 

@@ -15,7 +15,7 @@ from coordinator_sim.connect.herding.refusals import TooManyTasksException
 from coordinator_sim.connect.herding.requests import PluginFailure
 from coordinator_sim.connect.herding.running_work import check_tasks_max, tasks_max
 from coordinator_sim.connect.stores.json_converter import from_json
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 X0 = ConnectorTaskId("x", 0)
 

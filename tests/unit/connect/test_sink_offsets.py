@@ -13,7 +13,7 @@ from coordinator_sim.connect.effects import (
     HttpResponse,
     ListGroupOffsets,
 )
-from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.kafka.resources import TopicPartition
 from tests.unit.connect.rest_bench import error, shown
 from tests.unit.connect.worker_bench import WorkerBench
 

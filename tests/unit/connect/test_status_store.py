@@ -11,7 +11,7 @@ from coordinator_sim.connect.stores.status_records import (
 )
 from coordinator_sim.connect.stores.status_store import StatusStore
 from coordinator_sim.connect.stores.topic_log import InternalTopic
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.resources import ConnectorTaskId
 
 TOPIC = InternalTopic(name="status", setting="status.storage.topic", purpose="statuses")
 T0, T1 = ConnectorTaskId("a-b", 0), ConnectorTaskId("a-b", 1)

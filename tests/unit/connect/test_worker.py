@@ -33,9 +33,9 @@ from coordinator_sim.connect.stores.config_records import (
     target_state_value,
     task_key,
 )
+from coordinator_sim.kafka.resources import ConnectorTaskId
 from coordinator_sim.messages.join_group import JoinGroupRequest
 from coordinator_sim.messages.leave_group import LeaveGroupRequest
-from coordinator_sim.protocol.resources import ConnectorTaskId
 from tests.unit.connect.rest_bench import exchanges, request_of, shown
 from tests.unit.connect.worker_bench import WorkerBench
 

@@ -35,6 +35,7 @@ from coordinator_sim.connect.plugins.registry import Plugin
 from coordinator_sim.connect.plugins.standard_plugins import file_stream_plugins
 from coordinator_sim.connect.start_up import AT_ONCE, StartUpTimes
 from coordinator_sim.connect.worker import ConnectWorker, WorkerParts
+from coordinator_sim.kafka.resources import ConnectorTaskId, TopicPartition
 from coordinator_sim.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
@@ -51,7 +52,6 @@ from coordinator_sim.messages.metadata import MetadataRequest, MetadataResponse
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.messages.requests import Response
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from coordinator_sim.protocol.resources import ConnectorTaskId, TopicPartition
 
 BROKER: Final = Node(node_id=1, host="broker", port=9092)
 CLUSTER_ID: Final = "kVi2G3kvTe6GZ0Xgq4WSVQ"

@@ -5,6 +5,9 @@ import pytest
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.profiles import profile_named
+from coordinator_sim.kafka.records import GroupMetadataKey, OffsetCommitKey
 from coordinator_sim.messages.delete_groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,
@@ -16,9 +19,6 @@ from coordinator_sim.messages.describe_groups import (
     DescribeGroupsResponse,
 )
 from coordinator_sim.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.profiles import profile_named
-from coordinator_sim.protocol.records import GroupMetadataKey, OffsetCommitKey
 
 FAMILIES = ("java-4.x", "scala-3.x", "legacy-0.10.2")
 

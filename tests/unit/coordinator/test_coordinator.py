@@ -4,6 +4,10 @@ from coordinator_sim.coordinator.contract import NOTHING, CoordinatorConfig
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.profiles import DEFAULT_PROFILE
+from coordinator_sim.kafka.seeded_ids import SeededIds
 from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
 from coordinator_sim.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from coordinator_sim.messages.join_group import JoinGroupResponse
@@ -14,10 +18,6 @@ from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
-from coordinator_sim.protocol.context import RequestContext
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.profiles import DEFAULT_PROFILE
-from coordinator_sim.protocol.seeded_ids import SeededIds
 
 
 def make_coordinator() -> GroupCoordinator:

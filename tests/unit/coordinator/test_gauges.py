@@ -4,7 +4,7 @@ from coordinator_sim.clock.timer_queue import TimerKind
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.group_driver import GroupDriver
 from coordinator_sim.harness.harness import Harness
-from coordinator_sim.protocol.profiles import profile_named
+from coordinator_sim.kafka.profiles import profile_named
 
 
 def gauges(harness: Harness) -> list[int]:

@@ -7,9 +7,9 @@ from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.coordinator.writes import writes_of
 from coordinator_sim.errors import InvariantViolation, OperationAborted
+from coordinator_sim.kafka.profiles import DEFAULT_PROFILE
+from coordinator_sim.kafka.seeded_ids import SeededIds
 from coordinator_sim.messages.join_group import JoinGroupRequestProtocol
-from coordinator_sim.protocol.profiles import DEFAULT_PROFILE
-from coordinator_sim.protocol.seeded_ids import SeededIds
 
 
 def make_group(*members: Member) -> Group:

@@ -2,8 +2,8 @@
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.harness import Harness
+from coordinator_sim.kafka.records import GroupMetadataKey, GroupMetadataValue, LogRecord
 from coordinator_sim.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-from coordinator_sim.protocol.records import GroupMetadataKey, GroupMetadataValue, LogRecord
 
 
 def record(group_id: str, generation_id: int) -> LogRecord:

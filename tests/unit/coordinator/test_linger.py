@@ -4,6 +4,9 @@ import pytest
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.harness import Harness, Step
+from coordinator_sim.kafka.completion import CompleteTransaction
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from coordinator_sim.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from coordinator_sim.messages.offset_commit import (
@@ -18,9 +21,6 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
 )
-from coordinator_sim.protocol.completion import CompleteTransaction
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.profiles import profile_named
 
 LINGERING = pytest.mark.parametrize("profile", ["4.0", "4.1"])
 

@@ -5,6 +5,7 @@ import pytest
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.metrics import KAFKA_NAMES, CoordinatorMetrics
 from coordinator_sim.harness.harness import Harness
+from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
@@ -12,7 +13,6 @@ from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from coordinator_sim.protocol.profiles import profile_named
 
 
 def harness(profile: str) -> Harness:

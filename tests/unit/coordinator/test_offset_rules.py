@@ -5,6 +5,11 @@ import pytest
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.group_driver import GroupDriver
 from coordinator_sim.harness.harness import Harness, Step
+from coordinator_sim.kafka.completion import CompleteTransaction
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.profiles import profile_named
+from coordinator_sim.kafka.records import GroupMetadataKey
 from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -28,11 +33,6 @@ from coordinator_sim.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )
-from coordinator_sim.protocol.completion import CompleteTransaction
-from coordinator_sim.protocol.context import RequestContext
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.profiles import profile_named
-from coordinator_sim.protocol.records import GroupMetadataKey
 
 JAVA, SCALA = "4.4", "3.9"
 BOTH = pytest.mark.parametrize("name", [JAVA, SCALA])

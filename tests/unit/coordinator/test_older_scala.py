@@ -3,6 +3,8 @@
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupResponse
 from coordinator_sim.messages.leave_group import (
@@ -10,8 +12,6 @@ from coordinator_sim.messages.leave_group import (
     LeaveGroupResponse,
     MemberIdentity,
 )
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.profiles import profile_named
 
 
 def drive(profile: str, max_size: int = 100) -> GroupDriver:

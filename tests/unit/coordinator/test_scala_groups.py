@@ -6,10 +6,10 @@ from coordinator_sim.clock.timer_queue import TimerKind
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.messages.join_group import JoinGroupResponse
 from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.profiles import profile_named
 
 
 def comes_to(*, scala: object, java: object) -> pytest.MarkDecorator:

@@ -1,7 +1,7 @@
 """The order and the memory of Kafka's timeline tables."""
 
 from coordinator_sim.coordinator.timeline import Timeline, TimelineTable, timeline_capacity
-from coordinator_sim.protocol.iteration_order import integer_hash
+from coordinator_sim.kafka.orders.iteration_order import integer_hash
 
 
 def table(timeline: Timeline, *keys: int) -> TimelineTable[int, str]:

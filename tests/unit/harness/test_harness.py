@@ -6,9 +6,9 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.seeded_ids import SeededIds
 from coordinator_sim.messages.offset_commit import OffsetCommitResponse
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.seeded_ids import SeededIds
 
 
 def test_ids_are_those_of_the_java_oracle() -> None:

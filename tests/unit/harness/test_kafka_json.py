@@ -5,6 +5,16 @@ from typing import Any
 import pytest
 
 from coordinator_sim.harness.kafka_json import read_request, write_records, write_response
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.records import (
+    GroupMetadataKey,
+    GroupMetadataMember,
+    GroupMetadataValue,
+    LogBatch,
+    LogRecord,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
@@ -41,16 +51,6 @@ from coordinator_sim.messages.sync_group import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
     SyncGroupResponse,
-)
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.records import (
-    GroupMetadataKey,
-    GroupMetadataMember,
-    GroupMetadataValue,
-    LogBatch,
-    LogRecord,
-    OffsetCommitKey,
-    OffsetCommitValue,
 )
 
 HEARTBEAT = HeartbeatRequest(group_id="g", generation_id=3, member_id="m")

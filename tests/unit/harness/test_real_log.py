@@ -5,18 +5,18 @@ from pathlib import Path
 import pytest
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.disk.offsets_log import read_log
 from coordinator_sim.harness.group_driver import answer
 from coordinator_sim.harness.harness import Harness
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchResponse,
 )
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.profiles import profile_named
-from coordinator_sim.wire.log_directory import read_log
 
-GOLDEN = Path(__file__).parents[1] / "wire" / "golden" / "offsets-log-4.4.0"
+GOLDEN = Path(__file__).parents[1] / "log" / "golden" / "offsets-log-4.4.0"
 
 
 @pytest.mark.parametrize("profile", ["4.4", "3.9"])

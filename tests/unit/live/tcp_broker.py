@@ -7,21 +7,21 @@ from contextlib import asynccontextmanager
 from conformance.field_frames import response_frame
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.harness import Harness
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.live.offered_versions import API_VERSIONS
+from coordinator_sim.messages.codec.classic_types import int32_bytes
+from coordinator_sim.messages.codec.frames import (
+    RequestHeader,
+    decode_request,
+    encode_response,
+    read_header,
+)
 from coordinator_sim.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
 from coordinator_sim.messages.requests import Response
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.wire.classic_types import int32_bytes
-from coordinator_sim.wire.frames import (
-    RequestHeader,
-    decode_request,
-    encode_response,
-    read_header,
-)
-from coordinator_sim.wire.offered_versions import API_VERSIONS
 
 OFFERED = {
     ApiKey.METADATA: (0, 12),

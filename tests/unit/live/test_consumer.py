@@ -7,14 +7,14 @@ import pytest
 
 from coordinator_sim.clients.config import OffsetReset
 from coordinator_sim.errors import ConfigError, CoordinatorSimError, UnsupportedVersion
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.live import driver
 from coordinator_sim.live.connection import FrameSeen
 from coordinator_sim.live.consumer import ConsumerMember, ConsumerOptions
 from coordinator_sim.live.records import RecordRange
 from coordinator_sim.live.story import MemberEvent
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.resources import TopicPartition
 from tests.unit.live.tcp_broker import OFFERED, TcpBroker, listening
 
 

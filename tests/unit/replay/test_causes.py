@@ -8,7 +8,7 @@ import pytest
 
 from coordinator_sim.cli.explain import told
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.ingest.broker_log import parse_broker_log
+from coordinator_sim.logtext.reading.broker_log import parse_broker_log
 from coordinator_sim.replay.causes import GroupStory, explain_group, group_named
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.history import group_lines

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator_sim.ingest.broker_log import parse_broker_log
-from coordinator_sim.ingest.summary import IngestSummary
+from coordinator_sim.logtext.reading.broker_log import parse_broker_log
+from coordinator_sim.logtext.reading.summary import IngestSummary
 from coordinator_sim.replay.causes import GroupStory, explain_group
 from coordinator_sim.replay.logs import replay_log
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from coordinator_sim.cli.explain import explain
 from coordinator_sim.cli.replay import replay
 from coordinator_sim.errors import ConfigError, DataError
-from coordinator_sim.ingest.broker_log import parse_broker_log
-from coordinator_sim.ingest.run_directory import RunDirectoryWriter, read_run
+from coordinator_sim.logtext.reading.broker_log import parse_broker_log
+from coordinator_sim.runs.run_directory import RunDirectoryWriter, read_run
 from coordinator_sim.trace.events import Event, RunInfo, Source
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "broker-log" / "server.log"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from coordinator_sim.ingest.broker_log import parse_broker_log
+from coordinator_sim.logtext.reading.broker_log import parse_broker_log
 from coordinator_sim.replay.compare import compare
 from coordinator_sim.replay.logs import replay_log
 from coordinator_sim.replay.report import ReplayReport

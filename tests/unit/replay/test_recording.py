@@ -1,8 +1,8 @@
 """Requests out of recorded events, those that are incomplete too."""
 
+from coordinator_sim.kafka.partitioning import partition_for
 from coordinator_sim.messages.join_group import JoinGroupRequest
 from coordinator_sim.messages.leave_group import LeaveGroupRequest
-from coordinator_sim.protocol.partitioning import partition_for
 from coordinator_sim.replay.recording import Recording
 from coordinator_sim.trace.events import Event, TraceEvent
 

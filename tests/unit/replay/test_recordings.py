@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.replay.recorded import ANSWERS
 from coordinator_sim.replay.recording import Recording
 from coordinator_sim.replay.recordings import replay_recording

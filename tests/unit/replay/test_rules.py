@@ -2,7 +2,7 @@
 
 import pytest
 
-from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.replay.logs import replay_log
 from coordinator_sim.replay.plan import NEVER_MS, Ending, GroupPlan, StepKind
 from coordinator_sim.replay.planner import plan_episode

@@ -8,8 +8,8 @@ import pytest
 from conformance.checkers import Verdict, check_all
 from conformance.scenario_timing import circumstances_of, with_calm
 from coordinator_sim.errors import ScenarioError
-from coordinator_sim.scenario import Scenario
 from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.sim.scenario import Scenario
 from coordinator_sim.trace.events import TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from scenarios.catalog import all_scenarios, scenario_named

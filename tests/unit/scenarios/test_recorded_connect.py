@@ -9,15 +9,15 @@ import pytest
 from msgspec import Struct, structs
 
 from conformance.field_frames import read_request_frame, read_response_frame
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.embedded import ConnectAssignment
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.partitioning import java_string_hash
-from coordinator_sim.scenario import Choice
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.partitioning import java_string_hash
+from coordinator_sim.messages.embedded.connect_protocol import decode_connect_assignment
+from coordinator_sim.messages.embedded.contents import ConnectAssignment
 from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.sim.scenario import Choice
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
-from coordinator_sim.wire.connect_protocol import decode_connect_assignment
 from scenarios.catalog import scenario_named
 
 RECORDINGS: Final = Path(__file__).resolve().parents[2] / "data" / "wire"

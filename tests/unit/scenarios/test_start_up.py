@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from coordinator_sim.scenario.world import ConnectGroupSpec, TopicCosts
 from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.sim.scenario.world import ConnectGroupSpec, TopicCosts
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim.trace.start_up import StartUp, start_ups
 from scenarios.catalog import scenario_named

@@ -1,10 +1,10 @@
 """How a run is told."""
 
-from coordinator_sim.protocol.embedded import ConnectAssignment
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.resources import ConnectorTaskId
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.resources import ConnectorTaskId
+from coordinator_sim.messages.embedded.connect_protocol import encode_connect_assignment
+from coordinator_sim.messages.embedded.contents import ConnectAssignment
 from coordinator_sim.trace.events import Event, TraceEvent
-from coordinator_sim.wire.connect_protocol import encode_connect_assignment
 from scenarios.stories import member_names, scenario_story
 
 

@@ -10,7 +10,7 @@ import sys
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
-from coordinator_sim.mini_broker.settings import ClusterSettings
+from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.server.virtual_time import VirtualKafka, VirtualRun, run_in_virtual_time
 from coordinator_sim_pytest.assertions import invariants_hold, no_double_ownership
 

@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import suppress
 
+from coordinator_sim.messages.codec.frames import decode_response, encode_request
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
@@ -12,7 +13,6 @@ from coordinator_sim.messages.join_group import (
 from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from coordinator_sim.messages.requests import Request, Response
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from coordinator_sim.wire.frames import decode_response, encode_request
 
 
 class KafkaClient:

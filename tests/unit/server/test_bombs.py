@@ -3,16 +3,16 @@
 import asyncio
 
 from conformance.field_frames import request_frame
-from coordinator_sim.mini_broker.settings import ClusterSettings
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.server.clocks import WallClock
-from coordinator_sim.server.kafka_server import KafkaServer, Listen
-from coordinator_sim.wire.compression import Compression
-from coordinator_sim.wire.frames import (
+from coordinator_sim.broker.settings import ClusterSettings
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.log.format.compression import Compression
+from coordinator_sim.messages.codec.frames import (
     RequestHeader,
 )
+from coordinator_sim.server.clocks import WallClock
+from coordinator_sim.server.kafka_server import KafkaServer, Listen
+from tests.unit.log.test_large_batches import NO_KEY, batch
 from tests.unit.server.kafka_client import KafkaClient
-from tests.unit.storage.test_large_batches import NO_KEY, batch
 
 MANY = 100_000
 LIMIT_S = 60

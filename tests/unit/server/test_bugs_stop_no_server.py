@@ -5,16 +5,16 @@ import logging
 
 import pytest
 
+from coordinator_sim.broker.connection import Connection
+from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.pending_answer import Output
+from coordinator_sim.broker.settings import ClusterSettings
+from coordinator_sim.messages.codec.frames import encode_request
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from coordinator_sim.mini_broker.connection import Connection
-from coordinator_sim.mini_broker.contract import Instants
-from coordinator_sim.mini_broker.settings import ClusterSettings
-from coordinator_sim.mini_broker.slots import Output
 from coordinator_sim.server.clocks import VirtualClock, WallClock, steady_wall
 from coordinator_sim.server.kafka_server import PLAINTEXT, KafkaServer, Listen
 from coordinator_sim.server.timekeeper import Timekeeper
 from coordinator_sim.server.wire_protocol import WireProtocol
-from coordinator_sim.wire.frames import encode_request
 
 LIMIT_S = 10
 PARKED_JOIN = encode_request(
@@ -208,12 +208,12 @@ def test_failing_alarm_leaves_connections_alone(caplog: pytest.LogCaptureFixture
         is_met = asyncio.Event()
 
         def broken(_now: Instants) -> None:
-            server.cluster.agenda.at_wall_ms(0, lambda _later: is_met.set())
+            server.cluster.scheduler.at_wall_ms(0, lambda _later: is_met.set())
             raise KeyError("a bug")
 
         async with asyncio.timeout(LIMIT_S):
             await ask()
-            server.cluster.agenda.at_wall_ms(0, broken)
+            server.cluster.scheduler.at_wall_ms(0, broken)
             server.settled()
             await is_met.wait()
             await ask()

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
+from coordinator_sim.broker.contract import Instants
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.mini_broker.contract import Instants
 from coordinator_sim.server.clocks import (
     END_MS,
     FASTEST,

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.mini_broker.settings import ClusterSettings
 from coordinator_sim.server.clocks import WallClock
 from coordinator_sim.server.kafka_server import KafkaServer, Listen
 

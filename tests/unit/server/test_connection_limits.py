@@ -2,17 +2,17 @@
 
 import pytest
 
+from coordinator_sim.broker.configs.configs import Configs
+from coordinator_sim.broker.metadata.image import MetadataImage
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.mini_broker.configs import Configs
-from coordinator_sim.mini_broker.image import ClusterImage
-from coordinator_sim.protocol.profiles import DEFAULT_PROFILE
+from coordinator_sim.kafka.profiles import DEFAULT_PROFILE
 from coordinator_sim.server.connection_limits import ConnectionLimits
 
 
 def limits(**given: str) -> ConnectionLimits:
     """The limits of a broker with these settings, dots as underscores."""
     named = {name.replace("_", "."): value for name, value in given.items()}
-    return ConnectionLimits(Configs(DEFAULT_PROFILE, named, ClusterImage()), 1)
+    return ConnectionLimits(Configs(DEFAULT_PROFILE, named, MetadataImage()), 1)
 
 
 def test_host_has_its_own_number_of_connections() -> None:

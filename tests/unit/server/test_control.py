@@ -15,13 +15,13 @@ import pytest
 from msgspec import structs
 from openapi_spec_validator import validate
 
+from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.ingest.run_directory import read_run
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.partitioning import partition_for
 from coordinator_sim.messages.heartbeat import HeartbeatResponse
-from coordinator_sim.mini_broker.settings import ClusterSettings
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.partitioning import partition_for
+from coordinator_sim.runs.run_directory import read_run
 from coordinator_sim.server.clocks import ScaledClock
 from coordinator_sim.server.control.access import Access
 from coordinator_sim.server.control.views import parked_views

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from coordinator_sim.messages.codec.frames import encode_request, encode_response
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.server.pcap import PcapTap
-from coordinator_sim.wire.frames import encode_request, encode_response
 
 CLIENT, SERVER = ("10.0.0.1", 50_000), ("10.0.0.2", 9_092)
 REQUEST = HeartbeatRequest(group_id="app", generation_id=1, member_id="m-1")

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
 from coordinator_sim.messages.heartbeat import HeartbeatResponse
 from coordinator_sim.messages.offset_commit import (
@@ -23,7 +24,6 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchResponse,
 )
-from coordinator_sim.protocol.errors import ErrorCode
 from tests.unit.server.kafka_client import KafkaClient
 
 PATIENCE_S = 60

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from coordinator_sim.broker.security.plain import PlainUsers
+from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.mini_broker.plain import PlainUsers
-from coordinator_sim.mini_broker.settings import ClusterSettings
 from coordinator_sim.server.virtual_loop import VirtualDeadlock, VirtualLoop
 from coordinator_sim.server.virtual_time import (
     VirtualKafka,

@@ -1,7 +1,8 @@
 import pytest
 
 from coordinator_sim.errors import ScenarioError
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.sim.scenario import (
     ConsumerGroupSpec,
     ConsumerSpec,
     CrashBroker,
@@ -12,9 +13,8 @@ from coordinator_sim.scenario import (
     StopMember,
     TopicSpec,
 )
-from coordinator_sim.scenario.work import CommitPolicy
-from coordinator_sim.scenario.world import Client
-from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.sim.scenario.work import CommitPolicy
+from coordinator_sim.sim.scenario.world import Client
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 

@@ -1,6 +1,7 @@
 """Whole Connect clusters in virtual time: workers, their topics, their REST API."""
 
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.sim.scenario import (
     AddConnector,
     ChangeTaskCount,
     ConnectGroupSpec,
@@ -15,7 +16,6 @@ from coordinator_sim.scenario import (
     StopMember,
     WorkerSpec,
 )
-from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 

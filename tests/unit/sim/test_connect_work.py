@@ -3,7 +3,8 @@
 import pytest
 
 from coordinator_sim.errors import ScenarioError
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.sim.scenario import (
     ConnectGroupSpec,
     ConnectorWork,
     CrashMember,
@@ -19,7 +20,6 @@ from coordinator_sim.scenario import (
     TopicSpec,
     WorkerSpec,
 )
-from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim.trace.work import WorkCount, count_work

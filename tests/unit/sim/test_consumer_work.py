@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from coordinator_sim.errors import ScenarioError
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.sim.scenario import (
     CommitPolicy,
     ConsumerGroupSpec,
     ConsumerSpec,
@@ -20,7 +21,6 @@ from coordinator_sim.scenario import (
     TablePerRecord,
     TopicSpec,
 )
-from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim.trace.work import WorkCount, count_work

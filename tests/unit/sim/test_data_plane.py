@@ -2,6 +2,9 @@
 
 import pytest
 
+from coordinator_sim.broker.cluster import Cluster
+from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.connect.effects import (
     CloseProducer,
     CreateTopic,
@@ -21,11 +24,14 @@ from coordinator_sim.connect.effects import (
     StopReading,
 )
 from coordinator_sim.coordinator.contract import CoordinatorConfig
-from coordinator_sim.mini_broker.contract import Instants
-from coordinator_sim.mini_broker.served_cluster import ServedCluster
-from coordinator_sim.mini_broker.settings import ClusterSettings, Endpoint
-from coordinator_sim.protocol.partitioning import OFFSETS_TOPIC
-from coordinator_sim.scenario import (
+from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
+from coordinator_sim.sim.brokers import ClusterDriver
+from coordinator_sim.sim.data_plane import DataPlane
+from coordinator_sim.sim.environment import Environment
+from coordinator_sim.sim.internal_topics import create_internal_topics, internal_topic_names
+from coordinator_sim.sim.network import Network
+from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.sim.scenario import (
     AddConnector,
     ChangeTaskCount,
     Choices,
@@ -33,13 +39,7 @@ from coordinator_sim.scenario import (
     Scenario,
     WorkerSpec,
 )
-from coordinator_sim.scenario.world import ConnectGroupSpec, InternalTopicsSpec, TopicCosts
-from coordinator_sim.sim.brokers import ClusterDriver
-from coordinator_sim.sim.data_plane import DataPlane
-from coordinator_sim.sim.environment import Environment
-from coordinator_sim.sim.internal_topics import create_internal_topics, internal_topic_names
-from coordinator_sim.sim.network import Network
-from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.sim.scenario.world import ConnectGroupSpec, InternalTopicsSpec, TopicCosts
 from coordinator_sim.sim.topic_logs import TopicLogs
 from coordinator_sim.sim.world import World
 from coordinator_sim.trace.recorder import MemoryRecorder, NullRecorder
@@ -57,7 +57,7 @@ class Bench:
         choices = Choices(0)
         recorder = NullRecorder()
         network = Network(self.environment, ConstantLatency(), choices)
-        cluster = ServedCluster(
+        cluster = Cluster(
             ClusterSettings(
                 broker_ids=tuple(range(1, brokers + 1)),
                 coordinator=CoordinatorConfig(offsets_topic_num_partitions=1),

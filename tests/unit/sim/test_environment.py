@@ -4,8 +4,8 @@ import pytest
 import simpy
 
 from coordinator_sim.clock import Alarmed
-from coordinator_sim.scenario import Choices
 from coordinator_sim.sim.environment import Environment
+from coordinator_sim.sim.scenario import Choices
 
 
 class Bell(Alarmed):

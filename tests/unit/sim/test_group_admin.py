@@ -6,7 +6,7 @@ from coordinator_sim.connect.effects import (
     DeleteGroupOffsets,
     ListGroupOffsets,
 )
-from coordinator_sim.protocol.resources import TopicPartition
+from coordinator_sim.kafka.resources import TopicPartition
 from tests.unit.sim.test_data_plane import Bench
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)

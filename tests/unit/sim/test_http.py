@@ -3,11 +3,11 @@
 import pytest
 
 from coordinator_sim.connect.effects import HttpRequest, HttpResponse
-from coordinator_sim.scenario.choices import Choices
-from coordinator_sim.scenario.world import ConstantLatency
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.http import BROKEN, REFUSED, TIMED_OUT, HttpNetwork
 from coordinator_sim.sim.network import Network
+from coordinator_sim.sim.scenario.choices import Choices
+from coordinator_sim.sim.scenario.world import ConstantLatency
 
 URL = "http://w1:8083"
 GET = HttpRequest(method="GET", target="/")

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.scenario import (
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.sim.scenario import (
     AddConnector,
     ConnectGroupSpec,
     ConsumerGroupSpec,
@@ -20,8 +21,7 @@ from coordinator_sim.scenario import (
     TopicSpec,
     WorkerSpec,
 )
-from coordinator_sim.scenario.world import with_member_settings
-from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.sim.scenario.world import with_member_settings
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 

@@ -1,15 +1,15 @@
 from coordinator_sim.clients.effects import Send
+from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.environment import Environment
+from coordinator_sim.sim.network import Connection, Network, ResponseMessage
+from coordinator_sim.sim.scenario import (
     Choices,
     ConstantLatency,
     TableLatency,
     UniformLatency,
 )
-from coordinator_sim.scenario.world import LatencyLaw
-from coordinator_sim.sim.environment import Environment
-from coordinator_sim.sim.network import Connection, Network, ResponseMessage
+from coordinator_sim.sim.scenario.world import LatencyLaw
 
 LATENCY_US = 100
 BEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from coordinator_sim.broker.record_log import RECORD_OVERHEAD_BYTES
-from coordinator_sim.scenario.world import OffsetHistory
 from coordinator_sim.sim.offset_history import compacted_offsets
+from coordinator_sim.sim.record_log import RECORD_OVERHEAD_BYTES
+from coordinator_sim.sim.scenario.world import OffsetHistory
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS

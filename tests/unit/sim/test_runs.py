@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.scenario import (
+from coordinator_sim.sim.runner import Simulation, run_scenario
+from coordinator_sim.sim.scenario import (
     AddConnector,
     AddPartitions,
     ChangeSubscription,
@@ -31,7 +32,6 @@ from coordinator_sim.scenario import (
     UniformLatency,
     WorkerSpec,
 )
-from coordinator_sim.sim.runner import Simulation, run_scenario
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder, NullRecorder
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.messages.codec.frames import decode_response, encode_request, encode_response
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from coordinator_sim.protocol.api_keys import ApiKey
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.wire.frames import decode_response, encode_request, encode_response
 from tools.decode_frames import api_name, shown, shown_line
 from tools.decode_frames import main as decode
 from tools.record_proxy import Fault, RecordingProxy, address, main, steer

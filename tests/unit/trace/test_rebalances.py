@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from coordinator_sim.trace.events import Event, TimeKind, TraceEvent
 from coordinator_sim.trace.history import group_lines, rebalances_of
-from coordinator_sim.trace.rebalances import NumberedRebalance, Outcome, settling_us
+from coordinator_sim.trace.rebalances import NumberedRebalance, RebalanceOutcome, settling_us
 
 S = 1_000_000
 NAMES = {
@@ -110,7 +110,7 @@ def test_lengths_of_any_lines_never_overlap(lines: list[tuple[str, int, int]]) -
             assert rebalance.length_us >= 0
             assert end_us is None or rebalance.start.ts_us >= end_us
             end_us = rebalance.ended.ts_us
-        if rebalance.outcome is Outcome.OPEN:
+        if rebalance.outcome is RebalanceOutcome.OPEN:
             assert rebalance.length_us is None
 
 
@@ -135,7 +135,7 @@ def test_unload_of_a_partition_ends_the_rebalances_of_its_groups(count: int) -> 
     groups = group_lines([*own, *gone])
     for at in range(count):
         (only,) = rebalances_of(f"g{at}", groups[f"g{at}"])
-        assert only.rebalance.outcome is Outcome.COORDINATOR_MOVED
+        assert only.rebalance.outcome is RebalanceOutcome.COORDINATOR_MOVED
         assert only.rebalance.length_us == (50 - at) * S
 
 
@@ -148,5 +148,5 @@ def test_lines_of_no_incarnation_do_not_cut_a_history() -> None:
         TraceEvent(event=Event.UNLOAD_DONE, ts_us=6 * S, offsets_partition=9),
     ]
     (only,) = rebalances_of("g", group_lines(lines)["g"])
-    assert only.rebalance.outcome is Outcome.COORDINATOR_MOVED
+    assert only.rebalance.outcome is RebalanceOutcome.COORDINATOR_MOVED
     assert only.rebalance.length_us == 5 * S

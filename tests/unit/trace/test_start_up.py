@@ -1,6 +1,6 @@
 """The phases of a worker's start, told from its trace."""
 
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.start_up import (
     LONG_READING_US,

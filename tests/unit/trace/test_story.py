@@ -1,6 +1,6 @@
 """Events as lines that a person reads."""
 
-from coordinator_sim.protocol.errors import ErrorCode
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.trace.events import Event, OffsetEntry, TraceEvent
 from coordinator_sim.trace.story import story_line, widest_group
 

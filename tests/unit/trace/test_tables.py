@@ -5,8 +5,16 @@ from pathlib import Path
 import pytest
 
 from coordinator_sim.errors import DataError
-from coordinator_sim.protocol.errors import ErrorCode
-from coordinator_sim.protocol.states import GroupState
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.states import GroupState
+from coordinator_sim.runs.jsonl import JsonLinesEvents, JsonLinesTable, read_lines
+from coordinator_sim.runs.parquet import (
+    CELLS_PER_FILE,
+    ParquetEvents,
+    ParquetTable,
+    read_event_rows,
+    read_rows,
+)
 from coordinator_sim.trace.events import (
     Event,
     OffsetEntry,
@@ -14,14 +22,6 @@ from coordinator_sim.trace.events import (
     RunInfo,
     Source,
     TraceEvent,
-)
-from coordinator_sim.trace.jsonl import JsonLinesEvents, JsonLinesTable, read_lines
-from coordinator_sim.trace.parquet import (
-    CELLS_PER_FILE,
-    ParquetEvents,
-    ParquetTable,
-    read_event_rows,
-    read_rows,
 )
 from coordinator_sim.trace.schema import (
     EventRow,

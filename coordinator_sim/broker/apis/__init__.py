@@ -1,0 +1,1 @@
+"""The APIs that administer a cluster: topics, settings, quotas, ACLs, features, replicas."""

@@ -1,0 +1,160 @@
+"""Settings as responses show them: value, source, synonyms, type.
+
+DEVIATION: the documentation of a setting is null, also when the request asks for it.
+
+Source: kafka trunk, ConfigHelper.scala (createTopicConfigEntry, createBrokerConfigEntry,
+createGroupConfigEntry); KafkaConfigSchema.resolveEffectiveTopicConfigs.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from coordinator_sim.broker.apis.client_metrics_configs import CLIENT_METRICS_SETTINGS
+from coordinator_sim.broker.configs.configs import Configs, ConfigSource, Synonym, base_name
+from coordinator_sim.broker.configs.setting_types import (
+    Setting,
+    SettingType,
+    Value,
+    parse,
+    text_of,
+)
+from coordinator_sim.messages.create_topics import CreatableTopicConfigs
+from coordinator_sim.messages.describe_configs import (
+    DescribeConfigsResourceResult,
+    DescribeConfigsSynonym,
+)
+
+_TYPES: Final = {
+    SettingType.BOOLEAN: 1,
+    SettingType.STRING: 2,
+    SettingType.INT: 3,
+    SettingType.SHORT: 4,
+    SettingType.LONG: 5,
+    SettingType.DOUBLE: 6,
+    SettingType.LIST: 7,
+    SettingType.CLASS: 8,
+    SettingType.PASSWORD: 9,
+}
+"""Kafka's number of each type. Source: DescribeConfigsResponse.ConfigType."""
+
+
+Entry = DescribeConfigsResourceResult
+
+
+def creation_entries(configs: Configs, own: Mapping[str, str]) -> tuple[CreatableTopicConfigs, ...]:
+    """Every setting of a topic to be created, by name. Source: computeEffectiveTopicConfigs."""
+    return tuple(
+        CreatableTopicConfigs(
+            name=each.setting.name,
+            value=own.get(each.setting.name, each.value),
+            read_only=False,
+            config_source=ConfigSource.TOPIC if each.setting.name in own else each.source,
+            is_sensitive=each.setting.is_secret,
+        )
+        for each in configs.topic_defaults()
+    )
+
+
+def topic_entries(
+    configs: Configs, broker_id: int, topic: str, own: Mapping[str, str]
+) -> list[Entry]:
+    """Every setting of a topic at one broker; `synonyms` are complete."""
+    entries: list[Entry] = []
+    for name, setting in configs.topic.items():
+        if setting.internal and name not in own:
+            continue
+        value = configs.topic_value_at(broker_id, topic, name)
+        places = configs.synonyms(setting.synonym, broker_id) if setting.synonym else []
+        if name in own:
+            places = [Synonym(name, text_of(value) or "", ConfigSource.TOPIC), *places]
+        entries.append(_entry(name, setting, value, places))
+    return entries
+
+
+def group_entries(configs: Configs, group: str, own: Mapping[str, str]) -> list[Entry]:
+    """Every setting of a group; `synonyms` are complete."""
+    entries: list[Entry] = []
+    for name, setting in configs.group.items():
+        value = configs.group_value(group, name)
+        shared = f"group.{name}"
+        places = configs.synonyms(shared, None) if shared in configs.broker else []
+        if name in own:
+            places = [Synonym(name, text_of(value) or "", ConfigSource.GROUP), *places]
+        elif not places:
+            places = [Synonym(name, text_of(value) or "", ConfigSource.DEFAULT)]
+        entries.append(_entry(name, setting, value, places))
+    return entries
+
+
+def client_metrics_entries(own: Mapping[str, str]) -> list[Entry]:
+    """Every setting of a subscription to clients' metrics; `synonyms` are complete."""
+    entries: list[Entry] = []
+    for name, setting in CLIENT_METRICS_SETTINGS.items():
+        value = parse(setting, own.get(name, setting.default))
+        source = ConfigSource.CLIENT_METRICS
+        places = [Synonym(name, own[name], source)] if name in own else []
+        entries.append(_entry(name, setting, value, places))
+    return entries
+
+
+def broker_entries(configs: Configs, broker_id: int) -> list[Entry]:
+    """Every setting of one broker; `synonyms` are complete."""
+    names = dict.fromkeys([*configs.broker, *configs.set_names(broker_id)])
+    entries: list[Entry] = []
+    for name in names:
+        setting = configs.broker.get(name)
+        if setting is not None and setting.internal:
+            continue
+        known = setting or configs.broker.get(base_name(name))
+        places = configs.synonyms(name, broker_id)
+        value = configs.own_value(name, broker_id) if setting else None
+        if setting is None and known is not None and places:
+            value = parse(known, places[0].value)
+        entries.append(_entry(name, setting, value, places, read_only=not _is_dynamic(setting)))
+    return entries
+
+
+def shared_entries(configs: Configs) -> list[Entry]:
+    """Every dynamic default that clients set for all brokers; `synonyms` are complete."""
+    shared = configs.shared()
+    entries: list[Entry] = []
+    for name, text in shared.items():
+        setting = configs.broker.get(name)
+        value = parse(setting, text) if setting else text
+        places = [
+            each
+            for each in configs.synonyms(name, None)
+            if each.source is ConfigSource.DYNAMIC_DEFAULT_BROKER
+        ]
+        entries.append(_entry(name, setting, value, places, read_only=not _is_dynamic(setting)))
+    return entries
+
+
+def _is_dynamic(setting: Setting | None) -> bool:
+    return setting is not None and setting.dynamic
+
+
+def _entry(
+    name: str,
+    setting: Setting | None,
+    value: Value,
+    places: list[Synonym],
+    *,
+    read_only: bool = False,
+) -> Entry:
+    """The entry of one setting; an unknown setting is sensitive, so its value is null."""
+    secret = setting is None or setting.is_secret
+    source = places[0].source if places else ConfigSource.DEFAULT
+    return Entry(
+        name=name,
+        value=None if secret else text_of(value),
+        read_only=read_only,
+        config_source=int(source),
+        is_sensitive=secret,
+        synonyms=tuple(
+            DescribeConfigsSynonym(each.name, None if secret else each.value, int(each.source))
+            for each in places
+        ),
+        config_type=0 if setting is None else _TYPES[setting.type],
+        documentation=None,
+    )

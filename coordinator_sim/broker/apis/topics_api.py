@@ -1,0 +1,272 @@
+"""CreateTopics, DeleteTopics, CreatePartitions.
+
+Source: kafka trunk, ControllerApis.createTopics, deleteTopics, createPartitions (rights and
+duplicates); ReplicationControlManager (the rest).
+"""
+
+from typing import Final
+
+from coordinator_sim.broker.apis.administration import (
+    NO_ERROR,
+    Administration,
+    ApiError,
+    duplicates,
+)
+from coordinator_sim.broker.apis.config_entries import creation_entries
+from coordinator_sim.broker.apis.placement import Replicas, assignment_error, spread
+from coordinator_sim.broker.apis.topic_creation import (
+    PlannedTopic,
+    brokers_in_order,
+    fenced_error,
+    plan_topic,
+)
+from coordinator_sim.broker.apis.topic_deletion import delete_topics
+from coordinator_sim.broker.apis.zookeeper_topics import FOUND_TWICE, zookeeper_growth
+from coordinator_sim.broker.contract import Call, Handlers
+from coordinator_sim.broker.metadata.image import NO_LEADER
+from coordinator_sim.broker.metadata.topic_ids import topic_id_for
+from coordinator_sim.broker.metadata.topic_names import CLUSTER_METADATA_TOPIC
+from coordinator_sim.broker.security.authorizer import Operation
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.messages.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+from coordinator_sim.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from coordinator_sim.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+
+_DUPLICATE: Final = ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+_MOST_PARTITIONS: Final = 10_000
+"""Limit of one request. Source: ReplicationControlManager.MAX_PARTITIONS_PER_BATCH."""
+_TOO_MANY: Final = ApiError(
+    ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
+)
+_TOO_MANY_MORE: Final = ApiError(
+    ErrorCode.POLICY_VIOLATION, "Excessively large number of additional partitions per request."
+)
+
+
+class TopicsApi:
+    """Answers CreateTopics, DeleteTopics and CreatePartitions.
+
+    Args:
+        admin: The cluster.
+    """
+
+    __slots__ = ("_admin",)
+
+    def __init__(self, admin: Administration) -> None:
+        self._admin = admin
+
+    def handlers(self) -> Handlers:
+        """Handlers of the three APIs."""
+        return {
+            ApiKey.CREATE_TOPICS: self._create_topics,
+            ApiKey.DELETE_TOPICS: self._delete_topics,
+            ApiKey.CREATE_PARTITIONS: self._create_partitions,
+        }
+
+    @property
+    def _is_old(self) -> bool:
+        return self._admin.settings.profile.uses_zookeeper
+
+    # -- CreateTopics ----------------------------------------------------------------------
+
+    def _create_topics(self, call: Call[CreateTopicsRequest]) -> CreateTopicsResponse:
+        asked = call.request.topics
+        names = [topic.name for topic in asked]
+        twice = duplicates(names)
+        refused = {
+            name: error
+            for name in dict.fromkeys(names)
+            if name not in twice and (error := self._creation_refusal(call, name)) is not None
+        }
+        wanted = [each for each in asked if each.name not in twice and each.name not in refused]
+        if self._partition_count(wanted) > _MOST_PARTITIONS:
+            return CreateTopicsResponse(topics=tuple(_uncreated(name, _TOO_MANY) for name in names))
+        # Plan all topics before creating the first: they are not compared with one another.
+        planned = [(topic.name, plan_topic(self._admin, topic)) for topic in wanted]
+        topics = [self._created(call, name, plan) for name, plan in planned]
+        twice_error = FOUND_TWICE if self._is_old else _DUPLICATE
+        topics += [_uncreated(name, twice_error) for name in twice]
+        topics += [_uncreated(name, error) for name, error in refused.items()]
+        return CreateTopicsResponse(topics=tuple(topics))
+
+    def _partition_count(self, topics: list[CreatableTopic]) -> int:
+        """Number of partitions that a CreateTopics request asks for.
+
+        DEVIATION: a Kafka with ZooKeeper limits the partitions of a request only by its memory;
+        here all releases have KRaft's limit.
+
+        Source: kafka 3.9, ReplicationControlManager.validateTotalNumberOfPartitions.
+        """
+        default = self._admin.settings.num_partitions
+        return sum(
+            len(each.assignments)
+            or (default if each.num_partitions == -1 else max(each.num_partitions, 0))
+            for each in topics
+        )
+
+    def _creation_refusal(self, call: Call[CreateTopicsRequest], name: str) -> ApiError | None:
+        if name == CLUSTER_METADATA_TOPIC:
+            text = f"Creation of internal topic {CLUSTER_METADATA_TOPIC} is prohibited."
+            return ApiError(ErrorCode.INVALID_REQUEST, text)
+        create = Operation.CREATE
+        if self._admin.settings.profile.conceals_topics:
+            allowed = self._admin.allows_cluster(call, create)
+            return None if allowed else ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        if self._admin.allows_cluster(call, create) or self._admin.allows_topic(call, create, name):
+            return None
+        return ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+
+    def _created(
+        self, call: Call[CreateTopicsRequest], name: str, planned: PlannedTopic | ApiError
+    ) -> CreatableTopicResult:
+        if isinstance(planned, ApiError):
+            return _uncreated(name, planned)
+        if call.request.validate_only:
+            topic_id = topic_id_for(planned.name, self._admin.image.version)
+        else:
+            topics = self._admin.topics
+            topic_id = topics.create(planned.name, planned.replicas, call.now, planned.configs)
+            self._lead_by_the_living(planned, call)
+        return self._described(call, planned, topic_id)
+
+    def _lead_by_the_living(self, planned: PlannedTopic, call: Call[CreateTopicsRequest]) -> None:
+        """Elect another leader, or none, where the first replica chosen by the client is not alive.
+
+        With ZooKeeper a client may choose brokers that do not exist.
+        """
+        for partition, replicas in enumerate(planned.replicas):
+            living = (each for each in replicas if self._admin.is_alive(each))
+            leader_id = next(living, NO_LEADER)
+            if leader_id != next(iter(replicas), NO_LEADER):
+                self._admin.leadership.elect(planned.name, partition, leader_id, call.now)
+
+    def _described(
+        self, call: Call[CreateTopicsRequest], planned: PlannedTopic, topic_id: bytes
+    ) -> CreatableTopicResult:
+        """The result of a new topic; its configs are shown only with DESCRIBE_CONFIGS."""
+        if not self._admin.allows_topic(call, Operation.DESCRIBE_CONFIGS, planned.name):
+            return CreatableTopicResult(
+                name=planned.name,
+                topic_id=topic_id,
+                error_message=None,
+                topic_config_error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+            )
+        return CreatableTopicResult(
+            name=planned.name,
+            topic_id=topic_id,
+            error_message=None,
+            num_partitions=len(planned.replicas),
+            replication_factor=len(planned.replicas[0]),
+            configs=creation_entries(self._admin.configs, planned.configs),
+        )
+
+    # -- DeleteTopics ----------------------------------------------------------------------
+
+    def _delete_topics(self, call: Call[DeleteTopicsRequest]) -> DeleteTopicsResponse:
+        return DeleteTopicsResponse(responses=tuple(delete_topics(self._admin, call)))
+
+    # -- CreatePartitions ------------------------------------------------------------------
+
+    def _create_partitions(self, call: Call[CreatePartitionsRequest]) -> CreatePartitionsResponse:
+        asked = {topic.name: topic for topic in reversed(call.request.topics)}
+        names = [topic.name for topic in call.request.topics]
+        twice = duplicates(names)
+        topics = self._admin.image.topics
+        more = (
+            each.count - len(topics[name].partitions)
+            for name, each in asked.items()
+            if name in topics and name not in twice
+        )
+        if sum(max(count, 0) for count in more) > _MOST_PARTITIONS:
+            return CreatePartitionsResponse(
+                results=tuple(_growth_result(name, _TOO_MANY_MORE) for name in names)
+            )
+        results = [_growth_result(name, _DUPLICATE) for name in twice]
+        results += [
+            _growth_result(name, self._more_partitions(call, asked[name]))
+            for name in names
+            if name not in twice
+        ]
+        return CreatePartitionsResponse(results=tuple(results))
+
+    def _more_partitions(
+        self, call: Call[CreatePartitionsRequest], asked: CreatePartitionsTopic
+    ) -> ApiError:
+        name = asked.name
+        if not self._admin.allows_topic(call, Operation.ALTER, name):
+            return ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        state = self._admin.image.topics.get(name)
+        if state is None:
+            text = f"The topic '{name}' does not exist." if self._is_old else None
+            return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
+        present, factor = len(state.partitions), len(state.partitions[0].replicas)
+        if self._is_old:
+            replicas = zookeeper_growth(self._admin, asked, present, factor)
+        else:
+            replicas = self._added(asked, present, factor)
+        if isinstance(replicas, ApiError):
+            return replicas
+        if not call.request.validate_only:
+            self._admin.topics.add_partitions(name, replicas, call.now)
+        return NO_ERROR
+
+    def _added(
+        self, asked: CreatePartitionsTopic, present: int, factor: int
+    ) -> tuple[Replicas, ...] | ApiError:
+        """The replicas of the partitions to add to the `present` ones, or the error."""
+        count = asked.count
+        if count == present:
+            text = f"Topic already has {present} partition(s)."
+            return ApiError(ErrorCode.INVALID_PARTITIONS, text)
+        if count < present:
+            text = (
+                f"The topic {asked.name} currently has {present} partition(s); {count} would "
+                "not be an increase."
+            )
+            return ApiError(ErrorCode.INVALID_PARTITIONS, text)
+        if asked.assignments is None:
+            return spread(brokers_in_order(self._admin), present, count - present, factor)
+        return self._assigned(asked.assignments, count - present, present, factor)
+
+    def _assigned(
+        self,
+        assignments: tuple[CreatePartitionsAssignment, ...],
+        additional: int,
+        present: int,
+        factor: int,
+    ) -> tuple[Replicas, ...] | ApiError:
+        if len(assignments) != additional:
+            text = (
+                f"Attempted to add {additional} additional partition(s), but only "
+                f"{len(assignments)} assignment(s) were specified."
+            )
+            return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
+        found: list[Replicas] = []
+        for index, assignment in enumerate(assignments, present):
+            broker_ids = assignment.broker_ids
+            error = assignment_error(broker_ids, self._admin.settings.broker_ids, factor)
+            error = error or fenced_error(self._admin, index, broker_ids)
+            if error is not None:
+                return error
+            found.append(broker_ids)
+        return tuple(found)
+
+
+def _uncreated(name: str, error: ApiError) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=error.code, error_message=error.message)
+
+
+def _growth_result(name: str, error: ApiError) -> CreatePartitionsTopicResult:
+    return CreatePartitionsTopicResult(name, error.code, error.message)

@@ -1,0 +1,481 @@
+"""A whole cluster behind its connections: one metadata image, one log a partition, N brokers.
+
+Verbs come in with the instants of both clocks; what they cause leaves as answers to the requests
+of connections (`connection`) and as events for the trace. Replicas are labels.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, Protocol
+
+from msgspec import Struct
+
+from coordinator_sim.broker.apis.administration import Administration
+from coordinator_sim.broker.apis.families import administration_apis
+from coordinator_sim.broker.cluster_events import ClusterEvents
+from coordinator_sim.broker.configs.configs import Configs
+from coordinator_sim.broker.configs.log_settings import LogSettings
+from coordinator_sim.broker.contract import Call, Family, Handler, Instants
+from coordinator_sim.broker.draws import DrawBytes, chance, drawn_bytes, drawn_ids
+from coordinator_sim.broker.error_answers import error_answer
+from coordinator_sim.broker.faults.fault_checks import check_fits
+from coordinator_sim.broker.faults.faults import Faults
+from coordinator_sim.broker.groups.discovery_api import DiscoveryApi
+from coordinator_sim.broker.groups.group_coordinators import GroupCoordinators, IdsOf
+from coordinator_sim.broker.groups.offsets_topic import OffsetsTopic
+from coordinator_sim.broker.groups.old_offsets import old_offsets
+from coordinator_sim.broker.metadata.changes import Change, ClusterStarted, FeatureSet
+from coordinator_sim.broker.metadata.image import NO_LEADER, MetadataImage
+from coordinator_sim.broker.metadata.kept import Kept
+from coordinator_sim.broker.metadata.leadership import Leadership
+from coordinator_sim.broker.metadata.topic_operations import INTERNAL_TOPICS, TopicOperations
+from coordinator_sim.broker.offered import offered, offered_features
+from coordinator_sim.broker.operations import Operations
+from coordinator_sim.broker.pending_answer import AnswerPlace
+from coordinator_sim.broker.purgatory import Place
+from coordinator_sim.broker.records.families import DataApis, DataSettings
+from coordinator_sim.broker.replicas.log_maintenance import LogMaintenance
+from coordinator_sim.broker.replicas.log_manager import LogManager
+from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
+from coordinator_sim.broker.scheduler import Scheduler
+from coordinator_sim.broker.security.access import Access
+from coordinator_sim.broker.security.authorizer import Authorizer
+from coordinator_sim.broker.security.sasl_api import SaslApi
+from coordinator_sim.broker.security.security import Security
+from coordinator_sim.broker.settings import ClusterSettings, Endpoint
+from coordinator_sim.broker.transactions.family import Transactions
+from coordinator_sim.broker.versions_api import VersionsApi
+from coordinator_sim.coordinator.contract import CoordinatorResult
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.seeded_ids import SeededIds
+from coordinator_sim.log.memory_store import MemoryStore
+from coordinator_sim.messages.requests import GROUP_COORDINATOR_APIS
+from coordinator_sim.trace.events import TraceEvent
+
+_SESSION_SLOTS: Final = "max.incremental.fetch.session.cache.slots"
+
+TraceSink = Callable[[int, tuple[TraceEvent, ...]], None]
+"""Takes the events that a verb caused at the broker of that id."""
+
+
+class Waiting(Protocol):
+    """A connection with requests that wait for their turn."""
+
+    def work_on_next(self, now: Instants) -> None:
+        """Work on the first of them."""
+        ...
+
+
+class Cluster:
+    """The cluster. Its parts do the work; requests, time and changes come in here.
+
+    Args:
+        settings: How it starts.
+        endpoint: Where a broker is reached on a listener.
+        kept: What outlives the process, and `begin` goes on with; None for nothing.
+        trace: Takes events; None spends nothing on them.
+        authorizer: None for what the settings say.
+        draw_bytes: Bytes that nobody can guess; None to draw them from the seed.
+        ids_of: Gives a coordinator's source of member ids; None to draw them from the seed.
+
+    Attributes:
+        image: The metadata. Changed by `change` alone.
+        configs: Settings of topics, brokers and groups.
+        security: Who may come in.
+        topics: Creates and deletes topics.
+        groups: The group coordinators of the living brokers.
+        leadership: Elects leaders.
+        cluster_events: Who is told of what.
+        versions: What is offered.
+        fenced: Brokers that the cluster has given up; clients are not sent to them.
+        logs: Of all partitions.
+        hosted: These logs, as the brokers may use them.
+        transactions: The transaction coordinators of the brokers.
+        data: The APIs about records.
+        faults: What is done to requests on purpose.
+        scheduler: What is to be done later.
+        operations: What is done to the cluster from outside.
+        trace: Takes events; None drops them.
+        latest: The newest instants that a request, a fault rule or a deadline saw.
+    """
+
+    groups: GroupCoordinators
+
+    def __init__(  # noqa: PLR0913 - what a cluster is made of, by keyword
+        self,
+        settings: ClusterSettings,
+        *,
+        endpoint: Callable[[int, str], Endpoint | None],
+        kept: Kept | None = None,
+        trace: TraceSink | None = None,
+        authorizer: Authorizer | None = None,
+        draw_bytes: DrawBytes | None = None,
+        ids_of: IdsOf | None = None,
+    ) -> None:
+        self.settings = settings
+        self.image = MetadataImage() if kept is None else kept.image
+        self.configs = Configs(
+            settings.profile, settings.given, self.image, implied=settings.properties()
+        )
+        self.cluster_events = ClusterEvents()
+        self.security = Security(
+            self.configs, self.image, settings.users, draw_bytes or drawn_bytes(settings.seed)
+        )
+        authorizer = authorizer or self.security.authorizer()
+        self.access = Access(authorizer)
+        self.fenced: dict[int, None] = {}
+        self.faults = Faults(chance(settings.seed))
+        self.scheduler = Scheduler()
+        self.operations = Operations(self)
+        self.latest = Instants(0, 0)
+        self._endpoint = endpoint
+        self._kept = kept
+        self.trace = trace
+        self._pending: dict[int, AnswerPlace] = {}
+        self._next_token = 0
+        self._unmuted: deque[Waiting] = deque()
+        self.topics = TopicOperations(
+            settings,
+            self.image,
+            change=self.change,
+            living=lambda: sorted(self.groups.living),
+            cluster_events=self.cluster_events,
+        )
+        log_settings = LogSettings(
+            self.configs, self.image, settings.profile, in_memory=kept is None
+        )
+        self.logs = self._partition_logs(log_settings)
+        self.groups = self._group_brokers(settings, ids_of)
+        self.groups.traces = trace is not None
+        self.groups.authorizer = authorizer
+        self.leadership = Leadership(
+            self.image,
+            change=self.change,
+            is_living=self._may_lead,
+            cluster_events=self.cluster_events,
+        )
+        self._listen()
+        self.hosted = self._hosted_partitions(log_settings)
+        self.transactions = Transactions(self)
+        self.transactions.listen(self.cluster_events)
+        self.groups.verifier = self.transactions.verifier
+        self.data = self._data_apis()
+        upkeep = LogMaintenance(self.logs, self.configs, self._storage_failed, self._trouble)
+        self.scheduler.watch(self.groups, self.data, self.transactions, upkeep)
+        self._handlers: dict[ApiKey, Handler] = {}
+        self.versions = self._serve_families()
+        for broker_id in settings.broker_ids:
+            self.groups.start(broker_id)
+        self.security.admit_users(self.change)
+
+    def _partition_logs(self, log_settings: LogSettings) -> LogManager:
+        """Logs in memory, or where they are kept, with what the settings say of them."""
+        new_store = (lambda *_: MemoryStore()) if self._kept is None else self._kept.new_store
+        return LogManager(self.image, new_store, log_settings.of)
+
+    def _listen(self) -> None:
+        """Let the group coordinators and logs follow topics and leaders, in this order."""
+        cluster_events = self.cluster_events
+        cluster_events.topic_created.append(self.groups.topic_created)
+        cluster_events.topic_deleted += (self.groups.topic_deleted, self.logs.topic_deleted)
+        cluster_events.leader_changed += (self.groups.leader_changed, self.logs.leader_changed)
+        cluster_events.readable.append(lambda _topic, _partition: self.scheduler.look_again())
+
+    def _serve_families(self) -> VersionsApi:
+        """Take up whatever answers requests; what of it is offered."""
+        for family in self._families():
+            self._handlers.update(family.handlers())
+        spoken = [ApiKey.API_VERSIONS, *self._handlers]
+        settings = self.settings
+        features = offered_features(settings.profile)
+        for name, level in features.finalized.items():
+            if name not in self.image.features:
+                self.change(FeatureSet(name, level))
+        versions = VersionsApi(
+            offered(settings.profile, spoken), features, self.image, cluster_id=settings.cluster_id
+        )
+        self._handlers.update(versions.handlers())
+        self.faults.check = partial(
+            check_fits, ranges=versions.ranges, broker_ids=settings.broker_ids
+        )
+        return versions
+
+    def begin(self, now: Instants) -> None:
+        """Go on with what was kept: every partition has a leader again, coordinators load."""
+        kept = self._kept
+        if kept is None:
+            return
+        self.cluster_events.topic_deleted.append(kept.topic_deleted)
+        kept.storage_failed = self._storage_failed
+        kept.trouble = self._trouble
+        self.scheduler.watch(kept)
+        self.latest = now
+        self.topics.restore()
+        self.change(ClusterStarted(self.settings.broker_ids))
+        for name in INTERNAL_TOPICS:
+            state = self.image.topics.get(name)
+            for partition in range(len(state.partitions) if state else 0):
+                for told in self.cluster_events.leader_changed:
+                    told(name, partition, now)
+
+    def leave(self) -> None:
+        """Leave what is kept as the next process wants it.
+
+        Raises:
+            OSError: something could not be written; the next process recovers.
+        """
+        self.logs.close()
+        if self._kept is not None:
+            self._kept.close()
+
+    def _group_brokers(self, settings: ClusterSettings, ids_of: IdsOf | None) -> GroupCoordinators:
+        """The group coordinators, which write the offsets topic's log."""
+        ids = SeededIds(settings.seed + (self.image.start_count << 32))
+        offsets_topic = OffsetsTopic(
+            settings.profile,
+            self.image,
+            self.logs.log_of,
+            medium_failed=self._offsets_failed,
+            cluster_events=self.cluster_events,
+        )
+        groups = GroupCoordinators(
+            settings,
+            self.image,
+            offsets_topic,
+            catalogue=self.topics.catalogue,
+            deliver=self.deliver,
+            ids_of=ids_of or (lambda _broker_id: ids),
+            scheduler=self.scheduler,
+        )
+        limit = settings.coordinator.offset_metadata_max_bytes
+        groups.old_offsets = old_offsets(
+            limit, self.image, change=self.change, trouble=self._trouble
+        )
+        return groups
+
+    def _hosted_partitions(self, log_settings: LogSettings) -> ReplicaManager:
+        return ReplicaManager(
+            self.image,
+            self.logs.log_of,
+            endpoint=self.endpoint,
+            storage_failed=self._storage_failed,
+            wanted_in_sync=log_settings.wanted_in_sync,
+            trouble=self._trouble,
+        )
+
+    def _data_apis(self) -> DataApis:
+        """The APIs about records, told of what happens."""
+        profile = self.settings.profile
+        data = DataApis(
+            self.hosted,
+            self.access,
+            self,
+            draw=drawn_ids(self.settings.seed),
+            gate=self.transactions.brokers,
+            settings=DataSettings(
+                fetch_max_bytes=int(str(self.configs.broker_value("fetch.max.bytes"))),
+                fetch_session_slots=int(str(self.configs.broker_value(_SESSION_SLOTS))),
+                conceals_topics=profile.conceals_topics,
+                names_invalid_records=profile.names_invalid_records,
+                refuses_unknown_positions=profile.refuses_unknown_positions,
+            ),
+        )
+        data.listen(self.cluster_events)
+        return data
+
+    def _storage_failed(self, place: Place, error: OSError) -> None:
+        """A partition's leader cannot write any more, and resigns."""
+        self.logs.broken(*place)
+        state = self.image.partition(*place)
+        if state is not None and state.leader_id != NO_LEADER:
+            self._trouble(f"{place[0]}-{place[1]}: {error}; its leader resigns")
+            self.leadership.elect(*place, NO_LEADER, self.latest)
+
+    def _trouble(self, text: str) -> None:
+        for told in self.cluster_events.trouble:
+            told(text)
+
+    def _offsets_failed(self, place: Place, error: OSError) -> None:
+        """Let the leader resign as soon as the coordinator that met the error is done."""
+        self.scheduler.at_wall_ms(0, lambda _now: self._storage_failed(place, error))
+
+    def _families(self) -> tuple[Family, ...]:
+        """Everything that answers requests beside the group coordinators."""
+        admin = Administration(
+            image=self.image,
+            settings=self.settings,
+            configs=self.configs,
+            access=self.access,
+            endpoint=self.endpoint,
+            registered=self._endpoint,
+            topics=self.topics,
+            leadership=self.leadership,
+            change=self.change,
+        )
+        return (
+            self.groups,
+            self.data,
+            *administration_apis(admin),
+            self.transactions,
+            SaslApi(),
+            DiscoveryApi(
+                self.image,
+                self.access,
+                endpoint=self.endpoint,
+                create_internal=self.topics.create_asked_for,
+            ),
+        )
+
+    # -- requests --------------------------------------------------------------------------
+
+    def new_token(self) -> int:
+        """Draw a name for the answer to a request, or to one request of a connection at a time."""
+        self._next_token += 1
+        return self._next_token
+
+    def admit(self, place: AnswerPlace) -> int:
+        """Draw the token of a request of the cluster's own, whose answer goes to that place."""
+        token = self.new_token()
+        self._pending[token] = place
+        return token
+
+    @property
+    def waiting_count(self) -> int:
+        """Requests that have not been answered."""
+        return len(self._pending)
+
+    def forget(self, token: int) -> None:
+        """Drop the answer to that request when it comes."""
+        self._pending.pop(token, None)
+
+    def handle(self, call: Call[Any], place: AnswerPlace) -> None:
+        """Take a request, whose answer goes to that place, now or later."""
+        self.latest = call.now
+        self._pending[call.context.token] = place
+        if call.api not in GROUP_COORDINATOR_APIS:
+            # The group coordinators tell the scheduler themselves: they are asked most often.
+            self.scheduler.look_again()
+        try:
+            response = self._handlers[call.api](call)
+        except OSError as error:
+            response = self._unkept(call, error)
+        except Exception:
+            # A DataError Kafka finds when it reads the request. There is no answer.
+            self.scheduler.look_again()
+            self._pending.pop(call.context.token, None)
+            raise
+        if response is not None:
+            self.answer(call.context.token, response)
+
+    def _unkept(self, call: Call[Any], error: OSError) -> Struct:
+        """The answer of a request whose change could not be kept."""
+        self._trouble(f"{call.api.name}: {error}; refused")
+        version = call.context.api_version
+        return error_answer(call.api, version, call.request, ErrorCode.KAFKA_STORAGE_ERROR)
+
+    def answer(self, token: int, response: Struct | None) -> None:
+        """Answer the request of that token; None sends nothing. Nobody waits for it: nothing."""
+        pending = self._pending.pop(token, None)
+        if pending is not None:
+            pending.answered(response)
+
+    def close(self, token: int) -> None:
+        """End the connection of the request of that token."""
+        pending = self._pending.pop(token, None)
+        if pending is not None:
+            pending.closed()
+
+    def deliver(self, broker_id: int, result: CoordinatorResult) -> None:
+        """Send what a verb of a group coordinator caused, complete as it is."""
+        for reply in result.replies:
+            pending = self._pending.pop(reply.token, None)
+            if pending is not None:
+                pending.answered(reply.response)
+        if result.events and self.trace is not None:
+            self.trace(broker_id, result.events)
+
+    def has_more(self, connection: Waiting) -> None:
+        """A connection may go on, when the verb that answered it is over."""
+        self._unmuted.append(connection)
+
+    def go_on(self, now: Instants) -> None:
+        """Work on what waited for answers; every driver's verb ends with this."""
+        while self._unmuted:
+            self._unmuted.popleft().work_on_next(now)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a request is worked on that takes long."""
+        return self.data.jobs.has_work
+
+    def work(self, now: Instants) -> None:
+        """Do a slice of such a request, some milliseconds; others have their turn in between.
+
+        Raises:
+            Exception: The request met a bug; its connection is closed.
+        """
+        self.latest = now
+        self.scheduler.look_again()
+        try:
+            self.data.jobs.work(now)
+        finally:
+            self.go_on(now)
+
+    # -- time ------------------------------------------------------------------------------
+
+    def expire(self, now: Instants) -> None:
+        """Fire everything that is due on either clock; what fails keeps nothing else from it.
+
+        Raises:
+            ExceptionGroup: what failed, when all is done.
+        """
+        self.latest = now
+        try:
+            self.scheduler.expire(now)
+        finally:
+            self.go_on(now)
+
+    def next_group_deadline_ms(self) -> int | None:
+        """When `expire` has something to do by the group clock, or a little before."""
+        return self.scheduler.next_group_deadline_ms()
+
+    def exact_group_deadline_ms(self) -> int | None:
+        """When `expire` has something to do by the group clock; dearer to ask."""
+        return self.scheduler.exact_group_deadline_ms(self.groups)
+
+    def next_wall_deadline_ms(self) -> int | None:
+        """When `expire` has something to do by the wall clock, or a little before."""
+        return self.scheduler.next_wall_deadline_ms()
+
+    # -- metadata --------------------------------------------------------------------------
+
+    def endpoint(self, broker_id: int, listener: str) -> Endpoint | None:
+        """Where a broker is reached on a listener; None when the cluster has given it up."""
+        return None if broker_id in self.fenced else self._endpoint(broker_id, listener)
+
+    def _may_lead(self, broker_id: int) -> bool:
+        return broker_id in self.groups.living and broker_id not in self.fenced
+
+    def change(self, change: Change) -> None:
+        """Change the metadata: journal first, then the image."""
+        if self._kept is not None:
+            self._kept.journal(change)
+        self.image.apply(change)
+        self.scheduler.look_again()
+
+    @property
+    def append_failure(self) -> ErrorCode:
+        """What every append fails with, on purpose; NONE as a rule."""
+        return self.hosted.append_failure
+
+    @append_failure.setter
+    def append_failure(self, error: ErrorCode) -> None:
+        self.hosted.append_failure = error
+        self.groups.offsets_topic.failure = error
+
+    def disconnected(self, connection: int) -> None:
+        """A client is gone."""
+        for told in self.cluster_events.disconnected:
+            told(connection)

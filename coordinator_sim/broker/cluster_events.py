@@ -1,0 +1,35 @@
+"""Events between parts of a cluster: records appended, a leader changed, a client disconnected.
+
+A listener adds a function to the list of its event; the functions are called in list order.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from coordinator_sim.broker.contract import Instants
+
+
+@dataclass(slots=True)
+class ClusterEvents:
+    """The listeners of each event.
+
+    Attributes:
+        readable: (topic, partition): more can be read, or readers must check again: an append, a
+            marker, a moved high watermark.
+        leader_changed: (topic, partition, present): another leader, or none.
+        topic_created: (name, present).
+        topic_deleted: (name, id, number of partitions, present).
+        partitions_added: (name, present).
+        broker_fenced: (id of the broker): it is given up, and others lead its partitions.
+        disconnected: (number of the connection).
+        trouble: (sentence for the server's log): the disk failed.
+    """
+
+    readable: list[Callable[[str, int], None]] = field(default_factory=list)
+    leader_changed: list[Callable[[str, int, Instants], None]] = field(default_factory=list)
+    topic_created: list[Callable[[str, Instants], None]] = field(default_factory=list)
+    topic_deleted: list[Callable[[str, bytes, int, Instants], None]] = field(default_factory=list)
+    partitions_added: list[Callable[[str, Instants], None]] = field(default_factory=list)
+    broker_fenced: list[Callable[[int], None]] = field(default_factory=list)
+    disconnected: list[Callable[[int], None]] = field(default_factory=list)
+    trouble: list[Callable[[str], None]] = field(default_factory=list)

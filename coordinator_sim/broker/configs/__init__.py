@@ -1,0 +1,1 @@
+"""Settings of topics, brokers and groups by Kafka's names: types, values and their sources."""

@@ -1,0 +1,101 @@
+"""The `LogConfig` of a topic's logs, made from the settings of the topic and the brokers.
+
+Source: kafka trunk, storage/.../internals/log/LogConfig.java; LogManager.fetchOrCreateConfig.
+"""
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from coordinator_sim.broker.configs.configs import Configs
+from coordinator_sim.broker.metadata.image import TOPIC_RESOURCE, MetadataImage
+from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.log.format.record_batches import CURRENT_MAGIC
+from coordinator_sim.log.log_config import NEVER_MS, LogConfig
+
+COMPACTED_IN_MEMORY_BYTES: Final = 1 << 20
+"""Largest segment of a compacted topic in memory."""
+
+_OF_BROKERS: Final = {"producer_id_expiration_ms": "producer.id.expiration.ms"}
+_INTERNAL_SEGMENT_BYTES: Final = "internal.segment.bytes"
+_FORMAT_VERSION: Final = "message.format.version"
+_DIFFERENCE: Final = "message.timestamp.difference.max.ms"
+"""Setting that both bounds of timestamps fall back to. Source: KIP-937."""
+_FORMATS: Final = (((0, 10), 0), ((0, 11), 1))
+"""Magic numbers in use before these versions of Kafka. Source: MetadataVersion."""
+
+
+class LogSettings:
+    """The `LogConfig` of each topic, rebuilt when the metadata changes.
+
+    Args:
+        configs: Settings of topics and brokers.
+        image: The metadata.
+        profile: The Kafka version; decides the format of logs.
+        in_memory: Whether logs are kept in memory: compacted topics then get small segments, as the
+            cleaner never cleans the newest one.
+    """
+
+    __slots__ = ("_bounds", "_configs", "_found", "_image", "_in_memory", "_profile", "_version")
+
+    def __init__(
+        self, configs: Configs, image: MetadataImage, profile: Profile, *, in_memory: bool = False
+    ) -> None:
+        self._in_memory = in_memory
+        self._configs = configs
+        self._bounds = configs.batch_bounds()
+        self._image = image
+        self._profile = profile
+        self._version = -1
+        self._found: dict[str, LogConfig] = {}
+
+    def of(self, topic: str) -> LogConfig:
+        """The current config of a topic's logs."""
+        if self._version != self._image.version:
+            self._found.clear()
+            self._version = self._image.version
+        found = self._found.get(topic)
+        if found is None:
+            found = self._found[topic] = self._made(topic)
+        return found
+
+    def wanted_in_sync(self, topic: str, replica_count: int) -> int:
+        """How many in-sync replicas acks=-1 needs. Source: Partition.effectiveMinIsr."""
+        wanted = int(str(self._configs.topic_value(topic, "min.insync.replicas")))
+        return min(wanted, replica_count) if self._profile.caps_min_isr else wanted
+
+    def _made(self, topic: str) -> LogConfig:
+        configs = self._configs
+        values: dict[str, object] = {}
+        for field in LogConfig.__struct_fields__:
+            name = field.replace("_", ".")
+            if name in configs.topic:
+                value = configs.topic_value(topic, name)
+            elif _OF_BROKERS.get(field) in configs.broker:
+                value = configs.broker_value(_OF_BROKERS[field])
+            else:
+                continue
+            values[field] = ",".join(value) if isinstance(value, list) else value
+        if _INTERNAL_SEGMENT_BYTES in configs.topic:
+            inner = configs.topic_value(topic, _INTERNAL_SEGMENT_BYTES)
+            values["segment_bytes"] = inner or values["segment_bytes"]
+        if _DIFFERENCE in configs.topic:
+            difference = configs.topic_value(topic, _DIFFERENCE)
+            for bound in ("message_timestamp_before_max_ms", "message_timestamp_after_max_ms"):
+                if values.get(bound, NEVER_MS) == NEVER_MS:
+                    values[bound] = difference
+        values["message_format_magic"] = self._magic(topic)
+        config = LogConfig(**values, bounds=self._bounds)  # type: ignore[arg-type] # parsed by the same names
+        if self._in_memory and config.is_compacted:
+            segment_bytes = min(config.segment_bytes, COMPACTED_IN_MEMORY_BYTES)
+            return replace(config, segment_bytes=segment_bytes)
+        return config
+
+    def _magic(self, topic: str) -> int:
+        """The record format of the profile's logs, or an older one that the topic sets."""
+        magic = self._profile.log_magic
+        own = self._image.configs_of(TOPIC_RESOURCE, topic).get(_FORMAT_VERSION)
+        if magic == CURRENT_MAGIC or own is None:
+            return magic
+        version = tuple(int(part) for part in own.partition("-")[0].split(".")[:2])
+        return next((number for before, number in _FORMATS if version < before), magic)

@@ -1,0 +1,1 @@
+"""Fault rules: which requests are mistreated on purpose, and how."""

@@ -1,0 +1,101 @@
+"""Applies fault rules to the requests of a connection; unused while there are no rules."""
+
+from typing import TYPE_CHECKING, Any, Final
+
+from coordinator_sim.broker.contract import Call
+from coordinator_sim.broker.error_answers import error_answer, with_error
+from coordinator_sim.broker.faults.faults import (
+    Close,
+    Delay,
+    Drop,
+    Fail,
+    FailAppend,
+    MoveCoordinator,
+    error_named,
+    groups_of,
+)
+from coordinator_sim.broker.pending_answer import Output, PendingAnswer
+from coordinator_sim.broker.scheduler import Task
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.messages.codec.compiler import response_reader, response_writer
+
+if TYPE_CHECKING:
+    from coordinator_sim.broker.cluster import Cluster
+
+_REASON: Final = "a fault rule"
+
+
+class FaultDoor:
+    """Passes one request and its answer through the fault rules; sits between slot and asker.
+
+    Args:
+        cluster: The cluster behind the connection.
+        output: Output of the connection.
+        call: The request.
+        pending: Slot of the request's answer.
+    """
+
+    __slots__ = ("_asker", "_call", "_cluster", "_output", "_pending")
+
+    def __init__(
+        self, cluster: "Cluster", output: Output, call: Call[Any], pending: PendingAnswer
+    ) -> None:
+        self._cluster = cluster
+        self._output = output
+        self._call = call
+        self._pending = pending
+        self._asker = pending.asker
+        pending.asker = self
+
+    def pass_request(self, take: Task) -> None:
+        """Apply the first rule that matches the request, or let the cluster take it.
+
+        Args:
+            take: Hands the request to the cluster.
+        """
+        cluster, call, pending = self._cluster, self._call, self._pending
+        now = cluster.latest = call.now
+        match cluster.faults.before(call):
+            case None:
+                take(now)
+            case Drop():
+                return
+            case Delay(ms):
+                cluster.scheduler.at_wall_ms(now.wall_ms + ms, take)
+            case Fail(error):
+                refusal = error_answer(call.api, pending.version, call.request, error_named(error))
+                write = response_writer(call.api, pending.version)
+                self._asker.answered(write(pending.correlation_id, refusal))
+            case Close():
+                self._output.close(_REASON)
+            case FailAppend(error):
+                cluster.operations.taken_while_appends_fail(error_named(error), take, now)
+            case MoveCoordinator(to):
+                group_id = next(groups_of(call.request), "")
+                cluster.operations.taken_while_coordinator_moves(group_id, to, take, now)
+
+    def answered(self, frame: bytes | None) -> None:
+        """Apply the first rule that matches the answer, or let it go; see `Asker.answered`."""
+        cluster = self._cluster
+        match cluster.faults.after(self._call):
+            case Drop():
+                return
+            case Delay(ms):
+                at_ms = cluster.latest.wall_ms + ms
+                cluster.scheduler.at_wall_ms(at_ms, lambda _now: self._asker.answered(frame))
+            case Fail(error) if frame is not None:
+                self._asker.answered(_tainted(self._pending, frame, error_named(error)))
+            case Close():
+                self._output.close(_REASON)
+            case _:
+                self._asker.answered(frame)
+
+    def ended(self, reason: str) -> None:
+        """Pass the end of the connection on, without asking the rules; see `Asker.ended`."""
+        self._asker.ended(reason)
+
+
+def _tainted(pending: PendingAnswer, frame: bytes, error: ErrorCode) -> bytes:
+    _, answer = response_reader(pending.api, pending.version)(frame)
+    tainted = with_error(pending.api, pending.version, answer, error)
+    return response_writer(pending.api, pending.version)(pending.correlation_id, tainted)

@@ -1,0 +1,324 @@
+"""The group coordinators of the living brokers: requests, offsets partitions, time."""
+
+from collections.abc import Callable
+
+from msgspec import structs
+
+from coordinator_sim.broker.contract import Call, Handlers, Instants
+from coordinator_sim.broker.groups.broker import Broker
+from coordinator_sim.broker.groups.offsets_topic import OffsetsTopic
+from coordinator_sim.broker.metadata.image import MetadataImage
+from coordinator_sim.broker.metadata.topic_ids import Topics
+from coordinator_sim.broker.metadata.zookeeper_offsets import ZooKeeperOffsets
+from coordinator_sim.broker.scheduler import Scheduler
+from coordinator_sim.broker.security.authorizer import Authorizer
+from coordinator_sim.broker.settings import ClusterSettings
+from coordinator_sim.coordinator.contract import (
+    CoordinatorResult,
+    DeletedTopic,
+    IdSource,
+    TransactionVerifier,
+)
+from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.kafka.completion import CompleteTransaction
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
+from coordinator_sim.messages.requests import GROUP_COORDINATOR_APIS, GroupRequest
+
+Deliver = Callable[[int, CoordinatorResult], None]
+"""Takes what a coordinator caused, complete as it is, with the broker's id."""
+IdsOf = Callable[[int], IdSource]
+"""Gives the source of the member ids that a broker's coordinator hands out, by broker id."""
+
+
+class GroupCoordinators:
+    """All group coordinators.
+
+    Args:
+        settings: Of the cluster.
+        image: Who leads the offsets partitions.
+        offsets_topic: Their log.
+        catalogue: What topics there are.
+        deliver: Takes what a coordinator caused.
+        ids_of: See `IdsOf`.
+        scheduler: Ends loads that take time (`ClusterSettings.load_ms`).
+
+    Attributes:
+        living: The brokers that live, by id.
+        frozen: Those of them whose time stands still.
+        offsets_topic: The log.
+        verifier: Asked about transactional commits by coordinators of brokers that start from now.
+        authorizer: Likewise; None allows everything.
+        old_offsets: Those of version 0; likewise.
+        traces: Whether they tell what happens.
+        tells_heartbeats: Whether that includes heartbeats; see `tell_heartbeats`.
+    """
+
+    __slots__ = (
+        "_catalogue",
+        "_deliver",
+        "_deposed",
+        "_ids_of",
+        "_image",
+        "_led",
+        "_scheduler",
+        "_settings",
+        "authorizer",
+        "frozen",
+        "living",
+        "offsets_topic",
+        "old_offsets",
+        "tells_heartbeats",
+        "traces",
+        "verifier",
+    )
+
+    def __init__(  # noqa: PLR0913 - what a cluster is made of, by keyword
+        self,
+        settings: ClusterSettings,
+        image: MetadataImage,
+        offsets_topic: OffsetsTopic,
+        *,
+        catalogue: Topics,
+        deliver: Deliver,
+        ids_of: IdsOf,
+        scheduler: Scheduler,
+    ) -> None:
+        self._settings = settings
+        self._image = image
+        self.offsets_topic = offsets_topic
+        self._catalogue = catalogue
+        self._deliver = deliver
+        self._ids_of = ids_of
+        self._scheduler = scheduler
+        self._led: dict[int, int] = {}
+        # Leaders that were deposed and do not know it yet, by partition.
+        self._deposed: dict[int, list[int]] = {}
+        self.living: dict[int, Broker] = {}
+        self.frozen: dict[int, None] = {}
+        self.verifier: TransactionVerifier | None = None
+        self.authorizer: Authorizer | None = None
+        self.old_offsets = ZooKeeperOffsets(settings.coordinator.offset_metadata_max_bytes)
+        self.traces = False
+        self.tells_heartbeats = True
+
+    # -- brokers ---------------------------------------------------------------------------
+
+    def start(self, broker_id: int) -> None:
+        """A broker process begins; it leads nothing yet."""
+        config = structs.replace(self._settings.coordinator, broker_id=broker_id, trace=self.traces)
+        coordinator = GroupCoordinator(
+            config,
+            self._settings.profile,
+            ids=self._ids_of(broker_id),
+            append_policy=self.offsets_topic.policy_of(broker_id),
+            verifier=self.verifier,
+        )
+        coordinator.tell_heartbeats(self.tells_heartbeats)
+        self.living[broker_id] = Broker(
+            broker_id,
+            coordinator,
+            self._settings.profile,
+            topics=self._catalogue,
+            old_offsets=self.old_offsets,
+            authorizer=self.authorizer,
+        )
+
+    def stop(self, broker_id: int) -> None:
+        """A broker process is gone, with all that its coordinator had not written."""
+        del self.living[broker_id]
+        self.frozen.pop(broker_id, None)
+        for partition in [each for each, leader in self._led.items() if leader == broker_id]:
+            del self._led[partition]
+        for partition, deposed in self._deposed.items():
+            if broker_id in deposed:
+                deposed.remove(broker_id)
+                self.offsets_topic.follow(broker_id, partition)
+
+    def tell_heartbeats(self, wanted: bool) -> None:
+        """Whether coordinators that tell what happens tell of heartbeats too."""
+        self.tells_heartbeats = wanted
+        for broker in self.living.values():
+            broker.coordinator.tell_heartbeats(wanted)
+
+    def use_authorizer(self, authorizer: Authorizer | None) -> None:
+        """Ask another authorizer from now on; None allows everything."""
+        self.authorizer = authorizer
+        for broker in self.living.values():
+            broker.use_authorizer(authorizer)
+
+    # -- requests --------------------------------------------------------------------------
+
+    def handlers(self) -> Handlers:
+        """Everything that a group coordinator answers."""
+        return dict.fromkeys(GROUP_COORDINATOR_APIS, self._handle)
+
+    def _handle(self, call: Call[GroupRequest]) -> None:
+        """Take a request for one broker's coordinator; answers are delivered."""
+        broker = self.living[call.broker_id]
+        now_ms = call.now.group_ms
+        self._deliver(call.broker_id, broker.handle(call.request, call.context, now_ms))
+        self._settle(broker, now_ms)
+
+    def complete_transaction(
+        self, request: CompleteTransaction, context: RequestContext, now: Instants
+    ) -> bool:
+        """End a producer's transaction on an offsets partition; False when nobody leads it.
+
+        Its answer, a `TransactionCompleted`, is delivered under the token of the context.
+        """
+        broker = self.living.get(self._led.get(request.partition, -1))
+        if broker is None:
+            return False
+        result = broker.coordinator.complete_transaction(request, context, now.group_ms)
+        self._carry_out(broker, result)
+        self._settle(broker, now.group_ms)
+        return True
+
+    def topic_deleted(self, name: str, topic_id: bytes, partitions: int, now: Instants) -> None:
+        """Offsets of a topic that is gone go too; without the offsets topic nobody leads."""
+        if name == OFFSETS_TOPIC:
+            for partition in list(self._led):
+                self._unload(partition, None, now.group_ms)
+        gone = {name: DeletedTopic(topic_id=topic_id, partition_count=partitions)}
+        for broker in list(self.living.values()):
+            result = broker.coordinator.topics_deleted(gone, now.group_ms)
+            self._carry_out(broker, result)
+            self._settle(broker, now.group_ms)
+
+    # -- leadership ------------------------------------------------------------------------
+
+    def leader_changed(self, topic: str, partition: int, now: Instants) -> None:
+        """An offsets partition has another leader: the old one unloads, the new one loads."""
+        if topic != OFFSETS_TOPIC:
+            return
+        state = self._image.topics[OFFSETS_TOPIC].partitions[partition]
+        if self._led.get(partition) != state.leader_id:
+            self._unload(partition, state.leader_epoch, now.group_ms)
+        if state.leader_id in self._deposed.get(partition, ()):
+            # It drops what it appended alone, and loads again.
+            self._resign(state.leader_id, partition, state.leader_epoch, now.group_ms)
+        if state.leader_id in self.living:
+            self._begin_load(partition, state.leader_id, state.leader_epoch, now)
+
+    def topic_created(self, name: str, now: Instants) -> None:
+        """The offsets topic is there: its leaders load it."""
+        if name == OFFSETS_TOPIC:
+            for partition in range(len(self._image.topics[name].partitions)):
+                self.leader_changed(name, partition, now)
+
+    def depose_unaware(self, partition: int) -> None:
+        """Let the leader of a partition go on as one, unaware that it leads no more.
+
+        What it appends from now on is on no other broker, and never committed. An election must
+        follow; `notice` ends it.
+        """
+        leader_id = self._led.pop(partition, None)
+        if leader_id is not None:
+            coordinator = self.living[leader_id].coordinator
+            coordinator.hold_high_watermark(hold=True, partition=partition)
+            self._deposed.setdefault(partition, []).append(leader_id)
+            self.offsets_topic.part(leader_id, partition)
+
+    def notice(self, partition: int, now: Instants) -> None:
+        """Let deposed leaders of a partition learn of the new leader, and resign."""
+        state = self._image.topics[OFFSETS_TOPIC].partitions[partition]
+        for broker_id in list(self._deposed.get(partition, ())):
+            self._resign(broker_id, partition, state.leader_epoch, now.group_ms)
+
+    def _resign(self, broker_id: int, partition: int, leader_epoch: int, now_ms: int) -> None:
+        self._deposed[partition].remove(broker_id)
+        self.offsets_topic.follow(broker_id, partition)
+        broker = self.living[broker_id]
+        resigned = broker.coordinator.unload(partition, leader_epoch, now_ms)
+        self._carry_out(broker, resigned)
+
+    def hold_high_watermark(self, partition: int, *, hold: bool, now: Instants) -> None:
+        """Leave the appends of a partition's leader uncommitted from now on, or commit them all."""
+        for broker in self.living.values():
+            if not hold or self._led.get(partition) == broker.broker_id:
+                broker.coordinator.hold_high_watermark(hold=hold, partition=partition)
+        leader = self.leader_of(partition)
+        if leader is not None and not hold:
+            coordinator = leader.coordinator
+            end = coordinator.end_offset(partition)
+            released = coordinator.advance_high_watermark(partition, end, now.group_ms)
+            self._carry_out(leader, released)
+
+    def _unload(self, partition: int, leader_epoch: int | None, now_ms: int) -> None:
+        old = self.living.get(self._led.pop(partition, -1))
+        if old is not None:
+            result = old.coordinator.unload(partition, leader_epoch, now_ms)
+            self._carry_out(old, result)
+
+    def leader_of(self, partition: int) -> Broker | None:
+        """The living broker that leads an offsets partition, None when there is none."""
+        return self.living.get(self._led.get(partition, -1))
+
+    def _begin_load(self, partition: int, leader_id: int, leader_epoch: int, now: Instants) -> None:
+        broker = self.living[leader_id]
+        self._led[partition] = leader_id
+        began = broker.coordinator.begin_load(partition, leader_epoch, now.group_ms)
+        self._carry_out(broker, began)
+
+        def finish(later: Instants) -> None:
+            state = self._image.partition(OFFSETS_TOPIC, partition)
+            is_leader = self.living.get(leader_id) is broker
+            if is_leader and state is not None and state.leader_epoch == leader_epoch:
+                self._finish_load(broker, partition, later.group_ms)
+
+        if self._settings.load_ms and self.offsets_topic.has_records(partition):
+            self._scheduler.at_group_ms(now.group_ms + self._settings.load_ms, finish)
+        else:
+            finish(now)
+
+    def _finish_load(self, broker: Broker, partition: int, now_ms: int) -> None:
+        coordinator = broker.coordinator
+        error = ErrorCode.NONE
+        try:
+            for batch in self.offsets_topic.batches(partition):
+                coordinator.replay(partition, batch)
+        except OSError as failure:
+            error = ErrorCode.KAFKA_STORAGE_ERROR
+            self.offsets_topic.unreadable(partition, failure)
+        loaded = coordinator.finish_load(partition, error, now_ms)
+        self._carry_out(broker, loaded)
+
+    # -- time ------------------------------------------------------------------------------
+
+    def expire(self, now: Instants) -> None:
+        """Fire every deadline up to now."""
+        for broker in self._moving():
+            self._settle(broker, now.group_ms)
+
+    def next_group_deadline_ms(self) -> int | None:
+        """When `expire` has something to do, or a little before."""
+        found = (broker.coordinator.wake_up_ms() for broker in self._moving())
+        return min((each for each in found if each is not None), default=None)
+
+    def exact_group_deadline_ms(self) -> int | None:
+        """When `expire` has something to do; dearer to ask than `next_group_deadline_ms`."""
+        found = (broker.coordinator.next_deadline_ms() for broker in self._moving())
+        return min((each for each in found if each is not None), default=None)
+
+    def next_wall_deadline_ms(self) -> int | None:
+        """Groups know nothing of the wall's clock."""
+        return None
+
+    def _moving(self) -> list[Broker]:
+        living = self.living.values()
+        return [each for each in living if each.broker_id not in self.frozen]
+
+    def _carry_out(self, broker: Broker, result: CoordinatorResult) -> None:
+        """Deliver what a verb of a coordinator caused that is not a client's request."""
+        self._deliver(broker.broker_id, broker.pass_on(result))
+        self._scheduler.look_again()
+
+    def _settle(self, broker: Broker, now_ms: int) -> None:
+        """Fire what is due already: a delay of 0 ms ends within the verb that armed it."""
+        wake_up_ms = broker.wake_up_ms()
+        if wake_up_ms is not None and wake_up_ms <= now_ms:
+            self._carry_out(broker, broker.coordinator.expire(now_ms))
+        else:
+            self._scheduler.wake_by_group_ms(wake_up_ms)

@@ -1,0 +1,169 @@
+"""The log of `__consumer_offsets` behind the group coordinators: written before anybody is told.
+
+A coordinator asks its append policy before it takes a batch. Here that question is the write: what
+cannot be stored is refused, and so is never acknowledged.
+
+Source: kafka trunk, PartitionWriterImpl.scala (append), CoordinatorLoaderImpl.scala (load).
+"""
+
+import errno
+from collections.abc import Callable, Iterator
+
+from msgspec import structs
+
+from coordinator_sim.broker.cluster_events import ClusterEvents
+from coordinator_sim.broker.metadata.image import MetadataImage
+from coordinator_sim.broker.purgatory import Place
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
+from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.kafka.records import LogBatch, LogKey
+from coordinator_sim.log.format.log_batches import BatchForm, form_of, log_batches_of
+from coordinator_sim.log.format.segments import SegmentReader
+from coordinator_sim.log.partition_log import PartitionLog
+
+FindLog = Callable[[str, int], PartitionLog | None]
+"""The log of a partition; None when there is no such partition."""
+
+MediumFailed = Callable[[Place, OSError], None]
+"""Hears that a log could not be written."""
+
+
+class OffsetsTopic:
+    """Every partition's log, as group coordinators write and load it.
+
+    Args:
+        profile: How batches are put into the log.
+        image: Who leads what.
+        log_of: See `FindLog`.
+        medium_failed: See `MediumFailed`.
+        cluster_events: Readers of the topic hear of appends.
+
+    Attributes:
+        failure: What the next appends fail with; NONE lets them through.
+    """
+
+    __slots__ = (
+        "_apart",
+        "_cluster_events",
+        "_form",
+        "_forms",
+        "_image",
+        "_log_of",
+        "_medium_failed",
+        "failure",
+    )
+
+    def __init__(
+        self,
+        profile: Profile,
+        image: MetadataImage,
+        log_of: FindLog,
+        *,
+        medium_failed: MediumFailed,
+        cluster_events: ClusterEvents,
+    ) -> None:
+        self._form = form_of(profile)
+        self._forms: dict[int, BatchForm] = {}
+        self._image = image
+        self._log_of = log_of
+        self._medium_failed = medium_failed
+        self._cluster_events = cluster_events
+        self.failure = ErrorCode.NONE
+        self._apart: dict[tuple[int, int], None] = {}
+
+    def part(self, broker_id: int, partition: int) -> None:
+        """Keep what a broker appends to a partition out of the log, as a copy that is truncated."""
+        self._apart[broker_id, partition] = None
+
+    def follow(self, broker_id: int, partition: int) -> None:
+        """End what `part` began: the broker's copy is the log again."""
+        self._apart.pop((broker_id, partition), None)
+
+    def policy_of(self, broker_id: int) -> "BrokersAppends":
+        """The append policy of one broker's coordinator."""
+        return BrokersAppends(self, broker_id)
+
+    def append(self, broker_id: int, batch: LogBatch) -> ErrorCode:
+        """Store a batch, or say why not; a leader that was deposed stores nothing."""
+        if self.failure is not ErrorCode.NONE:
+            return self.failure
+        if (broker_id, batch.partition) in self._apart:
+            return ErrorCode.NONE
+        place = (OFFSETS_TOPIC, batch.partition)
+        state = self._image.partition(*place)
+        if state is None or state.leader_id != broker_id:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if not batch.records and batch.marker is None:
+            return ErrorCode.NONE
+        try:
+            log = self._log_of(*place)
+            if log is None:
+                return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            form = self._form_at(state.leader_epoch)
+            error = log.append_batch(batch, now_ms=batch.timestamp_ms, form=form)
+        except OSError as failure:
+            self._medium_failed(place, failure)
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        for told in self._cluster_events.readable:
+            told(*place)
+        return error
+
+    def has_records(self, partition: int) -> bool:
+        """Whether one partition holds anything to load."""
+        log = self._log_of(OFFSETS_TOPIC, partition)
+        return log is not None and log.end_offset > 0
+
+    def batches(self, partition: int) -> Iterator[LogBatch]:
+        """What one partition holds, for a coordinator that loads it.
+
+        Raises:
+            OSError: the medium fails, or a batch is damaged.
+        """
+        log = self._log_of(OFFSETS_TOPIC, partition)
+        if log is None:
+            return
+        keys: dict[bytes, LogKey] = {}
+        reached = 0
+        for chunk in log.chunks():
+            reader = SegmentReader(chunk)
+            for stored in reader:
+                for batch in log_batches_of(stored, partition, keys):
+                    reached = batch.next_offset
+                    yield batch
+            if reader.damage is not None:
+                name = f"{OFFSETS_TOPIC}-{partition}"
+                raise OSError(errno.EIO, f"after offset {reached}: {reader.damage.reason}", name)
+        if reached < log.end_offset:
+            yield LogBatch(
+                partition=partition, base_offset=log.end_offset, timestamp_ms=0, records=()
+            )
+
+    def unreadable(self, partition: int, failure: OSError) -> None:
+        """Tell that a partition cannot be loaded."""
+        self._medium_failed((OFFSETS_TOPIC, partition), failure)
+
+    def _form_at(self, leader_epoch: int) -> BatchForm:
+        form = self._forms.get(leader_epoch)
+        if form is None:
+            form = structs.replace(self._form, leader_epoch=leader_epoch)
+            self._forms[leader_epoch] = form
+        return form
+
+
+class BrokersAppends:
+    """The append policy of one broker."""
+
+    __slots__ = ("_broker_id", "_topic")
+
+    def __init__(self, topic: OffsetsTopic, broker_id: int) -> None:
+        self._topic = topic
+        self._broker_id = broker_id
+
+    def verdict(self, batch: LogBatch) -> ErrorCode:
+        """Write the batch, or say why not; see `AppendPolicy.verdict`."""
+        return self._topic.append(self._broker_id, batch)
+
+    def takes_unacknowledged(self, batch: LogBatch) -> bool:
+        """Write the batch; False where it could not be written."""
+        return self._topic.append(self._broker_id, batch) is ErrorCode.NONE

@@ -1,0 +1,55 @@
+"""The API versions and features that a served cluster offers.
+
+They are those recorded from a broker of the profile, as far as implemented. As in Kafka, ranges
+do not depend on finalized features: clients choose by the finalized levels in the same answer.
+Every offered version is answered at every level.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from coordinator_sim.broker.implemented import IMPLEMENTED, IMPLEMENTED_FEATURES
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.api_versions import recorded_versions
+from coordinator_sim.kafka.profiles import Profile
+
+Ranges = Mapping[ApiKey, tuple[int, int]]
+"""Oldest and newest offered version of each API, by ascending API numbers."""
+
+
+class OfferedFeatures(Struct, frozen=True):
+    """Features of a profile's cluster.
+
+    Args:
+        supported: Lowest and highest level of each feature, by name.
+        finalized: Levels in a new cluster, by name; features at level 0 are absent.
+    """
+
+    supported: dict[str, tuple[int, int]]
+    finalized: dict[str, int]
+
+
+def offered(profile: Profile, spoken: Iterable[ApiKey]) -> Ranges:
+    """The versions of the given APIs that a broker of the profile offers, as far as implemented."""
+    recorded = recorded_versions(profile).ranges
+    ranges = {}
+    for api in sorted(spoken):
+        if api not in recorded or api not in IMPLEMENTED:
+            continue
+        oldest, newest = recorded[api]
+        newest = min(newest, IMPLEMENTED[api].newest)
+        if oldest <= newest:
+            ranges[api] = (oldest, newest)
+    return ranges
+
+
+def offered_features(profile: Profile) -> OfferedFeatures:
+    """The implemented features, at the levels of a default cluster of the profile."""
+    recorded = recorded_versions(profile)
+    supported = recorded.supported_features
+    finalized = recorded.finalized_features
+    return OfferedFeatures(
+        {name: supported[name] for name in IMPLEMENTED_FEATURES if name in supported},
+        {name: finalized[name] for name in IMPLEMENTED_FEATURES if name in finalized},
+    )

@@ -1,0 +1,89 @@
+"""The place of one answer: what request it is of, and how it becomes a frame."""
+
+from typing import Protocol
+
+from msgspec import Struct
+
+from coordinator_sim.errors import described
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.messages.codec.answers import fitted
+from coordinator_sim.messages.codec.compiler import response_writer
+
+
+class Output(Protocol):
+    """The way out of a connection."""
+
+    def write(self, data: bytes) -> None:
+        """Send bytes, in order."""
+        ...
+
+    def close(self, reason: str) -> None:
+        """End the connection; what was written still leaves. `reason` is for the log."""
+        ...
+
+
+class Asker(Protocol):
+    """Who waits for an answer."""
+
+    def answered(self, frame: bytes | None) -> None:
+        """The answer without its length has come; None says that there is none."""
+        ...
+
+    def ended(self, reason: str) -> None:
+        """End the connection without an answer. `reason` is for the log."""
+        ...
+
+
+class AnswerPlace(Protocol):
+    """Takes the answer of one request."""
+
+    def answered(self, response: Struct | None) -> None:
+        """The answer has come; None sends nothing."""
+        ...
+
+    def closed(self) -> None:
+        """No answer comes: the connection is to end."""
+        ...
+
+
+class PendingAnswer:
+    """The place of one answer.
+
+    Whoever answers is at work for somebody else perhaps: an answer that cannot be written ends the
+    connection that waits for it, and raises nothing.
+
+    Args:
+        asker: Who waits for it.
+        api: Of the request, as its version.
+
+    Attributes:
+        request: The answers of some versions repeat it; None until it is read.
+    """
+
+    __slots__ = ("api", "asker", "correlation_id", "request", "version")
+
+    def __init__(self, asker: Asker, api: ApiKey, version: int, correlation_id: int) -> None:
+        self.asker = asker
+        self.api = api
+        self.version = version
+        self.correlation_id = correlation_id
+        self.request: Struct | None = None
+
+    def answered(self, response: Struct | None) -> None:
+        """The answer has come; None sends nothing."""
+        frame = None
+        try:
+            if response is not None:
+                said = fitted(response, self.version, self.request)
+                frame = response_writer(self.api, self.version)(self.correlation_id, said)
+            self.asker.answered(frame)
+        except Exception as error:  # noqa: BLE001 - see the class
+            self._unwritable(error)
+
+    def closed(self) -> None:
+        """The connection ends instead of an answer."""
+        self.asker.ended(f"a {self.api.name} without acknowledgement that failed")
+
+    def _unwritable(self, error: Exception) -> None:
+        text = f"an answer to a {self.api.name} of version {self.version} met a bug"
+        self.asker.ended(f"{text}: {described(error)}")

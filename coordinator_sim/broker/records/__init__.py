@@ -1,0 +1,1 @@
+"""APIs about records: Produce, Fetch, ListOffsets, DeleteRecords, and requests that wait."""

@@ -1,0 +1,88 @@
+"""DeleteRecords: move the start of logs forward.
+
+Source: kafka trunk, KafkaApis.handleDeleteRecordsRequest; ReplicaManager.deleteRecords;
+Partition.deleteRecordsOnLeader.
+"""
+
+from functools import partial
+from typing import Final
+
+from coordinator_sim.broker.contract import Call, Handlers
+from coordinator_sim.broker.purgatory import Place
+from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
+from coordinator_sim.broker.security.access import Access
+from coordinator_sim.broker.security.authorizer import Operation, ResourceType
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from coordinator_sim.messages.delete_records import (
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+
+_NO_LOW_WATERMARK: Final = -1
+_INTERNAL: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC})
+
+
+class DeleteRecordsApi:
+    """Answers DeleteRecords.
+
+    Args:
+        partitions: The partitions that the brokers host.
+        access: Authorizes requests.
+    """
+
+    __slots__ = ("_access", "_partitions")
+
+    def __init__(self, partitions: ReplicaManager, access: Access) -> None:
+        self._partitions = partitions
+        self._access = access
+
+    def handlers(self) -> Handlers:
+        """The handler of DeleteRecords."""
+        return {ApiKey.DELETE_RECORDS: self._handle}
+
+    def _handle(self, call: Call[DeleteRecordsRequest]) -> DeleteRecordsResponse:
+        """Answer at once, without waiting: replicas share one log, so all of them follow at once.
+
+        UNSPECIFIED: Kafka's order of topics and partitions is that of a hash map; here it is the
+        request's.
+        """
+        topics: dict[str, dict[int, DeleteRecordsPartitionResult]] = {}
+        for topic in call.request.topics:
+            told = topics.setdefault(topic.name, {})
+            for each in topic.partitions:
+                place = (topic.name, each.partition_index)
+                outcome = self._deleted(call, place, each.offset)
+                told[place[1]] = _result(place[1], outcome)
+        return DeleteRecordsResponse(
+            topics=tuple(
+                DeleteRecordsTopicResult(name, tuple(told.values()))
+                for name, told in topics.items()
+            )
+        )
+
+    def _deleted(
+        self, call: Call[DeleteRecordsRequest], place: Place, offset: int
+    ) -> int | ErrorCode:
+        """The new start of the log, or the error."""
+        if not self._access.allows(call.context, Operation.DELETE, ResourceType.TOPIC, place[0]):
+            return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        if self._partitions.image.partition(*place) is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if place[0] in _INTERNAL:
+            return ErrorCode.INVALID_TOPIC_EXCEPTION
+        log = self._partitions.local_log(call.broker_id, place)
+        if isinstance(log, ErrorCode):
+            return log
+        error = self._partitions.attempt(place, partial(log.delete_before, offset))
+        return log.log_start_offset if error is ErrorCode.NONE else error
+
+
+def _result(partition: int, outcome: int | ErrorCode) -> DeleteRecordsPartitionResult:
+    # ErrorCode is an int as well, so look for it first.
+    if isinstance(outcome, ErrorCode):
+        return DeleteRecordsPartitionResult(partition, _NO_LOW_WATERMARK, outcome)
+    return DeleteRecordsPartitionResult(partition, outcome)

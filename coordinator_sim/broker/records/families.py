@@ -1,0 +1,161 @@
+"""All APIs about records as one family; it passes events of partitions on to waiting requests.
+
+Source: kafka trunk, ReplicaManager (its purgatories).
+"""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from coordinator_sim.broker.cluster_events import ClusterEvents
+from coordinator_sim.broker.contract import Answers, Handlers, Instants
+from coordinator_sim.broker.jobs import Jobs
+from coordinator_sim.broker.records.delete_records import DeleteRecordsApi
+from coordinator_sim.broker.records.describe_logs import DescribeLogsApi, LogVolume
+from coordinator_sim.broker.records.fetch import DEFAULT_FETCH_MAX_BYTES, FetchApi
+from coordinator_sim.broker.records.fetch_sessions import (
+    DEFAULT_SLOTS,
+    SHARD_COUNT,
+    DrawId,
+    FetchSessionCache,
+)
+from coordinator_sim.broker.records.offset_lookup import OffsetApi
+from coordinator_sim.broker.records.produce import ProduceApi, ProduceRules
+from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
+from coordinator_sim.broker.security.access import Access
+from coordinator_sim.broker.transactions.gate import OpenGate, TransactionGate
+
+
+class DataSettings(Struct, frozen=True, kw_only=True):
+    """Broker settings of the data APIs.
+
+    Args:
+        fetch_max_bytes: `fetch.max.bytes`.
+        fetch_session_slots: `max.incremental.fetch.session.cache.slots`.
+        fetch_session_shards: Shards of that cache; 1 up to 3.8.
+        conceals_topics: Whether topics without DESCRIBE are answered as unknown.
+        names_invalid_records: See `Profile.names_invalid_records`.
+        refuses_unknown_positions: See `Profile.refuses_unknown_positions`.
+        volume: Gives the log directory of a broker by its id.
+    """
+
+    fetch_max_bytes: int = DEFAULT_FETCH_MAX_BYTES
+    fetch_session_slots: int = DEFAULT_SLOTS
+    fetch_session_shards: int = SHARD_COUNT
+    conceals_topics: bool = False
+    names_invalid_records: bool = True
+    refuses_unknown_positions: bool = True
+    volume: Callable[[int], LogVolume] = lambda _broker_id: LogVolume("/memory")
+
+
+class DataApis:
+    """Produce, Fetch, ListOffsets, OffsetForLeaderEpoch, DeleteRecords; APIs that describe logs.
+
+    Args:
+        partitions: The partitions that the brokers host.
+        access: Authorizes requests.
+        answers: Takes late answers.
+        draw: Draws ids of fetch sessions.
+        gate: Verifies transactions for Produce.
+        settings: Settings of the brokers.
+
+    Attributes:
+        jobs: Requests that are worked on in steps, because they take long.
+    """
+
+    __slots__ = ("_families", "fetches", "jobs", "produces")
+
+    def __init__(
+        self,
+        partitions: ReplicaManager,
+        access: Access,
+        answers: Answers,
+        *,
+        draw: DrawId,
+        gate: TransactionGate | None = None,
+        settings: DataSettings | None = None,
+    ) -> None:
+        settings = DataSettings() if settings is None else settings
+        self.jobs = Jobs(answers)
+        conceals = settings.conceals_topics
+        self.fetches = FetchApi(
+            partitions,
+            access,
+            self.jobs,
+            lambda: FetchSessionCache(
+                settings.fetch_session_slots, draw, settings.fetch_session_shards
+            ),
+            max_bytes=settings.fetch_max_bytes,
+            conceals_topics=conceals,
+        )
+        self.produces = ProduceApi(
+            partitions,
+            access,
+            self.jobs,
+            gate=OpenGate() if gate is None else gate,
+            touched=self.touched,
+            rules=ProduceRules(
+                conceals_topics=conceals, names_invalid_records=settings.names_invalid_records
+            ),
+        )
+        self._families = (
+            self.produces,
+            self.fetches,
+            OffsetApi(
+                partitions,
+                access,
+                self.jobs,
+                conceals_topics=conceals,
+                refuses_unknown=settings.refuses_unknown_positions,
+            ),
+            DeleteRecordsApi(partitions, access),
+            DescribeLogsApi(partitions, access, settings.volume),
+        )
+
+    def handlers(self) -> Handlers:
+        """Handlers of all data APIs."""
+        return {api: each for family in self._families for api, each in family.handlers().items()}
+
+    # -- what happens ----------------------------------------------------------------------
+
+    def listen(self, cluster_events: ClusterEvents) -> None:
+        """Subscribe to the events of partitions and connections."""
+        cluster_events.readable.append(lambda topic, partition: self.touched((topic, partition)))
+        cluster_events.leader_changed.append(
+            lambda topic, partition, _now: self.touched((topic, partition))
+        )
+        cluster_events.topic_deleted.append(self._topic_deleted)
+        cluster_events.disconnected.append(self.disconnected)
+
+    def touched(self, place: tuple[str, int]) -> None:
+        """Recheck requests that wait on a partition: its log, leader or high watermark changed."""
+        self.produces.purgatory.touched(place)
+        self.fetches.purgatory.touched(place)
+
+    def _topic_deleted(self, name: str, _id: bytes, partitions: int, _now: Instants) -> None:
+        for partition in range(partitions):
+            self.touched((name, partition))
+
+    def disconnected(self, connection: int) -> None:
+        """Drop the waiting requests of a closed connection."""
+        self.produces.purgatory.closed(connection)
+        self.fetches.purgatory.closed(connection)
+
+    # -- time ------------------------------------------------------------------------------
+
+    def expire(self, now: Instants) -> None:
+        """Answer the requests whose wait is over."""
+        self.produces.purgatory.expire(now.wall_ms)
+        self.fetches.expire(now.wall_ms)
+
+    def next_group_deadline_ms(self) -> int | None:
+        """None: the data APIs have no deadline on the group clock."""
+        return None
+
+    def next_wall_deadline_ms(self) -> int | None:
+        """The earliest end of a wait."""
+        found = (
+            self.produces.purgatory.next_deadline_ms(),
+            self.fetches.purgatory.next_deadline_ms(),
+        )
+        return min((each for each in found if each is not None), default=None)

@@ -1,0 +1,1 @@
+"""Authentication and authorization: SASL, SCRAM, ACLs."""

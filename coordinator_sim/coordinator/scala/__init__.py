@@ -1,0 +1,1 @@
+"""What only the Scala coordinator does: offsets kept by each group, one expiry job."""

@@ -1,1 +1,0 @@
-"""Production logs to trace events, and trace events to ownership. Pure: callers read files."""

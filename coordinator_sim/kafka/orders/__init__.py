@@ -1,0 +1,1 @@
+"""The orders in which the hash maps of Java and Scala hand out their keys."""

@@ -1,0 +1,366 @@
+"""Everything that the Kafkas we follow do differently: a row a switch.
+
+A row says from which release on, the name, what it does, and where Kafka says so. The code asks a
+`Profile` for a switch by its name, and for no version.
+"""
+
+from typing import Final
+
+from coordinator_sim.kafka.log_words import LogWords
+from coordinator_sim.kafka.orders.offset_maps import OffsetMaps
+from coordinator_sim.kafka.orders.table_order import HashOrder
+from coordinator_sim.kafka.switch import (
+    GIVEN_IDS,
+    JAVA,
+    KRAFT,
+    SCALA,
+    SIZE_LIMITS,
+    STATIC_MEMBERS,
+    SYNC_TIMEOUTS,
+    ZOOKEEPER,
+    Switch,
+    before,
+    by_hand,
+    by_release,
+    in_java,
+    in_scala,
+    since,
+    within,
+)
+
+# A row is a line for the name, one for what it does and one for the source.
+# fmt: off
+SECTIONS: Final[dict[str, tuple[Switch, ...]]] = {
+    "JoinGroup and the join phase": (
+        since("2.2", "member_id_required",
+            "JoinGroup 4+ without an id is first given one",
+            "KIP-394"),
+        in_java("records_new_group",
+            "A JoinGroup that creates a group appends an empty GroupMetadata record",
+            "GroupMetadataManager.classicGroupJoinToClassicGroup"),
+        since("0.11", "initial_rebalance_delay",
+            "Joins into an Empty group wait for more",
+            "KIP-134"),
+        in_scala("extends_initial_delay_only_at_generation_0",
+            "A join extends the initial delay only at generation 0; else wherever the group came "
+            "from Empty",
+            "GroupCoordinator.addMemberAndRebalance"),
+        in_java("expiry_completes_initial_join",
+            "A member or pending id that expires completes an initial rebalance early",
+            "GroupMetadataManager.removeMemberAndUpdateClassicGroup"),
+        by_release({"0": 0, "2.1": 300_000},
+            "new_member_timeout_ms",
+            "How long a new member's JoinGroup is parked at most; 0 for no limit",
+            "KAFKA-7610; GroupCoordinator.NewMemberJoinTimeoutMs"),
+        since("3.3", "refreshes_timeouts",
+            "A rejoining member's timeouts replace the old ones",
+            "KAFKA-14009"),
+        since("2.2", "limits_group_size",
+            "`group.max.size` is obeyed",
+            "KIP-389"),
+        in_scala("rechecks_join_after_size_refusal",
+            "A refusal by group.max.size lets the join complete",
+            "GroupCoordinator.doJoinGroup", whose=SIZE_LIMITS),
+        within("2.2", "3.0", "size_refusal_keeps_pending_id",
+            "A pending id that is refused for the group's size stays pending",
+            "GroupMetadata.remove of 2.8", whose=SIZE_LIMITS),
+        before("1.0", "empty_group_takes_any_protocol",
+            "A JoinGroup into an Empty group may come without protocol type and protocols",
+            "GroupMetadata.supportsProtocols; KAFKA-6005"),
+        by_release({"0": 0, "2.2": -1},
+            "join_error_generation",
+            "The generation that a refused JoinGroup names",
+            "GroupCoordinator.joinError"),
+        in_scala("refused_join_names_member",
+            "A JoinGroup refused for its partition is told its own id",
+            "GroupCoordinator.handleJoinGroup; GroupCoordinatorService does not"),
+        in_scala("over_capacity_rebalances_first",
+            "A group loaded over capacity rebalances before its members' sessions start",
+            "GroupCoordinator.onGroupLoaded"),
+    ),
+    "SyncGroup": (
+        in_scala("sync_extends_session",
+            "SyncGroup in Stable restarts the session",
+            "GroupCoordinator.doSyncGroup (Scala); classicGroupSyncToClassicGroup does not"),
+        in_java("null_protocol_is_consistent",
+            "SyncGroup's protocol type and name are compared only with known ones",
+            "GroupMetadataManager.isProtocolInconsistent"),
+        in_java("empty_group_refuses_sync_first",
+            "SyncGroup to an Empty group is UNKNOWN_MEMBER_ID before any other check",
+            "GroupMetadataManager.classicGroupSync"),
+        since("2.8.1", "sync_timeout",
+            "Members that do not sync are evicted",
+            "KAFKA-12890, 2.8.1 and 3.0"),
+        within("2.8.1", "3.0", "sync_expiry_stops_at_replaced_member",
+            "Evicting the members that have not synced breaks off at a static member's former "
+            "id, and nothing follows",
+            "GroupCoordinator.onExpirePendingSync of 2.8, GroupMetadata.get", whose=SYNC_TIMEOUTS),
+        in_scala("sync_loading_is_rebalance",
+            "SyncGroup while loading answers REBALANCE_IN_PROGRESS; else "
+            "COORDINATOR_LOAD_IN_PROGRESS",
+            "GroupCoordinator.handleSyncGroup"),
+    ),
+    "Members that stay, leave or run out of time": (
+        since("2.3", "static_membership",
+            "Group instance ids are honoured",
+            "KIP-345"),
+        within("2.4", "3.0", "unknown_instance_passes",
+            "A group instance id that the group does not know is not looked at, but by JoinGroup",
+            "GroupMetadata.isStaticMemberFenced of 2.4 to 2.8; later "
+            "GroupCoordinator.validateCurrentMember", whose=STATIC_MEMBERS),
+        in_scala("replaces_static_member_in_place",
+            "A static member's new id is given to the very member, which so stays `new` if it was, "
+            "and answers for what it parked under any id",
+            "GroupMetadata.replaceStaticMember; ClassicGroup makes another member",
+            whose=STATIC_MEMBERS),
+        in_java("failed_replacement_restores_protocols",
+            "A static replacement that could not be stored takes the old protocols back, too",
+            "GroupCoordinator.updateStaticMemberAndRebalance reads them when they are replaced "
+            "already", whose=STATIC_MEMBERS),
+        in_java("leave_batch_rebalances_once",
+            "A LeaveGroup's removals are followed by one check, not one each",
+            "GroupMetadataManager.classicGroupLeaveToClassicGroup"),
+        in_java("pending_leave_cancels_timer",
+            "The timer of a handed-out id goes with the id",
+            "classicGroupLeaveToClassicGroup; in Scala it runs out in vain", whose=GIVEN_IDS),
+        within("2.4", "3.0", "pending_leaver_may_not_be_static",
+            "LeaveGroup of a pending id with an instance id fails as a whole",
+            "GroupCoordinator.handleLeaveGroup of 2.4 to 2.8", whose=GIVEN_IDS),
+        since("2.6.1", "heartbeats_count_while_syncing",
+            "A heartbeat while the leader's assignment is awaited is checked and restarts the "
+            "session; before, it was REBALANCE_IN_PROGRESS at once",
+            "GroupCoordinator.handleHeartbeat; KAFKA-10134, 2.6.1 and 2.7"),
+        in_java("parked_member_keeps_session",
+            "A heartbeat of a member that waits for the coordinator arms its session",
+            "GroupMetadataManager.rescheduleClassicGroupMemberHeartbeat; in Scala a "
+            "DelayedHeartbeat that is satisfied already is never watched"),
+        before("2.1", "stale_session_rebalances",
+            "The session of a member that did not rejoin in time runs on, and starts another "
+            "rebalance when it ends",
+            "GroupCoordinator.onCompleteJoin and onExpireHeartbeat; KAFKA-7196"),
+        in_scala("sessions_outlive_group",
+            "Session timers of a group that is unloaded or deleted run on, to be told of when "
+            "they end",
+            "GroupCoordinator.onExpireHeartbeat of a Dead group; CoordinatorTimerImpl.cancelAll"),
+        since("2.1", "removed_joiner_is_answered",
+            "A member that is removed while its JoinGroup is parked is told UNKNOWN_MEMBER_ID",
+            "GroupCoordinator.removeMemberAndUpdateGroup; KAFKA-7610"),
+    ),
+    "Offsets": (
+        since("2.4", "commit_checks_member_first",
+            "OffsetCommit while the leader's assignment is awaited tells a stranger and a wrong "
+            "generation so, and only then REBALANCE_IN_PROGRESS",
+            "GroupCoordinator.doCommitOffsets up to 2.3, validateOffsetCommit since"),
+        by_hand("checks_ids_of_simple_commit",
+            "OffsetCommit without a generation must name no member of an Empty group; to be set "
+            "for 3.0 to 3.2",
+            "GroupCoordinator.validateOffsetCommit of 3.0 to 3.2; KAFKA-14201 took it back"),
+        within("2.5", "3.0", "txn_ids_count_when_set",
+            "TxnOffsetCommit checks a member id and a generation where they are set, in any state",
+            "GroupCoordinator.doTxnCommitOffsets of 2.5 to 2.8"),
+        before("2.1", "offsets_carry_expiry",
+            "An offset is stored with the instant after which it goes, whatever its group does",
+            "KafkaApis.handleOffsetCommitRequest and GroupMetadata.removeExpiredOffsets up to "
+            "2.0; KIP-211", whose=SCALA),
+        before("3.7", "overlong_metadata_stays_pending",
+            "A partition that is refused for its metadata stays pending when another of its "
+            "OffsetCommit is stored",
+            "GroupMetadataManager.storeOffsets; KAFKA-16371", whose=SCALA),
+        before("1.1", "appends_empty_commits",
+            "An OffsetCommit of which nothing may be stored appends nothing, but waits for it",
+            "GroupMetadataManager.prepareStoreOffsets up to 1.0", whose=SCALA),
+        since("4.3", "deletes_offsets_by_topic_id",
+            "A deleted topic takes the offsets stored under its id or none with it, whatever "
+            "their partition; before, those of its name's partitions",
+            "OffsetMetadataManager.onTopicsDeleted; onPartitionsDeleted", whose=JAVA),
+        by_release({"0": 1_440 * 60_000, "2.0": 10_080 * 60_000},
+            "default_retention_ms",
+            "`offsets.retention.minutes` where nothing is set, in ms",
+            "KafkaConfig; KIP-186"),
+        by_release({"0": 300_000, "2.3": 1_800_000},
+            "default_max_session_timeout_ms",
+            "`group.max.session.timeout.ms` where nothing is set",
+            "KafkaConfig"),
+        by_release({"0": OffsetMaps.JAVA, "2.8": OffsetMaps.PARTITIONS,
+                    "3.9": OffsetMaps.TOPIC_IDS, "4.0": OffsetMaps.LISTS},
+            "offset_maps",
+            "The maps that the offsets of requests and answers pass through, whose order shows "
+            "in records and answers",
+            "see `OffsetMaps`"),
+    ),
+    "The offsets log": (
+        in_java("has_coordinator_runtime",
+            "Groups and offsets follow their partition's log: they change as soon as the log has "
+            "taken their records and back when it refuses them, and any answer waits for the "
+            "partition's earlier writes; else an offset is pending until its own append is "
+            "through, in one slot a partition, and only what appended waits",
+            "CoordinatorRuntime.CoordinatorContext.append; GroupMetadata.prepareOffsetCommit "
+            "(Scala)"),
+        in_java("append_timeout_is_not_available",
+            "A write that times out is COORDINATOR_NOT_AVAILABLE",
+            "GroupMetadataManager.appendGroupMetadataErrorToResponseError"),
+        in_scala("under_replicated_append_is_not_available",
+            "A record stored by too few replicas (NOT_ENOUGH_REPLICAS_AFTER_APPEND) is "
+            "COORDINATOR_NOT_AVAILABLE",
+            "GroupMetadataManager.storeGroup (Scala)"),
+        by_release({"0": 1, "2.1": 2, "2.3": 3},
+            "group_value_version",
+            "Schema version of GroupMetadata values",
+            "GroupMetadataManager.groupMetadataValue (Scala), GroupCoordinatorRecordHelpers"),
+        by_release({"0": 1, "2.1": 3, "4.1": 4},
+            "offset_value_version",
+            "Schema version of OffsetCommit values without an expiry; those with one are version 1",
+            "GroupCoordinatorRecordHelpers.newOffsetCommitRecord"),
+        by_release({"0": 1, "0.11": 2},
+            "log_magic",
+            "Format of the offsets log's batches",
+            "log.message.format.version"),
+        in_java("log_sequences_every_batch",
+            "Batches of groups and tombstones carry base sequence 0 as those of offsets do",
+            "CoordinatorRuntime.maybeAllocateNewBatch; GroupMetadataManager.storeGroup has none"),
+        by_release({"0": -1, "4.0": 5, "4.2": -1},
+            "append_linger_ms",
+            "How long records wait for others to be appended with; -1 until nothing else is to "
+            "be done",
+            "GroupCoordinatorConfig.GROUP_COORDINATOR_APPEND_LINGER_MS_DEFAULT", whose=JAVA),
+        before("2.8", "loading_is_not_coordinator",
+            "A partition that is loading is not led yet",
+            "GroupMetadataManager.loadGroupsForPartition, which adds it to the owned partitions "
+            "last; ownership is asked first"),
+        before("2.8", "empty_load_forgets_protocol_type",
+            "A group loaded without members has no protocol type",
+            "GroupMetadataManager.readGroupMessageValue of 0.10.2; GroupMetadata.loadGroup"),
+        in_scala("epochs_outlive",
+            "The leader epoch of a partition is remembered when it is unloaded: an older one "
+            "never loads it again, an equal one does",
+            "GroupMetadataManager.maybeUpdateCoordinatorEpoch (Scala)"),
+    ),
+    "DescribeGroups, ListGroups and DeleteGroups": (
+        in_java("answers_by_partition",
+            "DescribeGroups, ListGroups and DeleteGroups go through the offsets partitions one "
+            "by one, with a write of each to delete; else from group to group",
+            "GroupCoordinatorService.describeGroups, listGroups and deleteGroups"),
+        since("4.1", "deletes_share_groups_first",
+            "DeleteGroups of a partition begins with a write for its share groups, and so waits "
+            "twice",
+            "GroupCoordinatorService.deleteGroups", whose=JAVA),
+        in_java("describes_old_assignment",
+            "DescribeGroups shows the last assignment outside Stable too",
+            "ClassicGroupMember.describeNoMetadata; Scala's summaryNoMetadata hides it"),
+        before("2.8", "describes_each_group_once",
+            "DescribeGroups answers are gathered in a Map by group",
+            "KafkaApis.handleDescribeGroupRequest of 0.10.2"),
+        in_java("loading_hides_groups",
+            "ListGroups fails as a whole while a partition is loading; else the others are listed",
+            "GroupCoordinatorService.listGroups; GroupCoordinator.handleListGroups"),
+        in_java("state_filter_is_trimmed",
+            "Blanks around a state in ListGroups' filter do not count",
+            "GroupMetadataManager.listGroups"),
+        before("3.9", "state_filter_is_exact",
+            "The states in ListGroups' filter count with their case",
+            "GroupCoordinator.handleListGroups of 2.8"),
+        by_release({"0": "AwaitingSync", "1.1": "CompletingRebalance"},
+            "awaiting_sync_name",
+            "What clients see of the state in which the leader's assignment is awaited",
+            "GroupMetadata.scala"),
+    ),
+    "Refusals and answers": (
+        before("2.3", "dead_group_is_unknown",
+            "Requests to a Dead group are UNKNOWN_MEMBER_ID; later COORDINATOR_NOT_AVAILABLE",
+            "the handlers of GroupCoordinator; KAFKA-7862"),
+        in_scala("ownership_first",
+            "A partition that is not led or is loading is told before JoinGroup's session "
+            "timeout and TxnOffsetCommit's transaction are looked at",
+            "GroupCoordinator.validateGroupStatus; GroupCoordinatorService asks the runtime last"),
+        within("2.0", "4.0", "checks_group_id_first",
+            "An empty group id is refused as such even by a coordinator that is not active",
+            "GroupCoordinator.validateGroupStatus"),
+        before("2.0", "only_join_checks_group_id",
+            "An empty group id is refused by JoinGroup alone, before anything else",
+            "GroupCoordinator.validGroupId of 0.10.2; validateGroupStatus"),
+        since("3.3", "own_answer_last",
+            "KafkaApis hears of a request's own answer when the coordinator has returned, after "
+            "the others that the request caused",
+            "GroupCoordinatorAdapter and GroupCoordinatorService give futures; up to 3.2 answers "
+            "are sent by callback"),
+    ),
+    "Metrics, log lines and orders": (
+        in_java("counts_stable_generations",
+            "Completed rebalances are counted when a generation becomes Stable; else when its "
+            "leader brings the assignment",
+            "GroupMetadataManager.classicGroupSyncToClassicGroup; GroupCoordinator.doSyncGroup "
+            "(Scala)"),
+        in_java("counts_committed_offsets",
+            "Offset commits are counted by offset; else by request",
+            "OffsetMetadataManager.commitOffset; GroupMetadataManager.storeOffsets (Scala), which "
+            "records the number of partitions of the log"),
+        since("4.1", "counts_expiry_records",
+            "The metric of expired offsets grows, with each group that a run looks at, by all "
+            "tombstones of the run so far; else by the group's offsets",
+            "OffsetMetadataManager.cleanupExpiredOffsets", whose=JAVA),
+        by_release({"0": LogWords.RESTABILIZE, "2.8": LogWords.DEPARTURES_FIRST,
+                    "3.2": LogWords.CLIENT_REASONS, "4.0": LogWords.JAVA},
+            "log_words",
+            "How its log lines read",
+            "see `LogWords`"),
+        by_release({"0": HashOrder.SCALA_2_12, "2.8": HashOrder.SCALA_2_13, "4.0": HashOrder.JAVA},
+            "hash_order",
+            "The hash maps whose order decides ties, new leaders and lists",
+            "ClassicGroup on java.util.HashMap; GroupMetadata on Scala's mutable.HashMap"),
+    ),
+    "The broker around the coordinator": (
+        before("0.11", "conceals_topics",
+            "A topic that may not be described looks like an unknown one; later it is "
+            "TOPIC_AUTHORIZATION_FAILED",
+            "KafkaApis of 0.10.2"),
+        since("2.8", "commit_checks_partitions",
+            "OffsetCommit refuses partitions that do not exist, not only topics",
+            "KafkaApis.handleOffsetCommitRequest"),
+        before("1.0", "fetch_needs_read",
+            "OffsetFetch asks for READ on the group, later for DESCRIBE",
+            "KafkaApis of 0.10.2; KIP-163"),
+        before("2.1", "list_needs_cluster",
+            "ListGroups without DESCRIBE on the cluster is refused as a whole; later it lists "
+            "the groups that may be described",
+            "KafkaApis of 0.10.2"),
+        in_java("group_has_configs",
+            "Groups have configurations, and operations on these are among the authorised ones",
+            "AclEntry.supportedOperations"),
+        before("3.9", "uses_zookeeper",
+            "Topics and settings are changed by the controller of ZooKeeper's days, which checks "
+            "in another order and says other words, and ZooKeeper keeps the offsets of version 0 "
+            "of OffsetCommit and OffsetFetch, which are UNSUPPORTED_VERSION without it",
+            "ZkAdminManager (AdminManager up to 2.8), MetadataSupport.requireZkOrThrow; 3.9 has "
+            "both, here it runs without"),
+        before("2.8", "uses_zkclient",
+            "Offsets of version 0 go through zkclient to a ZooKeeper of 3.4: of the characters "
+            "that no path may have, those at the ends of their ranges are taken, and a node "
+            "without data is an error",
+            "ZkUtils.readDataMaybeNull; PathUtils.validatePath of 3.4.9; "
+            "KafkaZkClient.getConsumerOffset of 2.8", whose=ZOOKEEPER),
+        since("3.7", "caps_min_isr",
+            "`min.insync.replicas` above a partition's number of replicas asks for all of them, "
+            "not for more than there are",
+            "Partition.effectiveMinIsr; KAFKA-15583"),
+        since("2.4", "names_invalid_records",
+            "Records that a broker does not take are INVALID_RECORD; before they were "
+            "CORRUPT_MESSAGE",
+            "KIP-467"),
+        since("3.0", "refuses_unknown_positions",
+            "Negative timestamps of ListOffsets that stand for no position are "
+            "UNSUPPORTED_VERSION; before they were times",
+            "KIP-734; ReplicaManager.isListOffsetsTimestampUnsupported"),
+        since("4.3", "cordons_log_dirs",
+            "A refused replication factor speaks of cordoned log directories",
+            "StripedReplicaPlacer; KIP-1066", whose=KRAFT),
+        in_java("bumps_transaction_epochs",
+            "Every end of a transaction may bump the producer's epoch, which is version 2 of "
+            "transactions (KIP-890)",
+            "TransactionVersion.java"),
+    ),
+}
+# fmt: on
+"""The rows by subject."""
+
+SWITCHES: Final = tuple(switch for rows in SECTIONS.values() for switch in rows)
+"""Every row."""

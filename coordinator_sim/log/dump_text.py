@@ -1,0 +1,319 @@
+"""A segment of the offsets log as text: what `kafka-dump-log --offsets-decoder` prints.
+
+The form is that of Kafka 3.8 and later, in which keys and values are JSON.
+
+DEVIATION: records of the newer group types are known only by number; their key and value are
+printed as base64 under `data`. If a record does not parse, the reason is in our words.
+
+Source: kafka trunk, tools/.../DumpLogSegments.java: dumpLog, printBatchLevel,
+printRecordMetadata, printControlRecord, OffsetsMessageParser.
+"""
+
+import re
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from coordinator_sim.errors import WireFormatError
+from coordinator_sim.kafka.records import (
+    GroupMetadataKey,
+    GroupMetadataMember,
+    GroupMetadataValue,
+    LogKey,
+    LogRecord,
+    LogValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    OpaqueKey,
+    OpaqueValue,
+)
+from coordinator_sim.log.format.log_batches import control_type, read_marker
+from coordinator_sim.log.format.offsets_records import decode_record
+from coordinator_sim.log.format.record_batches import CURRENT_MAGIC, TimestampType
+from coordinator_sim.log.format.record_bytes import LegacyEntry, Record
+from coordinator_sim.log.format.segments import SegmentReader, base_offset_of
+from coordinator_sim.log.format.stored_batches import StoredBatch
+from coordinator_sim.messages.codec.classic_types import ClassicReader
+
+Json = dict[str, Any]
+
+_TIMESTAMP_LABELS: Final = {
+    TimestampType.NONE: "NoTimestampType",
+    TimestampType.CREATE_TIME: "CreateTime",
+    TimestampType.LOG_APPEND_TIME: "LogAppendTime",
+}
+_CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9a-f]{4})|.)")
+_MAX_SEQUENCE: Final = 2**31 - 1
+_HIGHEST_TYPE: Final = 24
+"""Highest record type in 4.4. Source: generated CoordinatorRecordType."""
+_CONSUMER: Final = "consumer"
+_OWNED_VERSION: Final = 1
+_GENERATION_VERSION: Final = 2
+_RACK_VERSION: Final = 3
+
+
+def dump_segment(path: str, data: bytes) -> Iterator[str]:
+    """The lines that the tool prints for one file.
+
+    A batch with a wrong CRC is printed with `isvalid: false`, and reading continues after it.
+
+    Args:
+        path: Path as the user gave it.
+        data: The bytes of the file.
+    """
+    yield f"Dumping {path}"
+    name = path.rpartition("/")[2]
+    try:
+        yield f"Log starting offset: {base_offset_of(name)}"
+    except ValueError:
+        # Kafka's tool gives up on such a name, but a copied file may have one.
+        yield f"Log starting offset: unknown, {name} is no segment's name"
+    reader = SegmentReader(data, check_crc=False)
+    for batch in reader:
+        yield batch_line(batch)
+        yield from record_lines(batch)
+    if reader.damage is not None:
+        yield f"Found {reader.damage.invalid_bytes} invalid bytes at the end of {name}"
+
+
+def batch_line(batch: StoredBatch) -> str:
+    """The line of a batch. Source: printBatchLevel."""
+    if batch.magic >= CURRENT_MAGIC:
+        delta = batch.last_offset - batch.base_offset
+        horizon = batch.delete_horizon_ms
+        front = (
+            f"baseOffset: {batch.base_offset} lastOffset: {batch.last_offset} "
+            f"count: {batch.count} baseSequence: {batch.base_sequence} "
+            f"lastSequence: {_sequence(batch.base_sequence, delta)} "
+            f"producerId: {batch.producer_id} producerEpoch: {batch.producer_epoch} "
+            f"partitionLeaderEpoch: {batch.leader_epoch} "
+            f"isTransactional: {_bool(batch.transactional)} isControl: {_bool(batch.control)} "
+            f"deleteHorizonMs: {'OptionalLong.empty' if horizon is None else _present(horizon)}"
+        )
+    else:
+        front = f"offset: {batch.last_offset}"
+    codec = _CODECS[batch.codec] if batch.codec < len(_CODECS) else f"unknown({batch.codec})"
+    return (
+        f"{front} position: {batch.position} {_timestamp(batch, batch.max_timestamp_ms)} "
+        f"size: {batch.size} magic: {batch.magic} compresscodec: {codec} crc: {batch.crc} "
+        f"isvalid: {_bool(batch.is_valid)}"
+    )
+
+
+def record_lines(batch: StoredBatch) -> Iterator[str]:
+    """One line per record; if the rest does not parse, one line with the reason."""
+    try:
+        # Legacy records have their own CRC.
+        is_legacy = batch.magic < CURRENT_MAGIC
+        entries = (entry for entry in batch.streamed_entries() if entry is not None)
+        for record in batch.streamed():
+            if record is not None:
+                yield _record_line(batch, record, next(entries) if is_legacy else None)
+    except WireFormatError as error:
+        yield f"| records do not parse: {error}"
+
+
+def _record_line(batch: StoredBatch, record: Record, entry: LegacyEntry | None) -> str:
+    line = (
+        f"| offset: {record.offset} {_timestamp(batch, record.timestamp_ms)} "
+        f"keySize: {_size(record.key)} valueSize: {_size(record.value)}"
+    )
+    if entry is not None:
+        line += f" isValid: {_bool(entry.is_valid)} crc: {entry.crc}"
+    else:
+        sequence = _sequence(batch.base_sequence, record.offset - batch.base_offset)
+        headers = ",".join(key for key, _ in record.headers)
+        line += f" sequence: {sequence} headerKeys: [{headers}]"
+    return line + (_control_text(record) if batch.control else _contents(record))
+
+
+def _control_text(record: Record) -> str:
+    """The text of a control record; other types only by number. Source: printControlRecord."""
+    try:
+        marker = read_marker(record)
+    except WireFormatError as error:
+        return f" {error}"
+    if marker is None:
+        kind = control_type(record)
+        return f" controlType: UNKNOWN({kind})"
+    end = "COMMIT" if marker.committed else "ABORT"
+    return f" endTxnMarker: {end} coordinatorEpoch: {marker.coordinator_epoch}"
+
+
+def _contents(record: Record) -> str:
+    """The text of key and value. Source: CoordinatorRecordMessageParser.parse."""
+    if record.key is None:
+        return " key: none"
+    try:
+        decoded = decode_record(record.key, record.value)
+    except WireFormatError as error:
+        return f" key: Error at offset {record.offset}, skipping. {error}"
+    if isinstance(decoded.key, OpaqueKey) and not 0 <= decoded.key.version < _HIGHEST_TYPE:
+        kind = decoded.key.version
+        return f" key: Unknown record type {kind} at offset {record.offset}, skipping."
+    return f" key: {key_text(decoded)} payload: {value_text(decoded)}"
+
+
+def key_text(record: LogRecord) -> str:
+    """The key as JSON, with its record type first."""
+    return _json(_key_json(record.key, legacy=record.legacy_key))
+
+
+def value_text(record: LogRecord) -> str:
+    """The value as JSON, with its version first; `<DELETE>` for a tombstone."""
+    if record.value is None:
+        return "<DELETE>"
+    data = value_json(record.value, record.value_version)
+    return _json({"version": str(record.value_version), "data": data})
+
+
+def _key_json(key: LogKey, *, legacy: bool) -> Json:
+    match key:
+        case OffsetCommitKey():
+            data = {"group": key.group_id, "topic": key.topic, "partition": key.partition}
+            return {"type": "0" if legacy else "1", "data": data}
+        case GroupMetadataKey():
+            return {"type": "2", "data": {"group": key.group_id}}
+        case OpaqueKey():
+            return {"type": str(key.version), "data": _base64(key.body)}
+
+
+def value_json(value: LogValue, version: int) -> Json | str:
+    """The fields that the version of a value has, in the order of its schema."""
+    match value:
+        case OffsetCommitValue():
+            return _offset_json(value, version)
+        case GroupMetadataValue():
+            return _group_json(value, version)
+        case OpaqueValue():
+            return _base64(value.data)
+
+
+def _offset_json(value: OffsetCommitValue, version: int) -> Json:
+    """The fields of an offset commit. Source: OffsetCommitValue.json."""
+    data: Json = {"offset": value.offset}
+    if version >= 3:  # noqa: PLR2004  the version that brought the leader epoch
+        data["leaderEpoch"] = value.leader_epoch
+    data["metadata"] = value.metadata
+    data["commitTimestamp"] = value.commit_timestamp_ms
+    if version == 1:
+        data["expireTimestamp"] = value.expire_timestamp_ms
+    if value.topic_id is not None and any(value.topic_id):
+        data["topicId"] = urlsafe_b64encode(value.topic_id).decode().rstrip("=")
+    return data
+
+
+def _group_json(value: GroupMetadataValue, version: int) -> Json:
+    """A group's fields. Source: GroupMetadataValue.json, prepareGroupMetadataValue."""
+    data: Json = {
+        "protocolType": value.protocol_type,
+        "generation": value.generation_id,
+        "protocol": value.protocol_name,
+        "leader": value.leader,
+    }
+    if version >= 2:  # noqa: PLR2004  the version that brought the time
+        data["currentStateTimestamp"] = value.current_state_timestamp_ms
+    consumer = value.protocol_type == _CONSUMER
+    data["members"] = [_member_json(member, version, consumer) for member in value.members]
+    return data
+
+
+def _member_json(member: GroupMetadataMember, version: int, consumer: bool) -> Json:
+    data: Json = {"memberId": member.member_id}
+    if version >= 3:  # noqa: PLR2004  the version that brought static members
+        data["groupInstanceId"] = member.group_instance_id
+    data["clientId"] = member.client_id
+    data["clientHost"] = member.client_host
+    if version >= 1:
+        data["rebalanceTimeout"] = member.rebalance_timeout_ms
+    data["sessionTimeout"] = member.session_timeout_ms
+    blobs: dict[str, tuple[bytes, Callable[[ClassicReader, int], Json]]] = {
+        "subscription": (member.subscription, _subscription_json),
+        "assignment": (member.assignment, _assignment_json),
+    }
+    for name, (blob, read) in blobs.items():
+        data[name] = _embedded(blob, read) if consumer else _base64(blob)
+    return data
+
+
+def _embedded(blob: bytes, read: Callable[[ClassicReader, int], Json]) -> Json | str:
+    """The contents of a consumer's blob as JSON; base64 if it does not parse."""
+    reader = ClassicReader(blob, "embedded blob")
+    try:
+        return read(reader, reader.int16("version"))
+    except WireFormatError:
+        return _base64(blob)
+
+
+def _subscription_json(reader: ClassicReader, version: int) -> Json:
+    """The fields of a subscription. Source: ConsumerProtocolSubscription.json."""
+    data: Json = {"topics": reader.array("topics", lambda: reader.string("topic"))}
+    data["userData"] = _nullable_base64(reader.nullable_bytes("user_data"))
+    if version >= _OWNED_VERSION:
+        data["ownedPartitions"] = _partitions_json(reader)
+    if version >= _GENERATION_VERSION:
+        data["generationId"] = reader.int32("generation_id")
+    if version >= _RACK_VERSION:
+        data["rackId"] = reader.nullable_string("rack_id")
+    return data
+
+
+def _assignment_json(reader: ClassicReader, _version: int) -> Json:
+    """The fields of an assignment. Source: ConsumerProtocolAssignment.json."""
+    data: Json = {"assignedPartitions": _partitions_json(reader)}
+    data["userData"] = _nullable_base64(reader.nullable_bytes("user_data"))
+    return data
+
+
+def _partitions_json(reader: ClassicReader) -> list[Json]:
+    def entry() -> Json:
+        topic = reader.string("topic")
+        partitions = reader.array("partitions", lambda: reader.int32("partition"))
+        return {"topic": topic, "partitions": partitions}
+
+    return reader.array("topic_partitions", entry)
+
+
+def _json(value: Json) -> str:
+    """JSON as Jackson writes it: compact, and control characters with upper-case digits."""
+    return _ESCAPE.sub(_upper_escape, msgspec.json.encode(value).decode())
+
+
+def _upper_escape(found: re.Match[str]) -> str:
+    digits = found[1]
+    return found[0] if digits is None else f"\\u{digits.upper()}"
+
+
+def _base64(data: bytes) -> str:
+    return b64encode(data).decode()
+
+
+def _nullable_base64(data: bytes | None) -> str | None:
+    return None if data is None else _base64(data)
+
+
+def _bool(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _present(value: int) -> str:
+    return f"OptionalLong[{value}]"
+
+
+def _size(data: bytes | None) -> int:
+    return -1 if data is None else len(data)
+
+
+def _timestamp(batch: StoredBatch, timestamp_ms: int) -> str:
+    return f"{_TIMESTAMP_LABELS[batch.timestamp_type]}: {timestamp_ms}"
+
+
+def _sequence(base: int, delta: int) -> int:
+    """The sequence `delta` records later, which wraps to 0. Source: incrementSequence."""
+    if base < 0:
+        return -1
+    following = base + delta
+    return following if following <= _MAX_SEQUENCE else following - _MAX_SEQUENCE - 1

@@ -1,0 +1,1 @@
+"""Record batches, records and segments as bytes."""

@@ -1,0 +1,1 @@
+"""The text of brokers' and clients' logs, in both directions."""

@@ -1,0 +1,1 @@
+"""Log lines to trace events. Pure: callers read files."""

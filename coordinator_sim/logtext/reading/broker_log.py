@@ -1,0 +1,462 @@
+"""Reads the text log of a broker (or a client) into trace events, line by line.
+
+Events come out in the order of the lines: order inside a file is the order of its lines, not of
+its times, which may run backwards. No file is opened here.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import tzinfo
+from itertools import product
+from operator import add
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from coordinator_sim.logtext.reading.client_lines import ClientLog
+from coordinator_sim.logtext.reading.envelopes import Envelope, peel
+from coordinator_sim.logtext.reading.event_builder import (
+    Line,
+    base_columns,
+    build_events,
+    line_attrs,
+    read_match,
+    whole_number,
+)
+from coordinator_sim.logtext.reading.fingerprint import Fingerprint
+from coordinator_sim.logtext.reading.incarnations import IncarnationCounter
+from coordinator_sim.logtext.reading.instants import InstantReader
+from coordinator_sim.logtext.reading.line_clock import LineClock
+from coordinator_sim.logtext.reading.messages import find
+from coordinator_sim.logtext.reading.summary import IngestSummary
+from coordinator_sim.logtext.reading.text import (
+    clean,
+    is_exception,
+    is_open,
+    is_stack_trace,
+    pattern_of,
+)
+from coordinator_sim.trace.events import Event, RebalanceReason, Source, TimeKind, TraceEvent
+
+_BROKER_ID: Final = re.compile(
+    r"\[Group ?(?:Coordinator|Metadata ?Manager)"
+    r"(?: (?:id=|brokerId=|on Broker )?(\d+)(?: topic=\S+ partition=(\d+))?)?"
+)
+_LOADS: Final = re.compile(
+    r"(?:Scheduling (?:un)?loading of |Finished (?:un)?loading |Started unloading |"
+    r"Loading offsets |Error loading offsets |Failed to load metadata ).*__consumer_offsets"
+    r"|(?:Elected|Resigned) as the group coordinator for partition "
+)
+"""Lines that only a coordinator writes, whatever the layout around them."""
+_FAILURES: Final = frozenset({Event.LOAD_FAILED, Event.STORE_FAILED})
+"""Events whose reason may be the exception in the next line."""
+_ERROR_LENGTH: Final = 1_000
+_BROKER_LOGGERS: Final = ("kafka.coordinator.group.", "kafka.coordinator.Group")
+_JOIN_LIMIT: Final = 4
+"""Most continuation lines of one wrapped message; at 80 columns a long one takes five."""
+_TIME_WITHIN: Final = 80
+"""Number of leading characters, collectors' prefixes included, in which a line's time begins."""
+_NEARBY_US: Final = 50_000
+"""Largest time between lines of one request."""
+_HELD_LIMIT: Final = 64
+_QUIET_LEVELS: Final = frozenset({"DEBUG", "TRACE", "FINE", "FINER", "FINEST"})
+_CAUSES: Final = {
+    Event.MEMBER_FAILED: RebalanceReason.MEMBER_FAILED,
+    Event.MEMBER_LEFT: RebalanceReason.MEMBER_LEFT,
+}
+
+
+def parse_broker_log(
+    lines: Iterable[str],
+    *,
+    source_ref: str,
+    tz: tzinfo,
+    summary: IngestSummary | None = None,
+    keep_raw: bool = False,
+) -> Iterator[TraceEvent]:
+    """Yield the events of one log, in line order; incarnations are counted within this log.
+
+    Args:
+        lines: Lines with or without line ends.
+        source_ref: Names the log in its events.
+        tz: Zone of the times that do not name one.
+        summary: Receives the counts; complete when the last event has been taken.
+        keep_raw: Whether events carry their line.
+    """
+    counter = IncarnationCounter()
+    log = BrokerLog(source_ref, tz, summary=summary, keep_raw=keep_raw)
+    for event in log.read(lines):
+        yield counter.number(event)
+
+
+def has_token(line: str) -> bool:
+    """Whether a line may be a coordinator's or a client's: one cheap test for every line."""
+    return (
+        "oordinator" in line
+        or "groupId=" in line
+        or "GroupMetadata" in line
+        or "Metadata Manager on" in line
+        or "old generation" in line
+        or "DistributedHerder" in line
+        or "Loaded member" in line
+        or ("__consumer_offsets" in line and ("oading" in line or "to load" in line))
+    )
+
+
+class _Unfinished(Struct, frozen=True):
+    """A line that the next line may continue."""
+
+    number: int
+    parts: tuple[str, ...]
+
+
+class BrokerLog:
+    """Reads one log; incarnations stay 0 for a caller that knows the cluster's other logs.
+
+    Args:
+        source_ref: Names the log in its events.
+        tz: Zone of the times that do not name one.
+        summary: Receives the counts.
+        keep_raw: Whether events carry their line.
+    """
+
+    def __init__(
+        self,
+        source_ref: str,
+        tz: tzinfo,
+        *,
+        summary: IngestSummary | None = None,
+        keep_raw: bool = False,
+    ) -> None:
+        self.summary = IngestSummary() if summary is None else summary
+        self._source_ref = source_ref
+        self._keep_raw = keep_raw
+        self._reader = InstantReader(tz)
+        self._clients = ClientLog(source_ref, keep_raw=keep_raw)
+        self._fingerprint = Fingerprint()
+        self._wordings: set[tuple[str, ...]] = set()
+        self._unfinished: _Unfinished | None = None
+        self._previous = ""
+        self._last_ts_us: int | None = None
+        self._clocks: dict[tuple[bool, str], LineClock] = {}
+        self._seen_tail = False
+        self._departures: dict[str, TraceEvent] = {}
+        self._timeless: list[TraceEvent] = []
+        self._failed: TraceEvent | None = None
+        self._held: list[TraceEvent] = []
+        self._ready: list[TraceEvent] = []
+
+    def read(self, lines: Iterable[str]) -> Iterator[TraceEvent]:
+        """Yield the events, in line order. May be called once."""
+        summary = self.summary
+        for number, line in enumerate(lines, 1):
+            summary.lines += 1
+            if self._failed is not None:
+                self._settle_failure(line)
+            if self._unfinished is not None or has_token(line):
+                self._take(number, line)
+                if self._failed is not None and is_exception(line):
+                    self._settle_failure(line)
+            if self._ready:
+                yield from self._drain()
+            self._previous = line
+        self._give_up_joining()
+        self._settle_failure("")
+        self._release_timeless(0)
+        self._release_held()
+        summary.version_ranges = self._fingerprint.ranges
+        yield from self._drain()
+
+    def _drain(self) -> list[TraceEvent]:
+        ready, self._ready = self._ready, []
+        for event in ready:
+            self.summary.count_event(event)
+        return ready
+
+    def _take(self, number: int, line: str) -> None:
+        if self._unfinished is not None:
+            if self._joins(line):
+                return
+            self._give_up_joining()
+        if not has_token(line):
+            return
+        text = clean(line)
+        envelope = self._with_time(peel(text, self._reader))
+        if self._may_go_on(envelope):
+            self._unfinished = _Unfinished(number, (text,))
+        else:
+            self._read_line(number, envelope, text)
+
+    def _may_go_on(self, envelope: Envelope) -> bool:
+        if envelope.has_tail or envelope.layout in ("jul", "librdkafka", "json"):
+            return False
+        message = envelope.message
+        return is_open(message) or (_is_brokers(envelope) and find(message) is None)
+
+    def _joins(self, line: str) -> bool:
+        """Whether the line may continue the unfinished one; if so it is consumed."""
+        unfinished = self._unfinished
+        text = clean(line)
+        if unfinished is None or not text or is_stack_trace(line):
+            return False
+        if len(unfinished.parts) > _JOIN_LIMIT or self._has_own_time(text):
+            return False
+        parts = (*unfinished.parts, text)
+        self._unfinished = _Unfinished(unfinished.number, parts)
+        if self._join(parts).has_tail:
+            self._finish_joining(len(parts))
+        return True
+
+    def _join(self, parts: tuple[str, ...]) -> Envelope:
+        """Join a wrapped message; each break is either inside a word or between two words.
+
+        The way that parses most of the message wins; there are at most 16.
+        """
+        best, most = peel("".join(parts), self._reader), -1
+        for breaks in product(("", " "), repeat=len(parts) - 1):
+            text = parts[0] + "".join(map(add, breaks, parts[1:]))
+            envelope = peel(text, self._reader)
+            found = find(envelope.message)
+            understood = -1 if found is None else sum(map(bool, found[1].groups()))
+            if understood > most:
+                best, most = envelope, understood
+        return best
+
+    def _give_up_joining(self) -> None:
+        """Join the fewest lines that make a whole message, as no logger came; split the rest."""
+        if self._unfinished is None:
+            return
+        parts = self._unfinished.parts
+        counts = range(1, len(parts) + 1)
+        whole = (count for count in counts if not self._may_go_on(self._join(parts[:count])))
+        self._finish_joining(next(whole, 1))
+
+    def _finish_joining(self, count: int) -> None:
+        """Read the first `count` lines of the unfinished one as one line, the rest separately."""
+        unfinished, self._unfinished = self._unfinished, None
+        if unfinished is None:
+            return
+        number, parts = unfinished.number, unfinished.parts
+        self.summary.continuations += count - 1
+        envelope = self._with_time(self._join(parts[:count]))
+        self._read_line(number, envelope, " ".join(parts[:count]))
+        for offset, text in enumerate(parts[count:], count):
+            if has_token(text):
+                self._read_line(number + offset, peel(text, self._reader), text)
+
+    def _has_own_time(self, text: str) -> bool:
+        return bool(self._reader.find_all(text[:_TIME_WITHIN])) or text.startswith(("{", "%"))
+
+    def _with_time(self, envelope: Envelope) -> Envelope:
+        """Take the time of a two-line layout from the line before."""
+        if envelope.instant is not None:
+            return envelope
+        previous = clean(self._previous)[:_TIME_WITHIN]
+        instants = self._reader.find_all(previous)
+        if not instants or instants[0].start > 1:
+            return envelope
+        after = previous[instants[0].end :].strip(" ]|")
+        is_header = envelope.layout == "jul" or not after
+        if not is_header:
+            return envelope
+        layout = "jul" if after else "dual-ts"
+        return msgspec.structs.replace(envelope, instant=instants[0], layout=layout)
+
+    def _read_line(self, number: int, envelope: Envelope, raw: str) -> None:
+        if not self._seen_tail:
+            self._seen_tail = (
+                envelope.has_tail or peel(clean(self._previous), self._reader).has_tail
+            )
+        ts_us, kind, err_us = self._time_of(number, envelope)
+        line = Line(number, envelope, ts_us, kind, err_us, self._is_truncated(envelope), raw)
+        events = self._events_of(line)
+        if events is None:
+            return
+        self.summary.count_layout(envelope.layout)
+        for event in events:
+            self._emit(event)
+
+    def _time_of(self, number: int, envelope: Envelope) -> tuple[int, TimeKind, int]:
+        """Return when the line was written: brokers and clients in one log have separate clocks."""
+        instant = envelope.instant
+        if instant is None:
+            return self._last_ts_us or 0, TimeKind.INFERRED, 0
+        writer = (_is_brokers(envelope), envelope.layout)
+        time = self._clocks.setdefault(writer, LineClock()).read(instant)
+        if time.set_back_us:
+            self.summary.set_backs[number] = time.set_back_us
+        kind = TimeKind.LOGGED if time.is_measured else TimeKind.INFERRED
+        return time.ts_us, kind, time.err_us
+
+    def _is_truncated(self, envelope: Envelope) -> bool:
+        if envelope.has_tail:
+            return "…" in envelope.message
+        return is_open(envelope.message) or (
+            self._seen_tail and envelope.layout not in ("jul", "librdkafka", "json", "python")
+        )
+
+    def _events_of(self, line: Line) -> list[TraceEvent] | None:
+        """Return the line's events; None when it is not a coordinator's or a client's."""
+        if _is_brokers(line.envelope):
+            return self._broker_events(line)
+        events = self._clients.read(line)
+        if events is None:
+            return None
+        if events:
+            self.summary.parsed += 1
+        else:
+            self.summary.known += 1
+        return events
+
+    def _broker_events(self, line: Line) -> list[TraceEvent]:
+        message = line.envelope.message
+        found = find(message)
+        if found is None:
+            if line.envelope.level in _QUIET_LEVELS:
+                self.summary.known += 1
+                return []
+            return [self._unparsed(line)]
+        match = read_match(found[0], found[1], line)
+        if match.lost_group:
+            return [self._unparsed(line)]
+        if match.template.name == "static-no-rebalance":
+            self._mark_quiet_replacement()
+        columns = base_columns(line, Source.BROKER_LOG, self._source_ref, keep_raw=self._keep_raw)
+        _fill_prefix(message, columns)
+        attrs = line_attrs(line, match.template.attrs)
+        events = build_events(match, line, columns, attrs)
+        if events:
+            self.summary.parsed += 1
+        else:
+            self.summary.known += 1
+        wording = (match.template.name, *match.values, str(columns.get("reason")))
+        return self._with_fingerprint(events, wording, line)
+
+    def _unparsed(self, line: Line) -> TraceEvent:
+        pattern = pattern_of(line.envelope.message)
+        self.summary.count_unparsed(pattern)
+        columns = base_columns(line, Source.BROKER_LOG, self._source_ref, keep_raw=self._keep_raw)
+        _fill_prefix(line.envelope.message, columns)
+        attrs = line_attrs(line, {"pattern": pattern})
+        return TraceEvent(event=Event.UNPARSED, attrs=attrs, **columns)  # type: ignore[arg-type]
+
+    def _with_fingerprint(
+        self, events: list[TraceEvent], wording: tuple[str, ...], line: Line
+    ) -> list[TraceEvent]:
+        """Note version evidence: each wording counts once, on the event that narrows the range."""
+        wording = (*wording, str(line.truncated))
+        if wording in self._wordings:
+            return events
+        self._wordings.add(wording)
+        envelope = line.envelope
+        changed = self._fingerprint.observe(
+            envelope.message, envelope.logger, whole=not line.truncated
+        )
+        current = self._fingerprint.current
+        if not changed or not events or current is None:
+            return events
+        attrs = events[0].attrs | {"broker_version_range": current}
+        return [msgspec.structs.replace(events[0], attrs=attrs), *events[1:]]
+
+    def _emit(self, event: TraceEvent) -> None:
+        is_inferred = event.ts_kind is TimeKind.INFERRED
+        if is_inferred and self._last_ts_us is None:
+            self._timeless.append(event)
+            return
+        if self._last_ts_us is None:
+            self._release_timeless(event.ts_us)
+        elif event.ts_us < self._last_ts_us or (is_inferred and event.ts_err_us):
+            self.summary.clock_regressions += 1
+        self._last_ts_us = event.ts_us
+        self._settle_failure("")
+        if event.event in _FAILURES and "error" not in event.attrs:
+            self._failed = event
+        else:
+            self._release(self._with_cause(event))
+
+    def _settle_failure(self, line: str) -> None:
+        """Emit the waiting failure, with the exception in the line below it."""
+        event, self._failed = self._failed, None
+        if event is None:
+            return
+        if is_exception(line):
+            self.summary.continuations += 1
+            attrs = event.attrs | {"error": line.strip()[:_ERROR_LENGTH]}
+            event = msgspec.structs.replace(event, attrs=attrs)
+        self._release(event)
+
+    def _release_timeless(self, ts_us: int) -> None:
+        """Emit lines without a time before the first line with one, at that line's time."""
+        timeless, self._timeless = self._timeless, []
+        for event in timeless:
+            self._release(msgspec.structs.replace(event, ts_us=ts_us))
+
+    def _with_cause(self, event: TraceEvent) -> TraceEvent:
+        """Add a cause where brokers before 2.1 log none: the departure just before.
+
+        Source: kafka 0.11 to 2.0, GroupCoordinator.scala, onExpireHeartbeat and handleLeaveGroup.
+        """
+        group_id = event.group_id
+        if group_id is None:
+            return event
+        if event.event in _CAUSES:
+            self._departures[group_id] = event
+        if event.event is not Event.PREPARE_REBALANCE or event.reason_text is not None:
+            return event
+        departure = self._departures.pop(group_id, None)
+        if departure is None or abs(event.ts_us - departure.ts_us) > _NEARBY_US:
+            return event
+        return msgspec.structs.replace(
+            event,
+            reason=_CAUSES[departure.event],
+            member_id=departure.member_id,
+            attrs=event.attrs | {"reason_inferred": "1"},
+        )
+
+    def _release(self, event: TraceEvent) -> None:
+        """Emit an event; a static member's return waits for the line that explains it."""
+        if self._held:
+            late = abs(event.ts_us - self._held[0].ts_us) > _NEARBY_US
+            if late or len(self._held) >= _HELD_LIMIT:
+                self._release_held()
+        if self._held or event.event is Event.STATIC_REPLACED:
+            self._held.append(event)
+        else:
+            self._ready.append(event)
+
+    def _release_held(self) -> None:
+        held, self._held = self._held, []
+        self._ready.extend(held)
+
+    def _mark_quiet_replacement(self) -> None:
+        """Mark the latest held replacement: the message names no group."""
+        for index in range(len(self._held) - 1, -1, -1):
+            event = self._held[index]
+            if event.event is Event.STATIC_REPLACED:
+                attrs = event.attrs | {"rebalance": "0"}
+                self._held[index] = msgspec.structs.replace(event, attrs=attrs)
+                return
+
+
+def _is_brokers(envelope: Envelope) -> bool:
+    """Whether a group coordinator wrote the line."""
+    message = envelope.message
+    if "[GroupCoordinator" in message or "[GroupMetadataManager" in message:
+        return True
+    if "[Group Metadata Manager" in message or message.startswith("Loaded member Member"):
+        return True
+    if any(name in envelope.logger for name in _BROKER_LOGGERS) or _LOADS.match(message):
+        return True
+    return envelope.instant is None and "with old generation" in message
+
+
+def _fill_prefix(message: str, columns: dict[str, object]) -> None:
+    prefix = _BROKER_ID.search(message)
+    if prefix is None:
+        return
+    broker_id, partition = prefix.groups()
+    if broker_id is not None:
+        columns["broker_id"] = whole_number(broker_id)
+    if partition is not None:
+        columns["offsets_partition"] = whole_number(partition)

@@ -1,0 +1,235 @@
+"""Builds trace events from a matched template: columns, attributes, causes."""
+
+import re
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.states import GroupState
+from coordinator_sim.logtext.reading.envelopes import Envelope
+from coordinator_sim.logtext.reading.reasons import classify, instance_id
+from coordinator_sim.logtext.reading.templates import Template
+from coordinator_sim.trace.events import (
+    Event,
+    RebalanceReason,
+    Source,
+    TimeKind,
+    TraceEvent,
+)
+
+_NUMBERS: Final = {
+    name: name
+    for name in (
+        *("generation", "members", "static_members"),
+        *("session_timeout_ms", "rebalance_timeout_ms"),
+    )
+} | {"p": "offsets_partition"}
+"""Pattern groups that are numbers, and their columns."""
+_INT32_END: Final = 2**31
+_INT32_DIGITS: Final = 11
+"""Characters of the longest int32, with its sign; Python refuses to read numbers of 4,300."""
+_TEXTS: Final = frozenset(
+    {"group_id", "member_id", "leader_id", "client_id", "client_host"}
+    | {"protocol_name", "client_reason"}
+)
+_FREE_TEXT: Final = frozenset({"reason", "client_reason", "a_partitions", "a_error", "many"})
+"""Pattern groups that stay useful when the line is cut inside them."""
+_STATE_AFTER: Final = {
+    Event.PREPARE_REBALANCE: GroupState.PREPARING_REBALANCE,
+    Event.JOIN_COMPLETE: GroupState.AWAITING_SYNC,
+    Event.GROUP_EMPTY: GroupState.EMPTY,
+    Event.GROUP_DEAD: GroupState.DEAD,
+}
+_COLLECTION: Final = re.compile(r"^(?:[A-Za-z]\w*)?[(\[{](.*)[)\]}]\.?$", re.DOTALL)
+_REASON_END: Final = re.compile(r"\)\.?$")
+
+
+class Line(Struct, frozen=True):
+    """One log line, ready to be interpreted.
+
+    Args:
+        number: Line number in its file, from 1; of the first line when several were joined.
+        ts_us: Time of the line, or of an earlier line when it has none.
+        truncated: Whether the end of the message is missing.
+        raw: Text as found.
+    """
+
+    number: int
+    envelope: Envelope
+    ts_us: int
+    ts_kind: TimeKind
+    ts_err_us: int
+    truncated: bool
+    raw: str
+
+
+class Match(Struct, frozen=True):
+    """Values of a template's groups for one line; groups cut off by the line's end are absent.
+
+    Args:
+        values: Values by name, without the trailing `2` of alternative groups.
+        lost_group: Whether the group id was cut off, so that the event's group is unknown.
+    """
+
+    template: Template
+    values: dict[str, str]
+    lost_group: bool = False
+
+
+def read_match(template: Template, match: re.Match[str], line: Line) -> Match:
+    """Return the values of a match, without those that the end of a cut line may have shortened."""
+    values: dict[str, str] = {}
+    lost_group = False
+    end = len(line.envelope.message)
+    for name, value in match.groupdict().items():
+        if value is None:
+            continue
+        plain = name.removesuffix("2")
+        if line.truncated and match.end(name) >= end and plain not in _FREE_TEXT:
+            lost_group = lost_group or plain == "group_id"
+            continue
+        values[plain] = value
+    return Match(template, values, lost_group)
+
+
+def base_columns(
+    line: Line, source: Source, source_ref: str, *, keep_raw: bool
+) -> dict[str, object]:
+    """Return the columns that every event of a line has."""
+    columns: dict[str, object] = {
+        "ts_us": line.ts_us,
+        "seq": line.number,
+        "ts_kind": line.ts_kind,
+        "ts_err_us": line.ts_err_us,
+        "source": source,
+        "source_ref": source_ref,
+    }
+    if keep_raw:
+        columns["raw"] = line.raw
+    return columns
+
+
+def line_attrs(line: Line, fixed: dict[str, str]) -> dict[str, str]:
+    """Return the attributes that a line gives to its events, besides the template's own."""
+    attrs = dict(fixed)
+    if line.truncated:
+        attrs["truncated"] = "1"
+    if line.envelope.collector_ts is not None:
+        attrs["collector_ts"] = line.envelope.collector_ts
+    return attrs
+
+
+def build_events(
+    match: Match, line: Line, columns: dict[str, object], attrs: dict[str, str]
+) -> list[TraceEvent]:
+    """Return the events of one line: one, or one per member or group that the message lists.
+
+    Args:
+        match: Match of the line's template.
+        line: Line of the message.
+        columns: Columns of `base_columns` and the line's prefix; extended here.
+        attrs: Attributes of `line_attrs`; extended here.
+    """
+    event = match.template.event
+    if event is None:
+        return []
+    _fill(match.values, columns, attrs)
+    if event is Event.PREPARE_REBALANCE:
+        _fill_cause(match.values.get("reason"), line, columns, attrs)
+    state = _STATE_AFTER.get(event)
+    if state is not None:
+        columns["state_to"] = state
+    for name, column in (("many", "member_id"), ("groups", "group_id")):
+        if name in match.values:
+            return [
+                TraceEvent(event=event, attrs=attrs, **(columns | {column: one}))  # type: ignore[arg-type]
+                for one in listed(match.values[name])
+            ]
+    return [TraceEvent(event=event, attrs=attrs, **columns)]  # type: ignore[arg-type]
+
+
+def whole_number(text: str) -> int | None:
+    """Parse a number in the range of Kafka's ints; None for any other."""
+    if len(text) > _INT32_DIGITS:
+        text = text.lstrip("0") or "0"
+    value = int(text) if len(text) <= _INT32_DIGITS else _INT32_END
+    return value if value < _INT32_END else None
+
+
+def listed(text: str) -> list[str]:
+    """Split a collection as Scala or Java print it: `Set(a, b)`, `[a, b]` or `a, b`."""
+    wrapped = _COLLECTION.match(text)
+    inner = wrapped.group(1) if wrapped is not None else text
+    return [name for name in inner.split(", ") if name]
+
+
+def _fill(values: dict[str, str], columns: dict[str, object], attrs: dict[str, str]) -> None:
+    for name, value in values.items():
+        if name.startswith("a_"):
+            attrs[name[2:]] = value
+        elif name in _NUMBERS:
+            columns[_NUMBERS[name]] = whole_number(value)
+        elif name == "ms":
+            duration_ms = whole_number(value)
+            columns["latency_us"] = None if duration_ms is None else duration_ms * 1_000
+        elif name == "instance":
+            columns["group_instance_id"] = instance_id(value)
+        elif name in _TEXTS:
+            columns[name] = value
+    if "member_ids" in attrs:
+        attrs["member_ids"] = ", ".join(listed(attrs["member_ids"]))
+
+
+def _fill_cause(
+    text: str | None, line: Line, columns: dict[str, object], attrs: dict[str, str]
+) -> None:
+    if text is None:
+        columns["reason"] = RebalanceReason.UNKNOWN
+        return
+    if not line.truncated:
+        text = _REASON_END.sub("", text)
+    cause = classify(text)
+    columns["reason"] = cause.reason
+    columns["reason_text"] = cause.text
+    columns["client_reason"] = cause.client_reason
+    columns["group_instance_id"] = _whole(cause.group_instance_id, text, line)
+    member_id = columns["member_id"] = _whole(cause.member_id, text, line)
+    if cause.reason is RebalanceReason.MEMBER_LEFT and member_id is None and "(" in cause.text:
+        attrs["member_ids"] = cause.text.partition("(")[2].partition(")")[0]
+
+
+def _whole(name: str | None, text: str, line: Line) -> str | None:
+    """Return a name of a reason; None when the end of a cut line may have shortened it."""
+    is_cut = line.truncated and name is not None and text.endswith(name)
+    return None if is_cut else name
+
+
+def error_of(text: str) -> ErrorCode | None:
+    """Return the error that a client's message describes; None when its words are unknown."""
+    for name, code in ErrorCode.__members__.items():
+        if name in text:
+            return code
+    lowered = text.lower()
+    for words, code in _ERROR_WORDS:
+        if words in lowered:
+            return code
+    return None
+
+
+_ERROR_WORDS: Final = (
+    ("group is rebalancing", ErrorCode.REBALANCE_IN_PROGRESS),
+    ("began another rebalance", ErrorCode.REBALANCE_IN_PROGRESS),
+    ("is not current", ErrorCode.ILLEGAL_GENERATION),
+    ("generation id is not valid", ErrorCode.ILLEGAL_GENERATION),
+    ("is not valid", ErrorCode.UNKNOWN_MEMBER_ID),
+    ("not aware of this member", ErrorCode.UNKNOWN_MEMBER_ID),
+    ("memberidrequired", ErrorCode.MEMBER_ID_REQUIRED),
+    ("needs to have a valid member id", ErrorCode.MEMBER_ID_REQUIRED),
+    ("not the correct coordinator", ErrorCode.NOT_COORDINATOR),
+    ("coordinator is loading", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+    ("coordinator is not available", ErrorCode.COORDINATOR_NOT_AVAILABLE),
+    ("reached its maximum size", ErrorCode.GROUP_MAX_SIZE_REACHED),
+    ("inconsistent", ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
+    ("fenced", ErrorCode.FENCED_INSTANCE_ID),
+)

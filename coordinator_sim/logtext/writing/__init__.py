@@ -1,0 +1,1 @@
+"""Trace events to the log lines that a broker of a profile would write."""

@@ -1,0 +1,1 @@
+"""Bytes inside JoinGroup and SyncGroup: subscriptions and assignments of consumers and workers."""

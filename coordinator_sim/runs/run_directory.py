@@ -1,0 +1,295 @@
+"""A trace on disk: `run.json`, `events/`, and the dense `generations/` and `resources/`.
+
+`run.json` is written last, so a directory without it is no trace: its run did not end.
+"""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import groupby
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Literal, Self, TypeVar
+
+import msgspec
+
+from coordinator_sim.errors import ConfigError, DataError, check_encodable
+from coordinator_sim.runs.jsonl import (
+    JsonLinesEvents,
+    JsonLinesTable,
+    OpenFile,
+    open_at_once,
+    read_lines,
+)
+from coordinator_sim.runs.ownership import OwnershipTracker
+from coordinator_sim.runs.parquet import (
+    ParquetEvents,
+    ParquetTable,
+    read_event_rows,
+    read_rows,
+)
+from coordinator_sim.trace.digest import TraceDigest
+from coordinator_sim.trace.events import RunInfo, TraceEvent
+from coordinator_sim.trace.recorder import numbered
+from coordinator_sim.trace.schema import (
+    EVENTS_DIR,
+    GENERATIONS_DIR,
+    MANIFEST_NAME,
+    METRICS_NAME,
+    RESOURCES_DIR,
+    EventRow,
+    GenerationRow,
+    ResourceRow,
+    RunManifest,
+    event_of,
+    event_schema,
+    generation_schema,
+    resource_schema,
+)
+
+TraceFormat = Literal["parquet", "jsonl"]
+_RowT = TypeVar("_RowT", bound=msgspec.Struct)
+_TABLES: Final = (EVENTS_DIR, GENERATIONS_DIR, RESOURCES_DIR)
+_EVENTS_AT_ONCE: Final = 64
+"""Events that are written together: a server that records its traffic has no time for one."""
+
+
+class RunDirectoryWriter:
+    """Writes a run as it happens; a context manager and a `Recorder`.
+
+    An older trace in the same directory is replaced. When the block ends with an exception, no
+    `run.json` is left and the directory is not a trace.
+
+    Args:
+        path: The run's directory, created with its parents.
+        info: Properties that the whole run shares.
+        format: `parquet`, or `jsonl` to read it without tools.
+        keep_raw: Whether the original text of ingested lines is kept.
+        open_file: Opens the files of JSON Lines.
+
+    Raises:
+        ConfigError: the directory holds something that is not a trace.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        info: RunInfo,
+        *,
+        format: TraceFormat = "parquet",  # noqa: A002 - the option's name on the command line
+        keep_raw: bool = False,
+        open_file: OpenFile = open_at_once,
+    ) -> None:
+        self._path = path
+        self._info = info
+        self._format: TraceFormat = format
+        self._keep_raw = keep_raw
+        self._digest = TraceDigest()
+        self._ownership = OwnershipTracker(info.trace_id, info.cluster_id)
+        self._first_ts_us: int | None = None
+        self._last_ts_us: int | None = None
+        self._taken: list[TraceEvent] = []
+        _clear(path)
+        self._events: ParquetEvents | JsonLinesEvents
+        self._generations: ParquetTable | JsonLinesTable
+        self._resources: ParquetTable | JsonLinesTable
+        if format == "parquet":
+            self._events = ParquetEvents(path / EVENTS_DIR, info, event_schema())
+            self._generations = ParquetTable(
+                path / GENERATIONS_DIR, generation_schema(), lambda row: len(row.owners)
+            )
+            self._resources = ParquetTable(
+                path / RESOURCES_DIR, resource_schema(), lambda row: len(row.resources)
+            )
+        else:
+            self._events = JsonLinesEvents(path / EVENTS_DIR, info, open_file)
+            self._generations = JsonLinesTable(path / GENERATIONS_DIR, open_file)
+            self._resources = JsonLinesTable(path / RESOURCES_DIR, open_file)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        with ExitStack() as closing:
+            for table in (self._events, self._generations, self._resources):
+                closing.callback(table.close)
+            if self._taken:
+                self._write_taken()
+            if error_type is None:
+                self._ownership.finish()
+                self._write_dense()
+        if error_type is None:
+            self._write_manifest()
+
+    def record(self, event: TraceEvent) -> None:
+        """Take the next event of the run, to be written with some that follow."""
+        self._taken.append(event)
+        if len(self._taken) >= _EVENTS_AT_ONCE:
+            self._write_taken()
+
+    def _write_taken(self) -> None:
+        taken, self._taken = self._taken, []
+        first, own_source = self._digest.count, self._info.source
+        events = [numbered(event, ordinal) for ordinal, event in enumerate(taken, first)]
+        events = [
+            msgspec.structs.replace(event, source=None) if event.source is own_source else event
+            for event in events
+        ]
+        self._digest.add(*events)
+        if not self._keep_raw:
+            events = [
+                event if event.raw is None else msgspec.structs.replace(event, raw=None)
+                for event in events
+            ]
+        self._events.take(events, first)
+        times_us = [event.ts_us for event in events]
+        known_us = [each for each in (self._first_ts_us, self._last_ts_us) if each is not None]
+        self._first_ts_us = min(times_us + known_us)
+        self._last_ts_us = max(times_us + known_us)
+        for event in events:
+            self._ownership.record(event)
+        if self._ownership.has_rows:
+            self._write_dense()
+
+    def _write_dense(self) -> None:
+        generations, resources = self._ownership.take()
+        for generation in generations:
+            self._generations.write(generation)
+        for resource in resources:
+            self._resources.write(resource)
+
+    def _write_manifest(self) -> None:
+        manifest = RunManifest(
+            **msgspec.structs.asdict(self._info),
+            format=self._format,
+            digest=self._digest.hexdigest(),
+            counts={
+                "events": self._digest.count,
+                "event_rows": self._events.count,
+                "generations": self._generations.count,
+                "resource_lists": self._resources.count,
+                "undecodable_assignments": self._ownership.undecodable_count,
+            },
+            first_ts_us=self._first_ts_us,
+            last_ts_us=self._last_ts_us,
+        )
+        text = msgspec.json.format(msgspec.json.encode(manifest, order="deterministic"), indent=2)
+        partial = self._path / f"{MANIFEST_NAME}.partial"
+        partial.write_bytes(text + b"\n")
+        partial.replace(self._path / MANIFEST_NAME)
+
+
+class RunDirectory:
+    """A finished trace on disk.
+
+    Args:
+        path: The run's directory.
+        info: Content of its `run.json`.
+    """
+
+    def __init__(self, path: Path, info: RunManifest) -> None:
+        self.path = path
+        self.info = info
+
+    def events(self) -> Iterator[TraceEvent]:
+        """Yield the events in emission order, numbered as they were recorded.
+
+        Raises:
+            DataError: a file of the trace cannot be read, or one is missing.
+        """
+        count = 0
+        for _, rows in groupby(self._event_rows(), key=lambda row: row.ordinal):
+            count += 1
+            yield event_of(list(rows), self.info)
+        expected = self.info.counts.get("events", count)
+        if count != expected:
+            raise DataError(
+                f"{self.path / EVENTS_DIR} holds {count} of the {expected} events that "
+                f"{MANIFEST_NAME} counts; write the trace again"
+            )
+
+    def generations(self) -> Iterator[GenerationRow]:
+        """Yield the dense assignment of every generation that has one, in order of completion."""
+        return self._table(GENERATIONS_DIR, GenerationRow)
+
+    def resources(self) -> Iterator[ResourceRow]:
+        """Yield the resource lists that the generations point to."""
+        return self._table(RESOURCES_DIR, ResourceRow)
+
+    def _event_rows(self) -> Iterator[EventRow]:
+        if self.info.format == "parquet":
+            return read_event_rows(self.path / EVENTS_DIR)
+        return self._table(EVENTS_DIR, EventRow)
+
+    def _table(self, name: str, row_type: type[_RowT]) -> Iterator[_RowT]:
+        for path in sorted((self.path / name).glob("*")):
+            if path.suffix == ".jsonl":
+                yield from read_lines(path, row_type)
+            else:
+                yield from read_rows(path, row_type)
+
+
+def read_run(path: Path) -> RunDirectory:
+    """Open the trace in a directory.
+
+    Raises:
+        ConfigError: the directory does not exist.
+        DataError: the directory is no trace, or its run did not end.
+    """
+    if not path.exists():
+        raise ConfigError(f"{path}: no such file or folder")
+    manifest = path / MANIFEST_NAME
+    if not manifest.is_file():
+        reason = "has no run.json" if path.is_dir() else "is no directory"
+        raise DataError(f"{path} is not a trace: it {reason}")
+    try:
+        info = msgspec.json.decode(manifest.read_bytes(), type=RunManifest)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{manifest} is not the record of a run: {error}") from error
+    return RunDirectory(path, info)
+
+
+def check_replaceable(path: Path, keep: Path | None = None) -> None:
+    """Refuse a directory that a trace must not be written to.
+
+    Args:
+        path: Where to write; it need not exist.
+        keep: A trace that must not be overwritten.
+
+    Raises:
+        ConfigError: the path is a file, holds something that is no trace, or is the trace to keep,
+            or its name is not UTF-8.
+    """
+    check_encodable(path)
+    if keep is not None and path.resolve() == keep.resolve():
+        raise ConfigError(f"{path} is the trace that is read; name another directory")
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise ConfigError(f"{path} is a file; name a directory for the trace")
+    ours = {MANIFEST_NAME, METRICS_NAME, f"{MANIFEST_NAME}.partial", *_TABLES}
+    foreign = sorted(entry.name for entry in path.iterdir() if entry.name not in ours)
+    if foreign:
+        raise ConfigError(
+            f"{path} holds {foreign[0]!r}, which is no part of a trace; name an empty directory"
+        )
+
+
+def holds_trace(path: Path) -> bool:
+    """Whether a directory holds a trace, or the remains of an interrupted one."""
+    return any((path / name).exists() for name in (MANIFEST_NAME, *_TABLES))
+
+
+def _clear(path: Path) -> None:
+    """Create the directory, without the trace that may be there."""
+    check_replaceable(path)
+    path.mkdir(parents=True, exist_ok=True)
+    (path / MANIFEST_NAME).unlink(missing_ok=True)
+    (path / METRICS_NAME).unlink(missing_ok=True)
+    for table in _TABLES:
+        shutil.rmtree(path / table, ignore_errors=True)

@@ -1,0 +1,311 @@
+"""The parts of a scenario: topics, network, groups and their members.
+
+Plain data without behaviour. `happenings` has the changes over time.
+"""
+
+from collections.abc import Mapping
+from typing import Final, Literal, overload
+
+import msgspec
+from msgspec import Struct
+
+from coordinator_sim.sim.scenario.settings import CONNECT_PROTOCOL, SETTINGS, STRATEGY, Scope
+from coordinator_sim.sim.scenario.work import CommitPolicy, ConnectorWork, ProcessingLaw
+
+DEFAULT_PROCESSING_MS: Final = 200
+"""Duration of a poll's work where a scenario gives none; a variety draws another instead."""
+Client = Literal["java", "librdkafka", "franz-go"]
+
+
+class ConstantLatency(Struct, frozen=True, tag="constant", forbid_unknown_fields=True):
+    """Every message takes `us` microseconds one way. Draws no choice."""
+
+    us: int = 500
+
+
+class UniformLatency(Struct, frozen=True, tag="uniform", forbid_unknown_fields=True):
+    """Each message takes between `low_us` and `high_us` microseconds, both included."""
+
+    low_us: int
+    high_us: int
+
+
+class TableLatency(Struct, frozen=True, tag="table", forbid_unknown_fields=True):
+    """Latency drawn from a quantile table, interpolated with integers.
+
+    Args:
+        quantiles_us: At least two values in microseconds, never descending, at equal steps of
+            probability from the smallest latency to the largest. The default has the body of a
+            log-normal law with a median of 500 us and a tail of 20 ms.
+    """
+
+    quantiles_us: tuple[int, ...] = (
+        *(150, 250, 300, 340, 370, 400, 430, 450, 480, 490, 500),
+        *(520, 550, 590, 640, 700, 780, 900, 1_100, 1_800, 20_000),
+    )
+
+
+LatencyLaw = ConstantLatency | UniformLatency | TableLatency
+
+
+class NetworkSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The network between members and brokers.
+
+    Args:
+        latency: Law of the one-way latency, applied per message; a connection stays FIFO.
+    """
+
+    latency: LatencyLaw = ConstantLatency()
+
+
+class TopicSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A topic of the world.
+
+    Args:
+        partitions: Number of partitions at the start, at least 1.
+        records_per_s: Records produced to each partition every second from time 0.
+    """
+
+    name: str
+    partitions: int
+    records_per_s: int = 100
+
+
+class ConsumerSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One consumer process. Its name is its client id and is unique in the scenario.
+
+    Args:
+        start_ms: Start time; None for never by itself (see `StartMember`).
+        instance_id: `group.instance.id`; None makes the member dynamic.
+        processing_ms: Application work between two polls, where `processing` is None.
+        callback_ms: Time its rebalance callbacks take, revocation above all.
+        topics: Its own subscription; None takes the group's.
+        rack: `client.rack`.
+        settings: Client settings of this member alone, over the group's.
+        processing: Duration of a poll's work; None takes `processing_ms` a poll.
+        commits: When the application commits.
+        client: Kind of client: `java`, or one of the models `librdkafka` and `franz-go`.
+    """
+
+    name: str
+    start_ms: int | None = 0
+    instance_id: str | None = None
+    processing_ms: int = DEFAULT_PROCESSING_MS
+    callback_ms: int = 0
+    topics: tuple[str, ...] | None = None
+    rack: str | None = None
+    settings: dict[str, str] = {}
+    processing: ProcessingLaw | None = None
+    commits: CommitPolicy = CommitPolicy()
+    client: Client = "java"
+
+
+class ConsumerGroupSpec(
+    Struct, frozen=True, kw_only=True, tag="consumer", forbid_unknown_fields=True
+):
+    """A consumer group.
+
+    Args:
+        assignors: Names in the members' order of preference: `range`, `roundrobin`, `sticky`,
+            `cooperative-sticky`.
+        settings: Client settings by Kafka's names, for every member.
+        pattern: Regular expression of the topics to read, whole names; excludes `topics`.
+    """
+
+    group_id: str
+    topics: tuple[str, ...]
+    members: tuple[ConsumerSpec, ...]
+    assignors: tuple[str, ...] = ("range", "cooperative-sticky")
+    settings: dict[str, str] = {}
+    pattern: str | None = None
+
+
+class WorkerSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One Connect worker process. Its name is its client id and is unique in the scenario.
+
+    Args:
+        start_ms: Start time; None for never by itself (see `StartMember`).
+        settings: Worker settings of this worker alone, over the cluster's.
+    """
+
+    name: str
+    start_ms: int | None = 0
+    settings: dict[str, str] = {}
+
+
+class TopicCosts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Cost of reading an internal topic for a worker, besides the network's latency.
+
+    The figures are measured; see docs/guides/connect-start-up.md for the machine and the method.
+
+    Args:
+        fetch_us: Time of a broker for each fetch that has records.
+        bytes_per_s: Bandwidth from a broker to one of a worker's consumers.
+        record_ns: Time of the worker for each record: deserialise, process, keep.
+        work_bytes_per_s: Further rate of the worker, for the bytes of keys and values.
+        partition_fetch_bytes: `max.partition.fetch.bytes`.
+        fetch_bytes: `fetch.max.bytes`.
+        linger_ms: `linger.ms` of the worker's producers; 5 since 4.0, 0 before.
+    """
+
+    fetch_us: int = 500
+    bytes_per_s: int = 250_000_000
+    record_ns: int = 5_000
+    work_bytes_per_s: int = 200_000_000
+    partition_fetch_bytes: int = 1_048_576
+    fetch_bytes: int = 52_428_800
+    linger_ms: int = 5
+
+
+class OffsetHistory(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """History of a topic of source offsets, which determines what a worker finds.
+
+    Args:
+        source_partitions: Number of different keys: source partitions with an offset.
+        commit_every_ms: Time between two offsets of one source partition.
+        written_ms: Total time of writing.
+        segment_bytes: `segment.bytes` of the topic; these defaults are Kafka's.
+        segment_ms: `segment.ms`.
+        min_cleanable_dirty_ratio: `min.cleanable.dirty.ratio`, from 0 to 1.
+    """
+
+    source_partitions: int
+    commit_every_ms: int
+    written_ms: int
+    segment_bytes: int = 1_073_741_824
+    segment_ms: int = 604_800_000
+    min_cleanable_dirty_ratio: float = 0.5
+
+
+class InternalTopicsSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The internal topics of a Connect cluster as its first worker finds them.
+
+    Besides these records the config topic has those of the cluster's connectors.
+
+    Args:
+        exist: Whether the topics exist; else the first worker creates them.
+        offset_partitions: `offset.storage.partitions`.
+        status_partitions: `status.storage.partitions`.
+        offset_records: Number of source offsets, spread over the partitions.
+        offset_end: Sum of the partitions' end offsets, larger than the number of records after
+            compaction. None for no gaps.
+        offset_history: How the source offsets were written and compacted; replaces the two numbers
+            above, which follow from it.
+        offset_record_bytes: Size of key and value of one source offset.
+        status_records: Number of statuses of connectors long gone.
+        status_record_bytes: Size of key and value of one status.
+        config_records: Number of configurations of connectors long gone, before those of the
+            cluster's connectors.
+        config_record_bytes: Size of key and value of one configuration.
+        compact_every_ms: Time between two passes of the log cleaner over these topics. None for
+            none: where a segment is open for days, a day's records are not compacted.
+        costs: Costs of reading.
+    """
+
+    exist: bool = True
+    offset_partitions: int = 25
+    status_partitions: int = 5
+    offset_records: int = 0
+    offset_end: int | None = None
+    offset_history: OffsetHistory | None = None
+    offset_record_bytes: int = 100
+    status_records: int = 0
+    status_record_bytes: int = 150
+    config_records: int = 0
+    config_record_bytes: int = 500
+    compact_every_ms: int | None = None
+    costs: TopicCosts = TopicCosts()
+
+
+class ConnectGroupSpec(
+    Struct, frozen=True, kw_only=True, tag="connect", forbid_unknown_fields=True
+):
+    """A Connect cluster.
+
+    Args:
+        connect_protocol: `eager`, `compatible` or `sessioned`, as in `connect.protocol`.
+        connectors: Task count of each connector present from the start.
+        settings: Worker settings by Kafka's names, for every worker.
+        internal_topics: The topics for configurations, offsets and statuses.
+        work: Work of a connector's tasks, by connector; tasks of other connectors do nothing.
+    """
+
+    group_id: str
+    workers: tuple[WorkerSpec, ...]
+    connect_protocol: str = "sessioned"
+    connectors: dict[str, int] = {}
+    settings: dict[str, str] = {}
+    internal_topics: InternalTopicsSpec = InternalTopicsSpec()
+    work: dict[str, ConnectorWork] = {}
+
+
+GroupSpec = ConsumerGroupSpec | ConnectGroupSpec
+MemberSpec = ConsumerSpec | WorkerSpec
+
+
+def members_of(group: GroupSpec) -> tuple[MemberSpec, ...]:
+    """Return the consumers or workers of a group, in the order written."""
+    return group.members if isinstance(group, ConsumerGroupSpec) else group.workers
+
+
+def names_read_by(group: GroupSpec) -> tuple[str, ...]:
+    """Return the settings that a group's members may be given."""
+    if isinstance(group, ConsumerGroupSpec):
+        return (*SETTINGS[Scope.CONSUMER], STRATEGY)
+    return (*SETTINGS[Scope.CONNECT], CONNECT_PROTOCOL)
+
+
+@overload
+def with_member_settings(
+    group: ConsumerGroupSpec, settings: Mapping[str, str]
+) -> ConsumerGroupSpec: ...
+
+
+@overload
+def with_member_settings(
+    group: ConnectGroupSpec, settings: Mapping[str, str]
+) -> ConnectGroupSpec: ...
+
+
+def with_member_settings(group: GroupSpec, settings: Mapping[str, str]) -> GroupSpec:
+    """Return the group with settings for all its members, replacing their own.
+
+    `partition.assignment.strategy` (names separated by commas) and `connect.protocol` change the
+    group's fields. Settings of the other kind of group are ignored.
+    """
+    read = {name: value for name, value in settings.items() if name in names_read_by(group)}
+    if isinstance(group, ConsumerGroupSpec):
+        strategy = read.pop(STRATEGY, ",".join(group.assignors))
+        return msgspec.structs.replace(
+            group,
+            assignors=tuple(strategy.split(",")),
+            settings={**group.settings, **read},
+            members=tuple(
+                msgspec.structs.replace(member, settings=_without(member.settings, read))
+                for member in group.members
+            ),
+        )
+    protocol = read.pop(CONNECT_PROTOCOL, group.connect_protocol)
+    return msgspec.structs.replace(
+        group,
+        connect_protocol=protocol,
+        settings={**group.settings, **read},
+        workers=tuple(
+            msgspec.structs.replace(worker, settings=_without(worker.settings, read))
+            for worker in group.workers
+        ),
+    )
+
+
+def _without(settings: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in settings.items() if key not in names}
+
+
+def describes_work(group: GroupSpec) -> bool:
+    """Whether some member or task of the group has other than default work."""
+    if isinstance(group, ConnectGroupSpec):
+        return bool(group.work)
+    return any(
+        member.processing is not None or member.commits != CommitPolicy()
+        for member in group.members
+    )

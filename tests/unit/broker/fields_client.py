@@ -1,0 +1,72 @@
+"""A client of a served cluster that speaks in fields by Kafka's names, without a socket."""
+
+from conformance.field_frames import Fields, read_response_frame, request_frame
+from coordinator_sim.broker.cluster import Cluster
+from coordinator_sim.broker.connection import Connection
+from coordinator_sim.broker.contract import Instants
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.messages.codec.frames import RequestHeader
+
+START = 1_700_000_000_000
+
+
+class FieldsClient:
+    """Asks one thing after the other, at instants of a clock that only `wait` moves.
+
+    Args:
+        cluster: Asked.
+        broker_id: Whom this client reaches.
+    """
+
+    def __init__(self, cluster: Cluster, broker_id: int = 1) -> None:
+        self.cluster = cluster
+        self.now_ms = START
+        self.answered: list[bytes] = []
+        self.connection = Connection(
+            cluster,
+            broker_id,
+            number=1,
+            listener="PLAINTEXT",
+            client_host="/127.0.0.1",
+            output=self,
+        )
+
+    def write(self, data: bytes) -> None:
+        """Take an answer."""
+        self.answered.append(data[4:])
+
+    def close(self, reason: str) -> None:
+        """No test here loses its connection."""
+        raise AssertionError(reason)
+
+    def call(self, api: ApiKey, version: int, fields: Fields) -> Fields:
+        """The answer to a request, waited for as long as the cluster has something to do."""
+        header = RequestHeader(
+            api_key=int(api), api_version=version, correlation_id=0, client_id="test"
+        )
+        self.connection.received(request_frame(header, fields), Instants(self.now_ms, self.now_ms))
+        while not self.answered:
+            if self.cluster.has_work:
+                self.cluster.work(Instants(self.now_ms, self.now_ms))
+            else:
+                self._jump()
+        return read_response_frame(api, version, self.answered.pop())[1]
+
+    def _jump(self) -> None:
+        found = (self.cluster.next_group_deadline_ms(), self.cluster.next_wall_deadline_ms())
+        due_ms = min(each for each in found if each is not None)
+        self.now_ms = max(self.now_ms, due_ms)
+        self.cluster.expire(Instants(self.now_ms, self.now_ms))
+
+    def wait(self, duration_ms: int) -> None:
+        """Let time pass."""
+        end_ms = self.now_ms + duration_ms
+        while True:
+            found = (self.cluster.next_group_deadline_ms(), self.cluster.next_wall_deadline_ms())
+            due_ms = min((each for each in found if each is not None), default=end_ms)
+            if due_ms >= end_ms:
+                break
+            self.now_ms = max(due_ms, self.now_ms + 1)
+            self.cluster.expire(Instants(self.now_ms, self.now_ms))
+        self.now_ms = end_ms
+        self.cluster.expire(Instants(end_ms, end_ms))

@@ -1,0 +1,213 @@
+"""Requests that take long: others are answered meanwhile, and nothing else is different."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from conformance.field_frames import Fields, read_response_frame, request_frame
+from coordinator_sim.broker.cluster import Cluster
+from coordinator_sim.broker.connection import Connection
+from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.settings import ClusterSettings, Endpoint
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.log.format.compression import Compression
+from coordinator_sim.messages.codec.frames import (
+    RequestHeader,
+    encode_request,
+)
+from coordinator_sim.messages.heartbeat import HeartbeatRequest
+from tests.unit.broker.data_world import partition_of
+from tests.unit.log.test_large_batches import NO_KEY, batch
+
+NOW = Instants(1_700_000_000_000, 1_700_000_000_000)
+MANY = 60_000
+BOMB = batch(NO_KEY * MANY, MANY, Compression.ZSTD)
+VERSION = 9
+
+
+class Client:
+    """A connection that remembers who was answered, in a list that all share."""
+
+    def __init__(self, cluster: Cluster, name: str, answered: list[tuple[str, bytes]]) -> None:
+        self._name = name
+        self._answered = answered
+        self.ended: list[str] = []
+        self.connection = Connection(
+            cluster,
+            1,
+            number=len(name) + ord(name[-1]),
+            listener="PLAINTEXT",
+            client_host="/127.0.0.1",
+            output=self,
+        )
+
+    def write(self, data: bytes) -> None:
+        """As `Output.write`."""
+        self._answered.append((self._name, data[4:]))
+
+    def close(self, reason: str) -> None:
+        """As `Output.close`."""
+        self.ended.append(reason)
+
+    def produce(self, *records: bytes, acks: int = 1) -> None:
+        """Send one Produce, to a partition each."""
+        partitions = [{"index": index, "records": each} for index, each in enumerate(records)]
+        fields: Fields = {
+            "transactionalId": None,
+            "acks": acks,
+            "timeoutMs": 1_000,
+            "topicData": [{"name": "t", "partitionData": partitions}],
+        }
+        header = RequestHeader(api_key=ApiKey.PRODUCE, api_version=VERSION, correlation_id=0)
+        self.connection.received(request_frame(header, fields), NOW)
+
+    def beat(self) -> None:
+        """Send a Heartbeat."""
+        beat = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+        self.connection.received(encode_request(beat, 3, correlation_id=0, client_id="c"), NOW)
+
+
+class World:
+    """A cluster of two brokers, a topic of two partitions, and clients."""
+
+    def __init__(self) -> None:
+        self.cluster = Cluster(
+            ClusterSettings(broker_ids=(1, 2)), endpoint=lambda _id, _name: Endpoint("h", 1)
+        )
+        self.cluster.topics.create("t", ((1, 2), (1, 2)), NOW)
+        self.answered: list[tuple[str, bytes]] = []
+
+    def client(self, name: str) -> Client:
+        """A client of broker 1."""
+        return Client(self.cluster, name, self.answered)
+
+    def slices(self) -> Iterator[int]:
+        """Work until nothing is left, slice by slice."""
+        count = 0
+        while self.cluster.has_work:
+            self.cluster.work(NOW)
+            count += 1
+            yield count
+
+    def names(self) -> list[str]:
+        """Who was answered, in order."""
+        return [name for name, _ in self.answered]
+
+    def told(self, index: int) -> Fields:
+        """What a Produce was told."""
+        return partition_of(
+            read_response_frame(ApiKey.PRODUCE, VERSION, self.answered[index][1])[1]
+        )
+
+    def end_offset(self, partition: int = 0) -> int:
+        """Of the log of a partition."""
+        log = self.cluster.logs.log_of("t", partition)
+        assert log is not None
+        return log.end_offset
+
+
+@pytest.fixture
+def world() -> World:
+    """See `World`."""
+    return World()
+
+
+def test_others_are_answered_while_a_bomb_is_looked_at(world: World) -> None:
+    """A heartbeat is answered at once; the bomb when it is through, and it is in the log then."""
+    producer, member = world.client("producer"), world.client("member")
+    producer.produce(BOMB)
+    assert world.answered == []
+    for _ in world.slices():
+        if len(world.answered) < 3:
+            member.beat()
+    assert world.names() == ["member", "member", "member", "producer"]
+    assert world.told(-1)["errorCode"] == ErrorCode.NONE
+    assert world.end_offset() == MANY
+
+
+def test_two_bombs_have_their_turns(world: World) -> None:
+    """A small request of a third is never behind more than one slice, and neither starves."""
+    first, second = world.client("first"), world.client("second")
+    first.produce(BOMB)
+    second.produce(b"", BOMB)
+    counts = list(world.slices())
+    assert world.names() == ["first", "second"]
+    assert len(counts) > 10
+
+
+def test_ordinary_requests_are_answered_in_one_go(world: World) -> None:
+    """No driver has to work for them."""
+    producer = world.client("producer")
+    producer.produce(batch(NO_KEY * 300, 300, Compression.LZ4))
+    assert (world.names(), world.cluster.has_work) == (["producer"], False)
+
+
+def test_requests_of_one_connection_keep_their_order(world: World) -> None:
+    """What was sent behind the bomb waits for it, as on a muted channel."""
+    producer = world.client("producer")
+    producer.produce(BOMB)
+    producer.produce(batch(NO_KEY, 1))
+    producer.beat()
+    assert world.answered == []
+    list(world.slices())
+    assert world.names() == ["producer"] * 3
+    assert [world.told(index)["baseOffset"] for index in (0, 1)] == [0, MANY]
+
+
+def test_others_append_meanwhile(world: World) -> None:
+    """The bomb gets the offsets that follow, whatever the log's end was when it came."""
+    producer, other = world.client("producer"), world.client("other")
+    producer.produce(BOMB)
+    other.produce(batch(NO_KEY, 1))
+    list(world.slices())
+    assert [world.told(index)["baseOffset"] for index in (0, 1)] == [0, 1]
+
+
+def test_leadership_that_moved_meanwhile_counts(world: World) -> None:
+    """It is looked at again before the append: nothing is written."""
+    producer = world.client("producer")
+    producer.produce(BOMB)
+    world.cluster.leadership.elect("t", 0, 2, NOW)
+    list(world.slices())
+    assert world.told(0)["errorCode"] == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert world.end_offset() == 0
+
+
+def test_a_topic_that_is_gone_meanwhile_counts(world: World) -> None:
+    """Its client is told so."""
+    producer = world.client("producer")
+    producer.produce(BOMB)
+    world.cluster.topics.delete("t", NOW)
+    list(world.slices())
+    assert world.told(0)["errorCode"] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+@pytest.mark.parametrize("acks", [0, 1])
+def test_a_client_that_leaves_gets_no_answer(world: World, acks: int) -> None:
+    """What it sent was received, and is finished, as at a broker."""
+    producer = world.client("producer")
+    producer.produce(BOMB, acks=acks)
+    producer.connection.closed()
+    list(world.slices())
+    assert (world.answered, producer.ended, world.end_offset()) == ([], [], MANY)
+
+
+def test_a_bug_in_a_later_slice_ends_one_connection(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver hears of it, and the others go on."""
+    producer, other = world.client("producer"), world.client("other")
+    producer.produce(BOMB)
+    other.produce(b"", BOMB)
+
+    def fail(*_: object) -> None:
+        raise KeyError("a bug")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("coordinator_sim.log.format.record_scan.RecordScan._look_at_whole", fail)
+        with pytest.raises(KeyError):
+            world.cluster.work(NOW)
+    assert len(producer.ended) == 1
+    list(world.slices())
+    assert world.names() == ["other"]

@@ -1,0 +1,642 @@
+"""Messages of every Kafka version; the lines are written for these tests."""
+
+from datetime import UTC
+
+import pytest
+
+from coordinator_sim.kafka.states import GroupState
+from coordinator_sim.logtext.reading.broker_log import parse_broker_log
+from coordinator_sim.logtext.reading.summary import IngestSummary
+from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
+
+COORDINATOR = "kafka.coordinator.group.GroupCoordinator"
+METADATA = "kafka.coordinator.group.GroupMetadataManager"
+JAVA = "org.apache.kafka.coordinator.group.GroupMetadataManager"
+SHARD = "[GroupCoordinator id=3 topic=__consumer_offsets partition=9] "
+
+
+def scala(message: str, logger: str = COORDINATOR) -> str:
+    """A line of the Scala coordinator."""
+    return f"[2024-05-06 12:00:01,250] INFO [GroupCoordinator 3]: {message} ({logger})"
+
+
+def stored(message: str) -> str:
+    """A line of the Scala metadata manager."""
+    return (
+        f"[2024-05-06 12:00:01,250] INFO [GroupMetadataManager brokerId=3] {message} ({METADATA})"
+    )
+
+
+def java(message: str) -> str:
+    """A line of the Java coordinator's shard for partition 9."""
+    return f"[2024-05-06 12:00:01,250] INFO {SHARD}{message} ({JAVA})"
+
+
+def events_of(*lines: str) -> list[TraceEvent]:
+    """The events of a log that holds these lines."""
+    return list(parse_broker_log(lines, source_ref="server.log", tz=UTC))
+
+
+REBALANCES = {
+    "0.10": (
+        scala("Preparing to restabilize group shop with old generation 4"),
+        (Event.PREPARE_REBALANCE, "shop", 4, None),
+    ),
+    "1.1": (
+        scala("Preparing to rebalance group shop with old generation 4 (__consumer_offsets-9)"),
+        (Event.PREPARE_REBALANCE, "shop", 4, None),
+    ),
+    "2.2": (
+        scala(
+            "Preparing to rebalance group shop in state PreparingRebalance with old generation 4 "
+            "(__consumer_offsets-9) (reason: Adding new member c-1)"
+        ),
+        (Event.PREPARE_REBALANCE, "shop", 4, None),
+    ),
+    "4.0": (
+        java(
+            "Preparing to rebalance group shop in state PreparingRebalance with old generation 4 "
+            "(reason: Adding new member c-1 with group instance id null; client reason: x)."
+        ),
+        (Event.PREPARE_REBALANCE, "shop", 4, None),
+    ),
+    "stabilized 0.10": (
+        scala("Stabilized group shop generation 5"),
+        (Event.JOIN_COMPLETE, "shop", 5, None),
+    ),
+    "stabilized 3.6": (
+        scala("Stabilized group shop generation 5 (__consumer_offsets-9) with 3 members"),
+        (Event.JOIN_COMPLETE, "shop", 5, 3),
+    ),
+    "stabilized 4.0": (
+        java("Stabilized group shop generation 5 with 3 members."),
+        (Event.JOIN_COMPLETE, "shop", 5, 3),
+    ),
+    "assignment 2.7": (
+        scala("Assignment received from leader for group shop for generation 5"),
+        (Event.SYNC_LEADER, "shop", 5, None),
+    ),
+    "assignment 2.8": (
+        scala(
+            "Assignment received from leader for group shop for generation 5. "
+            "The group has 3 members, 2 of which are static."
+        ),
+        (Event.SYNC_LEADER, "shop", 5, 3),
+    ),
+    "empty 1.0": (
+        scala("Group shop with generation 6 is now empty (__consumer_offsets-9)"),
+        (Event.GROUP_EMPTY, "shop", 6, None),
+    ),
+    "empty 4.0": (
+        java("Group shop with generation 6 is now empty."),
+        (Event.GROUP_EMPTY, "shop", 6, None),
+    ),
+    "dead": (
+        stored("Group shop transitioned to Dead in generation 6"),
+        (Event.GROUP_DEAD, "shop", 6, None),
+    ),
+    "dead 0.9": (
+        scala("Group shop generation 6 is dead and removed"),
+        (Event.GROUP_DEAD, "shop", 6, None),
+    ),
+    "loaded 3.9": (
+        scala("Loading group metadata for shop with generation 6"),
+        (Event.GROUP_LOADED, "shop", 6, None),
+    ),
+    "loaded 4.0": (
+        java("Loaded classic group shop with 3 members."),
+        (Event.GROUP_LOADED, "shop", None, 3),
+    ),
+    "unloaded 3.9": (
+        scala("Unloading group metadata for shop with generation 6"),
+        (Event.GROUP_UNLOADED, "shop", 6, None),
+    ),
+    "unloaded 4.0": (
+        java("[GroupId=shop] Unloading group metadata for generation 6."),
+        (Event.GROUP_UNLOADED, "shop", 6, None),
+    ),
+    "no member rejoined": (
+        java("Group shop could not complete rebalance because no members rejoined."),
+        (Event.LEADER_REPLACED, "shop", None, None),
+    ),
+    "empty assignment": (
+        scala("Setting empty assignments for members Set(c-1, c-2) of shop for generation 6"),
+        (Event.EMPTY_ASSIGNMENT, "shop", 6, None),
+    ),
+    "append failed": (
+        scala("Appending metadata message for group shop generation 6 failed due to X, returning"),
+        (Event.STORE_FAILED, "shop", 6, None),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REBALANCES)
+def test_group_message_gives_group_generation_and_members(name: str) -> None:
+    """Each version's wording of a group's life becomes the same event."""
+    line, expected = REBALANCES[name]
+    (event,) = events_of(line)
+    assert (event.event, event.group_id, event.generation, event.members) == expected
+    assert event.broker_id == 3
+    assert event.offsets_partition in (9, None)
+
+
+MEMBERS = {
+    "failed": (scala("Member c-1 in group shop has failed, removing it from the group"), {}),
+    "failed java": (java("Member c-1 in group shop has failed, removing it from the group."), {}),
+    "left 2.2": (scala("Member c-1 in group shop has left, removing it from the group"), {}),
+    "left 2.4 static": (
+        scala(
+            "Member[group.instance.id Some(i-1), member.id c-1] in group shop has left, removing"
+        ),
+        {"group_instance_id": "i-1"},
+    ),
+    "left 3.1": (
+        scala(
+            "Member MemberMetadata(memberId=c-1, groupInstanceId=None, clientId=c, clientHost=/h, "
+            "sessionTimeoutMs=45000, rebalanceTimeoutMs=300000, supportedProtocols=List(range)) "
+            "has left group shop through explicit `LeaveGroup` request"
+        ),
+        {"client_id": "c", "client_host": "/h", "session_timeout_ms": 45_000},
+    ),
+    "left 3.5": (
+        scala(
+            "Member MemberMetadata(memberId=c-1, groupInstanceId=Some(i-1), clientId=c, "
+            "clientHost=/h, sessionTimeoutMs=45000, rebalanceTimeoutMs=300000, "
+            "supportedProtocols=List(range)) has left group shop through explicit `LeaveGroup`; "
+            "client reason: closing time"
+        ),
+        {"client_reason": "closing time", "group_instance_id": "i-1"},
+    ),
+    "left 4.0": (
+        java(
+            "[Group shop] Member c-1 has left group through explicit `LeaveGroup` request; "
+            "client reason: closing time"
+        ),
+        {"client_reason": "closing time", "offsets_partition": 9},
+    ),
+    "left 4.0 of a consumer group": (
+        java(
+            "[GroupId shop] Static member c-1 with instance id i-1 has left group through explicit "
+            "`LeaveGroup` request; client reason: not provided"
+        ),
+        {"group_instance_id": "i-1"},
+    ),
+    "pending left 4.0": (
+        java(
+            "[Group shop] Pending member c-1 has left group through explicit `LeaveGroup` request"
+        ),
+        {"attrs": {"pending": "1", "broker_version_range": "3.7-4.x"}},
+    ),
+    "pending left 2.5": (scala("Pending member c-1 is leaving group shop."), {}),
+    "pending left 3.0": (
+        scala(
+            "Pending member with memberId=c-1 has left group shop through explicit "
+            "`LeaveGroup` request"
+        ),
+        {},
+    ),
+    "pending expired": (
+        scala(
+            "Pending member c-1 in group shop has been removed after session timeout expiration."
+        ),
+        {"event": Event.PENDING_EXPIRED},
+    ),
+    "id assigned 3.0": (
+        scala(
+            "Dynamic member with unknown member id joins group shop in Stable state. Created a new "
+            "member id c-1 and request the member to rejoin with this id."
+        ),
+        {"event": Event.MEMBER_ID_ASSIGNED},
+    ),
+    "id assigned 4.0": (
+        java(
+            "Dynamic member with unknown member id joins group shop in Stable state. Created a new "
+            "member id c-1 and requesting the member to rejoin with this id."
+        ),
+        {"event": Event.MEMBER_ID_ASSIGNED},
+    ),
+    "id given and added 3.0": (
+        scala(
+            "Dynamic Member with unknown member id joins group shop in Empty state. Created a new "
+            "member id c-1 for this member and add to the group."
+        ),
+        {"event": Event.MEMBER_ADDED},
+    ),
+    "id given and added 4.0": (
+        java(
+            "Dynamic member with unknown member id joins group shop in state Empty. Created a new "
+            "member id c-1 and added the member to the group."
+        ),
+        {"event": Event.MEMBER_ADDED},
+    ),
+    "pending joins": (
+        java("Pending dynamic member with id c-1 joins group shop in Stable state. Adding now."),
+        {"event": Event.MEMBER_ADDED},
+    ),
+    "static added 2.5": (
+        scala("Adding new static member i-1 to group shop with member id c-1."),
+        {"event": Event.MEMBER_ADDED, "group_instance_id": "i-1"},
+    ),
+    "static added 3.0": (
+        scala(
+            "Static member with groupInstanceId=i-1 and unknown member id joins group shop in "
+            "Empty state. Created a new member id c-1 for this member and add to the group."
+        ),
+        {"event": Event.MEMBER_ADDED, "group_instance_id": "i-1"},
+    ),
+    "static replaced 2.5": (
+        scala(
+            "Static member i-1 of group shop with unknown member id rejoins, assigning new member "
+            "id c-1, while old member id c-0 will be removed."
+        ),
+        {"event": Event.STATIC_REPLACED, "group_instance_id": "i-1"},
+    ),
+    "specific id 2.5": (
+        scala(
+            "Dynamic Member with specific member id c-1 joins group shop in Stable state. Adding"
+        ),
+        {"event": Event.MEMBER_ADDED},
+    ),
+    "empty assignment sent": (
+        scala("Sending empty assignment to member c-1 of shop for generation 6 with no errors"),
+        {"event": Event.EMPTY_ASSIGNMENT, "generation": 6},
+    ),
+    "member loaded 4.0": (
+        java("Loaded member c-1 in classic group shop."),
+        {"event": Event.GROUP_LOADED},
+    ),
+    "consumer group joins": (
+        java("[GroupId shop] Member c-1 joins the consumer group using the consumer protocol."),
+        {"event": Event.MEMBER_ADDED},
+    ),
+    "consumer group leaves": (
+        java("[GroupId shop] Member c-1 left the consumer group."),
+        {"event": Event.MEMBER_LEFT},
+    ),
+    "consumer group expires": (
+        java("[GroupId shop] Member c-1 fenced from the group because the member session expired."),
+        {"event": Event.MEMBER_FAILED},
+    ),
+    "consumer group is too slow": (
+        java(
+            "[GroupId shop] Member c-1 fenced from the group because it failed to transition from "
+            "epoch 4 within 300000ms."
+        ),
+        {"event": Event.MEMBER_KICKED},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_member_message_gives_member_and_group(name: str) -> None:
+    """Each version's wording of a member's coming and going names member and group."""
+    line, columns = MEMBERS[name]
+    (event,) = events_of(line)
+    assert (event.member_id, event.group_id) == ("c-1", "shop")
+    for column, value in columns.items():
+        assert getattr(event, column) == value, column
+    if "event" not in columns:
+        assert event.event is (Event.MEMBER_FAILED if "failed" in name else Event.MEMBER_LEFT)
+
+
+def test_static_member_replaced_since_3_0_names_the_old_member_alone() -> None:
+    """The new member's id is not in the line; the old one goes to the attributes."""
+    line = (
+        "Static member with groupInstanceId=i-1 and unknown member id joins group shop in Stable "
+        "state. Replacing previously mapped member c-0 with this groupInstanceId."
+    )
+    (event,) = events_of(java(line))
+    assert (event.event, event.group_instance_id) == (Event.STATIC_REPLACED, "i-1")
+    assert (event.member_id, event.attrs["old_member_id"]) == (None, "c-0")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        scala(
+            "Request memberId=c-1 for static member with groupInstanceId=i-1 is fenced by current "
+            "memberId=c-2 during operation heartbeat"
+        ),
+        scala(
+            "given member.id c-1 is identified as a known static member i-1,but not matching the "
+            "expected member.id c-2 during heartbeat, will respond with instance fenced error"
+        ),
+        scala(
+            "given member.id c-1 is identified as a known static member i-1,but not matching the "
+            "expected member.id c-2"
+        ),
+    ],
+)
+def test_fenced_static_member_names_both_members(line: str) -> None:
+    """The fenced member is the event's, the one in its place an attribute."""
+    (event,) = events_of(line)
+    assert event.event is Event.MEMBER_FENCED
+    assert (event.member_id, event.group_instance_id) == ("c-1", "i-1")
+    assert event.attrs["current_member_id"] == "c-2"
+    assert event.attrs.get("operation") in ("heartbeat", None)
+
+
+@pytest.mark.parametrize(
+    ("line", "new_leader"),
+    [
+        (
+            (
+                "Group leader [member.id: c-1, group.instance.id: None] failed to join before "
+                "rebalance timeout, while new leader c-2 was elected."
+            ),
+            "c-2",
+        ),
+        (
+            (
+                "Group leader [memberId: c-1, groupInstanceId: null] failed to join before the "
+                "rebalance timeout. Member c-2 was elected as the new leader."
+            ),
+            "c-2",
+        ),
+        (
+            (
+                "Group leader [member.id: c-1, group.instance.id: None] failed to join before "
+                "rebalance timeout, and the group couldn't proceed to next generationbecause no "
+                "member joined."
+            ),
+            None,
+        ),
+    ],
+)
+def test_leader_that_did_not_rejoin_is_replaced(line: str, new_leader: str | None) -> None:
+    """The old leader is an attribute; without members nobody leads."""
+    (event,) = events_of(scala(line))
+    assert (event.event, event.leader_id) == (Event.LEADER_REPLACED, new_leader)
+    assert event.attrs["old_leader_id"] == "c-1"
+    assert ("outcome" in event.attrs) is (new_leader is None)
+
+
+@pytest.mark.parametrize("members", ["Set(c-1, c-2)", "[c-1, c-2]", "KeySet(c-1, c-2)"])
+def test_kicked_members_give_one_event_each(members: str) -> None:
+    """A line that lists members tells of each, at the same place in the order."""
+    line = f"Group shop removed dynamic members who haven't joined: {members}"
+    events = events_of(scala(line))
+    assert [event.member_id for event in events] == ["c-1", "c-2"]
+    assert {event.event for event in events} == {Event.MEMBER_KICKED}
+    assert {event.seq for event in events} == {1}
+
+
+def test_sync_timeout_kick_says_so() -> None:
+    """Members that did not send SyncGroup in time are kicked for another reason."""
+    line = "Group shop removed members who haven't sent their sync requests: [c-1]"
+    (event,) = events_of(java(line))
+    assert (event.event, event.attrs["cause"]) == (Event.MEMBER_KICKED, "sync_timeout")
+
+
+def test_deleted_groups_die_each() -> None:
+    """One line tells of all groups that a request deleted."""
+    line = "The following groups were deleted: shop, till. A total of 12 offsets were removed."
+    events = events_of(java(line))
+    assert [(event.event, event.group_id) for event in events] == [
+        (Event.GROUP_DEAD, "shop"),
+        (Event.GROUP_DEAD, "till"),
+    ]
+
+
+LOADING = {
+    "elected": (
+        scala("Elected as the group coordinator for partition 9 in epoch 2"),
+        Event.COORD_ELECTED,
+    ),
+    "resigned": (
+        scala("Resigned as the group coordinator for partition 9 in epoch Some(2)"),
+        Event.COORD_RESIGNED,
+    ),
+    "loading 0.10": (
+        stored("Loading offsets and group metadata from [__consumer_offsets,9]"),
+        Event.LOAD_START,
+    ),
+    "loading 2.8": (
+        stored(
+            "Scheduling loading of offsets and group metadata from __consumer_offsets-9 for epoch 2"
+        ),
+        Event.LOAD_START,
+    ),
+    "loading 4.0": (
+        java("Scheduling loading of metadata from __consumer_offsets-9 with epoch 2"),
+        Event.LOAD_START,
+    ),
+    "loaded 0.10": (
+        stored("Finished loading offsets from [__consumer_offsets,9] in 17 milliseconds."),
+        Event.LOAD_DONE,
+    ),
+    "loaded 3.0": (
+        stored(
+            "Finished loading offsets and group metadata from __consumer_offsets-9 in 17 "
+            "milliseconds for epoch 2, of which 4 milliseconds was spent in the scheduler."
+        ),
+        Event.LOAD_DONE,
+    ),
+    "loaded 4.0": (
+        java(
+            "Finished loading of metadata from __consumer_offsets-9 with epoch 2 in 17ms where 4ms "
+            "was spent in the scheduler. Loaded 12 records which total to 340 bytes."
+        ),
+        Event.LOAD_DONE,
+    ),
+    "failed 2.0": (stored("Error loading offsets from __consumer_offsets-9"), Event.LOAD_FAILED),
+    "failed 4.0": (
+        java("Failed to load metadata from __consumer_offsets-9 with epoch 2 due to disk."),
+        Event.LOAD_FAILED,
+    ),
+    "unloaded 0.11": (
+        stored("Removed 5 cached offsets for __consumer_offsets-9 on follower transition."),
+        Event.UNLOAD_DONE,
+    ),
+    "unloaded 3.0": (
+        stored(
+            "Finished unloading __consumer_offsets-9 for coordinator epoch Some(2). Removed 5 "
+            "cached offsets and 1 cached groups."
+        ),
+        Event.UNLOAD_DONE,
+    ),
+    "unloaded 4.0": (
+        java("Finished unloading metadata for __consumer_offsets-9 with epoch OptionalInt[2]."),
+        Event.UNLOAD_DONE,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOADING)
+def test_partition_message_names_the_partition(name: str) -> None:
+    """A coordinator's partitions are elected, loaded and unloaded; times are durations."""
+    line, expected = LOADING[name]
+    (event,) = events_of(line)
+    assert (event.event, event.offsets_partition, event.broker_id) == (expected, 9, 3)
+    assert event.latency_us == (17_000 if expected is Event.LOAD_DONE else None)
+
+
+def test_java_load_tells_records_and_bytes() -> None:
+    """The size of an offsets partition is in no other line of a log."""
+    (event,) = events_of(LOADING["loaded 4.0"][0])
+    assert (event.attrs["records"], event.attrs["bytes"]) == ("12", "340")
+
+
+def test_loaded_member_keeps_the_stored_generation_apart() -> None:
+    """The generation in this line is the one before the group's: it must not count as a fall."""
+    line = (
+        "[2024-05-06 12:00:01,250] INFO Loaded member MemberMetadata(memberId=c-1, "
+        "groupInstanceId=None, clientId=c, clientHost=/h, sessionTimeoutMs=10000, "
+        "rebalanceTimeoutMs=300000, supportedProtocols=List(range)) in group shop with generation "
+        "1. (kafka.coordinator.group.GroupMetadata$)"
+    )
+    (event,) = events_of(line)
+    assert (event.event, event.member_id, event.generation) == (Event.GROUP_LOADED, "c-1", None)
+    assert event.attrs["stored_generation"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("line", "event", "count"),
+    [
+        (
+            stored("Removed 3 expired offsets in 2 milliseconds."),
+            Event.OFFSET_EXPIRED,
+            "3",
+        ),
+        (
+            java(
+                "Generated 3 tombstone records while cleaning up group metadata in 2 milliseconds."
+            ),
+            Event.OFFSET_EXPIRED,
+            "3",
+        ),
+        (
+            stored("Removed 3 offsets associated with deleted partitions: t-0."),
+            Event.OFFSET_TOMBSTONE,
+            "3",
+        ),
+        (
+            scala(
+                "The following offsets of the group shop were deleted: t-0, t-1. A total of 3 "
+                "offsets were removed."
+            ),
+            Event.OFFSET_TOMBSTONE,
+            "3",
+        ),
+    ],
+)
+def test_offset_housekeeping_tells_its_count(line: str, event: Event, count: str) -> None:
+    """Expiry and deletion of offsets are counted by the broker itself."""
+    (found,) = events_of(line)
+    assert (found.event, found.attrs["count"]) == (event, count)
+
+
+def test_coordinator_starts_and_stops() -> None:
+    """The coordinator's own start and stop bound what its log can tell."""
+    events = events_of(scala("Starting up."), scala("Shutdown complete."))
+    assert [event.attrs["what"] for event in events] == ["Starting up", "Shutdown complete"]
+
+
+def test_converted_group_names_both_types() -> None:
+    """A group that changes its protocol goes on under its name."""
+    (event,) = events_of(
+        java("[GroupId shop] Converted the empty classic group to a consumer group.")
+    )
+    assert (event.event, event.group_id) == (Event.LIFECYCLE, "shop")
+    assert (event.attrs["from_type"], event.attrs["to_type"]) == ("classic", "consumer")
+
+
+def test_store_failure_names_error() -> None:
+    """A failing append is the only sign that a generation was lost."""
+    (event,) = events_of(scala("Failed to persist metadata for group shop: disk on fire"))
+    assert (event.event, event.group_id) == (Event.STORE_FAILED, "shop")
+    assert event.attrs["error"] == "disk on fire"
+
+
+def test_known_lines_give_no_event_and_are_not_unparsed() -> None:
+    """Lines of no consequence are counted as known."""
+    summary = IngestSummary()
+    lines = (
+        java("[GroupId shop] Bumped group epoch to 4 with metadata hash 12."),
+        scala("Attempt to add rejoining member c-1 of group shop in unexpected group state Dead"),
+        stored("Scheduling unloading of offsets and group metadata from __consumer_offsets-9"),
+        scala("anything at all").replace("INFO", "DEBUG"),
+    )
+    assert list(parse_broker_log(lines, source_ref="x", tz=UTC, summary=summary)) == []
+    assert (summary.known, summary.unparsed) == (4, 0)
+
+
+@pytest.mark.parametrize("group", ["a in state b", "with (brackets)", "x-1, y", "Größe"])
+def test_odd_group_ids_survive(group: str) -> None:
+    """A group id may contain blanks, brackets and the words around it."""
+    line = (
+        f"Preparing to rebalance group {group} in state PreparingRebalance with old generation 4 "
+        "(__consumer_offsets-9) (reason: Adding new member c (1) with group instance id None)"
+    )
+    (event,) = events_of(scala(line))
+    assert (event.group_id, event.generation) == (group, 4)
+    assert (event.reason, event.member_id) == (RebalanceReason.MEMBER_JOINED, "c (1)")
+    assert event.state_to is GroupState.PREPARING_REBALANCE
+
+
+@pytest.mark.parametrize("cut", ["Some(inst", "Some(", "No", "nul", "inst-1"])
+def test_an_instance_id_that_is_cut_makes_no_static_member(cut: str) -> None:
+    """Half of `None` is no instance, and half of an instance id names nobody."""
+    (event,) = events_of(
+        *(
+            "[2024-05-06 12:00:01,250] INFO [GroupCoordinator 1]: Preparing to rebalance group g "
+            "in state PreparingRebalance with old generation 3 (__consumer_offsets-5) (reason: "
+            f"Adding new member a-1 with group instance id {cut}"
+        ).splitlines()
+    )
+    assert (event.reason, event.member_id) == (RebalanceReason.MEMBER_JOINED, "a-1")
+    assert event.group_instance_id is None
+
+
+@pytest.mark.parametrize("tail", ["", " (kafka.coordinator.group.GroupMetadataManager)"])
+def test_the_exception_below_a_failure_is_its_error(tail: str) -> None:
+    """Brokers up to 3.9 log why loading failed as an exception in the next line alone."""
+    failed, done = events_of(
+        *(
+            "[2024-05-06 12:00:01,250] ERROR [GroupMetadataManager brokerId=1] Error loading "
+            f"offsets from __consumer_offsets-5{tail}\n"
+            "org.apache.kafka.common.errors.KafkaStorageException: Disk error\n"
+            "\tat kafka.log.Log.read(Log.scala:1)\n"
+            "[2024-05-06 12:00:02,250] INFO [GroupMetadataManager brokerId=1] Finished loading "
+            "offsets and group metadata from __consumer_offsets-5 in 7 milliseconds"
+        ).splitlines()
+    )
+    assert (failed.event, done.event) == (Event.LOAD_FAILED, Event.LOAD_DONE)
+    assert failed.attrs["error"].endswith("KafkaStorageException: Disk error")
+    assert "error" not in done.attrs
+
+
+def test_failures_in_a_row_keep_their_own_errors() -> None:
+    """An exception belongs to the line right above it."""
+    line = (
+        "[2024-05-06 12:00:01,250] ERROR [GroupMetadataManager brokerId=1] Error loading offsets "
+    )
+    logger = " (kafka.coordinator.group.GroupMetadataManager)"
+    events = events_of(
+        *(
+            f"{line}from __consumer_offsets-1{logger}\n{line}from __consumer_offsets-2{logger}\n"
+            f"java.lang.IllegalStateException\n{line}from __consumer_offsets-3{logger}"
+        ).splitlines()
+    )
+    assert [event.offsets_partition for event in events] == [1, 2, 3]
+    assert [event.attrs.get("error") for event in events] == [
+        None,
+        "java.lang.IllegalStateException",
+        None,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("message", "event"),
+    [
+        ("Scheduling loading of metadata from __consumer_offsets-5 with epoch 3", "LOAD_START"),
+        ("Finished loading offsets from __consumer_offsets-5 in 7 milliseconds", "LOAD_DONE"),
+        ("Failed to load metadata from __consumer_offsets-5 with epoch 3", "LOAD_FAILED"),
+        ("Finished unloading __consumer_offsets-5. Removed 3 cached offsets", "UNLOAD_DONE"),
+        ("Elected as the group coordinator for partition 5 in epoch 3", "COORD_ELECTED"),
+    ],
+)
+def test_a_load_or_unload_line_alone_is_a_coordinators(message: str, event: str) -> None:
+    """No prefix and no logger are needed to know who wrote it."""
+    (told,) = events_of(f"[2024-05-06 12:00:01,250] INFO {message}")
+    assert (told.event.value, told.offsets_partition) == (event, 5)

@@ -1,0 +1,63 @@
+from collections.abc import Iterator
+
+from coordinator_sim.logtext.reading.merging import TimedLog, merge_logs
+from coordinator_sim.trace.events import Event, TraceEvent
+
+
+def log(name: str, *times: int) -> TimedLog:
+    """A log of events at these times."""
+    events = [
+        TraceEvent(event=Event.MEMBER_LEFT, ts_us=ts_us, source_ref=name, seq=seq)
+        for seq, ts_us in enumerate(times)
+    ]
+    return TimedLog(times[0] if times else 0, iter(events))
+
+
+def order(*logs: TimedLog) -> list[tuple[str | None, int]]:
+    """What comes out: log and time of each event."""
+    return [(event.source_ref, event.ts_us) for event in merge_logs(logs)]
+
+
+def test_logs_side_by_side_are_merged_by_time() -> None:
+    """Two brokers' logs become one story."""
+    merged = order(log("b", 20, 40), log("a", 10, 30, 50))
+    assert [ts_us for _, ts_us in merged] == [10, 20, 30, 40, 50]
+
+
+def test_line_order_rules_inside_a_log() -> None:
+    """A clock that runs back does not let a line overtake the one before it."""
+    merged = order(log("a", 10, 30, 20), log("b", 25, 35))
+    assert merged == [("a", 10), ("b", 25), ("a", 30), ("a", 20), ("b", 35)]
+
+
+def test_equal_times_keep_the_order_given() -> None:
+    """Ties go to the log named first."""
+    assert order(log("b", 10), log("a", 10)) == [("b", 10), ("a", 10)]
+
+
+def test_log_is_started_when_its_time_has_come() -> None:
+    """A month of hourly files is not opened at once."""
+    started: list[int] = []
+
+    def hour(number: int) -> Iterator[TraceEvent]:
+        started.append(number)
+        yield TraceEvent(event=Event.MEMBER_LEFT, ts_us=number)
+        yield TraceEvent(event=Event.MEMBER_LEFT, ts_us=number)
+
+    merged = merge_logs([TimedLog(number, hour(number)) for number in range(3)])
+    next(merged)
+    assert started == [0]
+    assert len(list(merged)) == 5
+
+
+def test_log_without_events_is_passed_over() -> None:
+    """A file of other programs' lines adds nothing."""
+    assert order(log("empty"), log("a", 5)) == [("a", 5)]
+
+
+def test_incarnations_are_counted_over_all_logs() -> None:
+    """A group that dies on one broker comes back on another."""
+    dead = TraceEvent(event=Event.GROUP_DEAD, ts_us=1, group_id="shop", generation=3)
+    back = TraceEvent(event=Event.JOIN_COMPLETE, ts_us=2, group_id="shop", generation=1)
+    merged = merge_logs([TimedLog(2, iter([back])), TimedLog(1, iter([dead]))])
+    assert [event.incarnation for event in merged] == [0, 1]

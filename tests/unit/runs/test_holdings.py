@@ -1,0 +1,78 @@
+"""What rebalances cost, without Spark: known stories, and Connect work that stands still."""
+
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.runs.holdings import costs_of, holdings, stops_of
+from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.sim.scenario import Scenario, Variety, with_assignor
+from coordinator_sim.sim.scenario.variants import with_variety
+from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim.trace.recorder import MemoryRecorder
+from scenarios.catalog import scenario_named
+
+S = 1_000_000
+
+
+def played(scenario: Scenario, seed: int = 0) -> list[TraceEvent]:
+    """The events of one run."""
+    recorder = MemoryRecorder()
+    run_scenario(scenario, seed=seed, recorder=recorder)
+    return recorder.events
+
+
+def of_worker(event: Event, at: float, client: str, **columns: object) -> TraceEvent:
+    """An event of a worker whose member id is its client id in capitals."""
+    known = {"member_id": client.upper(), "client_id": client, "generation": 1}
+    return TraceEvent(event=event, ts_us=int(at * S), group_id="g", **{**known, **columns})  # type: ignore[arg-type]
+
+
+def resources(names: str) -> dict[str, dict[str, str]]:
+    """The attributes of an event that tells of starts or stops."""
+    return {"attrs": {"resources": names}}
+
+
+def test_a_task_is_owned_while_it_runs() -> None:
+    """From the end of its start to its stop, or to the last sign of life of a failed worker."""
+    told = [
+        of_worker(Event.ASSIGNED, 1, "a"),
+        of_worker(Event.SYNC_RESP, 1, "a", error_code=ErrorCode.NONE),
+        of_worker(Event.TASKS_STARTED, 3, "a", **resources("t:x-0 t:x-1")),
+        of_worker(Event.TASKS_STOPPED, 10, "a", **resources("t:x-0")),
+        of_worker(Event.ASSIGNED, 11, "b"),
+        of_worker(Event.SYNC_RESP, 11, "b", error_code=ErrorCode.NONE),
+        of_worker(Event.TASKS_STARTED, 14, "b", **resources("t:x-0")),
+        of_worker(Event.HEARTBEAT, 16, "a"),
+        of_worker(Event.MEMBER_FAILED, 26, "a", session_timeout_ms=10_000),
+        of_worker(Event.LIFECYCLE, 30, "b", reason_text="crashed", member_id=None),
+        TraceEvent(event=Event.FAULT, ts_us=40 * S),
+    ]
+    found = {(h.resource, h.member_key, h.from_us / S, h.to_us / S) for h in holdings(told)}
+    assert found == {("t:x-0", "A", 3, 10), ("t:x-1", "A", 3, 16), ("t:x-0", "B", 14, 30)}
+    (cost,) = costs_of(told)
+    assert cost.unowned_us == (4 + 10 + 24) * S
+
+
+def test_lockstep_hides_what_drawn_worlds_show() -> None:
+    """An exact eager deploy stops for a moment and loses less; drawn worlds turn the sign round."""
+    deploy = scenario_named("consumer-rolling-deploy")
+    exact = {
+        a: costs_of(played(with_assignor(deploy, a)))[0] for a in ("range", "cooperative-sticky")
+    }
+    assert exact["range"].stopped_us < 20_000
+    assert exact["range"].unowned_us < exact["cooperative-sticky"].unowned_us
+
+    varied = with_variety(deploy, Variety())
+    drawn = {a: costs_of(played(with_assignor(varied, a)))[0] for a in exact}
+    assert drawn["range"].stopped_us > 1 * S
+    assert drawn["cooperative-sticky"].stopped_us == 0
+    assert drawn["range"].unowned_us > 1.5 * drawn["cooperative-sticky"].unowned_us
+
+
+def test_stopping_and_starting_connect_work_costs_time() -> None:
+    """Every eager rebalance stops all work; what is stopped is unowned until it runs again."""
+    eager = with_variety(
+        with_assignor(scenario_named("connect-rolling-deploy"), "eager"), Variety()
+    )
+    events = played(eager)
+    (cost,) = costs_of(events)
+    assert cost.unowned_us > 500 * S
+    assert cost.stopped_us == sum(stop.stopped_us for stop in stops_of(events)) > 0

@@ -1,0 +1,334 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coordinator_sim.errors import ConfigError, ScenarioError
+from coordinator_sim.sim.scenario import (
+    AddConnector,
+    AddPartitions,
+    ChangeSubscription,
+    ChangeTaskCount,
+    ConnectGroupSpec,
+    ConsumerGroupSpec,
+    ConsumerSpec,
+    CrashBroker,
+    CrashMember,
+    CreateTopic,
+    DelayResponse,
+    DropResponse,
+    Happening,
+    HoldReplication,
+    LagConfigTopic,
+    MoveCoordinator,
+    NetworkSpec,
+    PartitionNetwork,
+    PauseMember,
+    RestartMember,
+    RestRequest,
+    Scenario,
+    SlowPoll,
+    StartMember,
+    TableLatency,
+    TopicSpec,
+    UniformLatency,
+    WorkerSpec,
+    load_scenario,
+    rolling_bounce,
+    scale_out,
+    scenario_from_json,
+    scenario_to_json,
+    with_assignor,
+    with_settings,
+)
+
+
+def make_scenario(*happenings: Happening, **fields: Any) -> Scenario:  # noqa: ANN401 - any field
+    """Two consumers on one topic beside a Connect cluster of one worker."""
+    given: dict[str, Any] = {
+        "name": "small",
+        "title": "A small world",
+        "story": "Nothing happens.",
+        "duration_ms": 60_000,
+        "topics": (TopicSpec(name="orders", partitions=4),),
+        "groups": (
+            ConsumerGroupSpec(
+                group_id="readers",
+                topics=("orders",),
+                members=(ConsumerSpec(name="a"), ConsumerSpec(name="b", instance_id="b-0")),
+            ),
+            ConnectGroupSpec(
+                group_id="connect", workers=(WorkerSpec(name="w"),), connectors={"sink": 2}
+            ),
+        ),
+        "happenings": happenings,
+    }
+    return Scenario(**{**given, **fields})
+
+
+def test_json_round_trip_keeps_everything(tmp_path: Path) -> None:
+    """A scenario written to a file and read again is the same scenario."""
+    scenario = make_scenario(
+        RestartMember(at_ms=1_000, member="a", down_ms=500),
+        PartitionNetwork(at_ms=2_000, broker=2, for_ms=10),
+        AddConnector(at_ms=3_000, group_id="connect", connector="source", tasks=3),
+        network=NetworkSpec(latency=TableLatency()),
+        broker_settings={"group.max.size": "10"},
+    )
+    path = tmp_path / "small.json"
+    path.write_bytes(scenario_to_json(scenario))
+
+    assert load_scenario(path) == scenario
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "scenario: Input data was truncated"),
+        ("[]", "Expected `object`, got `array`"),
+        ("{}", "missing required field `name`"),
+        ('{"name": "x", "colour": 1}', "unknown field `colour`"),
+    ],
+)
+def test_text_that_is_no_scenario_is_refused(text: str, message: str) -> None:
+    """What cannot be read says what is wrong with it."""
+    with pytest.raises(ScenarioError, match=message):
+        scenario_from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("happening", "message"),
+    [
+        (CrashMember(at_ms=-1, member="a"), "at_ms of CrashMember=-1: must be from 0 to 60000"),
+        (CrashMember(at_ms=60_001, member="a"), "at_ms of CrashMember=60001"),
+        (CrashMember(at_ms=0, member="c"), "unknown member 'c': the scenario has a, b, w"),
+        (RestartMember(at_ms=0, member="a", down_ms=-5), "down_ms of RestartMember=-5"),
+        (PauseMember(at_ms=0, member="a", for_ms=0), "for_ms of PauseMember=0"),
+        (SlowPoll(at_ms=0, member="a", for_ms=0), "for_ms of SlowPoll=0"),
+        (DropResponse(at_ms=0, member="a", api="JOIN"), "unknown api 'JOIN'"),
+        (DropResponse(at_ms=0, member="a", api="JOIN_GROUP", count=0), "count of DropResponse=0"),
+        (DelayResponse(at_ms=0, member="a", api="HEARTBEAT", by_ms=0), "by_ms of DelayResponse=0"),
+        (LagConfigTopic(at_ms=0, member="a", for_ms=1), "'a' is a consumer: only Connect workers"),
+        (LagConfigTopic(at_ms=0, member="w", for_ms=0), "for_ms of LagConfigTopic=0"),
+        (
+            RestRequest(at_ms=0, member="a", method="GET", target="/"),
+            "'a' is a consumer: only Connect workers serve REST",
+        ),
+        (RestRequest(at_ms=0, member="w", method="LOOK", target="/"), "unknown method 'LOOK'"),
+        (RestRequest(at_ms=0, member="w", method="GET", target="x"), "must begin with /"),
+        (HoldReplication(at_ms=0, for_ms=1), "HoldReplication needs a group_id or a partition"),
+        (HoldReplication(at_ms=0, group_id="readers", for_ms=0), "for_ms of HoldReplication=0"),
+        (PartitionNetwork(at_ms=0, for_ms=1), "names neither member nor broker"),
+        (PartitionNetwork(at_ms=0, for_ms=1, broker=4), "broker of PartitionNetwork=4: .* 1 to 3"),
+        (MoveCoordinator(at_ms=0), "needs a group_id or a partition, and not both"),
+        (MoveCoordinator(at_ms=0, group_id="x"), "unknown group 'x'"),
+        (MoveCoordinator(at_ms=0, partition=50), "partition of MoveCoordinator=50: .* 0 to 49"),
+        (MoveCoordinator(at_ms=0, partition=1, to_broker=0), "to_broker of MoveCoordinator=0"),
+        (CrashBroker(at_ms=0, broker=9, for_ms=1), "broker of CrashBroker=9"),
+        (AddPartitions(at_ms=0, topic="orders", to=3), "to of AddPartitions 'orders'=3"),
+        (AddPartitions(at_ms=0, topic="x", to=3), "unknown topic 'x'"),
+        (CreateTopic(at_ms=0, topic="orders", partitions=1), "'orders' is there from the start"),
+        (CreateTopic(at_ms=0, topic="x", partitions=0), "partitions of CreateTopic 'x'=0"),
+        (ChangeSubscription(at_ms=0, member="w", topics=("orders",)), "'w' is a Connect worker"),
+        (ChangeSubscription(at_ms=0, member="a", topics=()), "without topics"),
+        (
+            ChangeTaskCount(at_ms=0, group_id="connect", connector="x", tasks=1),
+            "unknown connector 'x': the scenario has sink",
+        ),
+        (
+            AddConnector(at_ms=0, group_id="connect", connector="sink", tasks=1),
+            "exists from the start: use ChangeTaskCount",
+        ),
+        (
+            AddConnector(at_ms=0, group_id="readers", connector="x", tasks=1),
+            "group 'readers' is no Connect cluster",
+        ),
+    ],
+)
+def test_impossible_happening_is_refused(happening: Happening, message: str) -> None:
+    """The message names the value, the bound and what there is."""
+    with pytest.raises(ScenarioError, match=message):
+        make_scenario(happening)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"max.poll.interval": "1"}, "unknown setting 'max.poll.interval': did you mean max.poll"),
+        ({"connect.protocol": "eager"}, "unknown setting 'connect.protocol'"),
+        ({"partition.assignment.strategy": "best"}, "unknown assignor 'best'"),
+        ({"session.timeout.ms": "0"}, "session.timeout.ms=0: must be from 1"),
+    ],
+)
+def test_settings_of_a_restart_are_checked(settings: dict[str, str], message: str) -> None:
+    """Settings of a restart are checked as a group's; only what the member reads is taken."""
+    with pytest.raises(ConfigError, match=message):
+        make_scenario(RestartMember(at_ms=0, member="a", down_ms=1, settings=settings))
+    with pytest.raises(ConfigError, match=message):
+        make_scenario(StartMember(at_ms=0, member="a", settings=settings))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"name": " x"}, "name ' x'"),
+        ({"duration_ms": 0}, "duration_ms=0: must be from 1"),
+        ({"brokers": 0}, "brokers=0: must be from 1 to 1000"),
+        ({"load_ms": -1}, "load_ms=-1"),
+        ({"topics": ()}, "unknown topic 'orders'"),
+        ({"topics": (TopicSpec(name="orders", partitions=0),)}, "partitions of topic 'orders'=0"),
+        ({"topics": (TopicSpec(name="orders", partitions=1),) * 2}, "topic 'orders' .* twice"),
+        ({"network": NetworkSpec(latency=UniformLatency(5, 4))}, "high_us=4: must be from 5"),
+        ({"network": NetworkSpec(latency=TableLatency((1,)))}, "give at least two"),
+        ({"network": NetworkSpec(latency=TableLatency((2, 1)))}, r"quantiles_us\[1\]=1"),
+    ],
+)
+def test_impossible_world_is_refused(fields: dict[str, Any], message: str) -> None:
+    """A world that cannot be is refused when it is written down."""
+    with pytest.raises(ScenarioError, match=message):
+        make_scenario(**fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"topics": ("orders",)}, "has topics and a pattern"),
+        ({"pattern": "(", "topics": ()}, "pattern '\\('"),
+        ({"topics": (), "members": (ConsumerSpec(name="l", client="librdkafka"),)}, "only java"),
+    ],
+)
+def test_impossible_pattern_is_refused(fields: dict[str, Any], message: str) -> None:
+    """A pattern stands alone, is a regular expression, and is for Java's consumers."""
+    given: dict[str, Any] = {"members": (ConsumerSpec(name="p"),), "pattern": "o.*", **fields}
+    with pytest.raises(ScenarioError, match=message):
+        make_scenario(groups=(ConsumerGroupSpec(group_id="matchers", **given),))
+
+
+def test_group_defined_twice_is_refused() -> None:
+    """Two groups of one id are one too many."""
+    group = ConsumerGroupSpec(group_id="g", topics=("orders",), members=())
+
+    with pytest.raises(ScenarioError, match="group 'g' is defined twice"):
+        make_scenario(groups=(group, group))
+
+
+def test_member_defined_twice_is_refused() -> None:
+    """Names of members are unique over all groups, as they are client ids."""
+    first = ConsumerGroupSpec(group_id="g", topics=("orders",), members=(ConsumerSpec(name="a"),))
+    second = ConnectGroupSpec(group_id="h", workers=(WorkerSpec(name="a"),))
+
+    with pytest.raises(ScenarioError, match="member 'a' is defined twice"):
+        make_scenario(groups=(first, second))
+
+
+def test_instance_id_used_twice_is_refused() -> None:
+    """Two members of one instance id would fence each other for ever."""
+    members = tuple(ConsumerSpec(name=name, instance_id="i") for name in ("a", "b"))
+
+    with pytest.raises(ScenarioError, match="instance id of group 'g' 'i' is defined twice"):
+        make_scenario(
+            groups=(ConsumerGroupSpec(group_id="g", topics=("orders",), members=members),)
+        )
+
+
+def test_settings_reach_who_reads_them() -> None:
+    """A broker setting goes to the brokers, a client setting to every group that knows it."""
+    changed = with_settings(make_scenario(), {"group.max.size": "3", "session.timeout.ms": "20000"})
+
+    assert changed.broker_settings == {"group.max.size": "3"}
+    assert [group.settings for group in changed.groups] == [{"session.timeout.ms": "20000"}] * 2
+
+
+def test_settings_that_depend_on_each_other_change_together() -> None:
+    """A short session is fine when the heartbeat interval shrinks with it."""
+    changed = with_settings(
+        make_scenario(), {"session.timeout.ms": "2000", "heartbeat.interval.ms": "500"}
+    )
+
+    assert changed.groups[0].settings["heartbeat.interval.ms"] == "500"
+
+
+def test_settings_replace_those_of_single_members() -> None:
+    """What the user sets holds for everyone."""
+    own = ConsumerSpec(name="a", settings={"session.timeout.ms": "9000"})
+    scenario = make_scenario(
+        groups=(ConsumerGroupSpec(group_id="g", topics=("orders",), members=(own,)),)
+    )
+
+    changed = with_settings(scenario, {"session.timeout.ms": "20000"})
+
+    assert changed.members()[0].settings == {}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"session.timeout.ms": "-1"}, "session.timeout.ms=-1: must be from 1 to 2147483647"),
+        ({"session.timeout.ms": "ten"}, "session.timeout.ms=ten: must be a whole number"),
+        ({"session.timeout.ms": "3000"}, "heartbeat.interval.ms=3000: must be below"),
+        ({"sesion.timeout.ms": "1"}, "unknown setting 'sesion.timeout.ms': did you mean session"),
+        ({"zzz": "1"}, "unknown setting 'zzz': known: auto.commit.interval.ms"),
+        ({"group.max.size": "0"}, "group.max.size=0: must be from 1"),
+        ({"enable.auto.commit": "yes"}, "enable.auto.commit=yes: must be one of true, false"),
+        ({"connect.protocol": "lazy"}, "connect.protocol=lazy: must be one of eager"),
+        ({"partition.assignment.strategy": "luck"}, "unknown assignor 'luck': use one of range"),
+    ],
+)
+def test_absurd_setting_is_refused(settings: dict[str, str], message: str) -> None:
+    """One clear line names the setting, the value and the bound."""
+    with pytest.raises(ConfigError, match=message):
+        with_settings(make_scenario(), settings)
+
+
+def test_setting_that_nobody_reads_is_refused() -> None:
+    """A Connect setting on a scenario of consumers alone would change nothing, so it says so."""
+    scenario = make_scenario(groups=make_scenario().groups[:1])
+
+    with pytest.raises(ConfigError, match="no group of scenario 'small' reads it"):
+        with_settings(scenario, {"worker.sync.timeout.ms": "1"})
+
+
+def test_setting_in_the_wrong_place_is_refused() -> None:
+    """A broker setting in a group's settings is told where it belongs."""
+    group = ConsumerGroupSpec(
+        group_id="g", topics=("orders",), members=(), settings={"group.max.size": "3"}
+    )
+
+    with pytest.raises(
+        ConfigError, match=r"group\.max\.size is a broker setting, not a consumer one"
+    ):
+        make_scenario(groups=(group,))
+
+
+def test_assignor_of_the_scenario_can_be_replaced() -> None:
+    """One name replaces the assignors of consumer groups, or the protocol of Connect clusters."""
+    sticky = with_assignor(make_scenario(), "sticky").groups[0]
+    eager = with_assignor(make_scenario(), "eager").groups[1]
+
+    assert isinstance(sticky, ConsumerGroupSpec)
+    assert sticky.assignors == ("sticky",)
+    assert isinstance(eager, ConnectGroupSpec)
+    assert eager.connect_protocol == "eager"
+
+
+def test_unknown_assignor_is_refused() -> None:
+    """The message lists what there is."""
+    with pytest.raises(ConfigError, match="unknown assignor 'fair': must be one of range"):
+        with_assignor(make_scenario(), "fair")
+
+
+def test_rolling_bounce_restarts_one_after_another() -> None:
+    """The n-th member is stopped n intervals after the first."""
+    bounce = rolling_bounce(("a", "b"), first_at_ms=10, every_ms=5, down_ms=1)
+
+    assert [(step.member, step.at_ms) for step in bounce] == [("a", 10), ("b", 15)]
+
+
+def test_calm_begins_after_the_last_effect() -> None:
+    """A restart is over when the process is back, and a late starter disturbs too."""
+    scenario = make_scenario(
+        RestartMember(at_ms=10_000, member="a", down_ms=7_000),
+        *scale_out(("b",), first_at_ms=12_000, every_ms=0),
+    )
+
+    assert scenario.calm_from_ms() == 17_000
