@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from coordinator_sim.trace.schema import generation_schema, resource_schema
-from reports.session import spark_session
-from reports.sources import ddl_of
-from reports.transforms.moves import moves
+from coordinator_sim_reports.session import spark_session
+from coordinator_sim_reports.sources import ddl_of
+from coordinator_sim_reports.transforms.moves import moves
 
 GROUPS: Final = 500
 PARTITIONS: Final = 200

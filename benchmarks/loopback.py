@@ -2,7 +2,6 @@
 
 from asyncio import Transport
 
-from conformance.field_frames import Fields, read_response_frame, request_frame
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.connection import Connection
 from coordinator_sim.broker.contract import Instants
@@ -10,6 +9,7 @@ from coordinator_sim.broker.pending_answer import Output
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.codec.frames import RequestHeader
 from coordinator_sim.server.wire_protocol import WireProtocol
+from coordinator_sim_conformance.field_frames import Fields, read_response_frame, request_frame
 
 
 class _Wire(Transport):

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from conformance.real_kafka.kafka import Broker, free_ports
 from coordinator_sim.errors import DataError, MissingDependencyError
+from coordinator_sim_conformance.real_kafka.kafka import Broker, free_ports
 
 HERE: Final = Path(__file__).parent
 _API_VERSIONS: Final = struct.pack(">ihhih", 10, 18, 0, 7, -1)

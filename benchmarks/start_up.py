@@ -8,14 +8,14 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from conformance.real_kafka.connect import connect_jars
-from conformance.real_kafka.kafka import HERE, Broker
 from coordinator_sim.errors import DataError
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import ConnectGroupSpec, Scenario, WorkerSpec
 from coordinator_sim.sim.scenario.world import ConstantLatency, InternalTopicsSpec, NetworkSpec
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim.trace.start_up import start_ups
+from coordinator_sim_conformance.real_kafka.connect import connect_jars
+from coordinator_sim_conformance.real_kafka.kafka import HERE, Broker
 
 CASES = ((1, 1_000_000, 68), (25, 2_000_000, 68), (25, 500_000, 468))
 """Partitions, records, bytes of key and value of one."""

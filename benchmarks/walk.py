@@ -11,11 +11,11 @@ from typing import Final, Self
 
 import coordinator_sim
 from benchmarks.loopback import Loopback
-from conformance.field_frames import Fields
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim_conformance.field_frames import Fields
 
 _HERE: Final = str(coordinator_sim.__path__[0])
 JOIN: Final[Fields] = {

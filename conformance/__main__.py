@@ -1,5 +1,5 @@
-"""`python -m conformance` is the command `conformance`."""
+"""`python -m coordinator_sim_conformance` is the command `conformance`."""
 
-from conformance.cli.main import main
+from coordinator_sim_conformance.cli.main import main
 
 main()

@@ -29,7 +29,9 @@ def read_deferred() -> dict[str, str]:
     Raises:
         ConfigError: an entry lacks its reason.
     """
-    text = files("conformance").joinpath("deferred.toml").read_text(encoding="utf-8")
+    text = (
+        files("coordinator_sim_conformance").joinpath("deferred.toml").read_text(encoding="utf-8")
+    )
     found: dict[str, str] = {}
     for entry in tomllib.loads(text).get("deferred", ()):
         if not entry.get("id") or not entry.get("reason"):

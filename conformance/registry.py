@@ -5,10 +5,10 @@ from functools import cache
 from importlib import import_module
 from typing import Final, TypeVar
 
-from conformance.client_cases.case import ClientCase
-from conformance.requirements import Requirement
-from conformance.script.play import Case
 from coordinator_sim.errors import ConfigError
+from coordinator_sim_conformance.client_cases.case import ClientCase
+from coordinator_sim_conformance.requirements import Requirement
+from coordinator_sim_conformance.script.play import Case
 
 MODULES: Final = (
     "partitions",
@@ -60,14 +60,16 @@ _C = TypeVar("_C", Case, ClientCase, AnyCase)
 @cache
 def all_cases() -> tuple[Case, ...]:
     """Return every case of a coordinator, by area."""
-    modules = [import_module(f"conformance.cases.{name}") for name in MODULES]
+    modules = [import_module(f"coordinator_sim_conformance.cases.{name}") for name in MODULES]
     return tuple(case for module in modules for case in module.CASES)
 
 
 @cache
 def all_client_cases() -> tuple[ClientCase, ...]:
     """Return every case of a client, by area."""
-    modules = [import_module(f"conformance.client_cases.{name}") for name in CLIENT_MODULES]
+    modules = [
+        import_module(f"coordinator_sim_conformance.client_cases.{name}") for name in CLIENT_MODULES
+    ]
     return tuple(case for module in modules for case in module.CASES)
 
 

@@ -5,11 +5,11 @@ from enum import StrEnum, unique
 
 from msgspec import Struct
 
-from conformance.client_cases.case import CLIENTS, ClientCase
-from conformance.script.play import Case
-from conformance.script.stage import CaseFailed
-from conformance.targets.target import Target, Unsupported
 from coordinator_sim.errors import CoordinatorSimError, DataError
+from coordinator_sim_conformance.client_cases.case import CLIENTS, ClientCase
+from coordinator_sim_conformance.script.play import Case
+from coordinator_sim_conformance.script.stage import CaseFailed
+from coordinator_sim_conformance.targets.target import Target, Unsupported
 
 
 @unique

@@ -8,8 +8,6 @@ from typing import Final
 
 from msgspec import structs
 
-from conformance.bounds import GroupTiming, convergence_bound_ms
-from conformance.checkers.history import Circumstances
 from coordinator_sim.sim.scenario import (
     ConnectGroupSpec,
     ConstantLatency,
@@ -28,6 +26,8 @@ from coordinator_sim.sim.scenario import (
 )
 from coordinator_sim.sim.scenario.happenings import end_of
 from coordinator_sim.sim.scenario.settings import int_setting
+from coordinator_sim_conformance.bounds import GroupTiming, convergence_bound_ms
+from coordinator_sim_conformance.checkers.history import Circumstances
 
 MARGIN_MS: Final = 5_000
 """Time added after the bound, so that the trace reaches beyond it."""

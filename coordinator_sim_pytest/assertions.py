@@ -8,10 +8,10 @@ pass for the wrong reason.
 from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
-from conformance.checkers import CHECKERS, Checker, Findings, History
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import numbered
 from coordinator_sim.trace.story import story_line, widest_group
+from coordinator_sim_conformance.checkers import CHECKERS, Checker, Findings, History
 
 _SHOWN: Final = 5
 _MOVING: Final = frozenset({Event.PREPARE_REBALANCE, Event.JOIN_COMPLETE})

@@ -10,10 +10,10 @@ import signal
 import sys
 import threading
 
-from conformance.museum.breaking import install
-from conformance.museum.exhibit import Exhibit
-from conformance.museum.exhibits import EXHIBITS
 from coordinator_sim.errors import ConfigError
+from coordinator_sim_conformance.museum.breaking import install
+from coordinator_sim_conformance.museum.exhibit import Exhibit
+from coordinator_sim_conformance.museum.exhibits import EXHIBITS
 
 _COORDINATOR = "coordinator_sim.coordinator."
 

@@ -16,11 +16,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from conformance.coverage import read_deferred  # noqa: E402 - needs the path above
-from conformance.museum.exhibits import EXHIBITS  # noqa: E402 - as above
-from conformance.registry import all_requirements  # noqa: E402 - as above
-from conformance.requirements import RELEASES, Requirement  # noqa: E402 - as above
-from conformance.scenario_cases.registry import all_scenario_cases  # noqa: E402 - as above
 from coordinator_sim.broker.cluster import Cluster  # noqa: E402 - as above
 from coordinator_sim.broker.implemented import IMPLEMENTED  # noqa: E402 - as above
 from coordinator_sim.broker.offered import offered_features  # noqa: E402 - as above
@@ -30,7 +25,12 @@ from coordinator_sim.kafka.profiles import ALIASES, PROFILES  # noqa: E402 - as 
 from coordinator_sim.kafka.states import PREDECESSORS, STATE_RULES, GroupState  # noqa: E402 - as above
 from coordinator_sim.kafka.switch import Switch  # noqa: E402 - as above
 from coordinator_sim.kafka.switches import SECTIONS  # noqa: E402 - as above
-from scenarios.catalog import all_scenarios  # noqa: E402 - as above
+from coordinator_sim_conformance.coverage import read_deferred  # noqa: E402 - needs the path above
+from coordinator_sim_conformance.museum.exhibits import EXHIBITS  # noqa: E402 - as above
+from coordinator_sim_conformance.registry import all_requirements  # noqa: E402 - as above
+from coordinator_sim_conformance.requirements import RELEASES, Requirement  # noqa: E402 - as above
+from coordinator_sim_conformance.scenario_cases.registry import all_scenario_cases  # noqa: E402 - as above
+from coordinator_sim_scenarios.catalog import all_scenarios  # noqa: E402 - as above
 
 TAGS = {
     "QUIRK": "Odd Kafka behaviour that is reproduced on purpose",

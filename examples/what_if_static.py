@@ -7,13 +7,13 @@ from collections import Counter
 
 import msgspec
 
-from conformance.checkers import check_all
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import Scenario
 from coordinator_sim.sim.scenario.world import ConsumerGroupSpec
 from coordinator_sim.trace.events import Event
 from coordinator_sim.trace.recorder import MemoryRecorder
-from scenarios.catalog import scenario_named
+from coordinator_sim_conformance.checkers import check_all
+from coordinator_sim_scenarios.catalog import scenario_named
 
 
 def with_static_members(scenario: Scenario) -> Scenario:

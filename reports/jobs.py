@@ -10,14 +10,14 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError, DataError
-from reports.session import DEFAULT_MASTER, check_extra, spark_session
-from reports.sources import open_traces, read_traces
+from coordinator_sim_reports.session import DEFAULT_MASTER, check_extra, spark_session
+from coordinator_sim_reports.sources import open_traces, read_traces
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from reports.render import ReportRows
-    from reports.selection import PageLimits
+    from coordinator_sim_reports.render import ReportRows
+    from coordinator_sim_reports.selection import PageLimits
 
 PAGE_NAME: Final = "report.html"
 TABLES_DIR: Final = "tables"
@@ -82,9 +82,9 @@ def build_report(
     if out.exists() and not out.is_dir():
         raise ConfigError(f"{out} is a file; name a directory for the report")
     check_extra()
-    from reports.render import render_page
-    from reports.selection import PageLimits
-    from reports.tables import TableStore, derive_tables
+    from coordinator_sim_reports.render import render_page
+    from coordinator_sim_reports.selection import PageLimits
+    from coordinator_sim_reports.tables import TableStore, derive_tables
 
     tables_path = out / TABLES_DIR
     events = sum(run.info.counts.get("events", 0) for run in runs)
@@ -128,8 +128,8 @@ def _page_rows(tables: "dict[str, DataFrame]", title: str, limits: "PageLimits")
     """Collect the rows of a page: short tables whole, long ones as far as the limits go."""
     from pyspark.sql import functions
 
-    from reports import selection
-    from reports.render import ReportRows, one_world_each, reading_order
+    from coordinator_sim_reports import selection
+    from coordinator_sim_reports.render import ReportRows, one_world_each, reading_order
 
     runs = _rows(tables["runs"], "scenario", "assignor", "trace_id")
     told = one_world_each(runs)

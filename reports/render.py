@@ -14,10 +14,10 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from coordinator_sim import __version__
-from reports import figures
+from coordinator_sim_reports import figures
 
 if TYPE_CHECKING:
-    from reports.selection import PageLimits
+    from coordinator_sim_reports.selection import PageLimits
 
 Row = Mapping[str, Any]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from coordinator_sim.errors import MissingDependencyError
-from reports.java import find_java, make_java_home
+from coordinator_sim_reports.java import find_java, make_java_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError
-from reports.session import DEFAULT_MASTER, check_extra, spark_session
-from reports.sources import TraceFrames, open_traces, read_traces
-from reports.trials import Trial, simulate_trial
+from coordinator_sim_reports.session import DEFAULT_MASTER, check_extra, spark_session
+from coordinator_sim_reports.sources import TraceFrames, open_traces, read_traces
+from coordinator_sim_reports.trials import Trial, simulate_trial
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from reports.tables import TableStore
+    from coordinator_sim_reports.tables import TableStore
 
 PAGE_NAME: Final = "sweep.html"
 TABLES_DIR: Final = "tables"
@@ -73,8 +73,8 @@ def run_sweep(
     if out.exists() and not out.is_dir():
         raise ConfigError(f"{out} is a file; name a directory for the sweep")
     check_extra()
-    from reports.sweep_page import render_sweep
-    from reports.tables import TableStore
+    from coordinator_sim_reports.sweep_page import render_sweep
+    from coordinator_sim_reports.tables import TableStore
 
     tell = progress or _silent
     with spark_session(master, small=True) as spark:
@@ -121,9 +121,9 @@ def _compare(
     trial_rows: "DataFrame", frames: TraceFrames, store: "TableStore"
 ) -> tuple["DataFrame", "DataFrame"]:
     """Return the costs by choice, and by scenario and choice; every table is kept."""
-    from reports.transforms import availability, moves, rebalances, working
-    from reports.transforms.costs import choice_costs, run_costs, scenario_costs
-    from reports.transforms.work import work
+    from coordinator_sim_reports.transforms import availability, moves, rebalances, working
+    from coordinator_sim_reports.transforms.costs import choice_costs, run_costs, scenario_costs
+    from coordinator_sim_reports.transforms.work import work
 
     runs = store.keep("runs", frames.runs)
     events = rebalances.group_events(frames.events)
@@ -151,8 +151,8 @@ def _rows(table: "DataFrame") -> list[dict[str, Any]]:
 
 def _reading_order(row: dict[str, Any]) -> tuple[int, str, int, int]:
     """Sort key: questions in their order, scenarios by name, choices from oldest to newest."""
-    from reports.transforms.costs import QUESTIONS
-    from reports.trials import ASSIGNORS, MEMBERSHIPS, PROTOCOLS
+    from coordinator_sim_reports.transforms.costs import QUESTIONS
+    from coordinator_sim_reports.trials import ASSIGNORS, MEMBERSHIPS, PROTOCOLS
 
     choices = (*PROTOCOLS, *ASSIGNORS, *MEMBERSHIPS)
     pace, is_paced, choice = row["choice"].rpartition(" ms, ")

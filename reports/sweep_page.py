@@ -8,7 +8,7 @@ from typing import Any, Final
 import jinja2
 
 from coordinator_sim import __version__
-from reports.render import format_count, format_seconds, with_range
+from coordinator_sim_reports.render import format_count, format_seconds, with_range
 
 Row = Mapping[str, Any]
 

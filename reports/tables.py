@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from reports.sources import TraceFrames
-from reports.transforms import (
+from coordinator_sim_reports.sources import TraceFrames
+from coordinator_sim_reports.transforms import (
     availability,
     balance,
     moves,
@@ -18,8 +18,8 @@ from reports.transforms import (
     work,
     working,
 )
-from reports.transforms import rebalances as rebalancing
-from reports.transforms.sessions import member_sessions
+from coordinator_sim_reports.transforms import rebalances as rebalancing
+from coordinator_sim_reports.transforms.sessions import member_sessions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -33,7 +33,7 @@ from coordinator_sim.sim.scenario.settings import CONNECT_PROTOCOL, STRATEGY
 from coordinator_sim.sim.scenario.variants import with_counted_work, with_membership, with_variety
 from coordinator_sim.sim.scenario.variety import Variety, check_variety
 from coordinator_sim.trace.events import RunInfo, Source
-from scenarios.catalog import all_scenarios, scenario_named
+from coordinator_sim_scenarios.catalog import all_scenarios, scenario_named
 
 PROTOCOLS: Final = ("eager", "sessioned")
 """Connect's old protocol, and the newest incremental cooperative one."""

@@ -10,13 +10,13 @@ from typing import Final
 import pytest
 from msgspec import Struct
 
-from conformance.client_cases.case import CLIENTS
-from conformance.registry import all_cases, all_client_cases
-from conformance.running import Ending, Verdict, play_case, play_client_case
-from conformance.scenario_cases.registry import all_scenario_cases
-from conformance.targets.simulator import SimulatorTarget
 from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, profile_named
-from scenarios.catalog import all_scenarios
+from coordinator_sim_conformance.client_cases.case import CLIENTS
+from coordinator_sim_conformance.registry import all_cases, all_client_cases
+from coordinator_sim_conformance.running import Ending, Verdict, play_case, play_client_case
+from coordinator_sim_conformance.scenario_cases.registry import all_scenario_cases
+from coordinator_sim_conformance.targets.simulator import SimulatorTarget
+from coordinator_sim_scenarios.catalog import all_scenarios
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PAGE: Final = (ROOT / "docs" / "source-documents.md").read_text("utf-8")

@@ -12,7 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from conformance.field_frames import read_request_frame, read_response_frame
 from coordinator_sim.errors import UnsupportedVersion, WireFormatError
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
@@ -22,6 +21,7 @@ from coordinator_sim.messages.embedded.consumer_protocol import (
     decode_assignment,
     decode_subscription,
 )
+from coordinator_sim_conformance.field_frames import read_request_frame, read_response_frame
 
 Line = dict[str, Any]
 Fields = dict[str, Any]

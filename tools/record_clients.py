@@ -19,10 +19,10 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
-from conformance.real_kafka.kafka import Broker, free_ports
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim_conformance.real_kafka.kafka import Broker, free_ports
 from tools.record_proxy import GROUP_APIS, Fault, RecordingProxy
 
 HERE: Final = Path(__file__).parent

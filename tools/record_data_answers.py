@@ -10,13 +10,13 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
 
-from conformance.real_kafka.data_answers import ASKED, answered
-from conformance.real_kafka.data_questions import Versions
-from conformance.real_kafka.kafka import OLD_BROKER_VERSION, TOOLS_VERSION, Broker
-from conformance.real_kafka.raw_client import RawClient
-from conformance.real_kafka.zookeeper_kafka import ZooKeeperBroker
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.catalogue import newest_version
+from coordinator_sim_conformance.real_kafka.data_answers import ASKED, answered
+from coordinator_sim_conformance.real_kafka.data_questions import Versions
+from coordinator_sim_conformance.real_kafka.kafka import OLD_BROKER_VERSION, TOOLS_VERSION, Broker
+from coordinator_sim_conformance.real_kafka.raw_client import RawClient
+from coordinator_sim_conformance.real_kafka.zookeeper_kafka import ZooKeeperBroker
 
 REPO: Final = Path(__file__).parents[1]
 FOLDER: Final = REPO / "tests" / "data" / "data_apis"

@@ -9,9 +9,13 @@ the newest versions, and of 3.9.2, which still knows the oldest ones.
 from pathlib import Path
 from typing import Final
 
-from conformance.real_kafka.kafka import BROKER_VERSION, OLD_BROKER_VERSION, run_java
 from coordinator_sim.errors import DataError
 from coordinator_sim.messages.catalogue import API_NAMES
+from coordinator_sim_conformance.real_kafka.kafka import (
+    BROKER_VERSION,
+    OLD_BROKER_VERSION,
+    run_java,
+)
 
 REPO: Final = Path(__file__).parents[1]
 FOLDER: Final = REPO / "tests" / "data" / "schemas"

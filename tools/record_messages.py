@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from conformance.real_kafka.kafka import BROKER_VERSION, OLD_BROKER_VERSION, jars_of
 from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim_conformance.real_kafka.kafka import BROKER_VERSION, OLD_BROKER_VERSION, jars_of
 
 REPO: Final = Path(__file__).parents[1]
 FOLDER: Final = REPO / "coordinator_sim" / "messages" / "schemas"

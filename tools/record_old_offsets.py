@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from conformance.real_kafka.kafka import HERE, OLD_BROKER_VERSION, Broker, run_java
-from conformance.real_kafka.old_offsets import answered
-from conformance.real_kafka.raw_client import RawClient
-from conformance.real_kafka.zookeeper_kafka import ZooKeeperBroker
 from coordinator_sim.errors import DataError
+from coordinator_sim_conformance.real_kafka.kafka import HERE, OLD_BROKER_VERSION, Broker, run_java
+from coordinator_sim_conformance.real_kafka.old_offsets import answered
+from coordinator_sim_conformance.real_kafka.raw_client import RawClient
+from coordinator_sim_conformance.real_kafka.zookeeper_kafka import ZooKeeperBroker
 
 FOLDER: Final = Path(__file__).parents[1] / "tests" / "data" / "old_offsets"
 OLDEST_VERSION: Final = "0.10.2.2"

@@ -26,7 +26,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from conformance.field_frames import response_frame
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
@@ -34,6 +33,7 @@ from coordinator_sim.messages.codec.frames import (
     RequestHeader,
     read_header,
 )
+from coordinator_sim_conformance.field_frames import response_frame
 
 GROUP_APIS: Final = frozenset({*range(8, 17), 18, 42, 47, 68, 69, 88})
 """APIs recorded by default: those of groups, offsets, and ApiVersions."""

@@ -19,17 +19,17 @@ from typing import Any, Final
 
 import msgspec
 
-from conformance.field_frames import read_response_frame, request_frame
-from conformance.real_kafka.kafka import Broker
-from conformance.real_kafka.settings_table import settings_of
-from conformance.real_kafka.zookeeper_kafka import ZooKeeperBroker
-from conformance.requirements import RELEASES
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.api_versions import LoweredVersions, RecordedVersions
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.codec.frames import (
     RequestHeader,
 )
+from coordinator_sim_conformance.field_frames import read_response_frame, request_frame
+from coordinator_sim_conformance.real_kafka.kafka import Broker
+from coordinator_sim_conformance.real_kafka.settings_table import settings_of
+from coordinator_sim_conformance.real_kafka.zookeeper_kafka import ZooKeeperBroker
+from coordinator_sim_conformance.requirements import RELEASES
 
 FOLDER: Final = Path(__file__).parents[1] / "coordinator_sim" / "kafka" / "releases"
 BEFORE_KRAFT: Final = ("0.10.2", "2.8")

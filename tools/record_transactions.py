@@ -11,11 +11,11 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from conformance.real_kafka.kafka import OLD_BROKER_VERSION, TOOLS_VERSION, Broker
-from conformance.real_kafka.raw_client import RawClient
-from conformance.real_kafka.transaction_session import PROPERTIES
-from conformance.real_kafka.transaction_stories import told
 from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim_conformance.real_kafka.kafka import OLD_BROKER_VERSION, TOOLS_VERSION, Broker
+from coordinator_sim_conformance.real_kafka.raw_client import RawClient
+from coordinator_sim_conformance.real_kafka.transaction_session import PROPERTIES
+from coordinator_sim_conformance.real_kafka.transaction_stories import told
 
 REPO: Final = Path(__file__).parents[1]
 FOLDER: Final = REPO / "tests" / "data" / "transactions"

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from conformance.script.play import read_cases
+from coordinator_sim_conformance.script.play import read_cases
 
 CASES: Final = read_cases(
     "FETCH",

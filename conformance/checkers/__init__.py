@@ -7,8 +7,9 @@ Pure: a trace goes in, findings come out. A checker without evidence answers UNK
 from collections.abc import Sequence
 from typing import Final
 
-from conformance.checkers.answers import ANSWERED_IN_TIME, IDS_ARE_ISSUED
-from conformance.checkers.contract import (
+from coordinator_sim.trace.events import TraceEvent
+from coordinator_sim_conformance.checkers.answers import ANSWERED_IN_TIME, IDS_ARE_ISSUED
+from coordinator_sim_conformance.checkers.contract import (
     Checker,
     CheckResult,
     Findings,
@@ -16,15 +17,14 @@ from conformance.checkers.contract import (
     Verdict,
     Violation,
 )
-from conformance.checkers.convergence import CONVERGES
-from conformance.checkers.generations import GENERATIONS_GROW, ONE_LEADER
-from conformance.checkers.history import NOTHING_KNOWN, Circumstances, History
-from conformance.checkers.log_replay import LOAD_BRINGS_BACK_WHAT_WAS_STORED
-from conformance.checkers.offsets import LAST_COMMIT_WINS
-from conformance.checkers.ownership import ONE_OWNER
-from conformance.checkers.sessions import NO_HEALTHY_EVICTION
-from conformance.checkers.static_members import ONE_MEMBER_PER_INSTANCE
-from coordinator_sim.trace.events import TraceEvent
+from coordinator_sim_conformance.checkers.convergence import CONVERGES
+from coordinator_sim_conformance.checkers.generations import GENERATIONS_GROW, ONE_LEADER
+from coordinator_sim_conformance.checkers.history import NOTHING_KNOWN, Circumstances, History
+from coordinator_sim_conformance.checkers.log_replay import LOAD_BRINGS_BACK_WHAT_WAS_STORED
+from coordinator_sim_conformance.checkers.offsets import LAST_COMMIT_WINS
+from coordinator_sim_conformance.checkers.ownership import ONE_OWNER
+from coordinator_sim_conformance.checkers.sessions import NO_HEALTHY_EVICTION
+from coordinator_sim_conformance.checkers.static_members import ONE_MEMBER_PER_INSTANCE
 
 CHECKERS: Final = (
     ONE_OWNER,

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-from conformance.bounds import parked_join_bound_ms, parked_sync_bound_ms
-from conformance.checkers.contract import Checker, Findings, Violation
-from conformance.checkers.history import REMOVALS, Exchange, History, Tenancy
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim_conformance.bounds import parked_join_bound_ms, parked_sync_bound_ms
+from coordinator_sim_conformance.checkers.contract import Checker, Findings, Violation
+from coordinator_sim_conformance.checkers.history import REMOVALS, Exchange, History, Tenancy
 
 ANSWERED_ON_REMOVAL = frozenset({Event.JOIN_REQ})
 """Requests that are answered even when their member leaves; a parked SyncGroup is not."""

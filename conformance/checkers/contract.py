@@ -8,8 +8,8 @@ from enum import IntEnum, unique
 
 from msgspec import Struct
 
-from conformance.checkers.history import History
 from coordinator_sim.trace.events import TraceEvent
+from coordinator_sim_conformance.checkers.history import History
 
 
 @unique

@@ -1,9 +1,9 @@
 """I7: that a group comes to rest, with everyone in it, once nothing disturbs it."""
 
-from conformance.bounds import convergence_bound_ms
-from conformance.checkers.contract import Checker, Findings, Violation
-from conformance.checkers.history import History, Tenancy
 from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim_conformance.bounds import convergence_bound_ms
+from coordinator_sim_conformance.checkers.contract import Checker, Findings, Violation
+from coordinator_sim_conformance.checkers.history import History, Tenancy
 
 LOADED = frozenset({Event.GROUP_LOADED})
 RESTING = LOADED | {

@@ -13,9 +13,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from conformance.bounds import GroupTiming, observed_timing
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.trace.events import Event, Source, TimeKind, TraceEvent
+from coordinator_sim_conformance.bounds import GroupTiming, observed_timing
 
 CLIENT_EVENTS: Final = frozenset(
     {

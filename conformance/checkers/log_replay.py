@@ -5,9 +5,9 @@
 
 from dataclasses import dataclass, field
 
-from conformance.checkers.contract import Checker, Findings, Violation
-from conformance.checkers.history import History
 from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim_conformance.checkers.contract import Checker, Findings, Violation
+from coordinator_sim_conformance.checkers.history import History
 
 STORED = frozenset({Event.GROUP_EMPTY, Event.GROUP_STABLE, Event.GROUP_LOADED})
 """Events after which the log's last record of the group has their generation."""

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from conformance.checkers.contract import Checker, Findings, Violation
-from conformance.checkers.history import History
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.trace.events import Event, OffsetEntry, TraceEvent
+from coordinator_sim_conformance.checkers.contract import Checker, Findings, Violation
+from coordinator_sim_conformance.checkers.history import History
 
 NO_OFFSET = -1
 """Offset in a fetch answer for a partition without a stored offset."""

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from conformance.checkers.contract import Checker, Findings, Violation
-from conformance.checkers.history import REMOVALS, History, Instances, Tenancy
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.kafka.resources import connector_resource
 from coordinator_sim.messages.embedded.connect_protocol import (
@@ -18,6 +16,8 @@ from coordinator_sim.messages.embedded.connect_protocol import (
 from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
 from coordinator_sim.messages.embedded.contents import ConnectAssignment, ConnectError
 from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim_conformance.checkers.contract import Checker, Findings, Violation
+from coordinator_sim_conformance.checkers.history import REMOVALS, History, Instances, Tenancy
 
 INVARIANT: Final = "I1"
 CONNECT: Final = "connect"

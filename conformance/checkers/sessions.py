@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from conformance.checkers.contract import Checker, Findings, Violation
-from conformance.checkers.history import History, Tenancy
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim_conformance.checkers.contract import Checker, Findings, Violation
+from coordinator_sim_conformance.checkers.history import History, Tenancy
 
 ALIVE = frozenset({ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS})
 """Answers to a heartbeat that restart the session timer."""

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from conformance.checkers.contract import Checker, Findings, Violation
-from conformance.checkers.history import REMOVALS, History, Tenancy
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim_conformance.checkers.contract import Checker, Findings, Violation
+from coordinator_sim_conformance.checkers.history import REMOVALS, History, Tenancy
 
 ANSWERS = frozenset({Event.JOIN_RESP, Event.SYNC_RESP, Event.HEARTBEAT})
 """Events whose error NONE confirms the member's identity."""

@@ -14,10 +14,10 @@ from coordinator_sim.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conformance.differ.comparison import Difference
-    from conformance.differ.loop import Failure, Outcome, Plan, Side
-    from conformance.differ.references import Reference
-    from conformance.differ.sides import Json, LinesProcess
+    from coordinator_sim_conformance.differ.comparison import Difference
+    from coordinator_sim_conformance.differ.loop import Failure, Outcome, Plan, Side
+    from coordinator_sim_conformance.differ.references import Reference
+    from coordinator_sim_conformance.differ.sides import Json, LinesProcess
 
 _DEFAULT_REFERENCE: Final = "kafka-4.4.0"
 
@@ -67,9 +67,9 @@ def differ(
 
     Example: conformance differ --reference kafka-4.4.0 --steps 20000 --seed 7
     """
-    from conformance.differ.explained import read_explanations
-    from conformance.differ.loop import Plan
-    from conformance.differ.references import reference_named
+    from coordinator_sim_conformance.differ.explained import read_explanations
+    from coordinator_sim_conformance.differ.loop import Plan
+    from coordinator_sim_conformance.differ.references import reference_named
 
     kafka = reference_named(reference)
     plan = Plan(
@@ -96,9 +96,9 @@ def _sides(
     stack: ExitStack, reference: "Reference", profile: str | None, lines: str | None
 ) -> "tuple[Side, LinesProcess]":
     """Start the reference, and the program to compare with it unless that is the simulator."""
-    from conformance.differ.building import built
-    from conformance.differ.sides import LinesProcess, Simulator
     from coordinator_sim.kafka.profiles import profile_named
+    from coordinator_sim_conformance.differ.building import built
+    from coordinator_sim_conformance.differ.sides import LinesProcess, Simulator
 
     like = profile_named(profile or reference.profile).name
     command, folder = built(reference, lambda text: typer.echo(text, err=True))
@@ -110,7 +110,7 @@ def _sides(
 
 def _compare(plan: "Plan", ours: "Side", theirs: "LinesProcess", out: Path | None) -> bool:
     """Run programs and tell what comes of it; True when there is no difference."""
-    from conformance.differ.loop import run
+    from coordinator_sim_conformance.differ.loop import run
 
     with progress_bar(f"comparing with {plan.reference.name}", plan.steps) as progress:
         outcome = run(plan, ours, theirs, progress)
@@ -121,7 +121,7 @@ def _compare(plan: "Plan", ours: "Side", theirs: "LinesProcess", out: Path | Non
 
 
 def _left_out(names: str) -> tuple[str, ...]:
-    from conformance.differ.programs import LEFT_OUT
+    from coordinator_sim_conformance.differ.programs import LEFT_OUT
 
     left_out = tuple(name for name in names.split(",") if name)
     for name in left_out:
@@ -134,8 +134,8 @@ def _play(
     script: Path, record: Path | None, ours: "Side", theirs: "LinesProcess", reference: str
 ) -> bool:
     """Run a script on both sides and tell the first difference; True when there is none."""
-    from conformance.differ.scripts import play, read_script, write_recording
-    from conformance.differ.story import tell
+    from coordinator_sim_conformance.differ.scripts import play, read_script, write_recording
+    from coordinator_sim_conformance.differ.story import tell
 
     exchanges, difference = play(read_script(script), ours, theirs)
     if record is not None:
@@ -149,7 +149,7 @@ def _play(
 
 
 def _tell(plan: "Plan", outcome: "Outcome") -> None:
-    from conformance.differ.story import tell
+    from coordinator_sim_conformance.differ.story import tell
 
     failure = outcome.failure
     if failure is not None:
@@ -172,9 +172,9 @@ def _shrink(
     plan: "Plan", failure: "Failure", ours: "Side", theirs: "LinesProcess", out: Path
 ) -> None:
     """Make a failing program small, tell it and write it down."""
-    from conformance.differ.scripts import play, write_script
-    from conformance.differ.shrinking import Shrinker
-    from conformance.differ.story import tell
+    from coordinator_sim_conformance.differ.scripts import play, write_script
+    from coordinator_sim_conformance.differ.shrinking import Shrinker
+    from coordinator_sim_conformance.differ.story import tell
 
     def trial(commands: "Sequence[Json]") -> "tuple[int, Difference | None]":
         exchanges, difference = play(commands, ours, theirs)

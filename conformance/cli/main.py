@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 
-from conformance.cli.differ import differ
-from conformance.cli.museum import museum
-from conformance.cli.registry import coverage, list_requirements
-from conformance.cli.run import run
 from coordinator_sim import __version__
 from coordinator_sim.cli.ending import EXIT_MISUSE, run_command_line
+from coordinator_sim_conformance.cli.differ import differ
+from coordinator_sim_conformance.cli.museum import museum
+from coordinator_sim_conformance.cli.registry import coverage, list_requirements
+from coordinator_sim_conformance.cli.run import run
 
 app = typer.Typer(
     name="conformance",

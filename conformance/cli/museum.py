@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from conformance.museum.exhibits import EXHIBITS, HEALTHY, exhibit_named
-from conformance.museum.hunt import Finding, find, hunted
 from coordinator_sim.cli.ending import EXIT_PROBLEMS_FOUND
 from coordinator_sim.errors import DataError
+from coordinator_sim_conformance.museum.exhibits import EXHIBITS, HEALTHY, exhibit_named
+from coordinator_sim_conformance.museum.hunt import Finding, find, hunted
 
 
 def museum(

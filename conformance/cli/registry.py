@@ -9,12 +9,12 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from conformance.client_cases.case import CLIENTS
-from conformance.coverage import Coverage, compare, read_catalogue, read_deferred
-from conformance.registry import all_requirements, any_cases, chosen
-from conformance.requirements import Requirement
 from coordinator_sim.cli.ending import EXIT_PROBLEMS_FOUND
 from coordinator_sim.kafka.profiles import profile_named
+from coordinator_sim_conformance.client_cases.case import CLIENTS
+from coordinator_sim_conformance.coverage import Coverage, compare, read_catalogue, read_deferred
+from coordinator_sim_conformance.registry import all_requirements, any_cases, chosen
+from coordinator_sim_conformance.requirements import Requirement
 
 
 def list_requirements(

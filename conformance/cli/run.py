@@ -9,15 +9,15 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from conformance.client_cases.case import CLIENTS, ClientCase
-from conformance.registry import AnyCase, any_cases, chosen
-from conformance.requirements import RELEASES
-from conformance.running import Ending, Verdict, play_cases, play_client_case
-from conformance.script.play import Case
-from conformance.targets.choice import SIMULATOR, opened
 from coordinator_sim.cli.ending import EXIT_PROBLEMS_FOUND
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.profiles import profile_named
+from coordinator_sim_conformance.client_cases.case import CLIENTS, ClientCase
+from coordinator_sim_conformance.registry import AnyCase, any_cases, chosen
+from coordinator_sim_conformance.requirements import RELEASES
+from coordinator_sim_conformance.running import Ending, Verdict, play_cases, play_client_case
+from coordinator_sim_conformance.script.play import Case
+from coordinator_sim_conformance.targets.choice import SIMULATOR, opened
 
 _BAD = (Verdict.FAILED, Verdict.UNKNOWN)
 

@@ -9,7 +9,6 @@ from typing import Final, Generic, TypeVar
 
 import msgspec
 
-from conformance.script.stage import CaseFailed
 from coordinator_sim.assignors.contract import ConsumerAssignor
 from coordinator_sim.assignors.registry import make_consumer_assignor
 from coordinator_sim.clients.backoff import NO_JITTER, Jitter
@@ -67,6 +66,7 @@ from coordinator_sim.messages.offset_fetch import (
 )
 from coordinator_sim.messages.requests import Request, Response
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from coordinator_sim_conformance.script.stage import CaseFailed
 
 Setting = int | str | bool | None
 _UNSAID: Final = (None, "", b"", (), -1, ErrorCode.NONE)

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from conformance.client_cases.bench import Bench
-from conformance.requirements import Level, Requirement
+from coordinator_sim_conformance.client_cases.bench import Bench
+from coordinator_sim_conformance.requirements import Level, Requirement
 
 CaseFunction = Callable[[Bench], None]
 

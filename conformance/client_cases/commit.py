@@ -1,12 +1,12 @@
 """Commits: when no request is sent, what an error means, and who tries again."""
 
-from conformance.client_cases.bench import MEMBER, Bench, ConsumerBench
-from conformance.client_cases.case import client_case
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.join_group import JoinGroupRequest
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest
+from coordinator_sim_conformance.client_cases.bench import MEMBER, Bench, ConsumerBench
+from coordinator_sim_conformance.client_cases.case import client_case
 
 _T0 = TopicPartition("t", 0)
 

@@ -2,14 +2,14 @@
 
 from typing import Final
 
-from conformance.client_cases.bench import Bench
-from conformance.client_cases.case import client_case
-from conformance.client_cases.topic_bench import TopicBench
 from coordinator_sim.connect.effects import TargetState
 from coordinator_sim.connect.stores.config_records import commit_value, properties_value
 from coordinator_sim.connect.stores.config_store import ConfigStore
 from coordinator_sim.connect.stores.topic_log import InternalTopic
 from coordinator_sim.kafka.resources import ConnectorTaskId
+from coordinator_sim_conformance.client_cases.bench import Bench
+from coordinator_sim_conformance.client_cases.case import client_case
+from coordinator_sim_conformance.client_cases.topic_bench import TopicBench
 
 _TOPIC: Final = "configs"
 _C0, _C1 = ConnectorTaskId("c", 0), ConnectorTaskId("c", 1)

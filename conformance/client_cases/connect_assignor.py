@@ -1,6 +1,8 @@
 """A Connect leader's assignments of connectors and tasks, round by round."""
 
-from conformance.client_cases.assigned_cluster import (
+from coordinator_sim.assignors.contract import ConnectMember, WorkerLoad
+from coordinator_sim.assignors.registry import make_connect_assignor
+from coordinator_sim_conformance.client_cases.assigned_cluster import (
     SECOND_WORKERS,
     TWO_BY_FOUR,
     Cluster,
@@ -8,10 +10,8 @@ from conformance.client_cases.assigned_cluster import (
     load,
     start,
 )
-from conformance.client_cases.bench import Bench
-from conformance.client_cases.case import client_case
-from coordinator_sim.assignors.contract import ConnectMember, WorkerLoad
-from coordinator_sim.assignors.registry import make_connect_assignor
+from coordinator_sim_conformance.client_cases.bench import Bench
+from coordinator_sim_conformance.client_cases.case import client_case
 
 _MAX_DELAY_MS = 300_000
 

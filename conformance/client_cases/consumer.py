@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from conformance.client_cases.bench import MEMBER, Bench, ConsumerBench
-from conformance.client_cases.case import client_case
 from coordinator_sim.assignors.contract import (
     AssignorMember,
     RebalanceProtocol,
@@ -26,6 +24,8 @@ from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupRespo
 from coordinator_sim.messages.metadata import MetadataRequest
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest
 from coordinator_sim.messages.sync_group import SyncGroupRequest
+from coordinator_sim_conformance.client_cases.bench import MEMBER, Bench, ConsumerBench
+from coordinator_sim_conformance.client_cases.case import client_case
 
 _T0, _T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 _ASSIGNED, _REVOKED = CallbackKind.PARTITIONS_ASSIGNED, CallbackKind.PARTITIONS_REVOKED

@@ -2,8 +2,6 @@
 
 from itertools import pairwise
 
-from conformance.client_cases.bench import BROKER, COORDINATOR, Bench
-from conformance.client_cases.case import client_case
 from coordinator_sim.clients.effects import CallbackKind, Connect
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.kafka.errors import ErrorCode
@@ -14,6 +12,8 @@ from coordinator_sim.messages.join_group import JoinGroupRequest
 from coordinator_sim.messages.metadata import MetadataRequest
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest
+from coordinator_sim_conformance.client_cases.bench import BROKER, COORDINATOR, Bench
+from coordinator_sim_conformance.client_cases.case import client_case
 
 _T0 = TopicPartition("t", 0)
 _BROKERS = tuple(Node(node_id=number, host="broker", port=9092) for number in (1, 2, 3))

@@ -2,8 +2,6 @@
 
 from itertools import pairwise
 
-from conformance.client_cases.bench import COORDINATOR, MEMBER, Bench, ConsumerBench
-from conformance.client_cases.case import client_case
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.kafka.errors import ErrorCode
@@ -12,6 +10,8 @@ from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.messages.join_group import JoinGroupRequest
 from coordinator_sim.messages.leave_group import LeaveGroupRequest
+from coordinator_sim_conformance.client_cases.bench import COORDINATOR, MEMBER, Bench, ConsumerBench
+from coordinator_sim_conformance.client_cases.case import client_case
 
 _T0 = TopicPartition("t", 0)
 

@@ -2,14 +2,6 @@
 
 from typing import Final
 
-from conformance.client_cases.bench import Bench
-from conformance.client_cases.case import client_case
-from conformance.client_cases.worker_bench import (
-    CONFIGS,
-    LEADER_URL,
-    STATUSES,
-    HerderBench,
-)
 from coordinator_sim.connect.effects import (
     CallHttp,
     FenceProducers,
@@ -36,6 +28,14 @@ from coordinator_sim.kafka.resources import ConnectorTaskId
 from coordinator_sim.messages.embedded.contents import ConnectAssignment, WorkerMetadata
 from coordinator_sim.messages.join_group import JoinGroupRequest
 from coordinator_sim.messages.leave_group import LeaveGroupRequest
+from coordinator_sim_conformance.client_cases.bench import Bench
+from coordinator_sim_conformance.client_cases.case import client_case
+from coordinator_sim_conformance.client_cases.worker_bench import (
+    CONFIGS,
+    LEADER_URL,
+    STATUSES,
+    HerderBench,
+)
 
 _X0: Final = ConnectorTaskId("x", 0)
 _X: Final = {"connector.class": "Source", "name": "x", "tasks.max": "1"}

@@ -1,7 +1,5 @@
 """JoinGroup: how long it may take, and what each answer leads to."""
 
-from conformance.client_cases.bench import MEMBER, Bench
-from conformance.client_cases.case import client_case
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.kafka.errors import ErrorCode
@@ -9,6 +7,8 @@ from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
 from coordinator_sim.messages.join_group import JoinGroupRequest
 from coordinator_sim.messages.sync_group import SyncGroupRequest
+from coordinator_sim_conformance.client_cases.bench import MEMBER, Bench
+from coordinator_sim_conformance.client_cases.case import client_case
 
 _T0 = TopicPartition("t", 0)
 _INT_MAX = 2_147_483_647

@@ -1,7 +1,5 @@
 """LeaveGroup: who sends it, with what, and what its answer changes."""
 
-from conformance.client_cases.bench import MEMBER, Bench, ConsumerBench
-from conformance.client_cases.case import client_case
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.kafka.errors import ErrorCode
@@ -11,6 +9,8 @@ from coordinator_sim.messages.leave_group import (
     LeaveGroupResponse,
     MemberResponse,
 )
+from coordinator_sim_conformance.client_cases.bench import MEMBER, Bench, ConsumerBench
+from coordinator_sim_conformance.client_cases.case import client_case
 
 _T0 = TopicPartition("t", 0)
 

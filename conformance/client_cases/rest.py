@@ -2,10 +2,6 @@
 
 from typing import Final
 
-from conformance.client_cases.bench import Bench
-from conformance.client_cases.case import client_case
-from conformance.client_cases.rest_bench import RestBench, message_of
-from conformance.client_cases.worker_bench import LEADER_URL
 from coordinator_sim.connect.rest.signatures import (
     ALGORITHM_HEADER,
     SIGNATURE_HEADER,
@@ -13,6 +9,10 @@ from coordinator_sim.connect.rest.signatures import (
 )
 from coordinator_sim.kafka.resources import ConnectorTaskId
 from coordinator_sim.messages.embedded.contents import ConnectAssignment, WorkerMetadata
+from coordinator_sim_conformance.client_cases.bench import Bench
+from coordinator_sim_conformance.client_cases.case import client_case
+from coordinator_sim_conformance.client_cases.rest_bench import RestBench, message_of
+from coordinator_sim_conformance.client_cases.worker_bench import LEADER_URL
 
 _OTHER_URL: Final = "http://other:8083/"
 _RESTART: Final = "/connectors/x/restart"

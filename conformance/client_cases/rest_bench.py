@@ -6,8 +6,6 @@ A request to another worker of the case is carried out there at once. No case is
 import json
 from typing import Final
 
-from conformance.client_cases.worker_bench import URL, HerderBench
-from conformance.script.stage import CaseFailed
 from coordinator_sim.connect.effects import (
     AnswerHttp,
     CallHttp,
@@ -20,6 +18,8 @@ from coordinator_sim.connect.plugins.registry import Plugins
 from coordinator_sim.connect.rest.server import RestServer, RestSettings
 from coordinator_sim.connect.settings.validation import InstalledPlugins
 from coordinator_sim.connect.worker import RestView
+from coordinator_sim_conformance.client_cases.worker_bench import URL, HerderBench
+from coordinator_sim_conformance.script.stage import CaseFailed
 
 _JSON: Final = {"content-type": "application/json"}
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from conformance.client_cases.bench import MEMBER, Bench, ConsumerBench
-from conformance.client_cases.case import client_case
 from coordinator_sim.assignors.contract import (
     AssignmentFailed,
     AssignorMember,
@@ -22,6 +20,8 @@ from coordinator_sim.messages.embedded.consumer_protocol import (
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponseMember
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from coordinator_sim_conformance.client_cases.bench import MEMBER, Bench, ConsumerBench
+from coordinator_sim_conformance.client_cases.case import client_case
 
 _T0, _T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

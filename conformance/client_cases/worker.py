@@ -1,8 +1,5 @@
 """A Connect worker in its group: protocols, kept and revoked work, assignments as leader."""
 
-from conformance.client_cases.bench import MEMBER, Bench
-from conformance.client_cases.case import client_case
-from conformance.client_cases.worker_port_bench import PROTOCOLS, WorkerPortBench, make_worker
 from coordinator_sim.clients.config import ConnectProtocolCompatibility
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.kafka.errors import ErrorCode
@@ -11,6 +8,13 @@ from coordinator_sim.messages.embedded.contents import ConnectError
 from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
 from coordinator_sim.messages.join_group import JoinGroupRequest
 from coordinator_sim.messages.sync_group import SyncGroupRequest
+from coordinator_sim_conformance.client_cases.bench import MEMBER, Bench
+from coordinator_sim_conformance.client_cases.case import client_case
+from coordinator_sim_conformance.client_cases.worker_port_bench import (
+    PROTOCOLS,
+    WorkerPortBench,
+    make_worker,
+)
 
 _A, _B = ConnectorTaskId("x", 0), ConnectorTaskId("x", 1)
 

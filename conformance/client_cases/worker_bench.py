@@ -7,8 +7,6 @@ worker leads and assigns, or follows and gets the case's assignments. No case is
 from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
-from conformance.client_cases.topic_bench import TopicBench
-from conformance.script.stage import CaseFailed
 from coordinator_sim.clients.effects import Closed, Connect, Disconnect, Send
 from coordinator_sim.clients.network import FOREVER
 from coordinator_sim.clients.worker_coordinator import ConfigSnapshot, WorkerCoordinator
@@ -75,6 +73,8 @@ from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.messages.requests import Request as GroupRequest
 from coordinator_sim.messages.requests import Response
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from coordinator_sim_conformance.client_cases.topic_bench import TopicBench
+from coordinator_sim_conformance.script.stage import CaseFailed
 
 BROKER: Final = Node(node_id=1, host="broker", port=9092)
 CONFIGS: Final = "configs"

@@ -7,14 +7,6 @@ from typing import Final
 
 import msgspec
 
-from conformance.client_cases.bench import (
-    BROKER,
-    GROUP,
-    LEADER,
-    MEMBER,
-    Bench,
-    PortBench,
-)
 from coordinator_sim.clients.config import WorkerConfig
 from coordinator_sim.clients.worker_coordinator import ConfigSnapshot, WorkerCoordinator
 from coordinator_sim.kafka.errors import ErrorCode
@@ -27,6 +19,14 @@ from coordinator_sim.messages.embedded.connect_protocol import (
 from coordinator_sim.messages.embedded.contents import ConnectAssignment, WorkerMetadata
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponseMember
 from coordinator_sim.messages.sync_group import SyncGroupRequest
+from coordinator_sim_conformance.client_cases.bench import (
+    BROKER,
+    GROUP,
+    LEADER,
+    MEMBER,
+    Bench,
+    PortBench,
+)
 
 PROTOCOLS: Final = ("default", "compatible", "sessioned")
 """Names of the protocols, by their version."""

@@ -2,9 +2,9 @@
 
 from typing import Any, Final
 
-from conformance.differ.foreign_records import foreign_records
-from conformance.differ.memory import Memory
-from conformance.differ.offset_requests import PRODUCERS
+from coordinator_sim_conformance.differ.foreign_records import foreign_records
+from coordinator_sim_conformance.differ.memory import Memory
+from coordinator_sim_conformance.differ.offset_requests import PRODUCERS
 
 Json = dict[str, Any]
 

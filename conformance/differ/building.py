@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from conformance.differ.references import Reference
 from coordinator_sim.errors import DataError, MissingDependencyError
+from coordinator_sim_conformance.differ.references import Reference
 
 ORACLE: Final = Path(__file__).parents[1] / "oracle"
 """Folder of the harnesses, in a checkout of the project; a wheel has none."""

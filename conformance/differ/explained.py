@@ -7,8 +7,8 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from conformance.differ.comparison import Difference
 from coordinator_sim.errors import DataError
+from coordinator_sim_conformance.differ.comparison import Difference
 
 EXPLAINED: Final = Path(__file__).with_name("explained.toml")
 

@@ -4,8 +4,6 @@ from base64 import b64decode, b64encode
 from itertools import count
 from typing import Any, Final
 
-from conformance.differ.membership import SUBSCRIPTION
-from conformance.differ.memory import Memory
 from coordinator_sim.kafka.partitioning import partition_for
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.kafka.records import (
@@ -18,6 +16,8 @@ from coordinator_sim.kafka.records import (
     OffsetCommitValue,
 )
 from coordinator_sim.log.format.offsets_records import encode_key, encode_value
+from coordinator_sim_conformance.differ.membership import SUBSCRIPTION
+from coordinator_sim_conformance.differ.memory import Memory
 
 Json = dict[str, Any]
 

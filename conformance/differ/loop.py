@@ -14,11 +14,11 @@ from typing import Any, Final, Protocol
 import msgspec
 from msgspec import Struct
 
-from conformance.differ.comparison import Difference, first_difference
-from conformance.differ.explained import Explanation, explanation_of
-from conformance.differ.programs import Program
-from conformance.differ.references import Reference
-from conformance.differ.sides import LinesProcess
+from coordinator_sim_conformance.differ.comparison import Difference, first_difference
+from coordinator_sim_conformance.differ.explained import Explanation, explanation_of
+from coordinator_sim_conformance.differ.programs import Program
+from coordinator_sim_conformance.differ.references import Reference
+from coordinator_sim_conformance.differ.sides import LinesProcess
 
 Json = dict[str, Any]
 

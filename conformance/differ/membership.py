@@ -3,7 +3,7 @@
 from base64 import b64encode
 from typing import Any, Final
 
-from conformance.differ.memory import INSTANCES, Member, Memory
+from coordinator_sim_conformance.differ.memory import INSTANCES, Member, Memory
 
 Json = dict[str, Any]
 Call = tuple[str, int, Json]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, NamedTuple, TypeVar
 
-from conformance.differ.references import Reference
+from coordinator_sim_conformance.differ.references import Reference
 
 Json = dict[str, Any]
 T = TypeVar("T")

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from conformance.differ.memory import INSTANCES, Memory
+from coordinator_sim_conformance.differ.memory import INSTANCES, Memory
 
 Json = dict[str, Any]
 Call = tuple[str, int, Json]

@@ -9,10 +9,15 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from conformance.differ import admin_requests, broker_events, membership, offset_requests
-from conformance.differ.memory import Memory
-from conformance.differ.references import Reference
 from coordinator_sim.kafka.profiles import PROFILES
+from coordinator_sim_conformance.differ import (
+    admin_requests,
+    broker_events,
+    membership,
+    offset_requests,
+)
+from coordinator_sim_conformance.differ.memory import Memory
+from coordinator_sim_conformance.differ.references import Reference
 
 Json = dict[str, Any]
 Call = tuple[str, int, Json]

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from conformance.differ.comparison import Difference, first_difference
-from conformance.differ.loop import Exchange, Side
-from conformance.differ.sides import LinesProcess
 from coordinator_sim.errors import DataError
+from coordinator_sim_conformance.differ.comparison import Difference, first_difference
+from coordinator_sim_conformance.differ.loop import Exchange, Side
+from coordinator_sim_conformance.differ.sides import LinesProcess
 
 Json = dict[str, Any]
 

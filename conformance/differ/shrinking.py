@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from conformance.differ.comparison import Difference
-from conformance.differ.loop import Exchange
 from coordinator_sim.errors import MissingDependencyError
+from coordinator_sim_conformance.differ.comparison import Difference
+from coordinator_sim_conformance.differ.loop import Exchange
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import msgspec
 
-from conformance.differ.comparison import Difference
-from conformance.differ.loop import Exchange
+from coordinator_sim_conformance.differ.comparison import Difference
+from coordinator_sim_conformance.differ.loop import Exchange
 
 Json = dict[str, Any]
 

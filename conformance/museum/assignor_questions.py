@@ -6,12 +6,12 @@ The golden vectors of the tests compare whole assignments with Java's; these say
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from conformance.script.stage import CaseFailed
 from coordinator_sim.assignors.contract import AssignorMember
 from coordinator_sim.assignors.registry import make_consumer_assignor
 from coordinator_sim.assignors.user_data import encode_sticky_user_data
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.embedded.contents import Subscription
+from coordinator_sim_conformance.script.stage import CaseFailed
 
 _TOPIC: Final = "t"
 

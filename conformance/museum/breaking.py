@@ -7,8 +7,8 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from conformance.museum.exhibit import Exhibit
 from coordinator_sim.errors import ConfigError
+from coordinator_sim_conformance.museum.exhibit import Exhibit
 
 
 def broken_source(exhibit: Exhibit, source: str) -> str:

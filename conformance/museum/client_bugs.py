@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from conformance.museum.exhibit import Exhibit
+from coordinator_sim_conformance.museum.exhibit import Exhibit
 
 _CLIENTS: Final = "coordinator_sim.clients."
 _ASSIGNORS: Final = "coordinator_sim.assignors."

@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from conformance.museum.client_bugs import CLIENT_BUGS
-from conformance.museum.connect_bugs import CONNECT_BUGS, CONNECT_FAULTS
-from conformance.museum.exhibit import Exhibit
-from conformance.museum.kafka_bugs import KAFKA_BUGS
-from conformance.museum.port_faults import PORT_FAULTS
 from coordinator_sim.errors import ConfigError
+from coordinator_sim_conformance.museum.client_bugs import CLIENT_BUGS
+from coordinator_sim_conformance.museum.connect_bugs import CONNECT_BUGS, CONNECT_FAULTS
+from coordinator_sim_conformance.museum.exhibit import Exhibit
+from coordinator_sim_conformance.museum.kafka_bugs import KAFKA_BUGS
+from coordinator_sim_conformance.museum.port_faults import PORT_FAULTS
 
 EXHIBITS: Final = (*KAFKA_BUGS, *CLIENT_BUGS, *CONNECT_BUGS, *PORT_FAULTS, *CONNECT_FAULTS)
 """Every exhibit: Kafka's own bugs first, those of brokers before those of clients."""

@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
-from conformance.museum.exhibit import Exhibit
 from coordinator_sim.errors import DataError
+from coordinator_sim_conformance.museum.exhibit import Exhibit
 
 PATIENCE_S: Final = 120
 """A broken core may hang; a hang is noticed too."""
@@ -43,7 +43,7 @@ def find(exhibit: Exhibit, enough: int = 1) -> Finding:
     Raises:
         DataError: the suite could not be played; the last line of its complaint is in the message.
     """
-    module = "conformance.museum.playing"
+    module = "coordinator_sim_conformance.museum.playing"
     command = (sys.executable, "-m", module, exhibit.exhibit_id, str(enough))
     try:
         done = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=False)  # noqa: S603 - our own module

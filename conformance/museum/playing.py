@@ -1,4 +1,4 @@
-"""Plays the suite in this process on broken code: `python -m conformance.museum.playing ID N`.
+"""Plays the suite on broken code: `python -m coordinator_sim_conformance.museum.playing ID N`.
 
 The suite is the coordinator's cases as three profiles, the cases of clients and of assignors, and
 what every scenario of the catalogue must show. The code is imported after it was broken, hence
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from conformance.museum.breaking import install
-from conformance.museum.exhibit import Exhibit
-from conformance.museum.exhibits import exhibit_named
+from coordinator_sim_conformance.museum.breaking import install
+from coordinator_sim_conformance.museum.exhibit import Exhibit
+from coordinator_sim_conformance.museum.exhibits import exhibit_named
 
 if TYPE_CHECKING:
-    from conformance.running import Ending
+    from coordinator_sim_conformance.running import Ending
 
 PROFILES: Final = ("4.4", "3.9", "0.10.2")
 """One of each family."""
@@ -59,9 +59,9 @@ def _is_of(kind: Callable[[], Iterator[Turn]], name: str) -> bool:
 
 
 def _of_coordinators() -> Iterator[Turn]:
-    from conformance.registry import all_cases
-    from conformance.running import cases_for, play_case
-    from conformance.targets.simulator import SimulatorTarget
+    from coordinator_sim_conformance.registry import all_cases
+    from coordinator_sim_conformance.running import cases_for, play_case
+    from coordinator_sim_conformance.targets.simulator import SimulatorTarget
 
     target = SimulatorTarget()
     for profile in PROFILES:
@@ -71,29 +71,29 @@ def _of_coordinators() -> Iterator[Turn]:
 
 
 def _of_clients() -> Iterator[Turn]:
-    from conformance.registry import all_client_cases
-    from conformance.running import play_client_case
+    from coordinator_sim_conformance.registry import all_client_cases
+    from coordinator_sim_conformance.running import play_client_case
 
     for case in all_client_cases():
         yield case.case_id, partial(_ends_well, partial(play_client_case, case))
 
 
 def _of_assignors() -> Iterator[Turn]:
-    from conformance.museum.assignor_questions import QUESTIONS
+    from coordinator_sim_conformance.museum.assignor_questions import QUESTIONS
 
     for question_id, check in QUESTIONS.items():
         yield question_id, partial(_passes, check)
 
 
 def _of_scenarios() -> Iterator[Turn]:
-    from conformance.scenario_cases.registry import all_scenario_cases
+    from coordinator_sim_conformance.scenario_cases.registry import all_scenario_cases
 
     for case in all_scenario_cases():
         yield f"scenario {case.case_id}", partial(_passes, case.play)
 
 
 def _ends_well(play: "Callable[[], Ending]") -> bool:
-    from conformance.running import Verdict
+    from coordinator_sim_conformance.running import Verdict
 
     return play().verdict in {Verdict.PASSED, Verdict.SKIPPED}
 

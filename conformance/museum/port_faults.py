@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from conformance.museum.exhibit import Exhibit
+from coordinator_sim_conformance.museum.exhibit import Exhibit
 
 _CORE: Final = "coordinator_sim.coordinator."
 

@@ -11,8 +11,6 @@ from base64 import b64encode
 from random import Random
 from typing import Final
 
-from conformance.real_kafka.connect import connect_jars
-from conformance.real_kafka.kafka import HERE
 from coordinator_sim.connect.effects import TargetState, TopicRecord
 from coordinator_sim.connect.exceptions import JavaException
 from coordinator_sim.connect.stores.config_records import (
@@ -38,6 +36,8 @@ from coordinator_sim.connect.stores.config_state import ClusterConfigState
 from coordinator_sim.connect.stores.config_table import ConfigTable
 from coordinator_sim.errors import DataError
 from coordinator_sim.kafka.resources import ConnectorTaskId
+from coordinator_sim_conformance.real_kafka.connect import connect_jars
+from coordinator_sim_conformance.real_kafka.kafka import HERE
 
 CONNECTORS: Final = ("a", "b", "a-1", "c-")
 TASK_COUNT: Final = 4

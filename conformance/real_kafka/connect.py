@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Final
 from urllib.error import URLError
 
-from conformance.real_kafka.kafka import (
+from coordinator_sim.errors import DataError
+from coordinator_sim_conformance.real_kafka.kafka import (
     HERE,
     JARS_VARIABLE,
     JavaServer,
@@ -16,7 +17,6 @@ from conformance.real_kafka.kafka import (
     resolve_jars,
     write_properties,
 )
-from coordinator_sim.errors import DataError
 
 CONNECT_VERSION: Final = "4.3.1"
 """Newest release with published Connect artefacts."""

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any, Final, Protocol
 
-from conformance.field_frames import Fields
-from conformance.real_kafka.data_questions import (
+from coordinator_sim.errors import DataError
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.log.format.stored_batches import next_batch
+from coordinator_sim.messages.schema import ZERO_UUID
+from coordinator_sim_conformance.field_frames import Fields
+from coordinator_sim_conformance.real_kafka.data_questions import (
     TOPICS,
     IdOf,
     SessionOf,
     Versions,
     questions,
 )
-from coordinator_sim.errors import DataError
-from coordinator_sim.kafka.api_keys import ApiKey
-from coordinator_sim.log.format.stored_batches import next_batch
-from coordinator_sim.messages.schema import ZERO_UUID
 
 ASKED: Final = (
     ApiKey.PRODUCE,

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from conformance.field_frames import Fields
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.log.format.compression import Compression
 from coordinator_sim.log.format.record_batches import RecordBatch, encode_record_batch
 from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim_conformance.field_frames import Fields
 
 TOPICS: Final[dict[str, tuple[int, dict[str, str]]]] = {
     "plain": (2, {}),

@@ -7,7 +7,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from conformance.real_kafka.kafka import TOOLS_VERSION, Broker, run_java
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.disk.offsets_log import partition_folder, write_log
 from coordinator_sim.errors import DataError
@@ -46,6 +45,7 @@ from coordinator_sim.messages.offset_fetch import (
 )
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
+from coordinator_sim_conformance.real_kafka.kafka import TOOLS_VERSION, Broker, run_java
 
 TOPIC: Final = "orders"
 PARTITIONS: Final = 3

@@ -10,11 +10,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from conformance.field_frames import Fields
-from conformance.real_kafka.data_answers import Transport
 from coordinator_sim.errors import DataError
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim_conformance.field_frames import Fields
+from coordinator_sim_conformance.real_kafka.data_answers import Transport
 
 TOPICS: Final = {"t": 8, "other-topic": 3, "gone": 1}
 """Names and numbers of partitions; the last one is deleted, and created again."""

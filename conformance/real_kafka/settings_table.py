@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from conformance.real_kafka.kafka import HERE, run_java
 from coordinator_sim.errors import DataError
+from coordinator_sim_conformance.real_kafka.kafka import HERE, run_java
 
 _SILENT_BROKER: Final = "0.10.2.2"
 """Broker that does not report its own settings, which are not needed.

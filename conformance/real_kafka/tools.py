@@ -6,8 +6,8 @@ from typing import Final, Self
 
 from msgspec import Struct
 
-from conformance.real_kafka.kafka import HERE, TOOLS_VERSION, java_command
 from coordinator_sim.errors import DataError
+from coordinator_sim_conformance.real_kafka.kafka import HERE, TOOLS_VERSION, java_command
 
 _SEPARATOR: Final = "\x1f"
 _NEWLINE: Final = "\x1e"

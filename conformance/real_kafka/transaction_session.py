@@ -4,11 +4,11 @@ import json
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from conformance.field_frames import Fields
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.log.format.record_batches import RecordBatch, encode_record_batch
 from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim_conformance.field_frames import Fields
 
 TOPIC: Final = "stories"
 PARTITIONS: Final = 3

@@ -7,8 +7,9 @@ renumbered and times are removed. Stories use only one broker.
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from conformance.field_frames import Fields
-from conformance.real_kafka.transaction_session import (
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim_conformance.field_frames import Fields
+from coordinator_sim_conformance.real_kafka.transaction_session import (
     PATIENCE,
     PAUSE_MS,
     TOPIC,
@@ -17,7 +18,6 @@ from conformance.real_kafka.transaction_session import (
     Transport,
     prepare,
 )
-from coordinator_sim.kafka.api_keys import ApiKey
 
 
 def identities(session: Session) -> None:

@@ -6,7 +6,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from conformance.real_kafka.kafka import JavaServer, free_ports, jars_of, write_properties
+from coordinator_sim_conformance.real_kafka.kafka import (
+    JavaServer,
+    free_ports,
+    jars_of,
+    write_properties,
+)
 
 _HOST: Final = "127.0.0.1"
 _ANSWER_TIMEOUT_S: Final = 1.0

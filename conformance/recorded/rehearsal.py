@@ -14,14 +14,6 @@ from typing import Final, Protocol
 import msgspec
 from msgspec import Struct
 
-from conformance.recorded.recording import (
-    COMPARED,
-    NODE,
-    PARTITION_COUNT,
-    TOPIC,
-    Exchange,
-    Recording,
-)
 from coordinator_sim.clients.contract import ClientPort
 from coordinator_sim.clients.effects import (
     Closed,
@@ -47,6 +39,14 @@ from coordinator_sim.messages.offset_commit import OffsetCommitRequest
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
 from coordinator_sim.messages.requests import Request, Response
 from coordinator_sim.messages.schema import ZERO_UUID
+from coordinator_sim_conformance.recorded.recording import (
+    COMPARED,
+    NODE,
+    PARTITION_COUNT,
+    TOPIC,
+    Exchange,
+    Recording,
+)
 
 TOLERANCE_MS: Final = 75
 """Allowed difference of instants: a busy machine's clock, far below any interval or backoff."""

@@ -12,8 +12,8 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from conformance.scenario_cases.seen import Seen
-from scenarios.catalog import scenario_named
+from coordinator_sim_conformance.scenario_cases.seen import Seen
+from coordinator_sim_scenarios.catalog import scenario_named
 
 CaseFunction = Callable[[Seen], None]
 

@@ -1,8 +1,8 @@
 """Groups whose members are different clients."""
 
-from conformance.scenario_cases.case import shows
-from conformance.scenario_cases.seen import Seen
 from coordinator_sim.trace.events import Event, RebalanceReason
+from coordinator_sim_conformance.scenario_cases.case import shows
+from coordinator_sim_conformance.scenario_cases.seen import Seen
 
 _LEADER_STOPS_MS = 45_000
 

@@ -1,8 +1,8 @@
 """Connect clusters that grow, shrink, are reconfigured and upgraded without failures."""
 
-from conformance.scenario_cases.case import shows
-from conformance.scenario_cases.seen import Seen
 from coordinator_sim.trace.events import Event
+from coordinator_sim_conformance.scenario_cases.case import shows
+from coordinator_sim_conformance.scenario_cases.seen import Seen
 
 
 def spread(loads: dict[str, int]) -> int:

@@ -1,11 +1,11 @@
 """Connect clusters whose workers, leader, coordinator or config topic fail."""
 
-from conformance.scenario_cases.case import shows
-from conformance.scenario_cases.connect import expect_even
-from conformance.scenario_cases.seen import Seen
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.embedded.contents import ConnectError
 from coordinator_sim.trace.events import Event
+from coordinator_sim_conformance.scenario_cases.case import shows
+from coordinator_sim_conformance.scenario_cases.connect import expect_even
+from coordinator_sim_conformance.scenario_cases.seen import Seen
 
 LAG_LIMIT = "taking too long to read the log"
 """The reason that a worker leaves for when it cannot read the config topic."""

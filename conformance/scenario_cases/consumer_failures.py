@@ -1,9 +1,9 @@
 """Consumer groups whose members, coordinator, network or replication fail."""
 
-from conformance.scenario_cases.case import shows
-from conformance.scenario_cases.seen import Seen
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.trace.events import Event, RebalanceReason
+from coordinator_sim_conformance.scenario_cases.case import shows
+from coordinator_sim_conformance.scenario_cases.seen import Seen
 
 POLL_TIMEOUT = "consumer poll timeout has expired."
 """What a consumer gives as its reason to leave when its application polls too slowly."""

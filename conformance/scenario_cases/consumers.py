@@ -1,8 +1,8 @@
 """Consumer groups that start, grow, are deployed, upgraded and get more topics."""
 
-from conformance.scenario_cases.case import shows
-from conformance.scenario_cases.seen import Seen
 from coordinator_sim.trace.events import Event, RebalanceReason
+from coordinator_sim_conformance.scenario_cases.case import shows
+from coordinator_sim_conformance.scenario_cases.seen import Seen
 
 
 def given_up(seen: Seen, after_ms: int, before_ms: int) -> list[str]:

@@ -4,7 +4,7 @@ from functools import cache
 from importlib import import_module
 from typing import Final
 
-from conformance.scenario_cases.case import ScenarioCase
+from coordinator_sim_conformance.scenario_cases.case import ScenarioCase
 
 MODULES: Final = (
     "consumers",
@@ -19,5 +19,7 @@ MODULES: Final = (
 @cache
 def all_scenario_cases() -> tuple[ScenarioCase, ...]:
     """Return every case, module by module."""
-    modules = [import_module(f"conformance.scenario_cases.{name}") for name in MODULES]
+    modules = [
+        import_module(f"coordinator_sim_conformance.scenario_cases.{name}") for name in MODULES
+    ]
     return tuple(case for module in modules for case in module.CASES)

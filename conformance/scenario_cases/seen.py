@@ -6,9 +6,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from conformance.checkers import check_all
-from conformance.scenario_timing import circumstances_of
-from conformance.script.stage import CaseFailed
 from coordinator_sim.messages.embedded.connect_protocol import decode_connect_assignment
 from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
 from coordinator_sim.messages.embedded.contents import ConnectAssignment
@@ -18,6 +15,9 @@ from coordinator_sim.sim.scenario import Scenario
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim.trace.schema import GenerationRow
+from coordinator_sim_conformance.checkers import check_all
+from coordinator_sim_conformance.scenario_timing import circumstances_of
+from coordinator_sim_conformance.script.stage import CaseFailed
 
 FOREVER_MS: Final = 1 << 62
 """Later than any scenario ends."""

@@ -2,11 +2,6 @@
 
 from typing import Final
 
-from conformance.script.answers import Words
-from conformance.script.bodies import text
-from conformance.script.comparing import options_of
-from conformance.script.stage import Stage
-from conformance.targets.target import Json
 from coordinator_sim.kafka.records import (
     GroupMetadataKey,
     GroupMetadataMember,
@@ -18,6 +13,11 @@ from coordinator_sim.kafka.records import (
     OpaqueKey,
 )
 from coordinator_sim.log.format.offsets_records import encode_key, encode_value
+from coordinator_sim_conformance.script.answers import Words
+from coordinator_sim_conformance.script.bodies import text
+from coordinator_sim_conformance.script.comparing import options_of
+from coordinator_sim_conformance.script.stage import Stage
+from coordinator_sim_conformance.targets.target import Json
 
 _UNKNOWN_TAG: Final = bytes((1, 99, 3)) + b"tag"
 """One tagged field, number 99, of three bytes, in place of the 0 that means none."""

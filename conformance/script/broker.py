@@ -5,11 +5,11 @@ Each takes the words after its name; its docstring shows its form in a script.
 
 from typing import Final
 
-from conformance.script import requests
-from conformance.script.appending import record_of
-from conformance.script.comparing import names_of, options_of
-from conformance.script.stage import Stage
-from conformance.targets.target import Capability, Json, Outcome
+from coordinator_sim_conformance.script import requests
+from coordinator_sim_conformance.script.appending import record_of
+from coordinator_sim_conformance.script.comparing import names_of, options_of
+from coordinator_sim_conformance.script.stage import Stage
+from coordinator_sim_conformance.targets.target import Capability, Json, Outcome
 
 _BEAT_MS: Final = 250
 

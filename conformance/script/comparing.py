@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from conformance.script.answers import Words
+from coordinator_sim_conformance.script.answers import Words
 
 Observed = tuple[str, Words]
 

@@ -33,12 +33,12 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from conformance.requirements import RELEASES, Level, Requirement
-from conformance.script import broker, requests
-from conformance.script.comparing import options_of
-from conformance.script.stage import CaseFailed, Stage
-from conformance.targets.target import Outcome, Target
 from coordinator_sim.errors import ConfigError
+from coordinator_sim_conformance.requirements import RELEASES, Level, Requirement
+from coordinator_sim_conformance.script import broker, requests
+from coordinator_sim_conformance.script.comparing import options_of
+from coordinator_sim_conformance.script.stage import CaseFailed, Stage
+from coordinator_sim_conformance.targets.target import Outcome, Target
 
 
 class Case(Struct, frozen=True):

@@ -3,11 +3,11 @@
 Each takes the words after its name; its docstring shows its form in a script.
 """
 
-from conformance.script import bodies
-from conformance.script.answers import Words
-from conformance.script.comparing import names_of, options_of
-from conformance.script.stage import Actor, Stage
-from conformance.targets.target import Capability, Outcome
+from coordinator_sim_conformance.script import bodies
+from coordinator_sim_conformance.script.answers import Words
+from coordinator_sim_conformance.script.comparing import names_of, options_of
+from coordinator_sim_conformance.script.stage import Actor, Stage
+from coordinator_sim_conformance.targets.target import Capability, Outcome
 
 _ONE_STEP_JOIN = 3
 _TWO_STEP_JOIN = 9

@@ -6,11 +6,15 @@
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from conformance.requirements import family_of
-from conformance.script.answers import Words, record_words, reply_words
-from conformance.script.bodies import version_for
-from conformance.script.comparing import Observed, mismatch, said
-from conformance.targets.target import (
+from coordinator_sim.errors import CoordinatorSimError
+from coordinator_sim.kafka.api_versions import versions_of
+from coordinator_sim.kafka.profiles import profile_named
+from coordinator_sim.messages.requests import group_api_named
+from coordinator_sim_conformance.requirements import family_of
+from coordinator_sim_conformance.script.answers import Words, record_words, reply_words
+from coordinator_sim_conformance.script.bodies import version_for
+from coordinator_sim_conformance.script.comparing import Observed, mismatch, said
+from coordinator_sim_conformance.targets.target import (
     Answer,
     Call,
     Capability,
@@ -20,10 +24,6 @@ from conformance.targets.target import (
     Unsupported,
     World,
 )
-from coordinator_sim.errors import CoordinatorSimError
-from coordinator_sim.kafka.api_versions import versions_of
-from coordinator_sim.kafka.profiles import profile_named
-from coordinator_sim.messages.requests import group_api_named
 
 _SETTINGS: Final = {
     "delay": "group.initial.rebalance.delay.ms",

@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Final
 
-from conformance.differ.building import built
-from conformance.differ.references import REFERENCES, reference_named
-from conformance.differ.sides import LinesProcess
-from conformance.targets.lines import LinesTarget
-from conformance.targets.served import ServedTarget
-from conformance.targets.simulator import SimulatorTarget
-from conformance.targets.target import Target
 from coordinator_sim.errors import ConfigError
+from coordinator_sim_conformance.differ.building import built
+from coordinator_sim_conformance.differ.references import REFERENCES, reference_named
+from coordinator_sim_conformance.differ.sides import LinesProcess
+from coordinator_sim_conformance.targets.lines import LinesTarget
+from coordinator_sim_conformance.targets.served import ServedTarget
+from coordinator_sim_conformance.targets.simulator import SimulatorTarget
+from coordinator_sim_conformance.targets.target import Target
 
 SIMULATOR: Final = "simulator"
 SERVE: Final = "serve"

@@ -5,8 +5,8 @@ A channel takes one command and gives its answer: a process behind pipes, or an 
 
 from typing import Protocol
 
-from conformance.requirements import family_of
-from conformance.targets.target import (
+from coordinator_sim_conformance.requirements import family_of
+from coordinator_sim_conformance.targets.target import (
     Answer,
     Call,
     Capability,

@@ -7,18 +7,6 @@ from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
-from conformance.requirements import family_of
-from conformance.targets.target import (
-    Answer,
-    Call,
-    Capability,
-    GroupView,
-    Json,
-    Outcome,
-    Unsupported,
-    World,
-)
-from conformance.targets.tcp import Links
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.configs.setting_types import settings_of
 from coordinator_sim.broker.contract import Instants
@@ -31,6 +19,18 @@ from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.messages.requests import group_api_named
 from coordinator_sim.server.clocks import VirtualClock
 from coordinator_sim.server.kafka_server import KafkaServer, Listen
+from coordinator_sim_conformance.requirements import family_of
+from coordinator_sim_conformance.targets.target import (
+    Answer,
+    Call,
+    Capability,
+    GroupView,
+    Json,
+    Outcome,
+    Unsupported,
+    World,
+)
+from coordinator_sim_conformance.targets.tcp import Links
 
 START_MS: Final = 1_000_000
 _HOST: Final = "127.0.0.1"

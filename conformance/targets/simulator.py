@@ -5,17 +5,6 @@ from typing import Final, cast
 
 from msgspec import Struct
 
-from conformance.targets.lines import LinesTarget
-from conformance.targets.target import (
-    Answer,
-    Call,
-    Capability,
-    GroupView,
-    Json,
-    Outcome,
-    Unsupported,
-    World,
-)
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.contract import Call as ClusterCall
 from coordinator_sim.broker.contract import Instants
@@ -34,6 +23,17 @@ from coordinator_sim.kafka.records import LogBatch
 from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.messages.requests import Response
 from coordinator_sim.sim.log_cleaner import CleanedBatch, clean
+from coordinator_sim_conformance.targets.lines import LinesTarget
+from coordinator_sim_conformance.targets.target import (
+    Answer,
+    Call,
+    Capability,
+    GroupView,
+    Json,
+    Outcome,
+    Unsupported,
+    World,
+)
 
 
 class _Place:

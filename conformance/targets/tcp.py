@@ -8,11 +8,11 @@ import socket
 from collections import deque
 from typing import Final
 
-from conformance.targets.target import Answer, Call, Unsupported
 from coordinator_sim.errors import CoordinatorSimError, DataError, UnsupportedVersion
 from coordinator_sim.harness.kafka_json import read_request, write_response
 from coordinator_sim.messages.codec.frames import decode_response, encode_request
 from coordinator_sim.messages.requests import Request
+from coordinator_sim_conformance.targets.target import Answer, Call, Unsupported
 
 _LENGTH_BYTES: Final = 4
 _TIMEOUT_S: Final = 20.0

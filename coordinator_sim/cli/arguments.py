@@ -91,7 +91,7 @@ def find_scenario(name_or_file: str) -> "Scenario":
         OSError: The file cannot be read.
     """
     from coordinator_sim.sim.scenario.scenario import load_scenario
-    from scenarios.catalog import scenario_named
+    from coordinator_sim_scenarios.catalog import scenario_named
 
     path = Path(name_or_file)
     if path.suffix == ".json":

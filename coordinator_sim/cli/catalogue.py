@@ -19,7 +19,7 @@ def list_scenarios(
     from rich.console import Console
     from rich.table import Table
 
-    from scenarios.catalog import all_scenarios
+    from coordinator_sim_scenarios.catalog import all_scenarios
 
     scenarios = all_scenarios()
     if json:

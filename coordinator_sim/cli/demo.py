@@ -41,8 +41,8 @@ def demo(
     from rich.console import Console
 
     from coordinator_sim.cli.report import compute, print_churn
-    from reports.java import find_java
-    from reports.session import check_extra
+    from coordinator_sim_reports.java import find_java
+    from coordinator_sim_reports.session import check_extra
 
     check_extra()
     find_java()
@@ -71,7 +71,7 @@ def simulate_deploys(
     from coordinator_sim.cli.progress import progress_bar
     from coordinator_sim.sim.scenario.scenario import with_assignor
     from coordinator_sim.sim.scenario.variants import with_variety
-    from scenarios.catalog import scenario_named
+    from coordinator_sim_scenarios.catalog import scenario_named
 
     scenario = with_variety(with_assignor(scenario_named(name), assignor), variety)
     directories = []

@@ -9,7 +9,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from reports.jobs import ReportSummary
+    from coordinator_sim_reports.jobs import ReportSummary
 
 _NAMED_PARTIAL = 5
 LISTED_GROUPS = 30
@@ -53,10 +53,10 @@ def compute(
     """Build the report; on a terminal, and unless silent, say which table is being computed."""
     from rich.console import Console
 
-    from reports.session import check_extra
+    from coordinator_sim_reports.session import check_extra
 
     check_extra()
-    from reports.jobs import build_report
+    from coordinator_sim_reports.jobs import build_report
 
     errors = Console(stderr=True)
     if is_silent or not errors.is_terminal:
@@ -90,7 +90,7 @@ def print_groups(summary: "ReportSummary", console: "Console") -> None:
     from rich import box
     from rich.table import Table
 
-    from reports.render import format_duration
+    from coordinator_sim_reports.render import format_duration
 
     runs = "1 run" if summary.runs == 1 else f"{summary.runs:,} runs"
     table = Table(
@@ -171,7 +171,7 @@ def print_churn(summary: "ReportSummary", console: "Console") -> None:
 
 def terse_seconds(seconds: float | None) -> str:
     """Seconds as `render.format_seconds` shows them, from a hundred on without decimals."""
-    from reports.render import format_seconds
+    from coordinator_sim_reports.render import format_seconds
 
     if seconds is not None and seconds >= 100:  # noqa: PLR2004 - three digits say enough
         return f"{seconds:,.0f}"
@@ -188,7 +188,7 @@ def _churn_table(title: str, rows: Iterable[dict[str, Any]]) -> Any:  # noqa: AN
     from rich import box
     from rich.table import Table
 
-    from reports.render import format_count, format_decimal, spread_of
+    from coordinator_sim_reports.render import format_count, format_decimal, spread_of
 
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=0)
 

@@ -23,8 +23,8 @@ from coordinator_sim.cli.simulation import Simulation, assignor_label, simulate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conformance.checkers import Report, Violation
     from coordinator_sim.trace.events import TraceEvent
+    from coordinator_sim_conformance.checkers import Report, Violation
 
 
 VERDICT_WORDS = {"PASS": "kept", "UNKNOWN": "without evidence", "FAIL": "VIOLATED"}
@@ -101,8 +101,8 @@ def run(
 
     Example: coordinator-sim run rolling-bounce --assignor sticky --set session.timeout.ms=10000
     """
-    from conformance.checkers import check_all
-    from conformance.scenario_timing import circumstances_of
+    from coordinator_sim_conformance.checkers import check_all
+    from coordinator_sim_conformance.scenario_timing import circumstances_of
 
     simulation = prepare(scenario, seed, set_ or [], assignor=assignor, profile=profile)
     if varied or processing or processing_ms:
@@ -244,7 +244,7 @@ def git_commit() -> str:
 def print_story(events: "Sequence[TraceEvent]", verbose: bool) -> None:
     """One line an event, time first; without `verbose` the events that a reader wants."""
     from coordinator_sim.trace.story import story_line, widest_group
-    from scenarios.stories import scenario_story
+    from coordinator_sim_scenarios.stories import scenario_story
 
     if not verbose:
         for line in scenario_story(events):
@@ -264,9 +264,9 @@ def print_summary(
     log_dir: Path | None,
 ) -> None:
     """Counts, invariants and where the trace is."""
-    from conformance.checkers import Verdict
     from coordinator_sim.trace.digest import digest_of
     from coordinator_sim.trace.events import Event
+    from coordinator_sim_conformance.checkers import Verdict
 
     counts = Counter(event.event for event in events)
     typer.echo(

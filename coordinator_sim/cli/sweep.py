@@ -17,7 +17,7 @@ from coordinator_sim.errors import ConfigError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from reports.sweep import SweepSummary
+    from coordinator_sim_reports.sweep import SweepSummary
 
 
 def sweep(
@@ -52,11 +52,11 @@ def sweep(
     """
     from rich.console import Console
 
-    from reports.session import check_extra
+    from coordinator_sim_reports.session import check_extra
 
     check_extra()
-    from reports.sweep import run_sweep
-    from reports.trials import left_out, trials
+    from coordinator_sim_reports.sweep import run_sweep
+    from coordinator_sim_reports.trials import left_out, trials
 
     grid = trials(
         scenarios or [],
@@ -106,7 +106,7 @@ def print_choices(summary: "SweepSummary", console: "Console") -> None:
     from rich import box
     from rich.table import Table
 
-    from reports.sweep_page import MEASURES, TITLES, choice_name, shown, unit_of
+    from coordinator_sim_reports.sweep_page import MEASURES, TITLES, choice_name, shown, unit_of
 
     for question in dict.fromkeys(row["question"] for row in summary.choices):
         rows = [row for row in summary.choices if row["question"] == question]

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-from reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
-from reports.transforms.overlaps import COVER, with_covered_time, with_latest
-from reports.transforms.ownership import covered, empty_times
+from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
+from coordinator_sim_reports.transforms.overlaps import COVER, with_covered_time, with_latest
+from coordinator_sim_reports.transforms.ownership import covered, empty_times
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql.window import Window
 
 from coordinator_sim.messages.embedded.contents import COOPERATIVE_PROTOCOLS
-from reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
+from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Column, Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-from reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
-from reports.transforms.overlaps import with_latest
+from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
+from coordinator_sim_reports.transforms.overlaps import with_latest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -25,8 +25,8 @@ from coordinator_sim.trace.history import (
     steadied,
 )
 from coordinator_sim.trace.rebalances import NumberedRebalance, Rebalance
-from reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
-from reports.sources import ddl_of
+from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
+from coordinator_sim_reports.sources import ddl_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -7,8 +7,8 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from coordinator_sim.messages.embedded.contents import COOPERATIVE_PROTOCOLS
-from reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
-from reports.transforms import quality as Q  # noqa: N812 - quality labels, as in `Q.EXACT`
+from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
+from coordinator_sim_reports.transforms import quality as Q  # noqa: N812 - quality labels, as in `Q.EXACT`
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-from reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
-from reports.transforms.ownership import (
+from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
+from coordinator_sim_reports.transforms.ownership import (
     ENDS_OF_PROCESS,
     assignments,
     clients_of,

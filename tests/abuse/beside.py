@@ -7,7 +7,6 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from conformance.field_frames import request_frame
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.connection import Connection
 from coordinator_sim.broker.contract import Instants
@@ -31,6 +30,7 @@ from coordinator_sim.messages.offset_commit import (
 )
 from coordinator_sim.messages.requests import Request, Response
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from coordinator_sim_conformance.field_frames import request_frame
 from tests.abuse.hostile_frames import spoilt, true_frames
 from tests.unit.broker.frames_client import FramesClient
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from conformance.field_frames import Fields, request_frame
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.errors import DataError, UnsupportedVersion
 from coordinator_sim.kafka.api_keys import ApiKey
@@ -16,6 +15,7 @@ from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.messages.codec.frames import (
     RequestHeader,
 )
+from coordinator_sim_conformance.field_frames import Fields, request_frame
 
 RECORDED: Final = Path(__file__).resolve().parents[1] / "data" / "wire"
 _HEADER_BYTES: Final = 8

@@ -3,7 +3,6 @@
 import time
 from dataclasses import dataclass
 
-from conformance.field_frames import Fields, read_response_frame, request_frame
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.kafka.api_keys import ApiKey
@@ -13,6 +12,7 @@ from coordinator_sim.messages.codec.frames import (
 )
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from coordinator_sim_conformance.field_frames import Fields, read_response_frame, request_frame
 from tests.abuse.beside import make_cluster, rss_kb
 from tests.unit.broker.frames_client import FramesClient
 

@@ -13,9 +13,9 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
-from conformance.real_kafka.kafka import jars_of
-from conformance.real_kafka.zookeeper_kafka import ZooKeeperBroker
 from coordinator_sim.errors import MissingDependencyError
+from coordinator_sim_conformance.real_kafka.kafka import jars_of
+from coordinator_sim_conformance.real_kafka.zookeeper_kafka import ZooKeeperBroker
 from tests.clients.franz import attempt
 from tests.clients.librdkafka import OLDEST, consumer, produce, read, whole_topic
 from tests.unit.cli.test_serve import serving

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance.client_cases.bench import Bench
-from conformance.client_cases.case import ClientCase
-from conformance.coverage import read_catalogue
-from conformance.registry import all_cases, all_client_cases
-from conformance.running import Verdict, play_client_case
+from coordinator_sim_conformance.client_cases.bench import Bench
+from coordinator_sim_conformance.client_cases.case import ClientCase
+from coordinator_sim_conformance.coverage import read_catalogue
+from coordinator_sim_conformance.registry import all_cases, all_client_cases
+from coordinator_sim_conformance.running import Verdict, play_client_case
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.registry import all_cases
-from conformance.requirements import FAMILIES, RELEASES
-from conformance.running import Verdict, play_case
-from conformance.script.play import Case
-from conformance.targets.simulator import SimulatorTarget
 from coordinator_sim.kafka.profiles import profile_named
+from coordinator_sim_conformance.registry import all_cases
+from coordinator_sim_conformance.requirements import FAMILIES, RELEASES
+from coordinator_sim_conformance.running import Verdict, play_case
+from coordinator_sim_conformance.script.play import Case
+from coordinator_sim_conformance.targets.simulator import SimulatorTarget
 
 NEWEST = [profile_named(family).name for family in FAMILIES.values()]
 GAPS = tomllib.loads(Path(__file__).with_name("known_gaps.toml").read_text())

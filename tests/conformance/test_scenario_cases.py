@@ -2,11 +2,11 @@
 
 import pytest
 
-from conformance.scenario_cases.case import ScenarioCase
-from conformance.scenario_cases.registry import all_scenario_cases
-from conformance.scenario_cases.seen import Run, Seen
-from conformance.script.stage import CaseFailed
-from scenarios.catalog import all_scenarios, scenario_named
+from coordinator_sim_conformance.scenario_cases.case import ScenarioCase
+from coordinator_sim_conformance.scenario_cases.registry import all_scenario_cases
+from coordinator_sim_conformance.scenario_cases.seen import Run, Seen
+from coordinator_sim_conformance.script.stage import CaseFailed
+from coordinator_sim_scenarios.catalog import all_scenarios, scenario_named
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import msgspec
 from coordinator_sim.sim.scenario import NetworkSpec, TableLatency
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.trace.recorder import MemoryRecorder
-from scenarios.catalog import scenario_named
+from coordinator_sim_scenarios.catalog import scenario_named
 
 name, seed, shuffle = sys.argv[1:]
 scenario = msgspec.structs.replace(
@@ -50,7 +50,7 @@ def test_same_seed_gives_the_same_trace_in_two_processes(name: str) -> None:
 EVERY_SCENARIO = """
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.trace.recorder import MemoryRecorder
-from scenarios.catalog import all_scenarios
+from coordinator_sim_scenarios.catalog import all_scenarios
 
 for name, scenario in all_scenarios().items():
     recorder = MemoryRecorder()

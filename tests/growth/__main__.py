@@ -22,9 +22,9 @@ from tests.growth.counted_work import count_work_of
 
 METER: Final = count_work_of("coordinator_sim")
 
-from conformance.field_frames import read_response_frame  # noqa: E402 - counted from here on
 from coordinator_sim.kafka.api_keys import ApiKey  # noqa: E402
 from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, profile_named  # noqa: E402
+from coordinator_sim_conformance.field_frames import read_response_frame  # noqa: E402 - counted from here on
 from tests.growth.crowded_world import CrowdedWorld, Line, frame_of  # noqa: E402
 from tests.growth.growing_requests import (  # noqa: E402
     Names,

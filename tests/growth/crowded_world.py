@@ -2,7 +2,6 @@
 
 from typing import Any, Final
 
-from conformance.field_frames import Fields, read_response_frame, request_frame
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.connection import Connection
 from coordinator_sim.broker.contract import Instants
@@ -17,6 +16,7 @@ from coordinator_sim.messages.codec.frames import (
 )
 from coordinator_sim.messages.embedded.consumer_protocol import encode_subscription
 from coordinator_sim.messages.embedded.contents import Subscription
+from coordinator_sim_conformance.field_frames import Fields, read_response_frame, request_frame
 
 START_MS: Final = 1_700_000_000_000
 CROWD: Final = "crowd"

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from conformance.field_frames import Fields
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.catalogue import layout_of
@@ -21,6 +20,7 @@ from coordinator_sim.messages.embedded.consumer_protocol import (
 )
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
 from coordinator_sim.messages.schema import ZERO_UUID, Field, Kind, Layout, VersionField
+from coordinator_sim_conformance.field_frames import Fields
 from tests.growth.crowded_world import BATCH, CROWD, DENIED, SUBSCRIPTION, CrowdedWorld, frame_of
 
 Path = tuple[str, ...]

@@ -4,13 +4,13 @@ import os
 
 import pytest
 
-from conformance.differ.building import built
-from conformance.differ.explained import read_explanations
-from conformance.differ.loop import Plan, run
-from conformance.differ.references import REFERENCES, Reference
-from conformance.differ.sides import LinesProcess, Simulator
-from conformance.differ.story import tell
 from coordinator_sim.errors import MissingDependencyError
+from coordinator_sim_conformance.differ.building import built
+from coordinator_sim_conformance.differ.explained import read_explanations
+from coordinator_sim_conformance.differ.loop import Plan, run
+from coordinator_sim_conformance.differ.references import REFERENCES, Reference
+from coordinator_sim_conformance.differ.sides import LinesProcess, Simulator
+from coordinator_sim_conformance.differ.story import tell
 
 STEPS = int(os.environ.get("COORDINATOR_SIM_DIFFER_STEPS", "6000"))
 SEED = int(os.environ.get("COORDINATOR_SIM_DIFFER_SEED", "1"))

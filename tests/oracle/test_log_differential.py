@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from conformance.differ.building import JVM_OPTIONS, ORACLE, built
-from conformance.differ.references import REFERENCES
-from conformance.differ.sides import LinesProcess
 from coordinator_sim.errors import MissingDependencyError
+from coordinator_sim_conformance.differ.building import JVM_OPTIONS, ORACLE, built
+from coordinator_sim_conformance.differ.references import REFERENCES
+from coordinator_sim_conformance.differ.sides import LinesProcess
 from tests.oracle.log_programs import CONFIGS, OurLog, Programs, comparable, for_kafka
 
 PROGRAMS = int(os.environ.get("COORDINATOR_SIM_LOG_PROGRAMS", "40"))

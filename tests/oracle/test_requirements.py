@@ -4,11 +4,11 @@ from collections import Counter
 
 import pytest
 
-from conformance.differ.references import REFERENCES, Reference
-from conformance.registry import all_cases
-from conformance.running import Verdict, play_cases
-from conformance.targets.choice import opened
 from coordinator_sim.errors import MissingDependencyError
+from coordinator_sim_conformance.differ.references import REFERENCES, Reference
+from coordinator_sim_conformance.registry import all_cases
+from coordinator_sim_conformance.running import Verdict, play_cases
+from coordinator_sim_conformance.targets.choice import opened
 
 
 @pytest.mark.oracle

@@ -4,17 +4,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from conformance.registry import any_cases
-from conformance.requirements import RELEASES, Level
-from conformance.running import Ending, Verdict, cases_for, play_case, play_cases
-from conformance.script.play import Case
-from conformance.targets.lines import LinesTarget
-from conformance.targets.served import ServedTarget
-from conformance.targets.target import Capability
 from coordinator_sim.harness.lines import Lines
 from coordinator_sim.kafka.api_versions import versions_of
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.messages.requests import GROUP_APIS
+from coordinator_sim_conformance.registry import any_cases
+from coordinator_sim_conformance.requirements import RELEASES, Level
+from coordinator_sim_conformance.running import Ending, Verdict, cases_for, play_case, play_cases
+from coordinator_sim_conformance.script.play import Case
+from coordinator_sim_conformance.targets.lines import LinesTarget
+from coordinator_sim_conformance.targets.served import ServedTarget
+from coordinator_sim_conformance.targets.target import Capability
 
 CASES = [case for case in any_cases() if isinstance(case, Case)]
 FAMILIES = ("4.4", "3.9", "0.10.2")

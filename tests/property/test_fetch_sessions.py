@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.field_frames import Fields
 from coordinator_sim.broker.metadata.changes import TopicCreated, TopicDeleted
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.log.format.stored_batches import next_batch
+from coordinator_sim_conformance.field_frames import Fields
 from tests.unit.broker.data_world import TOPIC_ID, DataWorld, batch_of
 
 pytestmark = pytest.mark.property

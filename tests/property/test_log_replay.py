@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance.log_replay import compacted_log, differences, replayed
 from coordinator_sim.clock.timer_queue import TimerKind
 from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorResult, DeletedTopic
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
@@ -38,6 +37,7 @@ from coordinator_sim.messages.offset_delete import (
 from coordinator_sim.messages.requests import GroupRequest
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
+from coordinator_sim_conformance.log_replay import compacted_log, differences, replayed
 
 GROUPS = ("orders", "payments")
 CLIENTS = 4

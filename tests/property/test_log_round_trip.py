@@ -17,7 +17,7 @@ from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import Scenario, scenario_to_json
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
-from scenarios.strategies import scenarios
+from coordinator_sim_scenarios.strategies import scenarios
 
 SMOKE_EXAMPLES = 15
 PROFILES = st.sampled_from(("0.10.2", "2.8", "3.9", "4.4"))

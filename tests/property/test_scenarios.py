@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance.checkers import Report, check_all
-from conformance.scenario_timing import circumstances_of, with_calm
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import Scenario, scenario_to_json
 from coordinator_sim.trace.recorder import MemoryRecorder
-from scenarios.strategies import connect_scenarios, consumer_scenarios, scenarios
+from coordinator_sim_conformance.checkers import Report, check_all
+from coordinator_sim_conformance.scenario_timing import circumstances_of, with_calm
+from coordinator_sim_scenarios.strategies import connect_scenarios, consumer_scenarios, scenarios
 
 SMOKE_EXAMPLES = 15
 SEEDS = st.integers(0, 2**16)

@@ -11,7 +11,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from conformance.field_frames import Fields, read_response_frame, request_frame
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.connection import Connection
 from coordinator_sim.broker.contract import Instants
@@ -33,6 +32,7 @@ from coordinator_sim.messages.catalogue import API_NAMES, newest_version
 from coordinator_sim.messages.codec.frames import (
     RequestHeader,
 )
+from coordinator_sim_conformance.field_frames import Fields, read_response_frame, request_frame
 
 pytestmark = pytest.mark.property
 

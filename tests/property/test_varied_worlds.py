@@ -30,7 +30,7 @@ from coordinator_sim.sim.scenario import (
 from coordinator_sim.sim.scenario.variants import with_variety
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
-from scenarios.catalog import scenario_named
+from coordinator_sim_scenarios.catalog import scenario_named
 
 SEEDS = st.integers(0, 2**16)
 EVERY_MS = 30_000

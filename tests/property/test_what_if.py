@@ -24,7 +24,7 @@ from coordinator_sim.sim.scenario import Scenario
 from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
 from coordinator_sim.trace.history import episodes_of, group_lines
 from coordinator_sim.trace.recorder import MemoryRecorder
-from scenarios.strategies import scenarios
+from coordinator_sim_scenarios.strategies import scenarios
 
 REPO = Path(__file__).resolve().parents[2]
 SAMPLES = REPO.parent / "shared" / "samples" / "broker-logs"

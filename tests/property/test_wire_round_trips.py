@@ -6,14 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.field_frames import (
-    Fields,
-    message_from,
-    read_request_frame,
-    read_response_frame,
-    request_frame,
-    response_frame,
-)
 from coordinator_sim.harness.kafka_json import (
     read_request,
     read_response,
@@ -33,6 +25,14 @@ from coordinator_sim.messages.codec.frames import (
 )
 from coordinator_sim.messages.requests import GROUP_APIS
 from coordinator_sim.messages.schema import Kind, Layout, VersionField
+from coordinator_sim_conformance.field_frames import (
+    Fields,
+    message_from,
+    read_request_frame,
+    read_response_frame,
+    request_frame,
+    response_frame,
+)
 
 pytestmark = pytest.mark.property
 

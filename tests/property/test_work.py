@@ -20,7 +20,7 @@ from coordinator_sim.sim.scenario.variants import with_counted_work
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim.trace.work import count_work
-from scenarios.strategies import connect_scenarios, consumer_scenarios
+from coordinator_sim_scenarios.strategies import connect_scenarios, consumer_scenarios
 
 SEEDS = st.integers(0, 2**16)
 POLICIES = st.sampled_from(

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Final
 
-from conformance.field_frames import Fields
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.schema import ZERO_UUID
+from coordinator_sim_conformance.field_frames import Fields
 
 Asked = tuple[ApiKey, int, Fields]
 """API, version, fields."""

@@ -2,8 +2,13 @@
 
 import pytest
 
-from conformance.real_kafka.kafka import BROKER_VERSION, OLD_BROKER_VERSION, TOOLS_VERSION, jars_of
 from coordinator_sim.errors import MissingDependencyError
+from coordinator_sim_conformance.real_kafka.kafka import (
+    BROKER_VERSION,
+    OLD_BROKER_VERSION,
+    TOOLS_VERSION,
+    jars_of,
+)
 
 
 @pytest.fixture(scope="session", autouse=True)

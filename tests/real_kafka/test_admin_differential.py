@@ -10,8 +10,6 @@ from typing import Any, Final
 
 import pytest
 
-from conformance.field_frames import read_response_frame, request_frame
-from conformance.real_kafka.kafka import TOOLS_VERSION, Broker
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.kafka.api_keys import ApiKey
@@ -20,6 +18,8 @@ from coordinator_sim.messages.codec.frames import (
     RequestHeader,
 )
 from coordinator_sim.messages.schema import ZERO_UUID
+from coordinator_sim_conformance.field_frames import read_response_frame, request_frame
+from coordinator_sim_conformance.real_kafka.kafka import TOOLS_VERSION, Broker
 from tests.real_kafka.admin_requests import CLUSTER, CONFIGS, DENIED, RULES, TOPICS, Asked
 from tests.real_kafka.settling import told_in_the_end
 from tests.unit.broker.data_client import DataClient

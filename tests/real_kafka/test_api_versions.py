@@ -3,10 +3,10 @@
 import pytest
 from msgspec.structs import replace
 
-from conformance.real_kafka.kafka import BROKER_VERSION
-from conformance.requirements import RELEASES
 from coordinator_sim.kafka.api_versions import recorded_versions
 from coordinator_sim.kafka.profiles import PROFILES
+from coordinator_sim_conformance.real_kafka.kafka import BROKER_VERSION
+from coordinator_sim_conformance.requirements import RELEASES
 from tools.record_release import recorded
 
 pytestmark = pytest.mark.real_kafka

@@ -4,7 +4,11 @@ from random import Random
 
 import pytest
 
-from conformance.real_kafka.config_store import random_run, read_by_connect, read_by_us
+from coordinator_sim_conformance.real_kafka.config_store import (
+    random_run,
+    read_by_connect,
+    read_by_us,
+)
 
 pytestmark = pytest.mark.real_kafka
 

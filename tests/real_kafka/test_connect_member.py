@@ -14,14 +14,14 @@ import httpx
 import pytest
 from confluent_kafka import Consumer
 
-from conformance.real_kafka.connect import (
+from coordinator_sim.errors import MissingDependencyError
+from coordinator_sim_conformance.real_kafka.connect import (
     RealWorker,
     connect_jars,
     install_nap_connector,
     worker_properties,
 )
-from conformance.real_kafka.kafka import Broker, free_ports
-from coordinator_sim.errors import MissingDependencyError
+from coordinator_sim_conformance.real_kafka.kafka import Broker, free_ports
 
 pytestmark = pytest.mark.real_kafka
 

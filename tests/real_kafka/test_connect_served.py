@@ -10,8 +10,8 @@ import httpx
 import pytest
 from confluent_kafka import Consumer
 
-from conformance.real_kafka.connect import RealWorker, connect_jars
 from coordinator_sim.errors import MissingDependencyError
+from coordinator_sim_conformance.real_kafka.connect import RealWorker, connect_jars
 from tests.real_kafka.test_connect_member import await_true, create, placed
 from tests.unit.cli.test_serve import serving
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.real_kafka.kafka import TOOLS_VERSION, java_command
+from coordinator_sim_conformance.real_kafka.kafka import TOOLS_VERSION, java_command
 from tools.record_data_answers import OLDEST_VERSION
 
 pytestmark = pytest.mark.real_kafka

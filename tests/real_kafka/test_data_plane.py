@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from conformance.real_kafka.kafka import Broker
 from coordinator_sim.connect.effects import (
     CreateTopic,
     DescribeCluster,
@@ -23,6 +22,7 @@ from coordinator_sim.connect.effects import (
 )
 from coordinator_sim.errors import DataError
 from coordinator_sim.live.data_plane import DataEffect, DataPlane
+from coordinator_sim_conformance.real_kafka.kafka import Broker
 
 pytestmark = pytest.mark.real_kafka
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.real_kafka.kafka import (
+from coordinator_sim_conformance.real_kafka.kafka import (
     BROKER_VERSION,
     HERE,
     OLD_BROKER_VERSION,

@@ -9,9 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from conformance.real_kafka.kafka import TOOLS_VERSION, Broker, free_ports, run_client
-from conformance.real_kafka.offsets_log import OFFSETS_PARTITIONS, PROPERTIES
-from conformance.real_kafka.tools import Tools
+from coordinator_sim_conformance.real_kafka.kafka import (
+    TOOLS_VERSION,
+    Broker,
+    free_ports,
+    run_client,
+)
+from coordinator_sim_conformance.real_kafka.offsets_log import OFFSETS_PARTITIONS, PROPERTIES
+from coordinator_sim_conformance.real_kafka.tools import Tools
 from tests.unit.cli.test_serve import COMMAND
 
 pytestmark = pytest.mark.real_kafka

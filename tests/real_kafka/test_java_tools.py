@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from conformance.real_kafka.kafka import (
+from coordinator_sim_conformance.real_kafka.kafka import (
     OLD_BROKER_VERSION,
     TOOLS_VERSION,
     Broker,
     java_command,
     run_java,
 )
-from conformance.real_kafka.tools import TOOLS, Said, Tools
+from coordinator_sim_conformance.real_kafka.tools import TOOLS, Said, Tools
 from tests.real_kafka.settling import told_in_the_end
 from tests.real_kafka.test_connect_member import await_true
 from tests.unit.cli.test_serve import serving

@@ -6,21 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from conformance.field_frames import Fields
-from conformance.real_kafka.kafka import (
-    BROKER_VERSION,
-    OLD_BROKER_VERSION,
-    TOOLS_VERSION,
-    Broker,
-    run_client,
-    run_java,
-)
-from conformance.real_kafka.offsets_log import (
-    OFFSETS_PARTITIONS,
-    PROPERTIES,
-    StoredOffset,
-    offset_of,
-)
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
@@ -32,6 +17,21 @@ from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.log.log_config import LogConfig
 from coordinator_sim.log.partition_log import PartitionLog
 from coordinator_sim.server.kept_cluster import KeptCluster
+from coordinator_sim_conformance.field_frames import Fields
+from coordinator_sim_conformance.real_kafka.kafka import (
+    BROKER_VERSION,
+    OLD_BROKER_VERSION,
+    TOOLS_VERSION,
+    Broker,
+    run_client,
+    run_java,
+)
+from coordinator_sim_conformance.real_kafka.offsets_log import (
+    OFFSETS_PARTITIONS,
+    PROPERTIES,
+    StoredOffset,
+    offset_of,
+)
 from tests.unit.broker.data_client import DataClient
 
 pytestmark = pytest.mark.real_kafka

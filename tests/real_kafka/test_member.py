@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from conformance.real_kafka.kafka import (
+from coordinator_sim_conformance.real_kafka.kafka import (
     BROKER_VERSION,
     OLD_BROKER_VERSION,
     TOOLS_VERSION,

@@ -6,8 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from conformance.real_kafka.kafka import TOOLS_VERSION, Broker, run_client, run_java
-from conformance.real_kafka.offsets_log import (
+from coordinator_sim.disk.offsets_log import read_log, segment_files, write_log
+from coordinator_sim.harness.harness import Harness
+from coordinator_sim.kafka.records import LogBatch
+from coordinator_sim.log.compaction import DELETE_RETENTION_MS, CleaningPass, compacted
+from coordinator_sim.log.dump_text import dump_segment
+from coordinator_sim.log.format.compression import Compression
+from coordinator_sim.log.format.log_batches import BatchForm, encode_log
+from coordinator_sim_conformance.real_kafka.kafka import TOOLS_VERSION, Broker, run_client, run_java
+from coordinator_sim_conformance.real_kafka.offsets_log import (
     EAGER_CLEANER,
     OFFSETS_PARTITIONS,
     PROPERTIES,
@@ -24,13 +31,6 @@ from conformance.real_kafka.offsets_log import (
     our_broker,
     place_log,
 )
-from coordinator_sim.disk.offsets_log import read_log, segment_files, write_log
-from coordinator_sim.harness.harness import Harness
-from coordinator_sim.kafka.records import LogBatch
-from coordinator_sim.log.compaction import DELETE_RETENTION_MS, CleaningPass, compacted
-from coordinator_sim.log.dump_text import dump_segment
-from coordinator_sim.log.format.compression import Compression
-from coordinator_sim.log.format.log_batches import BatchForm, encode_log
 
 pytestmark = pytest.mark.real_kafka
 

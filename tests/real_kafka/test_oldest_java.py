@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.real_kafka.kafka import HERE, jars_of, java_command, run_java
-from conformance.real_kafka.tools import Tools
-from conformance.real_kafka.zookeeper_kafka import ZooKeeperBroker
 from coordinator_sim.errors import MissingDependencyError
+from coordinator_sim_conformance.real_kafka.kafka import HERE, jars_of, java_command, run_java
+from coordinator_sim_conformance.real_kafka.tools import Tools
+from coordinator_sim_conformance.real_kafka.zookeeper_kafka import ZooKeeperBroker
 from tests.unit.cli.test_serve import serving
 
 pytestmark = pytest.mark.real_kafka

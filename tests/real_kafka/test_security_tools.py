@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from conformance.real_kafka.kafka import TOOLS_VERSION, run_java, write_properties
+from coordinator_sim_conformance.real_kafka.kafka import TOOLS_VERSION, run_java, write_properties
 from tests.over_tcp import test_secure_listeners as secure
 
 pytestmark = pytest.mark.real_kafka

@@ -2,9 +2,9 @@
 
 import pytest
 
-from conformance.real_kafka.settings_table import settings_of
-from conformance.requirements import RELEASES
 from coordinator_sim.kafka.releases import recording
+from coordinator_sim_conformance.real_kafka.settings_table import settings_of
+from coordinator_sim_conformance.requirements import RELEASES
 
 pytestmark = pytest.mark.real_kafka
 

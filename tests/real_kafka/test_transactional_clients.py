@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from conformance.real_kafka.kafka import OLD_BROKER_VERSION, TOOLS_VERSION, Broker, run_java
+from coordinator_sim_conformance.real_kafka.kafka import (
+    OLD_BROKER_VERSION,
+    TOOLS_VERSION,
+    Broker,
+    run_java,
+)
 from tests.unit.cli.test_serve import serving
 
 pytestmark = pytest.mark.real_kafka

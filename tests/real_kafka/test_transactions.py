@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from conformance.real_kafka.kafka import TOOLS_VERSION, run_java
 from coordinator_sim.broker.transactions.metadata import (
     TV_0,
     TV_2,
@@ -18,6 +17,7 @@ from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
 from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.log.format.transaction_records import encode_transaction_key
+from coordinator_sim_conformance.real_kafka.kafka import TOOLS_VERSION, run_java
 from tools.record_transactions import FOLDER, VERSIONS, transcript
 
 pytestmark = pytest.mark.real_kafka

@@ -14,7 +14,7 @@ def spark() -> Iterator["SparkSession"]:
     """One small session for all tests."""
     pytest.importorskip("pyspark", reason="needs the spark extra")
     from coordinator_sim.errors import MissingDependencyError
-    from reports.session import spark_session
+    from coordinator_sim_reports.session import spark_session
 
     try:
         with spark_session("local[1]", shuffle_partitions=1, adaptive=False, small=True) as session:
@@ -27,7 +27,7 @@ def spark() -> Iterator["SparkSession"]:
 def frame(spark: "SparkSession") -> Frame:
     """Makes a frame of a table of the trace, or of a column list, from partial rows."""
     from coordinator_sim.trace.schema import event_schema, generation_schema, resource_schema
-    from reports.sources import ddl_of
+    from coordinator_sim_reports.sources import ddl_of
 
     ddls = {
         "events": ddl_of(event_schema()) + ", cluster_id string",

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from coordinator_sim.errors import MissingDependencyError
-from reports.java import find_java, java_version, make_java_home
+from coordinator_sim_reports.java import find_java, java_version, make_java_home
 
 
 def fake_java(path: Path, script: str) -> Path:

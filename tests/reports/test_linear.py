@@ -6,8 +6,8 @@ import pytest
 pytest.importorskip("pyspark", reason="needs the spark extra")
 
 from benchmarks.month import write_month
-from reports.sources import open_traces, read_traces
-from reports.tables import TABLE_NAMES, TableStore, derive_tables
+from coordinator_sim_reports.sources import open_traces, read_traces
+from coordinator_sim_reports.tables import TABLE_NAMES, TableStore, derive_tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -16,9 +16,9 @@ from coordinator_sim.sim.scenario.variants import with_variety
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim.trace.schema import plain, rows_of
-from reports.transforms import availability, rebalances, working
-from reports.transforms.quality import lockstep
-from scenarios.catalog import scenario_named
+from coordinator_sim_reports.transforms import availability, rebalances, working
+from coordinator_sim_reports.transforms.quality import lockstep
+from coordinator_sim_scenarios.catalog import scenario_named
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -5,8 +5,8 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the spark extra")
 
-from reports.transforms.balance import imbalance
-from reports.transforms.moves import chain_ends, moves
+from coordinator_sim_reports.transforms.balance import imbalance
+from coordinator_sim_reports.transforms.moves import chain_ends, moves
 
 pytestmark = pytest.mark.spark
 

@@ -5,8 +5,8 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the spark extra")
 
-from reports.transforms import availability, ownership
-from reports.transforms.rebalances import rebalances
+from coordinator_sim_reports.transforms import availability, ownership
+from coordinator_sim_reports.transforms.rebalances import rebalances
 
 pytestmark = pytest.mark.spark
 

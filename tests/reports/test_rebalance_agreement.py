@@ -15,7 +15,7 @@ from coordinator_sim.replay.compare import figures
 from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
 from coordinator_sim.trace.history import coordinator_events, group_lines
 from coordinator_sim.trace.schema import plain, rows_of
-from reports.transforms.rebalances import group_events, rebalances
+from coordinator_sim_reports.transforms.rebalances import group_events, rebalances
 from tests.reports.conftest import Frame
 
 REPO = Path(__file__).resolve().parents[2]

@@ -5,9 +5,14 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the spark extra")
 
-from reports.transforms.rebalances import convergence, generations, group_events, rebalances
-from reports.transforms.sessions import member_sessions
-from reports.transforms.summary import durations, reasons
+from coordinator_sim_reports.transforms.rebalances import (
+    convergence,
+    generations,
+    group_events,
+    rebalances,
+)
+from coordinator_sim_reports.transforms.sessions import member_sessions
+from coordinator_sim_reports.transforms.summary import durations, reasons
 
 pytestmark = pytest.mark.spark
 

@@ -2,7 +2,7 @@ import pytest
 
 pytest.importorskip("plotly", reason="needs the spark extra")
 
-from reports.render import (
+from coordinator_sim_reports.render import (
     format_count,
     format_duration,
     format_instant,

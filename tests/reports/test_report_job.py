@@ -20,8 +20,8 @@ from coordinator_sim.messages.embedded.consumer_protocol import (
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
 from coordinator_sim.runs.run_directory import RunDirectoryWriter, TraceFormat
 from coordinator_sim.trace.events import Event, RebalanceReason, RunInfo, Source, TraceEvent
-from reports.jobs import build_report
-from reports.sources import open_traces
+from coordinator_sim_reports.jobs import build_report
+from coordinator_sim_reports.sources import open_traces
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -201,7 +201,7 @@ def test_what_is_cut_is_the_best_and_is_said(tmp_path: Path, spark: "SparkSessio
 
     The n-th rebalance of a group takes n seconds, and the last group does not finish its last one.
     """
-    from reports.selection import PageLimits
+    from coordinator_sim_reports.selection import PageLimits
 
     del spark
     told = []

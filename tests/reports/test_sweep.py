@@ -14,8 +14,8 @@ from coordinator_sim.cli.main import app
 from coordinator_sim.errors import ConfigError, ScenarioError
 from coordinator_sim.sim.scenario import Choices, ConsumerGroupSpec
 from coordinator_sim.sim.scenario.variants import realised
-from reports.sweep_page import MEASURES, in_short, render_sweep
-from reports.trials import Trial, left_out, trials
+from coordinator_sim_reports.sweep_page import MEASURES, in_short, render_sweep
+from coordinator_sim_reports.trials import Trial, left_out, trials
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

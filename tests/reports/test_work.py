@@ -14,7 +14,7 @@ from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim.trace.schema import plain, rows_of
 from coordinator_sim.trace.work import LagPoint, count_work, lag_over_time
-from scenarios.strategies import scenarios
+from coordinator_sim_scenarios.strategies import scenarios
 
 if TYPE_CHECKING:
     from tests.reports.conftest import Frame
@@ -56,7 +56,7 @@ def rows(events: list[TraceEvent]) -> list[dict[str, Any]]:
 
 def counted_by_spark(frame: "Frame", events: list[TraceEvent]) -> list[dict[str, Any]]:
     """The counts as rows, in the order of the pure module's."""
-    from reports.transforms.work import CONNECTOR, COUNTS, work
+    from coordinator_sim_reports.transforms.work import CONNECTOR, COUNTS, work
 
     found = work(frame("events", rows(events))).orderBy("group_id", CONNECTOR).collect()
     return [{name: row[name] for name in ("group_id", CONNECTOR, *COUNTS)} for row in found]
@@ -64,7 +64,7 @@ def counted_by_spark(frame: "Frame", events: list[TraceEvent]) -> list[dict[str,
 
 def lag_by_spark(frame: "Frame", events: list[TraceEvent]) -> list[dict[str, Any]]:
     """The lag as rows, in trace order."""
-    from reports.transforms.work import lag
+    from coordinator_sim_reports.transforms.work import lag
 
     found = lag(frame("events", rows(events))).orderBy("ordinal").collect()
     return [{name: row[name] for name in LagPoint.__struct_fields__} for row in found]

@@ -6,8 +6,6 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from conformance.checkers import Report, Verdict, check_all
-from conformance.scenario_timing import circumstances_of, with_calm
 from coordinator_sim.coordinator import membership, sync
 from coordinator_sim.coordinator.contract import CoordinatorResult
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
@@ -28,7 +26,9 @@ from coordinator_sim.messages.sync_group import SyncGroupResponse
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import with_settings
 from coordinator_sim.trace.recorder import MemoryRecorder
-from scenarios.catalog import scenario_named
+from coordinator_sim_conformance.checkers import Report, Verdict, check_all
+from coordinator_sim_conformance.scenario_timing import circumstances_of, with_calm
+from coordinator_sim_scenarios.catalog import scenario_named
 
 Break = Callable[[pytest.MonkeyPatch], None]
 

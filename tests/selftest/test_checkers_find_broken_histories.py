@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from conformance.broken.histories import BROKEN, broken_history, correct_history
-from conformance.checkers import CHECKERS, Verdict, check_all
 from coordinator_sim.trace.events import Event, Source
+from coordinator_sim_conformance.broken.histories import BROKEN, broken_history, correct_history
+from coordinator_sim_conformance.checkers import CHECKERS, Verdict, check_all
 
 INVARIANTS = tuple(f"I{number}" for number in range(1, 11))
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from conformance.museum.exhibit import Exhibit
-from conformance.museum.exhibits import EXHIBITS, HEALTHY
-from conformance.museum.hunt import find
+from coordinator_sim_conformance.museum.exhibit import Exhibit
+from coordinator_sim_conformance.museum.exhibits import EXHIBITS, HEALTHY
+from coordinator_sim_conformance.museum.hunt import find
 
 
 def test_the_suite_passes_on_the_core_as_it_is() -> None:

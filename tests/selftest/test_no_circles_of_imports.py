@@ -5,7 +5,13 @@ from graphlib import CycleError, TopologicalSorter
 import grimp
 import pytest
 
-PACKAGES = ("coordinator_sim", "coordinator_sim_pytest", "conformance", "reports", "scenarios")
+PACKAGES = (
+    "coordinator_sim",
+    "coordinator_sim_pytest",
+    "coordinator_sim_conformance",
+    "coordinator_sim_reports",
+    "coordinator_sim_scenarios",
+)
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ import pytest
 
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.trace.recorder import MemoryRecorder
-from scenarios.catalog import scenario_named
-from scenarios.stories import scenario_story
+from coordinator_sim_scenarios.catalog import scenario_named
+from coordinator_sim_scenarios.stories import scenario_story
 
 FOLDER = Path(__file__).resolve().parents[2] / "scenarios" / "transcripts" / "catalog"
 NAMES = (

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.transcript import run_transcript
 from coordinator_sim.errors import ScenarioError
+from coordinator_sim_conformance.transcript import run_transcript
 
 FOLDER = Path(__file__).resolve().parents[2] / "scenarios" / "transcripts"
 

@@ -1,6 +1,9 @@
 """Worked examples of Connect's assignors."""
 
-from conformance.client_cases.assigned_cluster import (
+from coordinator_sim.assignors.contract import ConnectAssignmentPlan, ConnectMember, WorkerLoad
+from coordinator_sim.assignors.registry import make_connect_assignor
+from coordinator_sim.kafka.resources import ConnectorTaskId
+from coordinator_sim_conformance.client_cases.assigned_cluster import (
     SECOND_WORKERS,
     TWO_BY_FOUR,
     Cluster,
@@ -8,9 +11,6 @@ from conformance.client_cases.assigned_cluster import (
     load,
     start,
 )
-from coordinator_sim.assignors.contract import ConnectAssignmentPlan, ConnectMember, WorkerLoad
-from coordinator_sim.assignors.registry import make_connect_assignor
-from coordinator_sim.kafka.resources import ConnectorTaskId
 
 
 def test_eager_deals_connectors_then_tasks_in_one_circle() -> None:

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from conformance.field_frames import Fields
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.metadata.changes import AclCreated, ConfigsChanged, ScramSet
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.log.format.segments import SegmentReader
+from coordinator_sim_conformance.field_frames import Fields
 from tests.unit.broker.data_world import batch_of, partition_of
 from tests.unit.broker.kept_world import NOW, SETTINGS, KeptWorld
 

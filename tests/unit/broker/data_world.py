@@ -5,11 +5,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from conformance.field_frames import (
-    Fields,
-    read_response_frame,
-    request_frame,
-)
 from coordinator_sim.broker.contract import Call, Instants
 from coordinator_sim.broker.metadata.changes import LeaderElected, TopicCreated
 from coordinator_sim.broker.metadata.image import TOPIC_RESOURCE, MetadataImage
@@ -29,6 +24,11 @@ from coordinator_sim.log.memory_store import MemoryStore
 from coordinator_sim.log.partition_log import PartitionLog
 from coordinator_sim.messages.codec.compiler import request_reader, response_writer
 from coordinator_sim.messages.codec.frames import RequestHeader
+from coordinator_sim_conformance.field_frames import (
+    Fields,
+    read_response_frame,
+    request_frame,
+)
 
 START_MS = 1_000_000
 TOPIC_ID = b"\x07" * 16

@@ -1,11 +1,11 @@
 """A client of a served cluster that speaks in fields by Kafka's names, without a socket."""
 
-from conformance.field_frames import Fields, read_response_frame, request_frame
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.connection import Connection
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.codec.frames import RequestHeader
+from coordinator_sim_conformance.field_frames import Fields, read_response_frame, request_frame
 
 START = 1_700_000_000_000
 

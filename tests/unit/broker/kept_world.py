@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from conformance.field_frames import Fields
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
@@ -14,6 +13,7 @@ from coordinator_sim.disk.log_directory import DirectorySettings, LogDirectory
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.server.kept_cluster import KeptCluster
+from coordinator_sim_conformance.field_frames import Fields
 from tests.faulty_files import FaultyFiles
 from tests.unit.broker.data_client import DataClient
 from tests.unit.broker.data_world import batch_of, partition_of

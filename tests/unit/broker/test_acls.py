@@ -2,11 +2,11 @@
 
 import pytest
 
-from conformance.field_frames import Fields
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim_conformance.field_frames import Fields
 from tests.unit.broker.data_client import DataClient
 
 TOPIC, GROUP = 2, 3

@@ -2,7 +2,6 @@
 
 import pytest
 
-from conformance.field_frames import Fields
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.configs.configs import Configs
 from coordinator_sim.broker.contract import Instants
@@ -14,6 +13,7 @@ from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, PROFILES, profile_named
 from coordinator_sim.server.properties import with_properties
+from coordinator_sim_conformance.field_frames import Fields
 from tests.unit.broker.data_client import DataClient
 
 TOPIC, BROKER, GROUP = 2, 4, 32

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from conformance.real_kafka.data_answers import ASKED, answered
-from conformance.real_kafka.data_questions import Versions
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.messages.catalogue import API_NAMES, newest_version
+from coordinator_sim_conformance.real_kafka.data_answers import ASKED, answered
+from coordinator_sim_conformance.real_kafka.data_questions import Versions
 from tests.unit.broker.fields_client import FieldsClient
 
 DATA = Path(__file__).parents[2] / "data" / "data_apis"

@@ -2,12 +2,12 @@
 
 import pytest
 
-from conformance.field_frames import Fields, fields_of, message_from
 from coordinator_sim.broker.error_answers import error_answer, with_error
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.catalogue import API_NAMES, layout_of, newest_version
 from coordinator_sim.messages.codec.compiler import response_writer
+from coordinator_sim_conformance.field_frames import Fields, fields_of, message_from
 
 ERROR = ErrorCode.NOT_COORDINATOR
 

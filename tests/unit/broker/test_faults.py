@@ -3,7 +3,6 @@
 import msgspec
 import pytest
 
-from conformance.field_frames import message_from
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.contract import Call, Instants
 from coordinator_sim.broker.faults.faults import (
@@ -24,6 +23,7 @@ from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.messages.catalogue import newest_version
+from coordinator_sim_conformance.field_frames import message_from
 
 
 def call(

@@ -2,10 +2,10 @@
 
 import pytest
 
-from conformance.field_frames import Fields
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim_conformance.field_frames import Fields
 from tests.unit.broker.data_client import DataClient
 
 UPGRADE, DOWNGRADE = 1, 2

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from conformance.field_frames import Fields
 from coordinator_sim.broker.metadata.changes import TopicCreated, TopicDeleted
 from coordinator_sim.broker.records.families import DataSettings
 from coordinator_sim.broker.records.fetch_sessions import next_epoch
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim_conformance.field_frames import Fields
 from tests.unit.broker.data_world import TOPIC_ID, DataWorld, batch_of
 
 

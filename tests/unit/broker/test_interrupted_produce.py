@@ -2,13 +2,13 @@
 
 import pytest
 
-from conformance.field_frames import Fields
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.metadata.changes import TopicCreated, TopicDeleted
 from coordinator_sim.broker.transactions.gate import TransactionalWrite
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.log.format.compression import Compression
+from coordinator_sim_conformance.field_frames import Fields
 from tests.unit.broker.data_world import TOPIC_ID, DataWorld, batch_of
 
 MANY = 30_000

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from conformance.field_frames import Fields, read_response_frame, request_frame
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.connection import Connection
 from coordinator_sim.broker.contract import Instants
@@ -17,6 +16,7 @@ from coordinator_sim.messages.codec.frames import (
     encode_request,
 )
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
+from coordinator_sim_conformance.field_frames import Fields, read_response_frame, request_frame
 from tests.unit.broker.data_world import partition_of
 from tests.unit.log.test_large_batches import NO_KEY, batch
 

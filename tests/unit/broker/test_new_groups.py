@@ -2,12 +2,12 @@
 
 import pytest
 
-from conformance.field_frames import response_frame
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import PROFILES
+from coordinator_sim_conformance.field_frames import response_frame
 from tests.unit.broker.fields_client import FieldsClient
 
 HEARTBEAT = ApiKey.CONSUMER_GROUP_HEARTBEAT

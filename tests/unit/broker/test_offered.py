@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import pytest
 
-from conformance.field_frames import read_response_frame, request_frame
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.implemented import IMPLEMENTED, IMPLEMENTED_FEATURES
@@ -17,6 +16,7 @@ from coordinator_sim.kafka.api_versions import recorded_versions
 from coordinator_sim.kafka.profiles import PROFILES
 from coordinator_sim.messages.catalogue import newest_version
 from coordinator_sim.messages.codec.frames import RequestHeader
+from coordinator_sim_conformance.field_frames import read_response_frame, request_frame
 from tests.unit.broker.frames_client import FramesClient
 
 REPO: Final = Path(__file__).resolve().parents[3]

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from conformance.field_frames import Fields
 from coordinator_sim.broker.metadata.changes import ConfigsChanged, TopicCreated
 from coordinator_sim.broker.records.describe_logs import LogVolume
 from coordinator_sim.broker.records.families import DataSettings
 from coordinator_sim.broker.security.authorizer import Acl, AclAuthorizer, Operation, ResourceType
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim_conformance.field_frames import Fields
 from tests.unit.broker.data_world import START_MS, DataWorld, batch_of, partition_of
 
 

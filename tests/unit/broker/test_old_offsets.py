@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from conformance.real_kafka.old_offsets import Question, answered, commit, fetch
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.metadata.changes import OffsetNodeWritten
 from coordinator_sim.broker.metadata.image_changes import changes_of
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import profile_named
+from coordinator_sim_conformance.real_kafka.old_offsets import Question, answered, commit, fetch
 from tests.faulty_files import Fault
 from tests.unit.broker.fields_client import FieldsClient
 from tests.unit.broker.kept_world import SETTINGS, KeptWorld

@@ -2,7 +2,6 @@
 
 import pytest
 
-from conformance.field_frames import Fields
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.metadata.changes import ConfigsChanged
@@ -10,6 +9,7 @@ from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim_conformance.field_frames import Fields
 from tests.unit.broker.data_world import batch_of, partition_of
 from tests.unit.broker.fields_client import START, FieldsClient
 

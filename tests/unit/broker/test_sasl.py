@@ -1,6 +1,5 @@
 """SASL at a connection: who gets in, what the others are told, and when."""
 
-from conformance.field_frames import Fields, read_response_frame, request_frame
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.connection import Connection
 from coordinator_sim.broker.contract import Instants
@@ -11,6 +10,7 @@ from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.codec.frames import (
     RequestHeader,
 )
+from coordinator_sim_conformance.field_frames import Fields, read_response_frame, request_frame
 
 MECHANISMS = {"sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256"}
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from conformance.field_frames import Fields
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.schema import ZERO_UUID
+from coordinator_sim_conformance.field_frames import Fields
 from tests.unit.broker.data_client import DataClient
 
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from conformance.real_kafka.transaction_session import PARTITIONS, PROPERTIES
-from conformance.real_kafka.transaction_stories import STORIES, told
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.metadata.changes import FeatureSet
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
@@ -17,6 +15,8 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.messages.catalogue import API_NAMES, newest_version
+from coordinator_sim_conformance.real_kafka.transaction_session import PARTITIONS, PROPERTIES
+from coordinator_sim_conformance.real_kafka.transaction_stories import STORIES, told
 from tests.unit.broker.fields_client import FieldsClient
 
 DATA = Path(__file__).parents[2] / "data" / "transactions"

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from conformance.field_frames import Fields
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.security.authorizer import Acl, AclAuthorizer, Operation, ResourceType
@@ -12,6 +11,7 @@ from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim_conformance.field_frames import Fields
 from tests.unit.broker.fields_client import FieldsClient
 from tests.unit.broker.kept_world import NOW, KeptWorld
 

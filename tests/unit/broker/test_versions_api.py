@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from conformance.field_frames import read_response_frame, request_frame
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.metadata.changes import FeatureSet
@@ -13,6 +12,7 @@ from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import PROFILES
 from coordinator_sim.messages.codec.frames import RequestHeader
+from coordinator_sim_conformance.field_frames import read_response_frame, request_frame
 from tests.unit.broker.frames_client import FramesClient
 
 SOFTWARE = {"clientSoftwareName": "test", "clientSoftwareVersion": "1"}

@@ -3,7 +3,6 @@
 Answers that no other port is given stand here, too.
 """
 
-from conformance.client_cases.bench import GROUP, MEMBER, ConsumerBench
 from coordinator_sim.clients.effects import RunCallback
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.resources import TopicPartition
@@ -16,6 +15,7 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from coordinator_sim.messages.requests import Request
+from coordinator_sim_conformance.client_cases.bench import GROUP, MEMBER, ConsumerBench
 
 P0 = TopicPartition("t", 0)
 P1 = TopicPartition("t", 1)

@@ -2,7 +2,13 @@
 
 from pathlib import Path
 
-from conformance.recorded.recording import (
+from coordinator_sim.assignors.contract import ConsumerAssignor
+from coordinator_sim.assignors.registry import make_consumer_assignor
+from coordinator_sim.clients.client_traits import FRANZ_GO, LIBRDKAFKA, ClientTraits
+from coordinator_sim.clients.franz_go import FranzGoConsumer
+from coordinator_sim.clients.librdkafka import LibrdkafkaConsumer
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim_conformance.recorded.recording import (
     COMPARED,
     NODE,
     TOPIC,
@@ -10,13 +16,7 @@ from conformance.recorded.recording import (
     Recording,
     read_recording,
 )
-from conformance.recorded.rehearsal import TOLERANCE_MS, Rehearsal
-from coordinator_sim.assignors.contract import ConsumerAssignor
-from coordinator_sim.assignors.registry import make_consumer_assignor
-from coordinator_sim.clients.client_traits import FRANZ_GO, LIBRDKAFKA, ClientTraits
-from coordinator_sim.clients.franz_go import FranzGoConsumer
-from coordinator_sim.clients.librdkafka import LibrdkafkaConsumer
-from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim_conformance.recorded.rehearsal import TOLERANCE_MS, Rehearsal
 
 _SETTINGS = {
     "session.timeout.ms": "4000",

@@ -4,7 +4,6 @@ import copy
 
 import pytest
 
-from conformance.client_cases.bench import MEMBER, Bench, ConsumerBench
 from coordinator_sim.assignors.contract import (
     AssignorMember,
     RebalanceProtocol,
@@ -25,6 +24,7 @@ from coordinator_sim.messages.leave_group import LeaveGroupRequest
 from coordinator_sim.messages.metadata import MetadataRequest
 from coordinator_sim.messages.requests import metadata_request
 from coordinator_sim.messages.sync_group import SyncGroupRequest
+from coordinator_sim_conformance.client_cases.bench import MEMBER, Bench, ConsumerBench
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

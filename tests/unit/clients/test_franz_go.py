@@ -2,7 +2,6 @@
 
 import pytest
 
-from conformance.client_cases.bench import BROKER, COORDINATOR, MEMBER, Bench
 from coordinator_sim.assignors.contract import AssignmentFailed
 from coordinator_sim.assignors.registry import make_consumer_assignor
 from coordinator_sim.clients.client_traits import FRANZ_GO
@@ -20,6 +19,7 @@ from coordinator_sim.messages.metadata import MetadataRequest
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest
 from coordinator_sim.messages.requests import Request
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from coordinator_sim_conformance.client_cases.bench import BROKER, COORDINATOR, MEMBER, Bench
 from tests.unit.clients.model_bench import P0, P1, ModelBench, members
 
 STICKY = "cooperative-sticky"

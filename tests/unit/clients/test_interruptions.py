@@ -2,7 +2,6 @@
 
 import pytest
 
-from conformance.client_cases.bench import COORDINATOR, GROUP, MEMBER, Bench, ConsumerBench
 from coordinator_sim.clients.effects import (
     CallbackKind,
     Connect,
@@ -32,6 +31,13 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchResponseGroup,
 )
 from coordinator_sim.messages.sync_group import SyncGroupRequest
+from coordinator_sim_conformance.client_cases.bench import (
+    COORDINATOR,
+    GROUP,
+    MEMBER,
+    Bench,
+    ConsumerBench,
+)
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 FINE = HeartbeatResponse(error_code=ErrorCode.NONE)

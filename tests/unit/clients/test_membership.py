@@ -4,7 +4,6 @@ from itertools import pairwise
 
 import pytest
 
-from conformance.client_cases.bench import GROUP, MEMBER, Bench, ConsumerBench
 from coordinator_sim.clients.effects import (
     CallbackKind,
     Connect,
@@ -29,6 +28,7 @@ from coordinator_sim.messages.leave_group import (
 from coordinator_sim.messages.metadata import MetadataRequest
 from coordinator_sim.messages.requests import Request
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from coordinator_sim_conformance.client_cases.bench import GROUP, MEMBER, Bench, ConsumerBench
 
 T0 = TopicPartition("t", 0)
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from conformance.client_cases.bench import COORDINATOR, GROUP, Bench
 from coordinator_sim.clients.effects import CallbackKind, RunCallback
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.kafka.errors import ErrorCode
@@ -25,6 +24,7 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from coordinator_sim.messages.requests import Request
+from coordinator_sim_conformance.client_cases.bench import COORDINATOR, GROUP, Bench
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

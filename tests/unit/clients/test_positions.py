@@ -2,12 +2,12 @@
 
 import pytest
 
-from conformance.client_cases.bench import Bench, ConsumerBench
 from coordinator_sim.clients.config import ConsumerConfig, OffsetReset
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
 from coordinator_sim.messages.sync_group import SyncGroupRequest
+from coordinator_sim_conformance.client_cases.bench import Bench, ConsumerBench
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

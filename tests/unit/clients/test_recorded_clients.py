@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.recorded.recording import NODE, TOPIC
-from conformance.recorded.rehearsal import Rehearsal
 from coordinator_sim.assignors.registry import make_consumer_assignor
 from coordinator_sim.clients.client_traits import FRANZ_GO, LIBRDKAFKA, ClientTraits
 from coordinator_sim.clients.librdkafka import LibrdkafkaConsumer
 from coordinator_sim.errors import ConfigError, DataError
+from coordinator_sim_conformance.recorded.recording import NODE, TOPIC
+from coordinator_sim_conformance.recorded.rehearsal import Rehearsal
 from tests.unit.clients.rehearsals import SITUATIONS, port_of, recording_of, rehearse
 
 RECORDED = Path(__file__).parent / "recorded"

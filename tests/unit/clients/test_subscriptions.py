@@ -2,7 +2,6 @@
 
 import pytest
 
-from conformance.client_cases.bench import COORDINATOR, Bench, ConsumerBench
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.clients.subscription_state import SubscriptionState
@@ -21,6 +20,7 @@ from coordinator_sim.messages.metadata import (
 )
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
+from coordinator_sim_conformance.client_cases.bench import COORDINATOR, Bench, ConsumerBench
 
 A0, B0 = TopicPartition("orders-a", 0), TopicPartition("orders-b", 0)
 T0 = TopicPartition("t", 0)

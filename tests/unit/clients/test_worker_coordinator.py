@@ -2,8 +2,6 @@
 
 import pytest
 
-from conformance.client_cases.bench import COORDINATOR, MEMBER, Bench
-from conformance.client_cases.worker_port_bench import WorkerPortBench, make_worker
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.kafka.errors import ErrorCode
@@ -12,6 +10,8 @@ from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponseMember
 from coordinator_sim.messages.leave_group import LeaveGroupRequest
 from coordinator_sim.messages.sync_group import SyncGroupRequest
+from coordinator_sim_conformance.client_cases.bench import COORDINATOR, MEMBER, Bench
+from coordinator_sim_conformance.client_cases.worker_port_bench import WorkerPortBench, make_worker
 
 X0, X1 = ConnectorTaskId("x", 0), ConnectorTaskId("x", 1)
 

@@ -1,6 +1,7 @@
 """The bounds that every statement about time is made with."""
 
-from conformance.bounds import (
+from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim_conformance.bounds import (
     CONNECT_MAX_DELAY_MS,
     GroupTiming,
     convergence_bound_ms,
@@ -9,7 +10,6 @@ from conformance.bounds import (
     parked_join_bound_ms,
     parked_sync_bound_ms,
 )
-from coordinator_sim.trace.events import Event, TraceEvent
 
 TIMING = GroupTiming(
     session_timeout_ms=10_000,

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from conformance.cli.main import app, main
-from conformance.script.play import read_cases
+from coordinator_sim_conformance.cli.main import app, main
+from coordinator_sim_conformance.script.play import read_cases
 
 COMMANDS = ("list", "run", "coverage", "differ", "museum")
 
@@ -48,7 +48,7 @@ def test_run_counts_by_area_and_exits_1_when_a_case_fails(
     assert "simulator as 3.9: 2 passed, 0 failed" in shown
 
     wrong = read_cases("PARTITION", "PART-999 wrong\n  @ J model\n  partition otherGroup 35\n")
-    monkeypatch.setattr("conformance.cli.run.any_cases", lambda: wrong)
+    monkeypatch.setattr("coordinator_sim_conformance.cli.run.any_cases", lambda: wrong)
     shown = output_of("run", code=1)
     assert "failed PART-999 as 4.4" in shown
     assert "partition otherGroup" in shown

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from conformance.checkers.history import Circumstances, History, Instances
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim_conformance.checkers.history import Circumstances, History, Instances
 
 
 def event(at_ms: int, kind: Event, broker_id: int | None = 1, **columns: Any) -> TraceEvent:  # noqa: ANN401 - any column

@@ -1,8 +1,8 @@
 """I8 on commits whose fate is open."""
 
-from conformance.checkers import check_all
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.trace.events import Event, OffsetEntry, TraceEvent
+from coordinator_sim_conformance.checkers import check_all
 
 
 def commit(at_us: int, offset: int, error: ErrorCode = ErrorCode.NONE) -> TraceEvent:

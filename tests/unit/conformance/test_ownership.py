@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from conformance.checkers.history import History
-from conformance.checkers.ownership import judge
 from coordinator_sim.kafka.resources import ConnectorTaskId
 from coordinator_sim.messages.embedded.connect_protocol import (
     encode_connect_assignment,
@@ -15,6 +13,8 @@ from coordinator_sim.messages.embedded.contents import (
     WorkerMetadata,
 )
 from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim_conformance.checkers.history import History
+from coordinator_sim_conformance.checkers.ownership import judge
 
 X0 = ConnectorTaskId("x", 0)
 

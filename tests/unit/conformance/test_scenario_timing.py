@@ -1,7 +1,5 @@
 """What a scenario says of how long its groups may take."""
 
-from conformance.bounds import convergence_bound_ms
-from conformance.scenario_timing import calm_from_ms, circumstances_of, timings_of, with_calm
 from coordinator_sim.sim.scenario import (
     ConnectGroupSpec,
     ConsumerGroupSpec,
@@ -20,7 +18,14 @@ from coordinator_sim.sim.scenario import (
     WorkerSpec,
 )
 from coordinator_sim.sim.scenario.variants import with_variety
-from scenarios.catalog import scenario_named
+from coordinator_sim_conformance.bounds import convergence_bound_ms
+from coordinator_sim_conformance.scenario_timing import (
+    calm_from_ms,
+    circumstances_of,
+    timings_of,
+    with_calm,
+)
+from coordinator_sim_scenarios.catalog import scenario_named
 
 
 def scenario(*happenings: Happening) -> Scenario:

@@ -2,15 +2,15 @@
 
 import pytest
 
-from conformance.registry import all_cases
-from conformance.requirements import Level
-from conformance.script.play import read_cases
-from conformance.script.stage import CaseFailed
-from conformance.targets.lines import LinesTarget
-from conformance.targets.simulator import SimulatorTarget
-from conformance.targets.target import Unsupported
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.harness.lines import Lines
+from coordinator_sim_conformance.registry import all_cases
+from coordinator_sim_conformance.requirements import Level
+from coordinator_sim_conformance.script.play import read_cases
+from coordinator_sim_conformance.script.stage import CaseFailed
+from coordinator_sim_conformance.targets.lines import LinesTarget
+from coordinator_sim_conformance.targets.simulator import SimulatorTarget
+from coordinator_sim_conformance.targets.target import Unsupported
 
 
 def test_header_says_what_the_requirement_is_about() -> None:

@@ -3,7 +3,6 @@
 import pytest
 from msgspec import structs
 
-from conformance.client_cases.topic_bench import TopicBench
 from coordinator_sim.connect.effects import (
     CloseProducer,
     Fetched,
@@ -31,6 +30,7 @@ from coordinator_sim.connect.stores.config_records import (
 from coordinator_sim.connect.stores.config_store import ConfigStore
 from coordinator_sim.connect.stores.topic_log import InternalTopic
 from coordinator_sim.kafka.resources import ConnectorTaskId
+from coordinator_sim_conformance.client_cases.topic_bench import TopicBench
 
 TOPIC = InternalTopic(name="configs", setting="config.storage.topic", purpose="configurations")
 C = {"connector.class": "Source"}

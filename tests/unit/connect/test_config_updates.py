@@ -2,7 +2,6 @@
 
 import pytest
 
-from conformance.client_cases.worker_bench import CONFIGS, HerderBench
 from coordinator_sim.clients.network import FOREVER
 from coordinator_sim.connect.effects import InitTransactions, StopConnector, TargetState
 from coordinator_sim.connect.herding.requests import CheckHealth, Done
@@ -10,6 +9,7 @@ from coordinator_sim.connect.stores.config_records import RestartRequest
 from coordinator_sim.kafka.resources import ConnectorTaskId
 from coordinator_sim.messages.join_group import JoinGroupRequest
 from coordinator_sim.messages.leave_group import LeaveGroupRequest
+from coordinator_sim_conformance.client_cases.worker_bench import CONFIGS, HerderBench
 
 X0 = ConnectorTaskId("x", 0)
 

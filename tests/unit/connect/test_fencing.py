@@ -2,7 +2,6 @@
 
 import pytest
 
-from conformance.client_cases.worker_bench import CONFIGS, STATUSES, HerderBench
 from coordinator_sim.connect.effects import (
     CallHttp,
     FenceProducers,
@@ -14,6 +13,7 @@ from coordinator_sim.connect.herding.requests import ErrorKind, FenceZombies, Ou
 from coordinator_sim.connect.rest.signatures import RequestSignature, sign
 from coordinator_sim.connect.stores.json_converter import from_json
 from coordinator_sim.kafka.resources import ConnectorTaskId
+from coordinator_sim_conformance.client_cases.worker_bench import CONFIGS, STATUSES, HerderBench
 
 X0 = ConnectorTaskId("x", 0)
 TASK = "status-task-x-0"

@@ -2,7 +2,6 @@
 
 import pytest
 
-from conformance.client_cases.worker_bench import CONFIGS, STATUSES, HerderBench
 from coordinator_sim.clients.effects import Closed
 from coordinator_sim.connect.effects import (
     CallHttp,
@@ -32,6 +31,7 @@ from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.resources import ConnectorTaskId
 from coordinator_sim.messages.join_group import JoinGroupRequest
 from coordinator_sim.messages.leave_group import LeaveGroupRequest
+from coordinator_sim_conformance.client_cases.worker_bench import CONFIGS, STATUSES, HerderBench
 
 X0, X1 = ConnectorTaskId("x", 0), ConnectorTaskId("x", 1)
 STATUS_KEYS = ("status-task-x-0", "status-task-x-1")

@@ -2,7 +2,6 @@
 
 import pytest
 
-from conformance.client_cases.worker_bench import OFFSETS, HerderBench
 from coordinator_sim.connect.effects import FenceProducers, Produce, TargetState
 from coordinator_sim.connect.herding.requests import (
     AlterOffsets,
@@ -16,6 +15,7 @@ from coordinator_sim.connect.herding.requests import (
     RequestFailed,
     ResetOffsets,
 )
+from coordinator_sim_conformance.client_cases.worker_bench import OFFSETS, HerderBench
 
 FILE = {"filename": "a.txt"}
 ALTER = AlterOffsets(connector="x", offsets=(ConnectorOffset(FILE, {"position": 7}),))

@@ -2,11 +2,11 @@
 
 import pytest
 
-from conformance.client_cases.topic_bench import TopicBench
 from coordinator_sim.connect.effects import Fetched, Produce, RecordRun
 from coordinator_sim.connect.exceptions import ExecutionException
 from coordinator_sim.connect.stores.offset_store import OffsetStore, offset_key, offset_value
 from coordinator_sim.connect.stores.topic_log import InternalTopic
+from coordinator_sim_conformance.client_cases.topic_bench import TopicBench
 
 TOPIC = InternalTopic(name="offsets", setting="offset.storage.topic", purpose="offsets")
 A, B = offset_key("c", {"file": "a"}), offset_key("c", {"file": "b"})

@@ -2,7 +2,6 @@
 
 import pytest
 
-from conformance.client_cases.worker_bench import STATUSES, HerderBench
 from coordinator_sim.connect.effects import (
     StartConnector,
     StartTask,
@@ -16,6 +15,7 @@ from coordinator_sim.connect.herding.requests import PluginFailure
 from coordinator_sim.connect.herding.running_work import check_tasks_max, tasks_max
 from coordinator_sim.connect.stores.json_converter import from_json
 from coordinator_sim.kafka.resources import ConnectorTaskId
+from coordinator_sim_conformance.client_cases.worker_bench import STATUSES, HerderBench
 
 X0 = ConnectorTaskId("x", 0)
 

@@ -1,6 +1,5 @@
 """The status store: what counts is what was read back; safe writes give way."""
 
-from conformance.client_cases.topic_bench import TopicBench
 from coordinator_sim.connect.effects import Produce
 from coordinator_sim.connect.stores.status_records import (
     State,
@@ -12,6 +11,7 @@ from coordinator_sim.connect.stores.status_records import (
 from coordinator_sim.connect.stores.status_store import StatusStore
 from coordinator_sim.connect.stores.topic_log import InternalTopic
 from coordinator_sim.kafka.resources import ConnectorTaskId
+from coordinator_sim_conformance.client_cases.topic_bench import TopicBench
 
 TOPIC = InternalTopic(name="status", setting="status.storage.topic", purpose="statuses")
 T0, T1 = ConnectorTaskId("a-b", 0), ConnectorTaskId("a-b", 1)

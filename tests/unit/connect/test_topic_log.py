@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import pytest
 
-from conformance.client_cases.topic_bench import TopicBench
 from coordinator_sim.connect.effects import (
     CreateTopic,
     DescribeTopic,
@@ -24,6 +23,7 @@ from coordinator_sim.connect.exceptions import (
 )
 from coordinator_sim.connect.stores.topic_log import InternalTopic, TopicLog
 from coordinator_sim.connect.thread import Blocking, Pending
+from coordinator_sim_conformance.client_cases.topic_bench import TopicBench
 
 TOPIC = InternalTopic(name="t", setting="config.storage.topic", purpose="configurations")
 

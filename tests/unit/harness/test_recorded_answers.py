@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.differ.comparison import first_difference
-from conformance.differ.references import REFERENCES
-from conformance.differ.scripts import read_recording
-from conformance.differ.sides import Simulator
+from coordinator_sim_conformance.differ.comparison import first_difference
+from coordinator_sim_conformance.differ.references import REFERENCES
+from coordinator_sim_conformance.differ.scripts import read_recording
+from coordinator_sim_conformance.differ.sides import Simulator
 
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.jsonl"))
 

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from conformance.field_frames import response_frame
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.kafka.api_keys import ApiKey
@@ -22,6 +21,7 @@ from coordinator_sim.messages.find_coordinator import (
     FindCoordinatorResponse,
 )
 from coordinator_sim.messages.requests import Response
+from coordinator_sim_conformance.field_frames import response_frame
 
 OFFERED = {
     ApiKey.METADATA: (0, 12),

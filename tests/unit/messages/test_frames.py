@@ -10,7 +10,6 @@ from typing import Any, Final
 import pytest
 from kio.serial import entity_reader, entity_writer
 
-from conformance.field_frames import read_response_frame, request_frame, response_frame
 from coordinator_sim.errors import (
     CoordinatorSimError,
     DataError,
@@ -39,6 +38,11 @@ from coordinator_sim.messages.join_group import JoinGroupRequest
 from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from coordinator_sim.messages.requests import GROUP_APIS, Request, group_api_named
+from coordinator_sim_conformance.field_frames import (
+    read_response_frame,
+    request_frame,
+    response_frame,
+)
 
 REPO: Final = Path(__file__).resolve().parents[3]
 SAMPLES: Final = REPO / "tests" / "data" / "wire"

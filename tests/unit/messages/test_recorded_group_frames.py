@@ -11,13 +11,6 @@ from typing import Any, Final, cast
 
 import pytest
 
-from conformance.field_frames import (
-    Fields,
-    read_request_frame,
-    read_response_frame,
-    request_frame,
-    response_frame,
-)
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.embedded.connect_protocol import (
     decode_connect_assignment,
@@ -31,6 +24,13 @@ from coordinator_sim.messages.embedded.consumer_protocol import (
     decode_subscription,
     encode_assignment,
     encode_subscription,
+)
+from coordinator_sim_conformance.field_frames import (
+    Fields,
+    read_request_frame,
+    read_response_frame,
+    request_frame,
+    response_frame,
 )
 
 RECORDINGS: Final = Path(__file__).resolve().parents[2] / "data" / "wire"

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 import coordinator_sim_pytest
-from conformance.broken.histories import BROKEN, GROUP, correct_history
 from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim_conformance.broken.histories import BROKEN, GROUP, correct_history
 from coordinator_sim_pytest import assertions
 
 BY_INVARIANT = {

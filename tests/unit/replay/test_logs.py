@@ -16,7 +16,7 @@ from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.trace.events import Event, RebalanceReason, RunInfo, Source, TraceEvent
 from coordinator_sim.trace.history import episodes_of, group_lines
 from coordinator_sim.trace.recorder import MemoryRecorder
-from scenarios.catalog import all_scenarios
+from coordinator_sim_scenarios.catalog import all_scenarios
 
 REPO = Path(__file__).resolve().parents[3]
 SAMPLES = REPO.parent / "shared" / "samples" / "broker-logs"

@@ -11,7 +11,7 @@ from coordinator_sim.replay.settings import Settings
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
-from scenarios.catalog import all_scenarios
+from coordinator_sim_scenarios.catalog import all_scenarios
 
 INFO = RunInfo(
     trace_id="t",

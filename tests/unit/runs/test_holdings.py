@@ -7,7 +7,7 @@ from coordinator_sim.sim.scenario import Scenario, Variety, with_assignor
 from coordinator_sim.sim.scenario.variants import with_variety
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
-from scenarios.catalog import scenario_named
+from coordinator_sim_scenarios.catalog import scenario_named
 
 S = 1_000_000
 

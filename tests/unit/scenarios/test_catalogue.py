@@ -5,14 +5,14 @@ from importlib import import_module
 
 import pytest
 
-from conformance.checkers import Verdict, check_all
-from conformance.scenario_timing import circumstances_of, with_calm
 from coordinator_sim.errors import ScenarioError
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import Scenario
 from coordinator_sim.trace.events import TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
-from scenarios.catalog import all_scenarios, scenario_named
+from coordinator_sim_conformance.checkers import Verdict, check_all
+from coordinator_sim_conformance.scenario_timing import circumstances_of, with_calm
+from coordinator_sim_scenarios.catalog import all_scenarios, scenario_named
 
 NAMES = tuple(all_scenarios())
 ALWAYS_JUDGED = ("I1", "I2", "I3", "I4", "I5", "I6")
@@ -55,7 +55,7 @@ def test_scenario_converges(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_scenario_tells_its_story(name: str) -> None:
     """The module is named like the scenario, and its docstring has a title and a story."""
-    module = import_module(f"scenarios.catalog.{name.replace('-', '_')}")
+    module = import_module(f"coordinator_sim_scenarios.catalog.{name.replace('-', '_')}")
 
     title, _, story = (module.__doc__ or "").partition("\n\n")
     assert title.endswith(".")

@@ -8,7 +8,6 @@ from typing import Final, cast
 import pytest
 from msgspec import Struct, structs
 
-from conformance.field_frames import read_request_frame, read_response_frame
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import java_string_hash
@@ -18,7 +17,8 @@ from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import Choice
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
-from scenarios.catalog import scenario_named
+from coordinator_sim_conformance.field_frames import read_request_frame, read_response_frame
+from coordinator_sim_scenarios.catalog import scenario_named
 
 RECORDINGS: Final = Path(__file__).resolve().parents[2] / "data" / "wire"
 WORKERS: Final = {

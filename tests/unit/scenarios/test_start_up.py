@@ -7,7 +7,7 @@ from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario.world import ConnectGroupSpec, TopicCosts
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim.trace.start_up import StartUp, start_ups
-from scenarios.catalog import scenario_named
+from coordinator_sim_scenarios.catalog import scenario_named
 
 TOPICS = ("connect-cluster-offsets", "connect-cluster-status", "connect-cluster-configs")
 

@@ -5,7 +5,7 @@ from coordinator_sim.kafka.resources import ConnectorTaskId
 from coordinator_sim.messages.embedded.connect_protocol import encode_connect_assignment
 from coordinator_sim.messages.embedded.contents import ConnectAssignment
 from coordinator_sim.trace.events import Event, TraceEvent
-from scenarios.stories import member_names, scenario_story
+from coordinator_sim_scenarios.stories import member_names, scenario_story
 
 
 def event(kind: Event, **columns: object) -> TraceEvent:

@@ -22,7 +22,7 @@ from coordinator_sim.sim.scenario import (
 )
 from coordinator_sim.sim.scenario.quantiles import interpolated, table_options
 from coordinator_sim.sim.scenario.variants import realised, with_variety
-from scenarios.catalog import scenario_named
+from coordinator_sim_scenarios.catalog import scenario_named
 
 DEPLOY = scenario_named("consumer-rolling-deploy")
 VARIED = with_variety(DEPLOY, Variety())

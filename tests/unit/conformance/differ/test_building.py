@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from conformance.differ.building import BUILT, _is_fresh
+from coordinator_sim_conformance.differ.building import BUILT, _is_fresh
 
 
 def harness(folder: Path) -> Path:

@@ -19,7 +19,7 @@ def run_differ(
 ) -> subprocess.CompletedProcess[str]:
     """Run the command in a folder."""
     return subprocess.run(
-        [sys.executable, "-m", "conformance", "differ", *arguments],
+        [sys.executable, "-m", "coordinator_sim_conformance", "differ", *arguments],
         cwd=folder,
         capture_output=True,
         text=True,

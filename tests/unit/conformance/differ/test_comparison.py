@@ -5,9 +5,13 @@ from typing import Any
 
 import pytest
 
-from conformance.differ.comparison import Difference, first_difference
-from conformance.differ.explained import Explanation, explanation_of, read_explanations
 from coordinator_sim.errors import DataError
+from coordinator_sim_conformance.differ.comparison import Difference, first_difference
+from coordinator_sim_conformance.differ.explained import (
+    Explanation,
+    explanation_of,
+    read_explanations,
+)
 
 Json = dict[str, Any]
 CALL: Json = {"op": "call", "api": "Heartbeat", "id": 1}

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from conformance.differ.programs import LEFT_OUT, Program
-from conformance.differ.references import REFERENCES, Reference, reference_named
-from conformance.differ.sides import Simulator
 from coordinator_sim.errors import ConfigError
+from coordinator_sim_conformance.differ.programs import LEFT_OUT, Program
+from coordinator_sim_conformance.differ.references import REFERENCES, Reference, reference_named
+from coordinator_sim_conformance.differ.sides import Simulator
 
 Json = dict[str, Any]
 KAFKA = REFERENCES["kafka-4.4.0"]

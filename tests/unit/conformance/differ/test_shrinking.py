@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from conformance.differ.comparison import Difference
-from conformance.differ.loop import Exchange, Plan, run
-from conformance.differ.references import REFERENCES
-from conformance.differ.scripts import play, read_script, write_script
-from conformance.differ.shrinking import Shrinker, units_of
-from conformance.differ.sides import LinesProcess, Simulator
-from conformance.differ.story import tell
 from coordinator_sim.errors import DataError
+from coordinator_sim_conformance.differ.comparison import Difference
+from coordinator_sim_conformance.differ.loop import Exchange, Plan, run
+from coordinator_sim_conformance.differ.references import REFERENCES
+from coordinator_sim_conformance.differ.scripts import play, read_script, write_script
+from coordinator_sim_conformance.differ.shrinking import Shrinker, units_of
+from coordinator_sim_conformance.differ.sides import LinesProcess, Simulator
+from coordinator_sim_conformance.differ.story import tell
 
 Json = dict[str, Any]
 KAFKA = REFERENCES["kafka-4.4.0"]
