@@ -5,7 +5,7 @@ A table that others build on is read back from its files, so nothing is computed
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from coordinator_sim_reports.sources import TraceFrames
 from coordinator_sim_reports.transforms import (
@@ -23,26 +23,6 @@ from coordinator_sim_reports.transforms.sessions import member_sessions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-TABLE_NAMES: Final = (
-    "runs",
-    "rebalances",
-    "generations",
-    "convergence",
-    "member_sessions",
-    "moves",
-    "imbalance",
-    "assignments",
-    "ownership",
-    "unowned",
-    "groups",
-    "comparison",
-    "work",
-    "lag",
-    "durations",
-    "reasons",
-    "data_quality",
-)
 
 
 class TableStore:
@@ -70,7 +50,7 @@ class TableStore:
 
 
 def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFrame"]:
-    """Compute every table of `TABLE_NAMES`, kept by the store."""
+    """Compute every derived table by its name, kept by the store."""
     runs = store.keep("runs", frames.runs)
     events = rebalancing.group_events(frames.events)
     held = store.keep("rebalances", rebalancing.rebalances(events))

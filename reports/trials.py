@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from coordinator_sim import __version__
+from coordinator_sim.assignors.registry import OWN_ASSIGNORS
 from coordinator_sim.errors import ConfigError, CoordinatorSimError
 from coordinator_sim.runs.run_directory import RunDirectoryWriter
 from coordinator_sim.sim.runner import run_scenario
@@ -37,7 +38,7 @@ from coordinator_sim_scenarios.catalog import all_scenarios, scenario_named
 
 PROTOCOLS: Final = ("eager", "sessioned")
 """Connect's old protocol, and the newest incremental cooperative one."""
-ASSIGNORS: Final = ("range", "sticky", "cooperative-sticky")
+ASSIGNORS: Final = ("range", "sticky", "cooperative-sticky", *OWN_ASSIGNORS)
 MEMBERSHIPS: Final = ("dynamic", "static")
 
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from hypothesis import strategies as st
 
+from coordinator_sim.assignors.registry import KAFKA_ASSIGNORS, OWN_ASSIGNORS
 from coordinator_sim.sim.scenario import (
     AddConnector,
     AddPartitions,
@@ -54,11 +55,9 @@ LAST_FAULT_MS: Final = 60_000
 """No happening begins later; the first phase of a drawn scenario."""
 _MOMENT_MS: Final = 10_000
 ASSIGNORS: Final = (
-    ("range",),
-    ("roundrobin",),
-    ("sticky",),
-    ("cooperative-sticky",),
+    *((name,) for name in KAFKA_ASSIGNORS),
     ("range", "cooperative-sticky"),
+    *((name,) for name in OWN_ASSIGNORS),
 )
 APIS: Final = ("HEARTBEAT", "JOIN_GROUP", "SYNC_GROUP", "OFFSET_COMMIT", "FIND_COORDINATOR")
 TOPICS: Final = ("orders", "payments")

@@ -3,9 +3,10 @@
     python -m tools.record_messages
 
 writes `coordinator_sim/messages/schemas/*.json` from the schema files that are inside Kafka's jars:
-those of the newest release, and of 3.9.2 for what 4.0 dropped. Only facts are kept: names, types,
-versions, defaults, tags. `docs/generate.py` writes the structs of `coordinator_sim/messages` from
-them.
+those of the newest release, and of 3.9.2 for what 4.0 dropped, of the APIs that have a row in
+`coordinator_sim/broker/implemented.py`. Only facts are kept: names, types, versions, defaults,
+tags. Then it runs `tools.write_messages`, which writes the structs of `coordinator_sim/messages`
+from these files, and `tools.record_message_schemas`, which records the layouts that judge them.
 """
 
 import json
@@ -15,16 +16,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.broker.implemented import IMPLEMENTED
 from coordinator_sim_conformance.real_kafka.kafka import BROKER_VERSION, OLD_BROKER_VERSION, jars_of
+from tools import record_message_schemas, write_messages
 
 REPO: Final = Path(__file__).parents[1]
 FOLDER: Final = REPO / "coordinator_sim" / "messages" / "schemas"
 
 Json = dict[str, Any]
 
-_NOT_SPOKEN: Final = ("SHARE", "STREAMS", "TOKEN", "TELEMETRY", "REPLICA_LOG_DIRS")
-"""Parts of the names of APIs that brokers serve and this project does not."""
 _RECORDS: Final = ("OffsetCommit", "GroupMetadata")
 """Records of the offsets log that classic groups write."""
 _RENAMED: Final = {("TxnOffsetCommitRequest", "GenerationId"): "GenerationIdOrMemberEpoch"}
@@ -112,9 +112,7 @@ def recorded() -> Iterator[tuple[str, str]]:
     old = {schema["name"]: schema for schema in _schemas_in(OLD_BROKER_VERSION)}
     requests = (schema for schema in new.values() if schema["type"] == "request")
     names = {schema["apiKey"]: schema["name"].removesuffix("Request") for schema in requests}
-    for api in ApiKey:
-        if any(part in api.name for part in _NOT_SPOKEN):
-            continue
+    for api in IMPLEMENTED:
         name = names[int(api)]
         parts = {
             kind.lower(): _united(
@@ -131,10 +129,12 @@ def recorded() -> Iterator[tuple[str, str]]:
 
 
 def main() -> None:
-    """Write every file."""
+    """Write every file, and what is made from them."""
     FOLDER.mkdir(exist_ok=True)
     for name, text in recorded():
         (FOLDER / f"{name}.json").write_text(text, "utf-8")
+    write_messages.main()
+    record_message_schemas.main()
 
 
 if __name__ == "__main__":

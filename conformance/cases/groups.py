@@ -63,7 +63,7 @@ LIST-003 the filter by state
   completing A
   list v=4 states=CompletingRebalance          | list NONE groups=g g.state=CompletingRebalance
   list v=4 states=PreparingRebalance,Stable,Empty,Dead | list NONE groups=-
-  [3.9 4.0 4.1 4.2 4.3 4.4] list v=4 states=completingrebalance | list NONE groups=g
+  [3.9 J] list v=4 states=completingrebalance | list NONE groups=g
   [2.8] list v=4 states=completingrebalance    | list NONE groups=-
   sync A A=a
   list v=4 states=Stable    | list NONE groups=g g.state=Stable
@@ -77,7 +77,7 @@ DESC-005 an unknown group
   @ java GroupMetadataManagerTest.testDescribeGroupsGroupIdNotFoundException
   @ 0.10.2 GroupCoordinatorResponseTest.testDescribeGroupInactiveGroup
   describe                  | describe error=NONE state=Dead type=- protocol=- members=-
-  [4.0 4.1 4.2 4.3 4.4] describe v=6 | describe error=GROUP_ID_NOT_FOUND state=Dead
+  [J] describe v=6 | describe error=GROUP_ID_NOT_FOUND state=Dead
 DEL-006 the generation restarts after a deletion
   @ SJ must since=1.1 seen=2.8-4.4
   @ scala GroupCoordinator.handleDeleteGroups

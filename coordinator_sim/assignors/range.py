@@ -5,6 +5,7 @@ Source: kafka trunk, clients/.../consumer/RangeAssignor.java.
 
 from collections.abc import Callable, Sequence
 from itertools import islice
+from typing import Final
 
 from coordinator_sim.assignors.contract import AssignorMember, RebalanceProtocol, TopicRacks
 from coordinator_sim.assignors.subscriptions import (
@@ -181,3 +182,7 @@ def _assign_co_partitioned(
             remaining.remove(member)
             if not remaining:
                 return
+
+
+OFFERED: Final = (RangeAssignor,)
+"""See `registry`."""

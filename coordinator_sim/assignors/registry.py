@@ -1,25 +1,40 @@
-"""The assignors by the names that Kafka gives them."""
+"""The assignors by their names on the wire.
+
+A consumer assignor is known by its module in this room: `OFFERED` there names its classes.
+"""
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Final, TypeVar
 
+from coordinator_sim import assignors
 from coordinator_sim.assignors.connect_eager import EagerConnectAssignor
 from coordinator_sim.assignors.connect_incremental import IncrementalConnectAssignor
 from coordinator_sim.assignors.contract import ConnectAssignor, ConsumerAssignor
-from coordinator_sim.assignors.range import RangeAssignor
-from coordinator_sim.assignors.round_robin import RoundRobinAssignor
-from coordinator_sim.assignors.sticky import CooperativeStickyAssignor, StickyAssignor
 from coordinator_sim.errors import ConfigError
 
 T = TypeVar("T")
 
-CONSUMER_ASSIGNORS: Final[Mapping[str, Callable[[], ConsumerAssignor]]] = {
-    "range": RangeAssignor,
-    "roundrobin": RoundRobinAssignor,
-    "sticky": StickyAssignor,
-    "cooperative-sticky": CooperativeStickyAssignor,
-}
+KAFKA_ASSIGNORS: Final = ("range", "roundrobin", "sticky", "cooperative-sticky")
+"""The consumer assignors that Kafka's clients bring along."""
+
+
+def _offered() -> dict[str, Callable[[], ConsumerAssignor]]:
+    """The assignors of all modules: Kafka's in its order, then the others by name."""
+    found: dict[str, Callable[[], ConsumerAssignor]] = {}
+    for module in iter_modules(assignors.__path__, f"{assignors.__name__}."):
+        if module.name != __name__:
+            classes = getattr(import_module(module.name), "OFFERED", ())
+            found |= {make().name: make for make in classes}
+    return {name: found[name] for name in (*KAFKA_ASSIGNORS, *sorted(found))}
+
+
+CONSUMER_ASSIGNORS: Final[Mapping[str, Callable[[], ConsumerAssignor]]] = _offered()
 """Protocol name -> constructor."""
+
+OWN_ASSIGNORS: Final = tuple(name for name in CONSUMER_ASSIGNORS if name not in KAFKA_ASSIGNORS)
+"""The consumer assignors that were added to Kafka's."""
 
 CONNECT_PROTOCOLS: Final[Mapping[str, Callable[[int], ConnectAssignor]]] = {
     "default": lambda _: EagerConnectAssignor(),

@@ -4,6 +4,7 @@ Source: kafka trunk, clients/.../consumer/RoundRobinAssignor.java.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from coordinator_sim.assignors.contract import AssignorMember, RebalanceProtocol, TopicRacks
 from coordinator_sim.assignors.subscriptions import (
@@ -62,3 +63,7 @@ class RoundRobinAssignor:
             assignment[circle[pointer][0]].append(partition)
             pointer = (pointer + 1) % len(circle)
         return assignment
+
+
+OFFERED: Final = (RoundRobinAssignor,)
+"""See `registry`."""

@@ -5,6 +5,7 @@ internals/AbstractStickyAssignor.java.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from coordinator_sim.assignors.contract import AssignorMember, RebalanceProtocol, TopicRacks
 from coordinator_sim.assignors.sticky_constrained import ConstrainedAssignment
@@ -177,3 +178,7 @@ def _transferring(
         added.update({tp: member_id for tp in partitions if tp not in owned[member_id]})
         revoked |= owned[member_id].difference(partitions)
     return {partition: member_id for partition, member_id in added.items() if partition in revoked}
+
+
+OFFERED: Final = (StickyAssignor, CooperativeStickyAssignor)
+"""See `registry`."""

@@ -7,7 +7,8 @@ from typing import Annotated
 import msgspec
 import typer
 
-from coordinator_sim.assignors.cases import (
+from coordinator_sim.errors import CoordinatorSimError
+from coordinator_sim.harness.assignor_cases import (
     Case,
     CaseFormError,
     CaseOutcome,
@@ -16,7 +17,6 @@ from coordinator_sim.assignors.cases import (
     parse_case,
     run_case,
 )
-from coordinator_sim.errors import CoordinatorSimError
 
 
 def assign(

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from coordinator_sim.kafka.releases import RELEASES
 from tests.growth.counted_work import Meter, counted_code
 
 REPO = Path(__file__).resolve().parents[2]
@@ -33,7 +34,7 @@ def found_by(*options: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize(("profile", "least"), [("4.4", 500), ("0.10.2", 150)])
+@pytest.mark.parametrize(("profile", "least"), [(RELEASES[-1], 500), ("0.10.2", 150)])
 def test_newest_versions_cost_linear_work(profile: str, least: int) -> None:
     """Requests of four times the items cost four times the work, in the newest and oldest Kafka."""
     found = found_by("--profile", profile)
@@ -63,7 +64,7 @@ def test_scala_brokers_cost_linear_work(profile: str) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("profile", ["0.10.2", "2.8", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4"])
+@pytest.mark.parametrize("profile", RELEASES)
 def test_all_versions_cost_linear_work(profile: str) -> None:
     """Every version of every API that a Kafka offers costs linear work."""
     found = found_by("--profile", profile, "--versions", "all")

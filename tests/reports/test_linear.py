@@ -7,7 +7,7 @@ pytest.importorskip("pyspark", reason="needs the spark extra")
 
 from benchmarks.month import write_month
 from coordinator_sim_reports.sources import open_traces, read_traces
-from coordinator_sim_reports.tables import TABLE_NAMES, TableStore, derive_tables
+from coordinator_sim_reports.tables import TableStore, derive_tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -53,8 +53,8 @@ def test_no_table_makes_a_row_for_each_pair(tmp_path: Path, spark: "SparkSession
     write_month(tmp_path, groups=1, rebalances=REBALANCES, days=1, assignments=True)
     runs = open_traces([tmp_path])
     store = CountingStore(spark)
-    derive_tables(read_traces(spark, runs), store)
-    assert set(store.most_rows) == set(TABLE_NAMES)
+    tables = derive_tables(read_traces(spark, runs), store)
+    assert set(store.most_rows) == set(tables)
     assert store.rows["unowned"] > REBALANCES, "the trace has gaps to be split"
     limit = MOST_PER_EVENT * runs[0].info.counts["events"]
     assert {name: rows for name, rows in store.most_rows.items() if rows > limit} == {}

@@ -11,6 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.java_numbers import java_int
 
@@ -47,7 +48,7 @@ class ChoiceSetting(Struct, frozen=True):
 
 Setting = IntSetting | ChoiceSetting
 
-ASSIGNORS: Final = ("range", "roundrobin", "sticky", "cooperative-sticky")
+ASSIGNORS: Final = tuple(CONSUMER_ASSIGNORS)
 """The consumer assignors, by their names on the wire."""
 CONNECT_PROTOCOLS: Final = ("eager", "compatible", "sessioned")
 """Values of `connect.protocol`."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_sim.assignors.cases import first_difference, parse_case
+from coordinator_sim.harness.assignor_cases import first_difference, parse_case
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from coordinator_sim.assignors.cases import CaseFormError, parse_case, run_case
 from coordinator_sim.assignors.contract import AssignmentFailed
 from coordinator_sim.assignors.server_contract import ServerAssignor, ServerMember
 from coordinator_sim.assignors.server_range import ServerRangeAssignor
 from coordinator_sim.assignors.server_uniform import ServerUniformAssignor
+from coordinator_sim.harness.assignor_cases import CaseFormError, parse_case, run_case
 
 RANGE: ServerAssignor = ServerRangeAssignor()
 UNIFORM: ServerAssignor = ServerUniformAssignor()

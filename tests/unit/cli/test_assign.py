@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from coordinator_sim.assignors.cases import CaseFormError
 from coordinator_sim.cli.main import app
+from coordinator_sim.harness.assignor_cases import CaseFormError
 
 GOLDEN = Path(__file__).resolve().parents[1] / "assignors" / "golden"
 RANGE = {

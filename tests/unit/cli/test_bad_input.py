@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from coordinator_sim.kafka.releases import RELEASES
+
 WITHOUT = (
     "import sys; sys.modules[{module!r}] = None; from coordinator_sim.cli.main import main; main()"
 )
@@ -92,7 +94,7 @@ def test_absurd_setting_names_value_and_bound(setting: str, words: tuple[str, ..
     [
         ('"duration_ms"', '"duration_mss"', ("duration_mss", "did you mean duration_ms")),
         ("CrashMember", "CrashMembr", ("CrashMembr", "did you mean CrashMember")),
-        ('"4.4"', '"9.9"', ("'9.9'", "4.4")),
+        (f'"{RELEASES[-1]}"', '"9.9"', ("'9.9'", RELEASES[-1])),
         ('"member-crash"', '"../up"', ("'../up'", "names the run's directory")),
     ],
 )

@@ -17,6 +17,7 @@ import pytest
 
 from coordinator_sim.cli.main import main
 from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.releases import RELEASES
 from coordinator_sim.messages.codec.frames import (
     RequestHeader,
 )
@@ -84,7 +85,7 @@ def test_line_of_json_says_where_everything_is(tmp_path: Path) -> None:
         "--port", "0", "--brokers", "2", "--seed", "7", "--topics", "a:2,b:1", "--ready-file", file
     ) as ready:
         assert json.loads(file.read_text(encoding="utf-8")) == ready
-        assert (ready["profile"], ready["seed"], ready["brokers"]) == ("4.4", 7, [1, 2])
+        assert (ready["profile"], ready["seed"], ready["brokers"]) == (RELEASES[-1], 7, [1, 2])
         assert os.path.exists(f"/proc/{ready['pid']}") or sys.platform != "linux"  # noqa: PTH110 - of a process
         for address in ready["bootstrap"].split(","):
             told = metadata(address)
@@ -312,7 +313,7 @@ def test_ctl_operates_a_server(
 
     with serving("--port", "0", "--brokers", "2", "--clock", "virtual", "--topics", "t:2") as ready:
         url = ready["control"]
-        assert "profile            4.4" in ctl(url, "status")
+        assert f"profile            {RELEASES[-1]}" in ctl(url, "status")
         assert [line.split()[1] for line in told("brokers").splitlines()] == [
             "status",
             "running",

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from coordinator_sim.kafka.releases import RELEASES
 from coordinator_sim_conformance.cli.main import app, main
 from coordinator_sim_conformance.script.play import read_cases
 
@@ -50,7 +51,7 @@ def test_run_counts_by_area_and_exits_1_when_a_case_fails(
     wrong = read_cases("PARTITION", "PART-999 wrong\n  @ J model\n  partition otherGroup 35\n")
     monkeypatch.setattr("coordinator_sim_conformance.cli.run.any_cases", lambda: wrong)
     shown = output_of("run", code=1)
-    assert "failed PART-999 as 4.4" in shown
+    assert f"failed PART-999 as {RELEASES[-1]}" in shown
     assert "partition otherGroup" in shown
     failed = output_of("run", "--json", code=1)
     assert [each["verdict"] for each in json.loads(failed)] == ["failed"]

@@ -4,11 +4,12 @@ import pytest
 
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, profile_named
+from coordinator_sim.kafka.releases import RELEASES
 
 
 def test_family_names_stand_for_their_newest() -> None:
     """An alias is the very profile it stands for."""
-    assert profile_named("java-4.x") is profile_named("4.4") is DEFAULT_PROFILE
+    assert profile_named("java-4.x") is profile_named(RELEASES[-1]) is DEFAULT_PROFILE
     assert profile_named("scala-3.x") is profile_named("3.9")
     assert profile_named("legacy-0.10.2") is profile_named("0.10.2")
 

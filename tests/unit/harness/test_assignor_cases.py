@@ -8,10 +8,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from coordinator_sim.assignors.cases import CaseFormError, first_difference, parse_case
 from coordinator_sim.cli.assign import assign
+from coordinator_sim.harness.assignor_cases import CaseFormError, first_difference, parse_case
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "assignors" / "golden"
 CONSUMER: dict[str, Any] = {
     "label": "one",
     "assignor": "range",

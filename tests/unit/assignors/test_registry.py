@@ -1,0 +1,62 @@
+"""An assignor is known by its module alone."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from shutil import copytree, ignore_patterns
+
+import coordinator_sim
+from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS, KAFKA_ASSIGNORS
+
+_REPO = Path(__file__).parents[3]
+_ADDED = '''
+"""Range by another name."""
+
+from typing import Final
+
+from coordinator_sim.assignors.range import RangeAssignor
+
+
+class NarrowAssignor(RangeAssignor):
+    """Does as range does."""
+
+    @property
+    def name(self) -> str:
+        """Protocol name in JoinGroup."""
+        return "narrow"
+
+
+OFFERED: Final = (NarrowAssignor,)
+'''
+_ASKED = """
+from coordinator_sim.sim.scenario.settings import ASSIGNORS
+from coordinator_sim_reports.trials import ASSIGNORS as TRIED
+from coordinator_sim_scenarios.strategies import ASSIGNORS as DRAWN
+
+print(ASSIGNORS[-1], TRIED[-1], DRAWN[-1][0])
+"""
+
+
+def test_kafkas_assignors_come_first() -> None:
+    """Each says the name that it is registered by."""
+    assert tuple(CONSUMER_ASSIGNORS)[: len(KAFKA_ASSIGNORS)] == KAFKA_ASSIGNORS
+    assert all(make().name == name for name, make in CONSUMER_ASSIGNORS.items())
+
+
+def test_a_module_makes_an_assignor(tmp_path: Path) -> None:
+    """Scenarios, the trials of the reports and the strategies of the property tests know it."""
+    package = tmp_path / "coordinator_sim"
+    copytree(Path(coordinator_sim.__file__).parent, package, ignore=ignore_patterns("__pycache__"))
+    (package / "assignors" / "narrow.py").write_text(_ADDED.lstrip())
+
+    done = subprocess.run(
+        [sys.executable, "-c", _ASKED],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{_REPO}"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout.split() == ["narrow", "narrow", "narrow"]
