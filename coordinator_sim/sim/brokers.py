@@ -233,6 +233,8 @@ class ClusterDriver(Alarmed):
         now = self._now()
         self.network.detach(broker_id)
         for connection in [each for each in self._channels if each.broker_id == broker_id]:
+            # What a client sent before it closed is still on its way, to nobody.
+            connection.is_server_open = False
             self.closed(connection)
         self.cluster.operations.stop(broker_id, now)
         restart_us = self._environment.now_us + down_ms * _US_PER_MS

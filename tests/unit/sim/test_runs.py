@@ -236,6 +236,13 @@ def test_a_group_survives_its_only_broker() -> None:
     assert owned_at_end(events) == 2
 
 
+def test_a_close_on_its_way_to_a_broker_that_dies_is_of_no_concern() -> None:
+    """The member is gone a moment before the broker, whose end of the connection dies with it."""
+    crashes = (CrashBroker(at_ms=30_000, broker=each, for_ms=1_000) for each in (1, 2, 3))
+    events = run(consumers(CrashMember(at_ms=30_000, member="a"), *crashes))
+    assert owned_at_end(events) == 1
+
+
 def test_added_partitions_are_noticed_by_the_leader() -> None:
     """The leader refreshes its metadata at its age and asks for a rebalance."""
     settings = {**SETTINGS, "metadata.max.age.ms": "10000"}
