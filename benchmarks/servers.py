@@ -139,7 +139,7 @@ class Load:
         return json.loads(_line_of(self._process))
 
     def measured(self, command: str) -> tuple[Any, float]:
-        """As `tell`, with the CPU-seconds that it cost the server."""
+        """Do as `tell`, and say how many CPU-seconds it cost the server."""
         before = self.server.cpu_s()
         result = self.tell(command)
         return result, self.server.cpu_s() - before
