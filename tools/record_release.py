@@ -22,9 +22,7 @@ import msgspec
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.api_versions import LoweredVersions, RecordedVersions
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.messages.codec.frames import (
-    RequestHeader,
-)
+from coordinator_sim.messages.codec.frames import RequestHeader
 from coordinator_sim_conformance.field_frames import read_response_frame, request_frame
 from coordinator_sim_conformance.real_kafka.kafka import Broker
 from coordinator_sim_conformance.real_kafka.settings_table import settings_of

@@ -45,7 +45,7 @@ def _expect(saw: object, wanted: object) -> None:
 
 
 def _newest_claim_wins() -> None:
-    """Of two claims to a partition the one of the higher generation holds."""
+    """The claim of the higher generation holds where two claim a partition."""
     for order in (1, -1):
         members = [_member("a", (0, 1), 5), _member("b", (0, 1), 3)][::order]
         _expect(_assigned("cooperative-sticky", members, ((), ()))["a"][:1], [0])
@@ -59,7 +59,7 @@ def _newest_user_data_wins() -> None:
 
 
 def _doubtful_claims_are_nobodys() -> None:
-    """Of two claims of one generation neither counts; what is doubtful waits for a round."""
+    """No claim counts where two of one generation meet: the partition waits for a round."""
     members = [_member("a", (0, 1), 4), _member("b", (0, 1), 4)]
     _expect(_assigned("cooperative-sticky", members, ((), ())), {"a": [], "b": []})
 

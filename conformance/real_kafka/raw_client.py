@@ -6,9 +6,7 @@ from typing import Final
 
 from coordinator_sim.errors import DataError
 from coordinator_sim.kafka.api_keys import ApiKey
-from coordinator_sim.messages.codec.frames import (
-    RequestHeader,
-)
+from coordinator_sim.messages.codec.frames import RequestHeader
 from coordinator_sim_conformance.field_frames import Fields, read_response_frame, request_frame
 
 _TIMEOUT_S: Final = 30

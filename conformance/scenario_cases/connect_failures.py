@@ -17,7 +17,7 @@ def _delays(seen: Seen, after_ms: int) -> list[int]:
 
 @shows("connect-worker-crash")
 def crashed_worker_gets_its_work_back_after_the_delay(seen: Seen) -> None:
-    """Nobody else's work is touched, and the delay counts from the loss."""
+    """The work of the others is not touched, and the delay counts from the loss."""
     seen.expect("delays", [one.delay_ms for one in seen.rounds], [0, 60_000, 41_998, 0])
     seen.expect("loads", seen.loads(), [[3, 4, 4], [3, 4], [0, 3, 4], [3, 4, 4]])
     seen.expect("stopped", seen.of(Event.TASKS_STOPPED), [])
@@ -71,7 +71,7 @@ def outage_makes_a_lonely_worker_wait_for_itself(seen: Seen) -> None:
 
 @shows("connect-worker-cut-off")
 def worker_without_coordinator_stops_its_work(seen: Seen) -> None:
-    """It has stopped everything before anybody else could be given it, and gets it back."""
+    """The worker stops everything before others could be given it, and gets it back."""
     seen.expect("run twice", seen.run_twice(), [])
     before = [run for run in seen.runs_begun(before_ms=60_000) if run.worker == "worker-3"]
     stopped_ms = max(run.end_ms or 0 for run in before)
@@ -96,7 +96,7 @@ def duplicates_are_revoked_and_assigned_once(seen: Seen) -> None:
 
 @shows("connect-lost-sync")
 def lost_assignment_is_not_lost_work(seen: Seen) -> None:
-    """Nobody left, so no assignment has a delay; in the end all tasks run once."""
+    """No assignment has a delay, as no worker has left; in the end all tasks run once."""
     seen.expect("delays", [delay for delay in _delays(seen, 0) if delay], [])
     seen.expect("left or failed", seen.of(Event.MEMBER_LEFT, Event.MEMBER_FAILED), [])
     seen.expect("running at the end", len(seen.running_at_end()), 11)
@@ -105,7 +105,7 @@ def lost_assignment_is_not_lost_work(seen: Seen) -> None:
 
 @shows("connect-config-lag")
 def lagging_worker_leaves_and_stops_in_time(seen: Seen) -> None:
-    """It leaves after three seconds, and has stopped its work long before the delay is over."""
+    """The worker leaves after three seconds; its work has stopped long before the delay is over."""
     (left,) = seen.of(Event.LEAVE_REQ)
     seen.expect("reason", left.client_reason, LAG_LIMIT)
     left_ms = left.ts_us // 1_000
@@ -156,7 +156,7 @@ def lost_work_moves_at_once_without_a_delay(seen: Seen) -> None:
 
 @shows("connect-power-cut")
 def cluster_recovers_from_the_death_of_all(seen: Seen) -> None:
-    """Nothing runs twice, no worker is refused, and the work is spread evenly in the end."""
+    """No task runs twice, no worker is refused, and the work is spread evenly in the end."""
     seen.expect("run twice", seen.run_twice(), [])
     seen.expect("failed", len(seen.of(Event.MEMBER_FAILED)), 10)
     refused = [e for e in seen.of(Event.JOIN_RESP) if e.error_code is ErrorCode.UNKNOWN_MEMBER_ID]

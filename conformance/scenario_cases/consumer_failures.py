@@ -25,7 +25,7 @@ def crashed_member_is_expired_one_session_after_its_last_heartbeat(seen: Seen) -
 
 @shows("slow-processing")
 def slow_consumer_leaves_by_itself_and_comes_back(seen: Seen) -> None:
-    """It is its own heartbeat thread that gives up, not the coordinator."""
+    """The consumer's own heartbeat thread gives up, not the coordinator."""
     (leave,) = seen.of(Event.LEAVE_REQ)
     seen.expect("reason", leave.client_reason, POLL_TIMEOUT)
     wanted = [RebalanceReason.MEMBER_LEFT, RebalanceReason.MEMBER_JOINED]
@@ -91,7 +91,7 @@ def zombie_is_refused_when_it_goes_on(seen: Seen) -> None:
 
 @shows("frozen-while-joining")
 def member_frozen_in_a_join_comes_back(seen: Seen) -> None:
-    """It joins under one new id, without an error and without what it never looked at."""
+    """The member joins under one new id, without an error and without what it never looked at."""
     seen.expect("failed", [seen.name_of(e) for e in seen.of(Event.MEMBER_FAILED)], ["consumer-2"])
     given = seen.of(Event.ASSIGNED, after_ms=30_000, member="consumer-2")
     seen.expect("assignments", len(given), 2)

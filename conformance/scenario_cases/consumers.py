@@ -99,7 +99,7 @@ def reverted_subscription_still_joins(seen: Seen) -> None:
 
 @shows("slow-leader")
 def followers_wait_for_a_slow_leader(seen: Seen) -> None:
-    """Nobody commits or fails until the leader has assigned, and nobody is told to rejoin."""
+    """No member commits or fails until the leader has assigned, and none is told to rejoin."""
     completed = seen.of(Event.JOIN_COMPLETE, after_ms=30_000)
     assigned = seen.of(Event.SYNC_LEADER, after_ms=30_000)
     start_ms, end_ms = completed[0].ts_us // 1_000 + 1, assigned[0].ts_us // 1_000

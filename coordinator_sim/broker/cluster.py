@@ -147,7 +147,7 @@ class Cluster:
             self.configs, self.image, settings.profile, in_memory=kept is None
         )
         self.logs = self._partition_logs(log_settings)
-        self.groups = self._group_brokers(settings, ids_of)
+        self.groups = self._group_coordinators(settings, ids_of)
         self.groups.traces = trace is not None
         self.groups.authorizer = authorizer
         self.leadership = Leadership(
@@ -157,7 +157,7 @@ class Cluster:
             cluster_events=self.cluster_events,
         )
         self._listen()
-        self.hosted = self._hosted_partitions(log_settings)
+        self.hosted = self._replica_manager(log_settings)
         self.transactions = Transactions(self)
         self.transactions.listen(self.cluster_events)
         self.groups.verifier = self.transactions.verifier
@@ -230,7 +230,9 @@ class Cluster:
         if self._kept is not None:
             self._kept.close()
 
-    def _group_brokers(self, settings: ClusterSettings, ids_of: IdsOf | None) -> GroupCoordinators:
+    def _group_coordinators(
+        self, settings: ClusterSettings, ids_of: IdsOf | None
+    ) -> GroupCoordinators:
         """The group coordinators, which write the offsets topic's log."""
         ids = SeededIds(settings.seed + (self.image.start_count << 32))
         offsets_topic = OffsetsTopic(
@@ -255,7 +257,7 @@ class Cluster:
         )
         return groups
 
-    def _hosted_partitions(self, log_settings: LogSettings) -> ReplicaManager:
+    def _replica_manager(self, log_settings: LogSettings) -> ReplicaManager:
         return ReplicaManager(
             self.image,
             self.logs.log_of,
@@ -371,6 +373,7 @@ class Cluster:
 
     def _unkept(self, call: Call[Any], error: OSError) -> Struct:
         """The answer of a request whose change could not be kept."""
+        self.scheduler.look_again()
         self._trouble(f"{call.api.name}: {error}; refused")
         version = call.context.api_version
         return error_answer(call.api, version, call.request, ErrorCode.KAFKA_STORAGE_ERROR)

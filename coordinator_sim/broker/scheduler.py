@@ -70,11 +70,6 @@ class Scheduler:
         """Run a task when the wall clock reaches an instant; tasks of one instant in order."""
         self._put(self._by_wall, at_ms, task)
 
-    def clear(self) -> None:
-        """Forget all tasks."""
-        self._by_group.clear()
-        self._by_wall.clear()
-
     def _put(self, entries: list[_Entry], at_ms: int, task: Task) -> None:
         self._count += 1
         heappush(entries, (at_ms, self._count, task))

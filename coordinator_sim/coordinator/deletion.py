@@ -32,9 +32,7 @@ from coordinator_sim.kafka.orders.iteration_order import (
     scala_map_order,
     scala_set_order,
 )
-from coordinator_sim.kafka.records import (
-    LogRecord,
-)
+from coordinator_sim.kafka.records import LogRecord
 from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.messages.delete_groups import (
     DeletableGroupResult,

@@ -13,9 +13,7 @@ from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.pending_answer import PendingAnswer
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.messages.codec.frames import (
-    RequestHeader,
-)
+from coordinator_sim.messages.codec.frames import RequestHeader
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import (
     JoinGroupRequest,

@@ -12,9 +12,7 @@ from coordinator_sim.errors import DataError, UnsupportedVersion
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
 from coordinator_sim.log.format.record_bytes import Record
-from coordinator_sim.messages.codec.frames import (
-    RequestHeader,
-)
+from coordinator_sim.messages.codec.frames import RequestHeader
 from coordinator_sim_conformance.field_frames import Fields, request_frame
 
 RECORDED: Final = Path(__file__).resolve().parents[1] / "data" / "wire"

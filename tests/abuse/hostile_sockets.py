@@ -14,9 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import IO, Final
 
-from coordinator_sim.messages.codec.frames import (
-    RequestHeader,
-)
+from coordinator_sim.messages.codec.frames import RequestHeader
 from coordinator_sim_conformance.field_frames import request_frame
 from tests.abuse.beside import make_cluster
 from tests.abuse.hostile_frames import spoilt, true_frames

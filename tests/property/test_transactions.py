@@ -29,9 +29,7 @@ from coordinator_sim.log.format.stored_batches import next_batch
 from coordinator_sim.log.format.transaction_records import decode_transaction_key
 from coordinator_sim.log.partition_log import PartitionLog
 from coordinator_sim.messages.catalogue import API_NAMES, newest_version
-from coordinator_sim.messages.codec.frames import (
-    RequestHeader,
-)
+from coordinator_sim.messages.codec.frames import RequestHeader
 from coordinator_sim_conformance.field_frames import Fields, read_response_frame, request_frame
 
 pytestmark = pytest.mark.property

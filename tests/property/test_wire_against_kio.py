@@ -14,9 +14,7 @@ from kio.serial import entity_reader, entity_writer
 
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.catalogue import API_NAMES, layout_of, newest_version
-from coordinator_sim.messages.codec.frames import (
-    RequestHeader,
-)
+from coordinator_sim.messages.codec.frames import RequestHeader
 from coordinator_sim.messages.schema import Kind, Layout, VersionField
 from coordinator_sim_conformance.field_frames import Fields, request_frame, response_frame
 from tests.property.test_wire_round_trips import SIMPLE

@@ -14,9 +14,7 @@ from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.profiles import profile_named
-from coordinator_sim.messages.codec.frames import (
-    RequestHeader,
-)
+from coordinator_sim.messages.codec.frames import RequestHeader
 from coordinator_sim.messages.schema import ZERO_UUID
 from coordinator_sim_conformance.field_frames import read_response_frame, request_frame
 from coordinator_sim_conformance.real_kafka.kafka import TOOLS_VERSION, Broker

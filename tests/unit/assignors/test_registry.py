@@ -1,15 +1,10 @@
 """An assignor is known by its module alone."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
-from shutil import copytree, ignore_patterns
 
-import coordinator_sim
 from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS, KAFKA_ASSIGNORS
+from tests.library_copy import library_copy, printed_by
 
-_REPO = Path(__file__).parents[3]
 _ADDED = '''
 """Range by another name."""
 
@@ -46,17 +41,7 @@ def test_kafkas_assignors_come_first() -> None:
 
 def test_a_module_makes_an_assignor(tmp_path: Path) -> None:
     """Scenarios, the trials of the reports and the strategies of the property tests know it."""
-    package = tmp_path / "coordinator_sim"
-    copytree(Path(coordinator_sim.__file__).parent, package, ignore=ignore_patterns("__pycache__"))
+    package = library_copy(tmp_path)
     (package / "assignors" / "narrow.py").write_text(_ADDED.lstrip())
 
-    done = subprocess.run(
-        [sys.executable, "-c", _ASKED],
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{_REPO}"},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-    assert done.stdout.split() == ["narrow", "narrow", "narrow"]
+    assert printed_by(package, _ASKED) == ["narrow", "narrow", "narrow"]

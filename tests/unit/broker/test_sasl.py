@@ -7,9 +7,7 @@ from coordinator_sim.broker.security.plain import PlainUsers, jaas_users
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.messages.codec.frames import (
-    RequestHeader,
-)
+from coordinator_sim.messages.codec.frames import RequestHeader
 from coordinator_sim_conformance.field_frames import Fields, read_response_frame, request_frame
 
 MECHANISMS = {"sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256"}

@@ -18,9 +18,7 @@ import pytest
 from coordinator_sim.cli.main import main
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.releases import RELEASES
-from coordinator_sim.messages.codec.frames import (
-    RequestHeader,
-)
+from coordinator_sim.messages.codec.frames import RequestHeader
 from coordinator_sim.runs.run_directory import read_run
 from coordinator_sim_conformance.field_frames import Fields, read_response_frame, request_frame
 

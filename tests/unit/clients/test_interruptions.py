@@ -12,9 +12,7 @@ from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.embedded.consumer_protocol import encode_subscription
 from coordinator_sim.messages.embedded.contents import Subscription
-from coordinator_sim.messages.find_coordinator import (
-    FindCoordinatorRequest,
-)
+from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
@@ -22,9 +20,7 @@ from coordinator_sim.messages.join_group import (
 )
 from coordinator_sim.messages.leave_group import LeaveGroupRequest
 from coordinator_sim.messages.metadata import MetadataRequest, MetadataResponse
-from coordinator_sim.messages.offset_commit import (
-    OffsetCommitRequest,
-)
+from coordinator_sim.messages.offset_commit import OffsetCommitRequest
 from coordinator_sim.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchResponse,

@@ -13,9 +13,7 @@ from coordinator_sim.messages.find_coordinator import (
 )
 from coordinator_sim.messages.join_group import JoinGroupRequest
 from coordinator_sim.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
-from coordinator_sim.messages.offset_commit import (
-    OffsetCommitRequest,
-)
+from coordinator_sim.messages.offset_commit import OffsetCommitRequest
 from coordinator_sim.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchResponse,

@@ -1,13 +1,10 @@
 """A release is a folder: nothing else has to know of it."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
-from shutil import copytree, ignore_patterns
+from shutil import copytree
 
-import coordinator_sim
 from coordinator_sim.kafka.releases import RELEASES
+from tests.library_copy import library_copy, printed_by
 
 _NEWEST = """
 from inspect import signature
@@ -37,23 +34,14 @@ def test_releases_are_oldest_first() -> None:
 
 def test_a_folder_makes_a_release(tmp_path: Path) -> None:
     """Profile, scenarios, API versions and settings find the new one, here a copy of the last."""
-    package = tmp_path / "coordinator_sim"
-    source = Path(coordinator_sim.__file__).parent
-    copytree(source, package, ignore=ignore_patterns("__pycache__"))
+    package = library_copy(tmp_path)
     releases = package / "kafka" / "releases"
     folder = copytree(releases / RELEASES[-1], releases / "9.10")
     answer = folder / "api_versions.json"
     answer.write_text(answer.read_text().replace('"kafka_version": "', '"kafka_version": "9.10.'))
 
-    done = subprocess.run(
-        [sys.executable, "-c", _NEWEST],
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    profile, of_scenarios, version, partitions = printed_by(package, _NEWEST)
 
-    assert done.stdout.split()[:2] == ["9.10", "9.10"]
-    assert done.stdout.split()[2].startswith("9.10.")
-    assert done.stdout.split()[3] == "1"
+    assert (profile, of_scenarios) == ("9.10", "9.10")
+    assert version.startswith("9.10.")
+    assert partitions == "1"

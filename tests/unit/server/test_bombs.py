@@ -5,9 +5,7 @@ import asyncio
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.log.format.compression import Compression
-from coordinator_sim.messages.codec.frames import (
-    RequestHeader,
-)
+from coordinator_sim.messages.codec.frames import RequestHeader
 from coordinator_sim.server.clocks import WallClock
 from coordinator_sim.server.kafka_server import KafkaServer, Listen
 from coordinator_sim_conformance.field_frames import request_frame
