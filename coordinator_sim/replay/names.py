@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from coordinator_sim.logtext.reading.reasons import classify
+from coordinator_sim.logtext.wordings.reasons import classify
 from coordinator_sim.trace.events import TraceEvent
 
 _BATCH: Final = re.compile(r"request for \((?P<ids>.*)\)", re.IGNORECASE)

@@ -22,7 +22,6 @@ from coordinator_sim.logtext.reading.event_builder import (
     build_events,
     line_attrs,
     read_match,
-    whole_number,
 )
 from coordinator_sim.logtext.reading.fingerprint import Fingerprint
 from coordinator_sim.logtext.reading.incarnations import IncarnationCounter
@@ -37,6 +36,7 @@ from coordinator_sim.logtext.reading.text import (
     is_stack_trace,
     pattern_of,
 )
+from coordinator_sim.logtext.wordings.values import whole_number
 from coordinator_sim.trace.events import Event, RebalanceReason, Source, TimeKind, TraceEvent
 
 _BROKER_ID: Final = re.compile(
@@ -320,17 +320,17 @@ class BrokerLog:
         match = read_match(found[0], found[1], line)
         if match.lost_group:
             return [self._unparsed(line)]
-        if match.template.name == "static-no-rebalance":
+        if match.row.name == "static-no-rebalance":
             self._mark_quiet_replacement()
         columns = base_columns(line, Source.BROKER_LOG, self._source_ref, keep_raw=self._keep_raw)
         _fill_prefix(message, columns)
-        attrs = line_attrs(line, match.template.attrs)
+        attrs = line_attrs(line, match.row.attrs)
         events = build_events(match, line, columns, attrs)
         if events:
             self.summary.parsed += 1
         else:
             self.summary.known += 1
-        wording = (match.template.name, *match.values, str(columns.get("reason")))
+        wording = (match.row.name, *match.values, str(columns.get("reason")))
         return self._with_fingerprint(events, wording, line)
 
     def _unparsed(self, line: Line) -> TraceEvent:

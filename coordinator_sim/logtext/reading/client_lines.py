@@ -12,7 +12,6 @@ from typing import Final
 
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.resources import ConnectorTaskId, TopicPartition
-from coordinator_sim.logtext.reading.client_messages import find_client
 from coordinator_sim.logtext.reading.event_builder import (
     Line,
     Match,
@@ -21,8 +20,9 @@ from coordinator_sim.logtext.reading.event_builder import (
     error_of,
     line_attrs,
     read_match,
-    whole_number,
 )
+from coordinator_sim.logtext.reading.messages import find_client
+from coordinator_sim.logtext.wordings.values import whole_number
 from coordinator_sim.messages.embedded.connect_protocol import encode_connect_assignment
 from coordinator_sim.messages.embedded.consumer_protocol import encode_assignment
 from coordinator_sim.messages.embedded.contents import (
@@ -102,18 +102,18 @@ class ClientLog:
     def _events(self, match: Match, line: Line, columns: dict[str, object]) -> list[TraceEvent]:
         group_id = str(match.values.get("group_id", columns.get("group_id", "")))
         client = self._clients.setdefault((str(columns.get("client_id", "")), group_id), _Client())
-        event = match.template.event
-        if match.template.name == "c-rejoin-reason":
+        event = match.row.event
+        if match.row.name == "c-rejoin-reason":
             client.rejoin_reason = match.values.get("client_reason")
         if event is None:
             return []
         if event is Event.JOIN_REQ:
             columns["client_reason"], client.rejoin_reason = client.rejoin_reason, None
-        attrs = line_attrs(line, match.template.attrs)
+        attrs = line_attrs(line, match.row.attrs)
         if event in _ERRORS_TOLD:
             no_error = attrs.pop("error", None) is not None
             columns["error_code"] = (
-                ErrorCode.NONE if no_error else error_of(match.values.get("a_error_text", ""))
+                ErrorCode.NONE if no_error else error_of(match.values.get("error_text", ""))
             )
         _remember(client, match)
         if client.member_id:
@@ -122,9 +122,9 @@ class ClientLog:
             columns["generation"] = client.generation
         if event is not Event.JOIN_REQ:
             columns["protocol_name"] = client.protocol_name
-        if match.template.name == "c-computed":
+        if match.row.name == "c-computed":
             return _computed(match, line, columns, attrs)
-        if match.template.name == "w-assigned":
+        if match.row.name == "w-assigned":
             _fill_worker(match, columns, attrs)
         return build_events(match, line, columns, attrs)
 

@@ -1,4 +1,4 @@
-"""Builds trace events from a matched template: columns, attributes, causes."""
+"""Builds trace events from a line and its row: columns, attributes, causes."""
 
 import re
 from typing import Final
@@ -8,8 +8,10 @@ from msgspec import Struct
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.logtext.reading.envelopes import Envelope
-from coordinator_sim.logtext.reading.reasons import classify, instance_id
-from coordinator_sim.logtext.reading.templates import Template
+from coordinator_sim.logtext.wordings.fields import EVENT_LISTS, FIELDS
+from coordinator_sim.logtext.wordings.reasons import classify
+from coordinator_sim.logtext.wordings.rows import Row
+from coordinator_sim.logtext.wordings.values import listed
 from coordinator_sim.trace.events import (
     Event,
     RebalanceReason,
@@ -18,30 +20,12 @@ from coordinator_sim.trace.events import (
     TraceEvent,
 )
 
-_NUMBERS: Final = {
-    name: name
-    for name in (
-        *("generation", "members", "static_members"),
-        *("session_timeout_ms", "rebalance_timeout_ms"),
-    )
-} | {"p": "offsets_partition"}
-"""Pattern groups that are numbers, and their columns."""
-_INT32_END: Final = 2**31
-_INT32_DIGITS: Final = 11
-"""Characters of the longest int32, with its sign; Python refuses to read numbers of 4,300."""
-_TEXTS: Final = frozenset(
-    {"group_id", "member_id", "leader_id", "client_id", "client_host"}
-    | {"protocol_name", "client_reason"}
-)
-_FREE_TEXT: Final = frozenset({"reason", "client_reason", "a_partitions", "a_error", "many"})
-"""Pattern groups that stay useful when the line is cut inside them."""
 _STATE_AFTER: Final = {
     Event.PREPARE_REBALANCE: GroupState.PREPARING_REBALANCE,
     Event.JOIN_COMPLETE: GroupState.AWAITING_SYNC,
     Event.GROUP_EMPTY: GroupState.EMPTY,
     Event.GROUP_DEAD: GroupState.DEAD,
 }
-_COLLECTION: Final = re.compile(r"^(?:[A-Za-z]\w*)?[(\[{](.*)[)\]}]\.?$", re.DOTALL)
 _REASON_END: Final = re.compile(r"\)\.?$")
 
 
@@ -65,32 +49,32 @@ class Line(Struct, frozen=True):
 
 
 class Match(Struct, frozen=True):
-    """Values of a template's groups for one line; groups cut off by the line's end are absent.
+    """Values of a row in one line; those cut off by the line's end are absent.
 
     Args:
-        values: Values by name, without the trailing `2` of alternative groups.
+        values: Values by the names of their kinds.
         lost_group: Whether the group id was cut off, so that the event's group is unknown.
     """
 
-    template: Template
+    row: Row
     values: dict[str, str]
     lost_group: bool = False
 
 
-def read_match(template: Template, match: re.Match[str], line: Line) -> Match:
+def read_match(row: Row, match: re.Match[str], line: Line) -> Match:
     """Return the values of a match, without those that the end of a cut line may have shortened."""
     values: dict[str, str] = {}
     lost_group = False
     end = len(line.envelope.message)
-    for name, value in match.groupdict().items():
+    for group, value in enumerate(match.groups()):
         if value is None:
             continue
-        plain = name.removesuffix("2")
-        if line.truncated and match.end(name) >= end and plain not in _FREE_TEXT:
-            lost_group = lost_group or plain == "group_id"
+        kind, field = row.kinds[group]
+        if line.truncated and match.end(group + 1) >= end and not field.is_free_text:
+            lost_group = lost_group or kind == "group_id"
             continue
-        values[plain] = value
-    return Match(template, values, lost_group)
+        values[kind] = value
+    return Match(row, values, lost_group)
 
 
 def base_columns(
@@ -111,7 +95,7 @@ def base_columns(
 
 
 def line_attrs(line: Line, fixed: dict[str, str]) -> dict[str, str]:
-    """Return the attributes that a line gives to its events, besides the template's own."""
+    """Return the attributes that a line gives to its events, besides the row's own."""
     attrs = dict(fixed)
     if line.truncated:
         attrs["truncated"] = "1"
@@ -126,12 +110,12 @@ def build_events(
     """Return the events of one line: one, or one per member or group that the message lists.
 
     Args:
-        match: Match of the line's template.
+        match: Match of the line's row.
         line: Line of the message.
         columns: Columns of `base_columns` and the line's prefix; extended here.
         attrs: Attributes of `line_attrs`; extended here.
     """
-    event = match.template.event
+    event = match.row.event
     if event is None:
         return []
     _fill(match.values, columns, attrs)
@@ -140,7 +124,7 @@ def build_events(
     state = _STATE_AFTER.get(event)
     if state is not None:
         columns["state_to"] = state
-    for name, column in (("many", "member_id"), ("groups", "group_id")):
+    for name, column in EVENT_LISTS.items():
         if name in match.values:
             return [
                 TraceEvent(event=event, attrs=attrs, **(columns | {column: one}))  # type: ignore[arg-type]
@@ -149,36 +133,16 @@ def build_events(
     return [TraceEvent(event=event, attrs=attrs, **columns)]  # type: ignore[arg-type]
 
 
-def whole_number(text: str) -> int | None:
-    """Parse a number in the range of Kafka's ints; None for any other."""
-    if len(text) > _INT32_DIGITS:
-        text = text.lstrip("0") or "0"
-    value = int(text) if len(text) <= _INT32_DIGITS else _INT32_END
-    return value if value < _INT32_END else None
-
-
-def listed(text: str) -> list[str]:
-    """Split a collection as Scala or Java print it: `Set(a, b)`, `[a, b]` or `a, b`."""
-    wrapped = _COLLECTION.match(text)
-    inner = wrapped.group(1) if wrapped is not None else text
-    return [name for name in inner.split(", ") if name]
-
-
 def _fill(values: dict[str, str], columns: dict[str, object], attrs: dict[str, str]) -> None:
     for name, value in values.items():
-        if name.startswith("a_"):
-            attrs[name[2:]] = value
-        elif name in _NUMBERS:
-            columns[_NUMBERS[name]] = whole_number(value)
-        elif name == "ms":
-            duration_ms = whole_number(value)
-            columns["latency_us"] = None if duration_ms is None else duration_ms * 1_000
-        elif name == "instance":
-            columns["group_instance_id"] = instance_id(value)
-        elif name in _TEXTS:
-            columns[name] = value
-    if "member_ids" in attrs:
-        attrs["member_ids"] = ", ".join(listed(attrs["member_ids"]))
+        field = FIELDS[name]
+        if field.is_read:
+            continue
+        parsed = value if field.parse is None else field.parse(value)
+        if field.attr:
+            attrs[field.attr] = str(parsed)
+        else:
+            columns[field.column] = parsed
 
 
 def _fill_cause(

@@ -1,21 +1,40 @@
-"""Catalogue of a coordinator's log messages. A template matches by its fixed words alone."""
+"""Finds the row of a log line. A row matches by its required words alone."""
 
 import re
 from typing import Final
 
-from coordinator_sim.logtext.reading.group_messages import CONSUMER_GROUPS, MEMBERS, REBALANCE
-from coordinator_sim.logtext.reading.log_messages import KNOWN, LOADING, OFFSETS
-from coordinator_sim.logtext.reading.templates import Template
+from coordinator_sim.logtext.wordings.catalogue import CATALOGUE
+from coordinator_sim.logtext.wordings.clients import CLIENTS
+from coordinator_sim.logtext.wordings.rows import Row
 
-CATALOGUE: Final = (*REBALANCE, *MEMBERS, *CONSUMER_GROUPS, *LOADING, *OFFSETS, *KNOWN)
-"""Templates in order: the first whose anchor and pattern match wins."""
+Anchored = tuple[tuple[str, Row], ...]
+"""Rows in order, each with the text by which a message is first tried: cheaper than a pattern."""
 
 
-def find(message: str) -> tuple[Template, re.Match[str]] | None:
-    """Return the template of a coordinator's message and its match; None for an unknown message."""
-    for template in CATALOGUE:
-        if template.anchor in message:
-            match = template.match(message)
+def _anchored(rows: tuple[Row, ...]) -> Anchored:
+    """Return the rows, each with the literal text of its own that the fewest others have."""
+    texts = ["\n".join(row.required) for row in rows]
+
+    def rarity(literal: str) -> tuple[int, int]:
+        return sum(literal in text for text in texts), -len(literal)
+
+    return tuple((min(row.required, key=rarity), row) for row in rows)
+
+
+_BROKERS: Final = _anchored(CATALOGUE)
+_CLIENTS: Final = _anchored(CLIENTS)
+
+
+def find(message: str, rows: Anchored = _BROKERS) -> tuple[Row, re.Match[str]] | None:
+    """Return the row of a coordinator's message and its match; None for an unknown message."""
+    for anchor, row in rows:
+        if anchor in message:
+            match = row.match(message)
             if match is not None:
-                return template, match
+                return row, match
     return None
+
+
+def find_client(message: str) -> tuple[Row, re.Match[str]] | None:
+    """Return the row of a client's message and its match; None for an irrelevant message."""
+    return find(message, _CLIENTS)

@@ -4,24 +4,23 @@ Source: the order of calls to the logger within one request: GroupCoordinator.ha
 (3.0 to 3.9) logs a departure after the rebalance that it causes, all others before.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from typing import Final
 
-from coordinator_sim.kafka.log_words import LogWords
+import msgspec
+from msgspec import Struct
+
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.logtext.writing.entries import Entry, layout
-from coordinator_sim.logtext.writing.java import JavaWords
-from coordinator_sim.logtext.writing.scala import ScalaWords
-from coordinator_sim.logtext.writing.scala_before_3 import LegacyWords, Scala2Words
-from coordinator_sim.logtext.writing.words import Words
+from coordinator_sim.logtext.wordings.catalogue import CATALOGUE
+from coordinator_sim.logtext.wordings.fields import Field
+from coordinator_sim.logtext.wordings.loggers import logger_of
+from coordinator_sim.logtext.wordings.reasons import worded
+from coordinator_sim.logtext.wordings.releases import Release, release_of, releases
+from coordinator_sim.logtext.wordings.rows import Telling
+from coordinator_sim.logtext.wordings.texts import parse, words, write
 from coordinator_sim.trace.events import Event, TraceEvent
 
-_WORDS: Final[dict[LogWords, Callable[[Profile], Words]]] = {
-    LogWords.RESTABILIZE: LegacyWords,
-    LogWords.DEPARTURES_FIRST: Scala2Words,
-    LogWords.CLIENT_REASONS: ScalaWords,
-    LogWords.JAVA: JavaWords,
-}
 _FOLLOWS_DEPARTURE: Final = frozenset(
     {
         Event.PREPARE_REBALANCE,
@@ -35,6 +34,15 @@ _FOLLOWS_DEPARTURE: Final = frozenset(
     }
 )
 """Events that one departure may cause before it is logged itself."""
+_US_PER_SECOND: Final = 1_000_000
+
+
+class _Sentence(Struct, frozen=True):
+    """A row in the words of one release."""
+
+    telling: Telling
+    logger: str
+    parts: tuple[str | Field, ...]
 
 
 class BrokerLogWriter:
@@ -47,7 +55,9 @@ class BrokerLogWriter:
     """
 
     def __init__(self, profile: Profile) -> None:
-        self._words = _WORDS[profile.log_words](profile)
+        self._release = release_of(profile)
+        self._sentences = _sentences(self._release)
+        self._holds_departures = self._release.is_in("3.0-3.9")
         self._departed: TraceEvent | None = None
         self._removed: list[TraceEvent] = []
 
@@ -70,21 +80,32 @@ class BrokerLogWriter:
             if event.attrs.get("cause") == "join_timeout":
                 self._removed.append(event)
         elif event.event is Event.PREPARE_REBALANCE:
-            yield from _lines(self._words.rebalancing(event, departed), event)
-        elif event.event is Event.MEMBER_LEFT and self._words.holds_departures:
+            reason = worded(event, departed, self._release)
+            yield from self._lines(msgspec.structs.replace(event, reason_text=reason))
+        elif event.event is Event.MEMBER_LEFT and self._holds_departures:
             self._departed = event
         else:
-            yield from _lines(self._words.entries(event), event)
+            yield from self._lines(event)
 
     def _tell_removed(self) -> Iterator[str]:
         removed, self._removed = self._removed, []
         if removed:
-            yield from _lines(self._words.removed(removed), removed[0])
+            names = ", ".join(str(event.member_id) for event in removed)
+            attrs = removed[0].attrs | {"kicked": names}
+            yield from self._lines(msgspec.structs.replace(removed[0], attrs=attrs))
 
     def _tell_departed(self) -> Iterator[str]:
         departed, self._departed = self._departed, None
         if departed is not None:
-            yield from _lines(self._words.entries(departed), departed)
+            yield from self._lines(departed)
+
+    def _lines(self, event: TraceEvent) -> Iterator[str]:
+        """Yield the lines of an event in the order of the table: none, one or several."""
+        for sentence in self._sentences.get(event.event, ()):
+            telling = sentence.telling
+            if telling.when is None or telling.when(event, self._release):
+                message = write(sentence.parts, event, self._release)
+                yield layout(event.ts_us, telling.level, message, sentence.logger)
 
 
 def broker_log(events: Iterable[TraceEvent], profile: Profile) -> Iterator[str]:
@@ -95,9 +116,28 @@ def broker_log(events: Iterable[TraceEvent], profile: Profile) -> Iterator[str]:
     yield from writer.finish()
 
 
-def _lines(entries: Iterable[Entry], event: TraceEvent) -> Iterator[str]:
-    for entry in entries:
-        yield layout(entry, event.ts_us)
+def layout(ts_us: int, level: str, message: str, logger: str) -> str:
+    """Return a line without a line end; the time is UTC, in whole milliseconds.
+
+    Source: config/log4j.properties and config/log4j2.yaml, pattern `[%d] %p %m (%c)%n`.
+    """
+    at = datetime.fromtimestamp(ts_us // _US_PER_SECOND, UTC)
+    millis = ts_us % _US_PER_SECOND // 1_000
+    return f"[{at:%Y-%m-%d %H:%M:%S},{millis:03}] {level} {message} ({logger})"
+
+
+def _sentences(release: Release) -> dict[Event | None, list[_Sentence]]:
+    """Return the lines that a release writes, by the events that they tell."""
+    sentences: dict[Event | None, list[_Sentence]] = {}
+    for row in CATALOGUE:
+        telling = row.telling
+        if telling is None or not row.releases & ~releases(telling.silent) & release.bit:
+            continue
+        logger = logger_of(telling.voice, release)
+        parts = tuple(words(parse(logger.prefix + row.text), release))
+        for event in telling.of or (row.event,):
+            sentences.setdefault(event, []).append(_Sentence(telling, logger.name, parts))
+    return sentences
 
 
 def _continues(event: TraceEvent, removed: TraceEvent) -> bool:

@@ -1,6 +1,7 @@
 import pytest
 
-from coordinator_sim.logtext.reading.reasons import classify, instance_id
+from coordinator_sim.logtext.wordings.reasons import classify
+from coordinator_sim.logtext.wordings.values import instance_id
 from coordinator_sim.trace.events import RebalanceReason as Reason
 
 WORDINGS = [

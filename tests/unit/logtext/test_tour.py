@@ -11,9 +11,9 @@ from coordinator_sim.logtext.reading.broker_log import parse_broker_log
 from coordinator_sim.logtext.reading.envelopes import peel
 from coordinator_sim.logtext.reading.instants import InstantReader
 from coordinator_sim.logtext.reading.messages import find
-from coordinator_sim.logtext.reading.reasons import RULES
 from coordinator_sim.logtext.reading.summary import IngestSummary
 from coordinator_sim.logtext.reading.text import clean
+from coordinator_sim.logtext.wordings.reasons import RULES
 from tests.unit.logtext.tour import tour
 
 SAMPLES = Path(__file__).resolve().parents[4] / "shared" / "samples" / "broker-logs"

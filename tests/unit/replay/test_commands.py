@@ -66,7 +66,7 @@ def test_replay_writes_a_trace_that_can_be_read(trace: Path, tmp_path: Path) -> 
 
 
 def test_replay_of_a_trace_without_rebalances_is_refused(tmp_path: Path) -> None:
-    """There is nothing to replay, and one line says so."""
+    """A trace without rebalances ends with one line that says so."""
     info = RunInfo(
         trace_id="t", source=Source.BROKER_LOG, cluster_id="c", version="0", profile="ingested"
     )

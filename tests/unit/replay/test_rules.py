@@ -52,7 +52,7 @@ class Log:
         return self.line(at_ms, Event.SYNC_LEADER, generation=generation, leader_id=leader)
 
     def empty(self, at_ms: int, generation: int) -> "Log":
-        """Nobody is left in that generation."""
+        """Log that the group is empty in that generation."""
         return self.line(at_ms, Event.GROUP_EMPTY, generation=generation)
 
     def member(self, at_ms: int, event: Event, name: str, **columns: object) -> "Log":
@@ -179,7 +179,7 @@ def test_a_stranger_that_the_counts_exclude_is_reported(log: Log) -> None:
 
 
 def test_fewer_members_than_there_were_are_removed_by_the_join_timer(log: Log) -> None:
-    """Nobody left and nobody failed, yet one is missing: it did not rejoin in time."""
+    """A member that is missing without having left or failed did not rejoin in time."""
     log.prepare(1000, 3, "MEMBER_JOINED", "a-1").complete(1500, 4, members=3).sync(1600, 4)
     log.prepare(50_000, 4, "MEMBER_JOINED", "b-1").complete(110_000, 5, members=3)
     log.sync(110_050, 5)
@@ -492,7 +492,7 @@ def test_those_whom_later_lines_name_are_removed_last(log: Log) -> None:
 
 
 def test_group_first_seen_when_it_empties_had_a_member_that_left(log: Log) -> None:
-    """There must have been somebody to leave."""
+    """A group whose first line empties it had one member, which left."""
     log.empty(1000, 8)
     plan = plan_of(log)
     assert [actor.ending for actor in plan.actors] == [Ending.LEFT]

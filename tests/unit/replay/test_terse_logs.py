@@ -45,7 +45,7 @@ def done(
 
 
 def empty(at_ms: int, generation: int) -> Line:
-    """Nobody is left."""
+    """Log that the group is empty."""
     return at_ms, Event.GROUP_EMPTY, {"generation": generation}
 
 

@@ -1,0 +1,1 @@
+"""The table of log lines: each is one row, which the reader and the writer share."""

@@ -1,0 +1,70 @@
+"""Log lines of consumers and Connect workers about their group, from 0.10 to 4.x.
+
+They are only read: the writer writes brokers' logs. `reading/client_lines` adds what they omit.
+
+Source: AbstractCoordinator, ConsumerCoordinator, ConsumerRebalanceListenerInvoker (clients),
+WorkerCoordinator, DistributedHerder (connect/runtime); kafka-python's coordinator package.
+"""
+
+from typing import Final
+
+from coordinator_sim.logtext.wordings.rows import row
+from coordinator_sim.trace.events import Event
+
+_NO_ERROR: Final = "NONE"
+
+_JOINING: Final = (
+    row("c-joining", Event.JOIN_REQ, "-").says("(Re-)joining group< {group_word}>"),
+    row("c-joined", Event.JOIN_RESP, "-", error=_NO_ERROR).says(
+        "Successfully joined group with generation {member_generation}"
+    ),
+    # Up to 2.5 this line stands after SyncGroup; from 2.6 on after JoinGroup.
+    row("c-joined-2.5", Event.SYNC_RESP, "-", error=_NO_ERROR).says(
+        "Successfully joined group< {group_id}> with generation {generation}"
+    ),
+    row("c-synced", Event.SYNC_RESP, "-", error=_NO_ERROR).says(
+        "Successfully synced group in generation {member_generation}"
+    ),
+    row("c-join-failed", Event.JOIN_RESP, "-").says(
+        "Join<Group>< group> failed{failed_with}{error_text}"
+    ),
+    row("c-join-failed-0.11", Event.JOIN_RESP, "-").says(
+        "Attempt to join group {any}failed {error_text}"
+    ),
+    row("c-sync-failed", Event.SYNC_RESP, "-").says("SyncGroup failed: {error_text}"),
+    row("c-heartbeat-failed", Event.HEARTBEAT, "-").says("Attempt to heartbeat {error_text}"),
+    row("c-rejoin-reason", None, "-").says("Request joining group due to<:> {client_reason}"),
+    row("c-leave", Event.LEAVE_REQ, "-").says(
+        "Member {member_id} sending LeaveGroup request to coordinator {any}"
+        "<) due to {client_reason}>"
+    ),
+    row("c-reset", None, "-").says("Resetting generation"),
+)
+_OWNERSHIP: Final = (
+    row("c-computed", Event.ASSIGNED, "-").says(
+        "Finished assignment for group at generation {generation}: {map}"
+    ),
+    row("c-assigned", Event.ASSIGNED, "-", delta="1").says(
+        "newly assigned partitions<:>< >{partitions}< for group {last_group_word}>"
+    ),
+    row("c-revoked", Event.REVOKED, "-").says(
+        "Revok<e><ing> previously assigned partitions<:>< >{partitions}"
+        "< for group {last_group_word}>"
+    ),
+    row("c-lost", Event.LOST, "-").says("Lost previously assigned partitions<:>< >{partitions}"),
+    row("c-given-away", Event.LOST, "-").says("Giving away all assigned partitions as lost"),
+    row("w-assigned", Event.ASSIGNED, "-").says(
+        "Joined group <at generation {generation} with protocol version {version} >and got "
+        "assignment: {assignment_text}"
+    ),
+    row("w-unreachable", Event.LOST, "-").says(
+        "Broker coordinator was unreachable for {unreachable_ms}< >ms. Revoking previous "
+        "assignment {assignment}"
+    ),
+    row("w-started", Event.TASKS_STARTED, "-").says("Finished starting connectors and tasks"),
+    row("w-stopped", Event.TASKS_STOPPED, "-").says(
+        "Finished stopping tasks in preparation for rebalance"
+    ),
+)
+CLIENTS: Final = (*_JOINING, *_OWNERSHIP)
+"""Lines in the order in which the reader tries them."""
