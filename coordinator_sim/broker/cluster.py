@@ -36,7 +36,7 @@ from coordinator_sim.broker.pending_answer import AnswerPlace
 from coordinator_sim.broker.purgatory import Place
 from coordinator_sim.broker.records.families import DataApis, DataSettings
 from coordinator_sim.broker.replicas.log_maintenance import LogMaintenance
-from coordinator_sim.broker.replicas.log_manager import LogManager
+from coordinator_sim.broker.replicas.log_manager import LogManager, NewStore
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
 from coordinator_sim.broker.scheduler import Scheduler
 from coordinator_sim.broker.security.access import Access
@@ -75,6 +75,7 @@ class Cluster:
         settings: How it starts.
         endpoint: Where a broker is reached on a listener.
         kept: What outlives the process, and `begin` goes on with; None for nothing.
+        new_store: Makes the store of a partition's log where nothing is kept.
         trace: Takes events; None spends nothing on them.
         authorizer: None for what the settings say.
         draw_bytes: Bytes that nobody can guess; None to draw them from the seed.
@@ -109,6 +110,7 @@ class Cluster:
         *,
         endpoint: Callable[[int, str], Endpoint | None],
         kept: Kept | None = None,
+        new_store: NewStore = lambda *_: MemoryStore(),
         trace: TraceSink | None = None,
         authorizer: Authorizer | None = None,
         draw_bytes: DrawBytes | None = None,
@@ -146,8 +148,11 @@ class Cluster:
         log_settings = LogSettings(
             self.configs, self.image, settings.profile, in_memory=kept is None
         )
-        self.logs = self._partition_logs(log_settings)
+        self.logs = LogManager(
+            self.image, new_store if kept is None else kept.new_store, log_settings.of
+        )
         self.groups = self._group_coordinators(settings, ids_of)
+        self.faults.role_of = self.groups.role_of
         self.groups.traces = trace is not None
         self.groups.authorizer = authorizer
         self.leadership = Leadership(
@@ -169,11 +174,6 @@ class Cluster:
         for broker_id in settings.broker_ids:
             self.groups.start(broker_id)
         self.security.admit_users(self.change)
-
-    def _partition_logs(self, log_settings: LogSettings) -> LogManager:
-        """Logs in memory, or where they are kept, with what the settings say of them."""
-        new_store = (lambda *_: MemoryStore()) if self._kept is None else self._kept.new_store
-        return LogManager(self.image, new_store, log_settings.of)
 
     def _listen(self) -> None:
         """Let the group coordinators and logs follow topics and leaders, in this order."""

@@ -57,6 +57,7 @@ class Connection:
         "_is_muted",
         "_max_request_bytes",
         "_output",
+        "_overtaken",
         "_token",
         "_waiting",
         "_waiting_bytes",
@@ -81,6 +82,7 @@ class Connection:
         self._authentication = cluster.security.authentication(listener, cluster.versions)
         self._cluster = cluster
         self._output = output
+        self._overtaken: list[bytes] = []
         self._waiting: deque[bytes] = deque()
         self._waiting_bytes = 0
         self._is_muted = False
@@ -129,9 +131,28 @@ class Connection:
         """The answer to the request at work has come; what waits behind it is next."""
         if frame is not None:
             self._output.write(len(frame).to_bytes(4, "big") + frame)
+            if self._overtaken:
+                self._release_overtaken()
         self._is_muted = False
         if self._waiting:
             self._cluster.has_more(self)
+
+    def overtaken(self, frame: bytes, within_ms: int) -> None:
+        """Keep an answer until the next one is sent; see `Asker.overtaken`."""
+        self._overtaken.append(frame)
+        at_ms = self._cluster.latest.wall_ms + within_ms
+        self._cluster.scheduler.at_wall_ms(at_ms, lambda _now: self._release(frame))
+        self.answered(None)
+
+    def _release(self, kept: bytes) -> None:
+        """Send answers up to one that no other has overtaken in time."""
+        if any(each is kept for each in self._overtaken):
+            self._release_overtaken()
+
+    def _release_overtaken(self) -> None:
+        frames, self._overtaken = self._overtaken, []
+        for frame in frames:
+            self._output.write(len(frame).to_bytes(4, "big") + frame)
 
     def resume(self, now: Instants) -> None:
         """The client reads its answers again: work on what waits."""
@@ -149,6 +170,7 @@ class Connection:
     def closed(self) -> None:
         """The client is gone: what waits is dropped. What is at work goes on without it."""
         self._waiting.clear()
+        self._overtaken.clear()
         self._waiting_bytes = 0
         self._cluster.forget(self._token)
         self._cluster.disconnected(self.number)
@@ -156,6 +178,7 @@ class Connection:
     def ended(self, reason: str) -> None:
         """End the connection, and drop what waits for its turn."""
         self._waiting.clear()
+        self._overtaken.clear()
         self._waiting_bytes = 0
         self._output.close(reason)
 

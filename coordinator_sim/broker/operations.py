@@ -11,16 +11,14 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from coordinator_sim.broker.cluster_events import ClusterEvents
 from coordinator_sim.broker.contract import Instants
-from coordinator_sim.broker.groups.group_coordinators import GroupCoordinators
 from coordinator_sim.broker.metadata.changes import BrokerStarted, Change, LeaderElected
-from coordinator_sim.broker.metadata.image import NO_LEADER, MetadataImage, PartitionState
+from coordinator_sim.broker.metadata.image import NO_LEADER, PartitionState
 from coordinator_sim.broker.metadata.leadership import Leadership
 from coordinator_sim.broker.records.families import DataApis
-from coordinator_sim.broker.replicas.log_manager import LogManager
-from coordinator_sim.broker.scheduler import Scheduler, Task
+from coordinator_sim.broker.scheduler import Task
 from coordinator_sim.broker.settings import ClusterSettings
+from coordinator_sim.broker.slow_appends import HoldingCluster, SlowAppends
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, partition_for
@@ -55,17 +53,12 @@ class LeaderMoved(Struct, frozen=True, kw_only=True):
     leader_epoch: int
 
 
-class OperatedCluster(Protocol):
+class OperatedCluster(HoldingCluster, Protocol):
     """The parts of a cluster that operations act on; see `Cluster`."""
 
     settings: ClusterSettings
-    image: MetadataImage
-    groups: GroupCoordinators
     leadership: Leadership
-    cluster_events: ClusterEvents
-    logs: LogManager
     data: DataApis
-    scheduler: Scheduler
     fenced: dict[int, None]
     append_failure: ErrorCode
 
@@ -82,15 +75,17 @@ class Operations:
 
     Attributes:
         election_delay_ms: Group time from the loss of a broker to the election of other leaders.
+        slow_appends: Lets appends complete late.
     """
 
-    __slots__ = ("_cluster", "_losses", "_status", "election_delay_ms")
+    __slots__ = ("_cluster", "_losses", "_status", "election_delay_ms", "slow_appends")
 
     def __init__(self, cluster: OperatedCluster) -> None:
         self._cluster = cluster
         self._status: dict[int, BrokerStatus] = {}
         self._losses: dict[int, int] = {}
         self.election_delay_ms = ELECTION_DELAY_MS
+        self.slow_appends = SlowAppends(cluster)
 
     # -- brokers ---------------------------------------------------------------------------
 
@@ -125,7 +120,7 @@ class Operations:
         """
         self._expect(broker_id, BrokerStatus.RUNNING)
         self._status[broker_id] = BrokerStatus.PAUSED
-        self._cluster.groups.frozen[broker_id] = None
+        self._cluster.groups.freeze(broker_id)
         self._lose(broker_id, now)
 
     def partition(self, broker_id: int) -> None:
@@ -140,6 +135,8 @@ class Operations:
     def resume(self, broker_id: int, now: Instants) -> None:
         """Restart a stopped broker, continue a paused one, or reconnect a partitioned one.
 
+        A paused one learns now what the cluster has decided meanwhile.
+
         Raises:
             ConfigError: there is no such broker, or it runs.
         """
@@ -151,9 +148,10 @@ class Operations:
             cluster.change(BrokerStarted(broker_id, epoch))
             cluster.groups.start(broker_id)
         self._status[broker_id] = BrokerStatus.RUNNING
-        cluster.groups.frozen.pop(broker_id, None)
+        if was is BrokerStatus.PAUSED:
+            cluster.groups.thaw(broker_id, now)
         cluster.scheduler.look_again()
-        if was is not BrokerStatus.PARTITIONED:
+        if was is BrokerStatus.STOPPED or broker_id in cluster.fenced:
             cluster.fenced.pop(broker_id, None)
             self._return(broker_id, now)
 
@@ -179,6 +177,8 @@ class Operations:
     def _fence(self, broker_id: int, now: Instants) -> None:
         if self.status(broker_id) not in {BrokerStatus.STOPPED, BrokerStatus.PAUSED}:
             return
+        if broker_id in self._cluster.fenced:
+            return  # it was paused, and then killed
         self._cluster.fenced[broker_id] = None
         for told in self._cluster.cluster_events.broker_fenced:
             told(broker_id)

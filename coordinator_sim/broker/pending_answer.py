@@ -29,6 +29,10 @@ class Asker(Protocol):
         """The answer without its length has come; None says that there is none."""
         ...
 
+    def overtaken(self, frame: bytes, within_ms: int) -> None:
+        """Send the answer behind the next one, or after so much wall time where none comes."""
+        ...
+
     def ended(self, reason: str) -> None:
         """End the connection without an answer. `reason` is for the log."""
         ...

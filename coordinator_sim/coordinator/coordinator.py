@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from coordinator_sim.clock.timer_queue import Timer
+from coordinator_sim.clock.wall_clock import WallClock
 from coordinator_sim.coordinator.contract import (
     AppendPolicy,
     CoordinatorConfig,
@@ -352,6 +353,17 @@ class GroupCoordinator:
             if part.state is PartitionState.ACTIVE or not runtime.profile.has_coordinator_runtime:
                 runtime.release(part)
         return runtime.take()
+
+    def set_wall_clock(self, clock: WallClock) -> None:
+        """Stamp commits, states and batches with another clock; instants of verbs stay as they are.
+
+        Offsets expire by that clock, while sessions, rebalances and the times between two looks for
+        expired offsets last as long as ever.
+
+        Source: kafka trunk, OffsetMetadataManager.commitOffset, cleanupExpiredOffsets,
+        ClassicGroup.transitionTo, CoordinatorRuntime.CoordinatorContext.append.
+        """
+        self._runtime.wall_clock = clock
 
     def hold_high_watermark(self, hold: bool, partition: int | None = None) -> None:
         """From now on, whether appends wait for `advance_high_watermark`: all, or of one partition.

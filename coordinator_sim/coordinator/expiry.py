@@ -124,7 +124,7 @@ def is_expired(runtime: Runtime, group: Group, value: OffsetCommitValue) -> bool
 
     Source: OffsetExpirationConditionImpl.isOffsetExpired.
     """
-    now_ms = runtime.now_ms
+    now_ms = runtime.wall_ms
     if value.expire_timestamp_ms != -1:
         return now_ms >= value.expire_timestamp_ms
     base_ms = value.commit_timestamp_ms

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any, Final, Protocol
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind, TimerQueue
+from coordinator_sim.clock.wall_clock import WallClock
 from coordinator_sim.coordinator.effects import Parked
 from coordinator_sim.coordinator.member import Member, Protocols
 from coordinator_sim.coordinator.member_table import MemberTable
@@ -56,6 +57,7 @@ class GroupRuntime(Protocol):
     profile: Profile
     timers: TimerQueue
     tracing: bool
+    wall_clock: WallClock
 
     def emit(self, event: Event, **columns: Any) -> None:  # noqa: ANN401 - columns differ in type
         """Add an event to the trace; the columns are those of `TraceEvent`."""
@@ -104,7 +106,7 @@ class Group(MemberTable):
         self.offsets_partition = offsets_partition
         self.state = EMPTY
         self.previous_state = DEAD
-        self.current_state_timestamp_ms = runtime.now_ms
+        self.current_state_timestamp_ms = runtime.wall_clock.shown_ms(runtime.now_ms)
         self.generation_id = 0
         self.protocol_type: str | None = None
         self.protocol_name: str | None = None
@@ -417,8 +419,9 @@ class Group(MemberTable):
             raise IllegalTransition(f"{self.group_id}: {self.state.value} to {to.value}")
         self.previous_state = self.state
         self.state = to
-        self.current_state_timestamp_ms = self.runtime.now_ms
-        timers = self.runtime.timers
+        runtime = self.runtime
+        self.current_state_timestamp_ms = runtime.wall_clock.shown_ms(runtime.now_ms)
+        timers = runtime.timers
         if to is PREPARING_REBALANCE:
             timers.cancel(TimerKey(TimerKind.SYNC, self.group_id))
         elif to is not STABLE:

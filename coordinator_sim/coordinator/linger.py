@@ -66,9 +66,10 @@ def _add(runtime: Runtime, partition: Partition, write: Write) -> None:
             runtime.timers.schedule(linger_key(partition), deadline_ms, now_ms=now_ms, data=batch)
     records = write.effect.records
     if records:
-        _apply(partition, batch, write, now_ms)
+        wall_ms = runtime.wall_ms
+        _apply(partition, batch, write, wall_ms)
         batch.records += records
-        batch.times_ms += [now_ms] * len(records)
+        batch.times_ms += [wall_ms] * len(records)
     batch.writes.append(write)
     is_late = runtime.gathering is None and now_ms - batch.opened_ms >= runtime.linger_ms
     if records and is_late:
@@ -78,13 +79,13 @@ def _add(runtime: Runtime, partition: Partition, write: Write) -> None:
         runtime.arm_write_timeout(write)
 
 
-def _apply(partition: Partition, batch: OpenBatch, write: Write, now_ms: int) -> None:
+def _apply(partition: Partition, batch: OpenBatch, write: Write, wall_ms: int) -> None:
     """Apply an operation's records, which readers see when the batch is committed."""
     written = partition.end_offset
     added = LogBatch(
         partition=partition.index,
         base_offset=written + len(batch.records),
-        timestamp_ms=now_ms,
+        timestamp_ms=wall_ms,
         records=write.effect.records,
     )
     partition.offsets.lingering(added, written)

@@ -46,7 +46,7 @@ def commit_records(
         retention_ms: Until the offsets expire, or -1 for the broker's retention.
         with_topic_ids: Whether the topics' ids are stored, by profiles whose records have them.
     """
-    now_ms = runtime.now_ms
+    now_ms = runtime.wall_ms
     expires_ms = -1 if retention_ms == NO_RETENTION else now_ms + retention_ms
     version = offset_value_version(runtime, expires_ms)
     keeps_ids = with_topic_ids and version >= _TOPIC_ID_VALUE_VERSION

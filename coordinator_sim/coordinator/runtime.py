@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, Final, Protocol
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind, TimerQueue
+from coordinator_sim.clock.wall_clock import TRUE
 from coordinator_sim.coordinator.contract import (
     NOTHING,
     AppendPolicy,
@@ -147,6 +148,7 @@ class Runtime:
         "timers",
         "tracing",
         "verifier",
+        "wall_clock",
         "writes",
     )
 
@@ -176,6 +178,7 @@ class Runtime:
         self.linger_ms = profile.append_linger_ms if linger_ms is None else linger_ms
         self.gathering: list[Partition] | None = None
         self.now_ms = 0
+        self.wall_clock = TRUE
         self.timers = TimerQueue()
         self.partitions: dict[int, Partition] = {}
         self.groups: dict[str, Group] = {}
@@ -186,6 +189,14 @@ class Runtime:
         self._replies: list[Reply] = []
         self._batches: list[LogBatch] = []
         self._events: list[TraceEvent] = []
+
+    @property
+    def wall_ms(self) -> int:
+        """The present for stamps and for what they are compared with; timers go by `now_ms`.
+
+        Source: kafka trunk, Time.milliseconds; SystemTimer (Time.hiResClockMs).
+        """
+        return self.wall_clock.shown_ms(self.now_ms)
 
     # -- groups ----------------------------------------------------------------------------
 
@@ -318,7 +329,7 @@ class Runtime:
         return LogBatch(
             partition=partition.index,
             base_offset=partition.end_offset,
-            timestamp_ms=self.now_ms,
+            timestamp_ms=self.wall_ms,
             records=effect.records,
             producer_id=effect.producer_id,
             producer_epoch=effect.producer_epoch,

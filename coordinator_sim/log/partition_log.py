@@ -16,6 +16,7 @@ from coordinator_sim.log.cleaning import (
     is_dirty_enough,
 )
 from coordinator_sim.log.contract import SegmentStore
+from coordinator_sim.log.format.counted_batches import declared_size
 from coordinator_sim.log.format.log_batches import marker_of
 from coordinator_sim.log.format.steps import Steps, do_slice, finished
 from coordinator_sim.log.format.stored_batches import StoredBatch
@@ -96,7 +97,7 @@ class PartitionLog(LogWriter):
         if offset < bound:
             records = self._store.read(offset, max(max_bytes, 0), before_offset=bound)
         cut_off = b""
-        if len(records) > max_bytes and not min_one_batch:
+        if not min_one_batch and declared_size(records) > max_bytes:
             records, cut_off = b"", records[: max(max_bytes, 0)]
         aborted = None
         if read_committed:
@@ -287,6 +288,14 @@ class PartitionLog(LogWriter):
             raise
         self._cleaning = under_way
         return True
+
+    def compact(self, now_ms: int) -> None:
+        """Close the active segment, and clean the whole log at once, dirty or not."""
+        self._store.roll(self.end_offset)
+        self._rolled(self.end_offset)
+        self._cleaning = None
+        bound = cleanable_before(self._store.segments(), self.last_stable_offset, NEVER_MS)
+        finished(self._clean(self.log_start_offset, bound, now_ms))
 
     def _pass(self, now_ms: int) -> Steps[None] | None:
         """A pass of the cleaner; None if none is due. Source: LogCleanerManager."""

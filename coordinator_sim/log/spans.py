@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from coordinator_sim.log.format.counted_batches import counted_batch
 from coordinator_sim.log.format.stored_batches import StoredBatch, next_batch
 from coordinator_sim.log.log_values import BatchSpan
 
@@ -33,7 +34,8 @@ def batches_in(data: bytes) -> Iterator[StoredBatch]:
 
 def end_of(data: bytes) -> int:
     """The offset after the last of these batches; 0 if there is none."""
-    end = 0
+    counted = counted_batch(data)
+    end = 0 if counted is None else counted.next_offset
     for batch in batches_in(data):
         end = batch.next_offset
     return end

@@ -1,7 +1,7 @@
 """Unions of requests and responses, by the part that handles them."""
 
 from collections.abc import Iterable
-from typing import Final, get_args
+from typing import ClassVar, Final, Protocol, get_args
 
 from coordinator_sim.errors import UnsupportedVersion
 from coordinator_sim.kafka.api_keys import ApiKey
@@ -41,6 +41,14 @@ from coordinator_sim.messages.write_txn_markers import (
 
 NO_AUTHORIZED_OPERATIONS: Final = -2_147_483_648
 """Value of authorized operations that were not requested."""
+
+
+class AnyRequest(Protocol):
+    """The struct of a request."""
+
+    api_key: ClassVar[ApiKey]
+    """What is asked for."""
+
 
 OneGroupRequest = (
     JoinGroupRequest

@@ -3,7 +3,17 @@
 from collections.abc import Collection
 from typing import Final
 
-from coordinator_sim.broker.faults.faults import Fail, Fault, Match, MoveCoordinator, api_named
+from coordinator_sim.broker.faults.faults import (
+    Action,
+    Fail,
+    FailAppend,
+    Fault,
+    Match,
+    MoveCoordinator,
+    Phase,
+    SlowAppend,
+    api_named,
+)
 from coordinator_sim.broker.offered import Ranges
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.api_keys import ApiKey
@@ -14,6 +24,27 @@ _Spoken = list[tuple[ApiKey, int]]
 """Pairs of an API and one of its versions."""
 _GROUP_FIELDS: Final = frozenset({"groupId", "groupIds", "groups", "groupsNames"})
 _MEMBER_FIELDS: Final = frozenset({"memberId", "groupInstanceId"})
+_WAITING_APPENDS: Final = frozenset(
+    {
+        ApiKey.PRODUCE,
+        ApiKey.OFFSET_COMMIT,
+        ApiKey.JOIN_GROUP,
+        ApiKey.LEAVE_GROUP,
+        ApiKey.SYNC_GROUP,
+        ApiKey.END_TXN,
+        ApiKey.WRITE_TXN_MARKERS,
+        ApiKey.TXN_OFFSET_COMMIT,
+        ApiKey.DELETE_GROUPS,
+        ApiKey.OFFSET_DELETE,
+    }
+)
+"""Requests that may append to a log whose replicas are waited for."""
+_APPENDS: Final = _WAITING_APPENDS | {
+    ApiKey.INIT_PRODUCER_ID,
+    ApiKey.ADD_PARTITIONS_TO_TXN,
+    ApiKey.ADD_OFFSETS_TO_TXN,
+}
+"""Requests that may append to a log, also to the one of transactions."""
 _ERROR_FIELDS: Final = frozenset({"errorCode", "partitionErrorCode"})
 
 
@@ -44,6 +75,26 @@ def check_fits(fault: Fault, ranges: Ranges, broker_ids: Collection[int]) -> Non
     if match.member is not None:
         spoken = [each for each in spoken if _has(layout_of(*each, response=False), _MEMBER_FIELDS)]
         _require(spoken, f"member {match.member!r}: {what} names no member")
+    if match.role is not None:
+        spoken = [each for each in spoken if _may_have_role(*each)]
+        _require(spoken, f"role {match.role!r}: {what} names no member of a classic group")
+        if fault.phase is Phase.AFTER:
+            spoken = [each for each in spoken if each[0] is not ApiKey.LEAVE_GROUP]
+            _require(
+                spoken, f"role {match.role!r} after {what}: who left has none; leave out phase"
+            )
+    _check_action(action, spoken, what)
+
+
+def _check_action(action: Action, spoken: _Spoken, what: str) -> None:
+    """Refuse an action that nothing can be done by to these requests."""
+    if isinstance(action, FailAppend | SlowAppend):
+        is_slow = isinstance(action, SlowAppend)
+        fitting = _WAITING_APPENDS if is_slow else _APPENDS
+        spoken = [each for each in spoken if each[0] in fitting]
+        reason = "appends nothing that waits for replicas" if is_slow else "appends nothing"
+        name = "slow-append" if is_slow else "fail-append"
+        _require(spoken, f"{name}: {what} {reason}, as Produce or OffsetCommit does")
     if isinstance(action, MoveCoordinator):
         spoken = [each for each in spoken if _names_group(*each)]
         _require(spoken, f"move-coordinator: {what} names no group whose coordinator could move")
@@ -80,6 +131,13 @@ def _names_group(api: ApiKey, version: int) -> bool:
     return any(
         each.field.name in _GROUP_FIELDS for each in layout_of(api, version, response=False).present
     )
+
+
+def _may_have_role(api: ApiKey, version: int) -> bool:
+    """Whether such a request may be sent for a member of a classic group."""
+    if api is ApiKey.CONSUMER_GROUP_HEARTBEAT:
+        return False
+    return _has(layout_of(api, version, response=False), _MEMBER_FIELDS)
 
 
 def _has(layout: Layout, names: frozenset[str]) -> bool:

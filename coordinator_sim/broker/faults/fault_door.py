@@ -8,9 +8,12 @@ from coordinator_sim.broker.faults.faults import (
     Close,
     Delay,
     Drop,
+    Duplicate,
     Fail,
     FailAppend,
     MoveCoordinator,
+    Reorder,
+    SlowAppend,
     error_named,
     groups_of,
 )
@@ -70,6 +73,8 @@ class FaultDoor:
                 self._output.close(_REASON)
             case FailAppend(error):
                 cluster.operations.taken_while_appends_fail(error_named(error), take, now)
+            case SlowAppend(ms):
+                cluster.operations.slow_appends.taken_while_slow(ms, take, now)
             case MoveCoordinator(to):
                 group_id = next(groups_of(call.request), "")
                 cluster.operations.taken_while_coordinator_moves(group_id, to, take, now)
@@ -87,8 +92,17 @@ class FaultDoor:
                 self._asker.answered(_tainted(self._pending, frame, error_named(error)))
             case Close():
                 self._output.close(_REASON)
+            case Duplicate() if frame is not None:
+                self._output.write(len(frame).to_bytes(4, "big") + frame)
+                self._asker.answered(frame)
+            case Reorder(ms) if frame is not None:
+                self._asker.overtaken(frame, ms)
             case _:
                 self._asker.answered(frame)
+
+    def overtaken(self, frame: bytes, within_ms: int) -> None:
+        """Pass on an answer that is to be overtaken; see `Asker.overtaken`."""
+        self._asker.overtaken(frame, within_ms)
 
     def ended(self, reason: str) -> None:
         """Pass the end of the connection on, without asking the rules; see `Asker.ended`."""

@@ -6,6 +6,7 @@ connection carries out what an action does to bytes and slots.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from difflib import get_close_matches
 from enum import Enum, unique
 from fnmatch import fnmatchcase
 from typing import Any, Final
@@ -16,6 +17,7 @@ from coordinator_sim.broker.contract import Call
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.roles import ROLES
 from coordinator_sim.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from coordinator_sim.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from coordinator_sim.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -34,11 +36,15 @@ from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
 Chance = Callable[[], float]
 """Draws a number from 0 (included) to 1 (excluded)."""
 
+RoleOf = Callable[[str, str], str | None]
+"""The role of a member, by group id and member id or instance id; None for no member."""
+
 LONGEST_DELAY_MS: Final = 86_400_000
 """One day; no client waits that long."""
 _MAX_COUNT: Final = (1 << 31) - 1
+_SHOWN: Final = 60
+"""Longest part, in characters, of a wrong name that a message quotes."""
 _MAX_VERSION: Final = (1 << 15) - 1
-_ROLES: Final = ("leader", "follower")
 _GROUP_KEYS: Final = 0
 _OF_ONE_MEMBER: Final = (
     HeartbeatRequest,
@@ -73,7 +79,8 @@ class Match(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
         api: Kafka's name in any spelling: `JoinGroup`, `JOIN_GROUP`, `join-group`.
         min_version: The lowest request version, included.
         max_version: The highest request version, included; not below the lowest.
-        member: A member id or a `group.instance.id`, not a role such as `leader`.
+        member: A member id or a `group.instance.id`.
+        role: `leader` or `follower`: what the member is in its group when the rule is asked.
         broker: Id of the broker that the request reached.
         connection: Number of the connection, as `GET /v1/connections` shows it.
         nth: Act on only this one of the requests that the other fields match, counted from 1.
@@ -86,6 +93,7 @@ class Match(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
     client_id: str | None = None
     group: str | None = None
     member: str | None = None
+    role: str | None = None
     broker: int | None = None
     connection: int | None = None
     nth: int | None = None
@@ -116,10 +124,34 @@ class Close(_Action, frozen=True, tag="close"):
     """Close the connection without an answer."""
 
 
+class Duplicate(_Action, frozen=True, tag="duplicate"):
+    """Send the answer twice, as a broken proxy may: the second copy answers nothing any more."""
+
+
+class Reorder(_Action, frozen=True, tag="reorder"):
+    """Send the answer behind the next one of its connection, which no broker does.
+
+    Args:
+        ms: Wall time after which the answer goes alone if no other came, up to a day.
+    """
+
+    ms: int = 1_000
+
+
 class FailAppend(_Action, frozen=True, tag="fail-append"):
     """Fail the request's appends to logs with an error, by Kafka's name."""
 
     error: str = "NOT_ENOUGH_REPLICAS"
+
+
+class SlowAppend(_Action, frozen=True, tag="slow-append"):
+    """Let the request's appends to logs complete `ms` of wall time late, up to a day.
+
+    The high watermark is held meanwhile, so that acks=-1, commits and readers wait. Appends that a
+    coordinator makes later, such as a batch that lingers, are on time.
+    """
+
+    ms: int
 
 
 class MoveCoordinator(_Action, frozen=True, tag="move-coordinator"):
@@ -132,7 +164,9 @@ class MoveCoordinator(_Action, frozen=True, tag="move-coordinator"):
     to: int | None = None
 
 
-Action = Drop | Delay | Fail | Close | FailAppend | MoveCoordinator
+Action = (
+    Drop | Delay | Fail | Close | Duplicate | Reorder | FailAppend | SlowAppend | MoveCoordinator
+)
 
 
 class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -173,11 +207,11 @@ class _Rule:
         self.fitting = 0
         self.hits = 0
 
-    def acts_on(self, call: Call[Any], chance: Chance) -> bool:
+    def acts_on(self, call: Call[Any], chance: Chance, role_of: RoleOf) -> bool:
         fault = self.fault
         if fault.times is not None and self.hits >= fault.times:
             return False
-        if not self._fits(call):
+        if not (self._fits(call) and self._fits_role(call, role_of)):
             return False
         self.fitting += 1
         if fault.match.nth is not None and self.fitting != fault.match.nth:
@@ -200,6 +234,15 @@ class _Rule:
             and _like(match.member, members_of(call.request))
         )
 
+    def _fits_role(self, call: Call[Any], role_of: RoleOf) -> bool:
+        match = self.fault.match
+        return match.role is None or any(
+            _like(match.group, (group_id,))
+            and _like(match.member, (name,))
+            and role_of(group_id, name) == match.role
+            for group_id, name in memberships_of(call.request)
+        )
+
 
 class Faults:
     """The rules of a cluster, in order; while there are none, asking is a single test.
@@ -208,7 +251,7 @@ class Faults:
         chance: Draws for rules with a probability.
     """
 
-    __slots__ = ("_chance", "_last_id", "_rules", "check", "heard")
+    __slots__ = ("_chance", "_last_id", "_rules", "check", "heard", "role_of")
 
     def __init__(self, chance: Chance) -> None:
         self._chance = chance
@@ -218,6 +261,7 @@ class Faults:
         """Called on every hit, with the rule's id; None for no listener."""
         self.check: Callable[[Fault], None] = lambda _fault: None
         """Raises ConfigError for a rule that the cluster cannot use."""
+        self.role_of: RoleOf = lambda _group_id, _name: None
 
     def __bool__(self) -> bool:
         """Whether there are any rules."""
@@ -260,7 +304,7 @@ class Faults:
 
     def _ask(self, phase: Phase, call: Call[Any]) -> Action | None:
         for rule in self._rules:
-            if rule.fault.phase is phase and rule.acts_on(call, self._chance):
+            if rule.fault.phase is phase and rule.acts_on(call, self._chance, self.role_of):
                 if self.heard is not None:
                     self.heard(rule.fault_id, call, rule.fault.action)
                 return rule.fault.action
@@ -273,7 +317,7 @@ def check_fault(fault: Fault) -> None:
     Raises:
         ConfigError: a value is wrong; the message names it.
     """
-    match, action = fault.match, fault.action
+    match = fault.match
     if match.api is not None:
         api_named(match.api)
     if not 0 < match.probability <= 1:
@@ -284,13 +328,25 @@ def check_fault(fault: Fault) -> None:
     _within("broker", match.broker, 0, _MAX_COUNT)
     _check_versions(match)
     _check_member(match.member)
+    if match.role is not None and match.role not in ROLES:
+        raise ConfigError(f"role {match.role!r}: wants {' or '.join(ROLES)}")
+    _check_action(fault.action, fault.phase)
+
+
+def _check_action(action: Action, phase: Phase) -> None:
     if isinstance(action, Delay):
         _within("delay ms", action.ms, 0, LONGEST_DELAY_MS)
+    if isinstance(action, Reorder):
+        _within("reorder ms", action.ms, 1, LONGEST_DELAY_MS)
+    if isinstance(action, Duplicate | Reorder) and phase is Phase.BEFORE:
+        raise ConfigError("duplicate and reorder are done to answers: give phase after (--after)")
+    if isinstance(action, SlowAppend):
+        _within("slow-append ms", action.ms, 1, LONGEST_DELAY_MS)
     if isinstance(action, MoveCoordinator):
         _within("to", action.to, 0, _MAX_COUNT)
     if isinstance(action, Fail | FailAppend):
         error_named(action.error)
-    if isinstance(action, FailAppend | MoveCoordinator) and fault.phase is Phase.AFTER:
+    if isinstance(action, FailAppend | SlowAppend | MoveCoordinator) and phase is Phase.AFTER:
         raise ConfigError("an append happens while the request is taken: leave out `phase`")
 
 
@@ -305,11 +361,10 @@ def _check_versions(match: Match) -> None:
 def _check_member(member: str | None) -> None:
     if member == "":
         raise ConfigError("member is empty: wants a member id or a group.instance.id")
-    if member is not None and member.lower() in _ROLES:
+    if member is not None and member.lower() in ROLES:
         raise ConfigError(
-            f"member {member!r} is a role: wants a member id or a group.instance.id, such as "
-            "leader_id of GET /v1/groups/GROUP; write "
-            f"[{member[0]}]{member[1:]} for an instance of that name"
+            f"member {member!r} is a role: wants a member id or a group.instance.id; write "
+            f"role={member.lower()}, or [{member[0]}]{member[1:]} for an instance of that name"
         )
 
 
@@ -327,7 +382,9 @@ def api_named(name: str) -> ApiKey:
     """
     api = _APIS.get(_plain(name))
     if api is None:
-        raise ConfigError(f"no API is called {name!r}; Kafka's names are JoinGroup, Fetch, ...")
+        near = get_close_matches(_plain(name[:_SHOWN]), _APIS, n=1)
+        names = _APIS[near[0]].name if near else "JoinGroup, Fetch, ..."
+        raise ConfigError(f"no API is called {_quoted(name)}; Kafka's names are {names}")
     return api
 
 
@@ -339,8 +396,14 @@ def error_named(name: str) -> ErrorCode:
     """
     error = ErrorCode.__members__.get(name.upper().replace("-", "_"))
     if error is None or error is ErrorCode.NONE:
-        raise ConfigError(f"no error is called {name!r}; Kafka's names are NOT_COORDINATOR, ...")
+        near = get_close_matches(name[:_SHOWN].upper(), ErrorCode.__members__, n=1)
+        names = near[0] if near else "NOT_COORDINATOR, ..."
+        raise ConfigError(f"no error is called {_quoted(name)}; Kafka's names are {names}")
     return error
+
+
+def _quoted(name: str) -> str:
+    return repr(name if len(name) <= _SHOWN else name[:_SHOWN] + "...")
 
 
 def groups_of(request: Struct) -> Iterator[str]:
@@ -362,18 +425,26 @@ def groups_of(request: Struct) -> Iterator[str]:
 
 def members_of(request: Struct) -> Iterator[str]:
     """The member ids and group instance ids that a request is sent for."""
-    names: Iterable[str | None] = ()
+    return (name for _, name in memberships_of(request))
+
+
+def memberships_of(request: Struct) -> Iterator[tuple[str, str]]:
+    """The members that a request is sent for: group id, and member id or group instance id."""
+    found: Iterable[tuple[str, str | None]] = ()
     if isinstance(request, _OF_ONE_MEMBER):
-        names = (request.member_id, request.group_instance_id)
+        group_id = request.group_id
+        found = ((group_id, request.member_id), (group_id, request.group_instance_id))
     elif isinstance(request, ConsumerGroupHeartbeatRequest):
-        names = (request.member_id,)
+        found = ((request.group_id, request.member_id),)
     elif isinstance(request, OffsetFetchRequest):
-        names = (group.member_id for group in request.groups)
+        found = ((group.group_id, group.member_id) for group in request.groups)
     elif isinstance(request, LeaveGroupRequest):
-        names = (
-            name for each in request.members for name in (each.member_id, each.group_instance_id)
+        found = (
+            (request.group_id, name)
+            for each in request.members
+            for name in (each.member_id, each.group_instance_id)
         )
-    yield from (name for name in names if name)
+    yield from ((group_id, name) for group_id, name in found if name)
 
 
 def _like(pattern: str | None, values: "Iterator[str] | tuple[str, ...]") -> bool:

@@ -7,12 +7,13 @@ from msgspec import structs
 from coordinator_sim.broker.contract import Call, Handlers, Instants
 from coordinator_sim.broker.groups.broker import Broker
 from coordinator_sim.broker.groups.offsets_topic import OffsetsTopic
-from coordinator_sim.broker.metadata.image import MetadataImage
+from coordinator_sim.broker.metadata.image import MetadataImage, PartitionState
 from coordinator_sim.broker.metadata.topic_ids import Topics
 from coordinator_sim.broker.metadata.zookeeper_offsets import ZooKeeperOffsets
-from coordinator_sim.broker.scheduler import Scheduler
+from coordinator_sim.broker.scheduler import Scheduler, Task
 from coordinator_sim.broker.security.authorizer import Authorizer
 from coordinator_sim.broker.settings import ClusterSettings
+from coordinator_sim.clock.wall_clock import TRUE, WallClock
 from coordinator_sim.coordinator.contract import (
     CoordinatorResult,
     DeletedTopic,
@@ -24,6 +25,7 @@ from coordinator_sim.kafka.completion import CompleteTransaction
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
+from coordinator_sim.kafka.roles import FOLLOWER, LEADER
 from coordinator_sim.messages.requests import GROUP_COORDINATOR_APIS, GroupRequest
 
 Deliver = Callable[[int, CoordinatorResult], None]
@@ -46,7 +48,7 @@ class GroupCoordinators:
 
     Attributes:
         living: The brokers that live, by id.
-        frozen: Those of them whose time stands still.
+        frozen: Those of them whose time stands still: no timer fires, and no election is heard of.
         offsets_topic: The log.
         verifier: Asked about transactional commits by coordinators of brokers that start from now.
         authorizer: Likewise; None allows everything.
@@ -62,8 +64,11 @@ class GroupCoordinators:
         "_ids_of",
         "_image",
         "_led",
+        "_missed_elections",
+        "_missed_loads",
         "_scheduler",
         "_settings",
+        "_wall_clocks",
         "authorizer",
         "frozen",
         "living",
@@ -95,6 +100,10 @@ class GroupCoordinators:
         self._led: dict[int, int] = {}
         # Leaders that were deposed and do not know it yet, by partition.
         self._deposed: dict[int, list[int]] = {}
+        # What frozen brokers have not heard of: partitions with another leader, and ends of loads.
+        self._missed_elections: dict[int, dict[int, None]] = {}
+        self._missed_loads: dict[int, list[Task]] = {}
+        self._wall_clocks: dict[int, WallClock] = {}
         self.living: dict[int, Broker] = {}
         self.frozen: dict[int, None] = {}
         self.verifier: TransactionVerifier | None = None
@@ -116,6 +125,7 @@ class GroupCoordinators:
             verifier=self.verifier,
         )
         coordinator.tell_heartbeats(self.tells_heartbeats)
+        coordinator.set_wall_clock(self._wall_clocks.get(broker_id, TRUE))
         self.living[broker_id] = Broker(
             broker_id,
             coordinator,
@@ -129,12 +139,47 @@ class GroupCoordinators:
         """A broker process is gone, with all that its coordinator had not written."""
         del self.living[broker_id]
         self.frozen.pop(broker_id, None)
+        self._missed_elections.pop(broker_id, None)
+        self._missed_loads.pop(broker_id, None)
         for partition in [each for each, leader in self._led.items() if leader == broker_id]:
             del self._led[partition]
         for partition, deposed in self._deposed.items():
             if broker_id in deposed:
                 deposed.remove(broker_id)
                 self.offsets_topic.follow(broker_id, partition)
+
+    def set_wall_clock(self, broker_id: int, clock: WallClock) -> None:
+        """Set the wall clock of a broker's machine, which outlives its processes."""
+        self._wall_clocks[broker_id] = clock
+        broker = self.living.get(broker_id)
+        if broker is not None:
+            broker.coordinator.set_wall_clock(clock)
+
+    def freeze(self, broker_id: int) -> None:
+        """Let a broker's time stand still, as that of a process that got SIGSTOP.
+
+        Its coordinator does not hear that it leads a partition no more, or leads another one.
+        """
+        self.frozen[broker_id] = None
+
+    def fire_overdue(self, broker_id: int, now: Instants) -> None:
+        """Fire the deadlines of a frozen broker up to now: its timers go on first, or last."""
+        broker = self.living[broker_id]
+        self._carry_out(broker, broker.coordinator.expire(now.group_ms))
+
+    def thaw(self, broker_id: int, now: Instants) -> None:
+        """Let a broker's time go on; it ends its loads, and hears of elections it has missed."""
+        self.frozen.pop(broker_id, None)
+        for finish in self._missed_loads.pop(broker_id, ()):
+            finish(now)
+        for partition in self._missed_elections.pop(broker_id, ()):
+            state = self._image.partition(OFFSETS_TOPIC, partition)
+            if state is not None and state.leader_id == broker_id:
+                self._take_over(partition, state, now)
+            elif broker_id in self._deposed.get(partition, ()):
+                leader_epoch = None if state is None else state.leader_epoch
+                self._resign(broker_id, partition, leader_epoch, now.group_ms)
+        self._scheduler.look_again()
 
     def tell_heartbeats(self, wanted: bool) -> None:
         """Whether coordinators that tell what happens tell of heartbeats too."""
@@ -194,8 +239,20 @@ class GroupCoordinators:
         if topic != OFFSETS_TOPIC:
             return
         state = self._image.topics[OFFSETS_TOPIC].partitions[partition]
-        if self._led.get(partition) != state.leader_id:
-            self._unload(partition, state.leader_epoch, now.group_ms)
+        old_id = self._led.get(partition)
+        if old_id is not None and old_id != state.leader_id:
+            if old_id in self.frozen:
+                self.depose_unaware(partition)
+                self._missed_elections.setdefault(old_id, {})[partition] = None
+            else:
+                self._unload(partition, state.leader_epoch, now.group_ms)
+        if state.leader_id in self.frozen:
+            self._missed_elections.setdefault(state.leader_id, {})[partition] = None
+        else:
+            self._take_over(partition, state, now)
+
+    def _take_over(self, partition: int, state: PartitionState, now: Instants) -> None:
+        """Let the leader of a partition, where there is one, begin to load it."""
         if state.leader_id in self._deposed.get(partition, ()):
             # It drops what it appended alone, and loads again.
             self._resign(state.leader_id, partition, state.leader_epoch, now.group_ms)
@@ -227,7 +284,9 @@ class GroupCoordinators:
         for broker_id in list(self._deposed.get(partition, ())):
             self._resign(broker_id, partition, state.leader_epoch, now.group_ms)
 
-    def _resign(self, broker_id: int, partition: int, leader_epoch: int, now_ms: int) -> None:
+    def _resign(
+        self, broker_id: int, partition: int, leader_epoch: int | None, now_ms: int
+    ) -> None:
         self._deposed[partition].remove(broker_id)
         self.offsets_topic.follow(broker_id, partition)
         broker = self.living[broker_id]
@@ -241,9 +300,13 @@ class GroupCoordinators:
                 broker.coordinator.hold_high_watermark(hold=hold, partition=partition)
         leader = self.leader_of(partition)
         if leader is not None and not hold:
-            coordinator = leader.coordinator
-            end = coordinator.end_offset(partition)
-            released = coordinator.advance_high_watermark(partition, end, now.group_ms)
+            self.advance_high_watermark(partition, leader.coordinator.end_offset(partition), now)
+
+    def advance_high_watermark(self, partition: int, offset: int, now: Instants) -> None:
+        """Commit the appends of a partition's leader that end at that offset or before."""
+        leader = self.leader_of(partition)
+        if leader is not None:
+            released = leader.coordinator.advance_high_watermark(partition, offset, now.group_ms)
             self._carry_out(leader, released)
 
     def _unload(self, partition: int, leader_epoch: int | None, now_ms: int) -> None:
@@ -251,6 +314,21 @@ class GroupCoordinators:
         if old is not None:
             result = old.coordinator.unload(partition, leader_epoch, now_ms)
             self._carry_out(old, result)
+
+    def role_of(self, group_id: str, name: str) -> str | None:
+        """`leader` or `follower`: what a member is in its group now; None for no member.
+
+        Args:
+            group_id: Its group.
+            name: Its member id, or its group instance id.
+        """
+        for broker in self.living.values():
+            group = broker.coordinator.group(group_id)
+            if group is not None:
+                member_id = group.static_members.get(name, name)
+                if member_id in group.members:
+                    return LEADER if member_id == group.leader_id else FOLLOWER
+        return None
 
     def leader_of(self, partition: int) -> Broker | None:
         """The living broker that leads an offsets partition, None when there is none."""
@@ -263,6 +341,9 @@ class GroupCoordinators:
         self._carry_out(broker, began)
 
         def finish(later: Instants) -> None:
+            if leader_id in self.frozen:
+                self._missed_loads.setdefault(leader_id, []).append(finish)
+                return
             state = self._image.partition(OFFSETS_TOPIC, partition)
             is_leader = self.living.get(leader_id) is broker
             if is_leader and state is not None and state.leader_epoch == leader_epoch:
@@ -275,13 +356,14 @@ class GroupCoordinators:
 
     def _finish_load(self, broker: Broker, partition: int, now_ms: int) -> None:
         coordinator = broker.coordinator
-        error = ErrorCode.NONE
-        try:
-            for batch in self.offsets_topic.batches(partition):
-                coordinator.replay(partition, batch)
-        except OSError as failure:
-            error = ErrorCode.KAFKA_STORAGE_ERROR
-            self.offsets_topic.unreadable(partition, failure)
+        error = ErrorCode.KAFKA_STORAGE_ERROR
+        if self.offsets_topic.is_readable(broker.broker_id, partition):
+            try:
+                for batch in self.offsets_topic.batches(partition):
+                    coordinator.replay(partition, batch)
+                error = ErrorCode.NONE
+            except OSError as failure:
+                self.offsets_topic.unreadable(partition, failure)
         loaded = coordinator.finish_load(partition, error, now_ms)
         self._carry_out(broker, loaded)
 
@@ -317,6 +399,8 @@ class GroupCoordinators:
 
     def _settle(self, broker: Broker, now_ms: int) -> None:
         """Fire what is due already: a delay of 0 ms ends within the verb that armed it."""
+        if broker.broker_id in self.frozen:
+            return
         wake_up_ms = broker.wake_up_ms()
         if wake_up_ms is not None and wake_up_ms <= now_ms:
             self._carry_out(broker, broker.coordinator.expire(now_ms))

@@ -29,6 +29,10 @@ MediumFailed = Callable[[Place, OSError], None]
 """Hears that a log could not be written."""
 
 
+ReadFailed = Callable[[int], None]
+"""Hears that a broker's files of a partition could not be read."""
+
+
 class OffsetsTopic:
     """Every partition's log, as group coordinators write and load it.
 
@@ -51,6 +55,8 @@ class OffsetsTopic:
         "_image",
         "_log_of",
         "_medium_failed",
+        "_unreadable",
+        "before_append",
         "failure",
     )
 
@@ -70,7 +76,10 @@ class OffsetsTopic:
         self._medium_failed = medium_failed
         self._cluster_events = cluster_events
         self.failure = ErrorCode.NONE
+        self.before_append: Callable[[Place], None] | None = None
+        """Called before a batch is stored; normally None."""
         self._apart: dict[tuple[int, int], None] = {}
+        self._unreadable: dict[int, tuple[str, ReadFailed]] = {}
 
     def part(self, broker_id: int, partition: int) -> None:
         """Keep what a broker appends to a partition out of the log, as a copy that is truncated."""
@@ -79,6 +88,18 @@ class OffsetsTopic:
     def follow(self, broker_id: int, partition: int) -> None:
         """End what `part` began: the broker's copy is the log again."""
         self._apart.pop((broker_id, partition), None)
+
+    def fail_reads(self, broker_id: int, prefix: str, told: ReadFailed) -> None:
+        """Let a broker's reads of its own copies fail, of folders whose name begins so.
+
+        A leader reads what followers fetch, and what its coordinator loads; what it appends then is
+        on no other broker.
+        """
+        self._unreadable[broker_id] = (prefix, told)
+
+    def mend_reads(self, broker_id: int) -> None:
+        """End what `fail_reads` began."""
+        self._unreadable.pop(broker_id, None)
 
     def policy_of(self, broker_id: int) -> "BrokersAppends":
         """The append policy of one broker's coordinator."""
@@ -96,10 +117,14 @@ class OffsetsTopic:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if not batch.records and batch.marker is None:
             return ErrorCode.NONE
+        if len(state.isr) > 1 and self._does_read_fail(broker_id, batch.partition):
+            return ErrorCode.NONE
         try:
             log = self._log_of(*place)
             if log is None:
                 return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            if self.before_append is not None:
+                self.before_append(place)
             form = self._form_at(state.leader_epoch)
             error = log.append_batch(batch, now_ms=batch.timestamp_ms, form=form)
         except OSError as failure:
@@ -113,6 +138,21 @@ class OffsetsTopic:
         """Whether one partition holds anything to load."""
         log = self._log_of(OFFSETS_TOPIC, partition)
         return log is not None and log.end_offset > 0
+
+    def is_readable(self, broker_id: int, partition: int) -> bool:
+        """Whether a broker can load a partition from its own copy; an empty one is not read."""
+        return not (self.has_records(partition) and self._does_read_fail(broker_id, partition))
+
+    def _does_read_fail(self, broker_id: int, partition: int) -> bool:
+        """Whether a read of a broker's copy fails; whoever is to be told of it is told."""
+        unreadable = self._unreadable.get(broker_id)
+        if unreadable is None:
+            return False
+        prefix, told = unreadable
+        if not folder_of(partition).startswith(prefix):
+            return False
+        told(partition)
+        return True
 
     def batches(self, partition: int) -> Iterator[LogBatch]:
         """What one partition holds, for a coordinator that loads it.
@@ -149,6 +189,11 @@ class OffsetsTopic:
             form = structs.replace(self._form, leader_epoch=leader_epoch)
             self._forms[leader_epoch] = form
         return form
+
+
+def folder_of(partition: int) -> str:
+    """Return the name of the folder in which a broker keeps a partition."""
+    return f"{OFFSETS_TOPIC}-{partition}"
 
 
 class BrokersAppends:

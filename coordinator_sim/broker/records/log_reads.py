@@ -21,6 +21,7 @@ from coordinator_sim.broker.records.fetch_sessions import (
 )
 from coordinator_sim.broker.replicas.replica_manager import NO_EPOCH, ReplicaManager
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.log.format.counted_batches import declared_size
 from coordinator_sim.log.format.record_batches import CURRENT_MAGIC
 from coordinator_sim.log.format.steps import Steps
 from coordinator_sim.log.format.stored_batches import next_batch
@@ -90,7 +91,7 @@ class LogReader:
             limit = min(terms.max_bytes, left_bytes)
             answer = self._read(broker_id, params, place, terms, (limit, at_least_one))
             found[place] = answer
-            records_bytes = len(answer.records or b"")
+            records_bytes = declared_size(answer.records or b"")
             size_bytes += records_bytes
             left_bytes = max(0, left_bytes - records_bytes)
             is_urgent = (
@@ -208,7 +209,7 @@ class LogReader:
         result = self._partitions.attempt(_named(place), read)
         if isinstance(result, ErrorCode):
             return None
-        return min(len(result.records), terms.max_bytes)
+        return min(declared_size(result.records), terms.max_bytes)
 
 
 def upper_bound(log: PartitionLog, isolation: Isolation) -> int:

@@ -296,6 +296,8 @@ class ProduceApi:
             log = self._writable_log(call, place, records)
             if isinstance(log, Appended):
                 return log
+        if self._partitions.before_append is not None:
+            self._partitions.before_append(place)
         append = partial(
             log.append_checked,
             checked,

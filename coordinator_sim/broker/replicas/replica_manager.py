@@ -62,6 +62,7 @@ class ReplicaManager:
     Attributes:
         trouble: See above.
         append_failure: Injected error of every append; normally NONE.
+        before_append: Called before a producer's records are appended; normally None.
     """
 
     __slots__ = (
@@ -70,6 +71,7 @@ class ReplicaManager:
         "_storage_failed",
         "_wanted_in_sync",
         "append_failure",
+        "before_append",
         "image",
         "trouble",
     )
@@ -91,6 +93,7 @@ class ReplicaManager:
         self._wanted_in_sync = wanted_in_sync
         self.trouble = trouble
         self.append_failure = ErrorCode.NONE
+        self.before_append: Callable[[Place], None] | None = None
 
     def hosted(self, broker_id: int, place: Place) -> PartitionLog | ErrorCode:
         """The log of a partition of which the broker has a replica, or the error."""

@@ -116,7 +116,7 @@ def _times_ms(runtime: Runtime, given_ms: int, retention_ms: int) -> tuple[int, 
 
     Source: KafkaApis.handleOffsetCommitRequest.
     """
-    now_ms = runtime.now_ms
+    now_ms = runtime.wall_ms
     base_ms = now_ms if given_ms == -1 else given_ms
     is_open = retention_ms == NO_RETENTION
     if runtime.profile.offsets_carry_expiry:

@@ -42,7 +42,7 @@ def scala_expire(runtime: Runtime) -> None:
 def _remove_expired(runtime: Runtime, group: Group) -> list[Place]:
     """Source: GroupMetadata.removeExpiredOffsets."""
     if runtime.profile.offsets_carry_expiry:
-        now_ms = runtime.now_ms
+        now_ms = runtime.wall_ms
         return group.offsets.remove_expired(lambda _, value: value.expire_timestamp_ms < now_ms)
     if not may_expire_offsets(group):
         return []

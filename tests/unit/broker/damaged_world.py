@@ -70,7 +70,7 @@ def _commit(world: KeptWorld, offset: int) -> None:
 
 
 def _transactions(world: KeptWorld) -> None:
-    """One that was committed and one that is open."""
+    """Write a committed transaction and an open one."""
     for name, ends in (("id", True), ("open", False)):
         asked = {"transactionalId": name, "transactionTimeoutMs": 60_000}
         producer = world.call(ApiKey.INIT_PRODUCER_ID, 4, asked)

@@ -68,7 +68,7 @@ def test_bug_ends_the_connection_that_met_it_and_says_where(
 def test_bug_of_a_request_that_waited_ends_the_one_who_sent_it(
     cluster: Cluster, client: FramesClient
 ) -> None:
-    """It is worked on in another client's turn, and that one does not suffer for it."""
+    """A parked request that fails in another client's turn ends its sender's connection alone."""
     first = client.send(join(), 3)
     leader = client.answers()[first][1].member_id
     other = FramesClient(cluster, number=2)

@@ -13,7 +13,7 @@ ALICE = (
 
 
 def test_last_part_comes_first_and_commas_are_escaped() -> None:
-    """As RFC 2253 wants it."""
+    """A distinguished name is written as in RFC 2253."""
     assert distinguished_name(ALICE) == r"CN=Alice,O=Acme\, Inc,C=DE"
 
 

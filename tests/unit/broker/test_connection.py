@@ -76,7 +76,7 @@ def test_frame_that_is_no_request_ends_the_connection(
 def test_connection_is_full_when_a_thousand_requests_wait(
     cluster: Cluster, client: FramesClient
 ) -> None:
-    """Its driver then stops reading, until answers have left."""
+    """A driver stops reading from a full connection until answers have left."""
     first = client.send(join(), 3)
     leader = client.answers()[first][1].member_id
     other = FramesClient(cluster, number=2)

@@ -9,11 +9,13 @@ from coordinator_sim.broker.faults.faults import (
     Close,
     Delay,
     Drop,
+    Duplicate,
     Fail,
     FailAppend,
     Fault,
     Match,
     Phase,
+    Reorder,
 )
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -48,7 +50,7 @@ def disturb(cluster: Cluster, api: str, action: Action, phase: Phase = Phase.BEF
 
 
 def errors(client: FramesClient) -> list[ErrorCode]:
-    """Of the Heartbeats answered so far."""
+    """The error codes of the Heartbeats answered so far."""
     return [
         answer.error_code
         for _, answer in client.answers()
@@ -83,7 +85,7 @@ def test_phase_decides_whether_a_refused_join_had_its_effect(
 def test_dropped_answer_holds_back_those_behind_it(
     cluster: Cluster, client: FramesClient, phase: Phase
 ) -> None:
-    """As with a broker that lost a request; other connections are well."""
+    """Later answers of the connection wait behind a dropped one; other connections get theirs."""
     disturb(cluster, "Heartbeat", Drop(), phase)
     client.send(BEAT, 4)
     cluster.faults.clear()
@@ -114,6 +116,56 @@ def test_closed_connection_has_no_answer(
     disturb(cluster, "Heartbeat", Close(), phase)
     client.send(BEAT, 4)
     assert (client.frames, client.closed) == ([], "a fault rule")
+
+
+def test_role_is_asked_of_the_group_as_it_is(cluster: Cluster, client: FramesClient) -> None:
+    """Before it has joined, a member has no role; the only member of a group leads it."""
+    rule = Fault(match=Match(role="leader"), action=Fail("NOT_COORDINATOR"), phase=Phase.AFTER)
+    cluster.faults.add(rule)
+    client.send(JOIN, 3)
+    group = cluster.groups.living[1].coordinator.group("g")
+    assert group is not None
+    assert group.leader_id is not None
+    client.send(HeartbeatRequest(group_id="g", generation_id=1, member_id=group.leader_id), 4)
+    client.send(BEAT, 4)
+    told = [ErrorCode.NONE, ErrorCode.NOT_COORDINATOR, ErrorCode.UNKNOWN_MEMBER_ID]
+    assert errors(client) == told
+    assert cluster.groups.role_of("g", group.leader_id) == "leader"
+    assert cluster.groups.role_of("g", "nobody") is None
+
+
+def test_duplicated_answer_comes_twice(cluster: Cluster, client: FramesClient) -> None:
+    """Both copies have the correlation id of the one request; the next answer comes once."""
+    cluster.faults.add(Fault(action=Duplicate(), phase=Phase.AFTER, times=1))
+    client.send(BEAT, 4)
+    client.send(BEAT, 4)
+    assert [number for number, _ in client.answers()] == [0, 0, 1]
+
+
+def test_next_answer_overtakes_a_reordered_one(cluster: Cluster, client: FramesClient) -> None:
+    """The request behind it is worked on at once, and its answer comes first."""
+    cluster.faults.add(Fault(action=Reorder(), phase=Phase.AFTER, times=1))
+    client.send(BEAT, 4)
+    assert client.frames == []
+    client.send(BEAT, 4)
+    client.send(BEAT, 4)
+    assert [number for number, _ in client.answers()] == [1, 0, 2]
+    cluster.expire(Instants(NOW_MS + 1_000, NOW_MS + 1_000))
+    assert len(client.frames) == 3
+
+
+def test_answer_that_nothing_overtakes_goes_alone(cluster: Cluster, client: FramesClient) -> None:
+    """A client with one request at a time is not stuck for good, unless it is gone."""
+    cluster.faults.add(Fault(action=Reorder(250), phase=Phase.AFTER))
+    client.send(BEAT, 4)
+    cluster.expire(Instants(NOW_MS, NOW_MS + 249))
+    assert client.frames == []
+    cluster.expire(Instants(NOW_MS, NOW_MS + 250))
+    assert errors(client) == [ErrorCode.UNKNOWN_MEMBER_ID]
+    client.send(BEAT, 4)
+    client.connection.closed()
+    cluster.expire(Instants(NOW_MS, NOW_MS + 5_000))
+    assert len(client.frames) == 1
 
 
 def test_failed_append_is_told_in_the_coordinator_s_words(

@@ -89,6 +89,24 @@ def test_member_is_an_id_or_an_instance_id() -> None:
     ) == [HIT, HIT, HIT, None]
 
 
+def test_role_is_that_of_the_member_in_its_group() -> None:
+    """A member may lead one group and follow in another; whoever is in none has no role."""
+    roles = {("a", "m"): "leader", ("b", "m"): "follower", ("b", "pod-3"): "leader"}
+    faults = Faults(lambda: 0.5)
+    faults.role_of = lambda group_id, name: roles.get((group_id, name))
+    faults.add(Fault(match=Match(role="leader", group="[ab]"), action=Close()))
+    both = [{"groupId": "b", "memberId": "m"}, {"groupId": "a", "memberId": "m"}]
+    calls = (
+        call(groupId="a", memberId="m"),
+        call(groupId="b", memberId="m"),
+        call(groupId="b", memberId="other", groupInstanceId="pod-3"),
+        call(ApiKey.OFFSET_FETCH, groups=both),
+        call(ApiKey.OFFSET_FETCH, groups=both[:1]),
+        call(groupId="a", memberId=""),
+    )
+    assert [faults.before(each) for each in calls] == [HIT, None, HIT, HIT, None, None]
+
+
 def test_texts_may_have_wildcards() -> None:
     """Patterns are those of a shell."""
     match = Match(client_id="app-*")
@@ -182,7 +200,7 @@ def test_every_hit_is_heard_of() -> None:
     ],
 )
 def test_rule_that_cannot_be_is_refused(fault: Fault) -> None:
-    """Nothing is silently without effect."""
+    """A rule that no request can fit is refused when it is added."""
     faults = Faults(lambda: 0.0)
     with pytest.raises(ConfigError):
         faults.add(fault)
@@ -207,7 +225,38 @@ def test_rule_is_plain_json() -> None:
         ({"match": {"min_version": -1}}, "min_version -1: wants 0 to 32767"),
         ({"match": {"probability": 0.0}}, "probability 0.0: wants above 0"),
         ({"match": {"member": ""}}, "member is empty"),
-        ({"match": {"member": "leader"}}, r"is a role: wants .* write \[l\]eader for an instance"),
+        (
+            {"match": {"member": "leader"}},
+            r"is a role: wants .* write role=leader, or \[l\]eader for an instance",
+        ),
+        ({"match": {"role": "boss"}}, "role 'boss': wants leader or follower"),
+        ({"match": {"api": "Metadata", "role": "leader"}}, "Metadata names no member"),
+        ({"match": {"api": "ConsumerGroupHeartbeat", "role": "leader"}}, "of a classic group"),
+        (
+            {"match": {"api": "LeaveGroup", "role": "leader"}, "phase": "after"},
+            "role 'leader' after LeaveGroup: who left has none; leave out phase",
+        ),
+        (
+            {"match": {"api": "Heartbeat"}, "action": {"do": "fail-append"}},
+            "fail-append: Heartbeat appends nothing, as Produce or OffsetCommit does",
+        ),
+        (
+            {"match": {"api": "EndTxn", "group": "g"}, "action": {"do": "fail-append"}},
+            "EndTxn names no group",
+        ),
+        (
+            {"match": {"api": "InitProducerId"}, "action": {"do": "slow-append", "ms": 5}},
+            "slow-append: InitProducerId appends nothing that waits for replicas",
+        ),
+        ({"action": {"do": "slow-append", "ms": 0}}, "slow-append ms 0: wants 1 to 86400000"),
+        ({"action": {"do": "duplicate"}}, "done to answers: give phase after"),
+        ({"action": {"do": "reorder", "ms": 0}, "phase": "after"}, "reorder ms 0: wants 1 to"),
+        ({"match": {"api": "JoinGrup"}}, "no API is called 'JoinGrup'; .* are JOIN_GROUP$"),
+        ({"match": {"api": "x" * 5_000}}, r"no API is called 'x{60}\.\.\.'; .* JoinGroup, Fetch"),
+        (
+            {"action": {"do": "error", "error": "NOT_COORDINATR"}},
+            "no error is called 'NOT_COORDINATR'; .* are NOT_COORDINATOR$",
+        ),
         ({"match": {"nth": 10**5_000}}, "nth out of 32 bits"),
         ({"match": {"broker": 99}}, "broker 99: there is none; the brokers are 1, 2"),
         ({"action": {"do": "move-coordinator", "to": 99}}, "broker 99: there is none"),
@@ -237,12 +286,13 @@ def test_rule_that_could_never_act_is_refused(fault: dict[str, object], reason: 
         {"api": "Heartbeat", "min_version": 4, "max_version": 9, "member": "[l]eader"},
         {"api": "OffsetFetch", "group": "g", "member": "m"},
         {"api": "FindCoordinator", "group": "g"},
+        {"api": "LeaveGroup", "role": "follower"},
         {"group": "g"},
         {"broker": 2, "client_id": ""},
     ],
 )
 def test_rule_that_some_request_fits_is_taken(match: dict[str, object]) -> None:
-    """It is enough that one version of one API carries what the rule asks for."""
+    """A rule is accepted when one version of one API carries what it matches on."""
     cluster = Cluster(ClusterSettings(broker_ids=(1, 2)), endpoint=lambda _id, _name: None)
     cluster.faults.add(msgspec.convert({"action": {"do": "drop"}, "match": match}, Fault))
     assert cluster.faults

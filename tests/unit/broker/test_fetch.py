@@ -151,7 +151,7 @@ def _end(world: DataWorld, *, committed: bool) -> None:
 
 
 def test_readers_of_committed_records_stop_at_an_open_transaction(world: DataWorld) -> None:
-    """They are told of aborted ones once the marker is there, and of none where there is none."""
+    """READ_COMMITTED ends at the last stable offset, and lists transactions aborted before it."""
     _produce_in_transaction(world)
     answer = world.fetched(isolationLevel=1)
     assert (answer["records"], answer["lastStableOffset"], answer["highWatermark"]) == (b"", 0, 1)
@@ -214,7 +214,7 @@ def test_a_held_high_watermark_keeps_a_fetch_waiting(world: DataWorld) -> None:
 
 
 def test_another_leader_or_the_end_of_the_topic_answers_a_waiting_fetch(world: DataWorld) -> None:
-    """Nobody waits at a broker for what will not come."""
+    """A waiting Fetch is answered when its partition's leader changes or its topic is deleted."""
     token, _ = world.fetch(maxWaitMs=500, version=10)
     world.elect(2)
     late = world.late(ApiKey.FETCH, 10, token)
@@ -229,7 +229,7 @@ def test_another_leader_or_the_end_of_the_topic_answers_a_waiting_fetch(world: D
 
 
 def test_a_closed_connection_frees_what_waits_on_it(world: DataWorld) -> None:
-    """Its fetches are told nothing, and not remembered."""
+    """The waiting fetches of a closed connection are forgotten without an answer."""
     token, _ = world.fetch(maxWaitMs=500, connection=5)
     world.apis.disconnected(5)
     assert world.answers == {token: None}
@@ -252,7 +252,7 @@ def test_an_append_does_not_look_at_fetches_of_other_partitions(world: DataWorld
 def test_a_touched_partition_is_the_only_one_that_is_counted_anew(
     world: DataWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So a Fetch of very many partitions that waits makes no append to them slow."""
+    """An append looks at its own partition of a waiting Fetch, however many others that names."""
     count = 1_000
     world.image.apply(TopicCreated("wide", b"\x09" * 16, ((1,),) * count))
     terms = {"fetchOffset": 0, "currentLeaderEpoch": -1, "lastFetchedEpoch": -1}

@@ -80,7 +80,7 @@ def test_the_final_epoch_asks_for_no_session(world: DataWorld) -> None:
 
 
 def test_partitions_with_records_are_read_last_the_next_time(world: DataWorld) -> None:
-    """So that no partition starves behind one that is always full."""
+    """A partition that gave records moves to the end, so that no other starves behind it."""
     world.image.apply(TopicDeleted("t"))
     world.image.apply(TopicCreated("t", TOPIC_ID, ((1,), (1,), (1,))))
     session_id = _fetch(world, (0, 0), {0: 0, 1: 0, 2: 0})["sessionId"]
@@ -116,7 +116,7 @@ def test_a_wrong_epoch_is_invalid(world: DataWorld) -> None:
 
 
 def test_a_session_is_by_name_or_by_id(world: DataWorld) -> None:
-    """It cannot go from topic names to topic ids."""
+    """A fetch session that began with topic names refuses topic ids."""
     session_id = _fetch(world, (0, 0), {0: 0}, version=12)["sessionId"]
     answer = _fetch(world, (session_id, 1), version=13)
     assert answer["errorCode"] == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR

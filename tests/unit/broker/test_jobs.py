@@ -101,7 +101,7 @@ class World:
         )
 
     def end_offset(self, partition: int = 0) -> int:
-        """Of the log of a partition."""
+        """The end offset of a partition's log."""
         log = self.cluster.logs.log_of("t", partition)
         assert log is not None
         return log.end_offset
@@ -165,7 +165,7 @@ def test_others_append_meanwhile(world: World) -> None:
 
 
 def test_leadership_that_moved_meanwhile_counts(world: World) -> None:
-    """It is looked at again before the append: nothing is written."""
+    """Leadership is checked again before the append: a broker that lost it writes nothing."""
     producer = world.client("producer")
     producer.produce(BOMB)
     world.cluster.leadership.elect("t", 0, 2, NOW)
@@ -175,7 +175,7 @@ def test_leadership_that_moved_meanwhile_counts(world: World) -> None:
 
 
 def test_a_topic_that_is_gone_meanwhile_counts(world: World) -> None:
-    """Its client is told so."""
+    """The client of a topic that was deleted meanwhile is told so."""
     producer = world.client("producer")
     producer.produce(BOMB)
     world.cluster.topics.delete("t", NOW)

@@ -61,7 +61,7 @@ def test_topics_records_and_offsets_come_back(tmp_path: Path, end: str) -> None:
 
 
 def test_a_deleted_topic_stays_deleted(tmp_path: Path) -> None:
-    """Its folders go, also those of partitions that nobody had used since the start."""
+    """The topic's folders are removed, also of partitions unused since the start."""
     world = KeptWorld(tmp_path)
     world.create("t", 2)
     world.produce("t", b"gone")

@@ -38,7 +38,7 @@ class World:
         self.image.apply(TopicCreated("t", bytes(16), ((1,),)))
 
     def log(self) -> PartitionLog:
-        """That of the partition."""
+        """The log of the partition."""
         log = self.logs.log_of("t", 0)
         assert log is not None
         return log

@@ -47,7 +47,7 @@ def test_topics_are_described_page_by_page(client: FieldsClient) -> None:
 
 
 def test_a_cluster_shows_its_brokers(client: FieldsClient) -> None:
-    """Those that are fenced too, where they are asked for; none is here."""
+    """DescribeCluster lists the brokers and says which are fenced."""
     told = client.call(ApiKey.DESCRIBE_CLUSTER, 2, {"includeFencedBrokers": True})
 
     assert told["clusterId"] == client.cluster.settings.cluster_id
@@ -102,7 +102,7 @@ def test_the_last_name_of_a_quotas_type_counts(client: FieldsClient) -> None:
 
 
 def test_a_leader_that_is_preferred_needs_no_election(client: FieldsClient) -> None:
-    """It says so, partition by partition."""
+    """ElectLeaders answers ELECTION_NOT_NEEDED for each partition led by its preferred replica."""
     asked = {"topicPartitions": [{"topic": "orders", "partitions": [0]}], "timeoutMs": 1000}
     told = client.call(ApiKey.ELECT_LEADERS, 2, asked)
 

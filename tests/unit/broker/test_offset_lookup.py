@@ -104,7 +104,7 @@ def test_offsets_of_a_partition_that_is_not_led_are_refused(
 
 
 def test_a_partition_named_twice_is_an_invalid_request(world: DataWorld) -> None:
-    """It is answered once."""
+    """ListOffsets answers a partition named twice once, with INVALID_REQUEST."""
     terms = [{"partitionIndex": 0, "timestamp": each} for each in (-1, -2)]
     request = {"replicaId": -1, "topics": [{"name": "t", "partitions": terms}]}
     _, response = world.call(ApiKey.LIST_OFFSETS, 5, request)
@@ -123,7 +123,7 @@ def test_a_new_leader_whose_high_watermark_lags_knows_no_end(world: DataWorld) -
 
 
 def test_a_topic_that_may_not_be_described_comes_last(world: DataWorld) -> None:
-    """Its partitions are refused."""
+    """Partitions of a topic that the user may not describe are refused, after all others."""
     rule = Acl(
         operation=Operation.READ, resource_type=ResourceType.TOPIC, name="t", principal="User:*"
     )

@@ -71,7 +71,7 @@ def committed(client: FramesClient) -> ErrorCode:
 
 @pytest.mark.parametrize("profile", ["0.10.2", "3.9", "4.4"])
 def test_commit_is_in_the_topic_and_is_loaded_by_the_next_leader(profile: str) -> None:
-    """Its bytes are Kafka's, in the format of the profile's log, and an election reads them."""
+    """A commit has Kafka's bytes in the profile's record format, which the next leader loads."""
     settings = ClusterSettings(
         profile=profile_named(profile),
         coordinator=CoordinatorConfig(offsets_topic_num_partitions=4),
@@ -122,7 +122,7 @@ def test_commit_that_cannot_be_stored_is_refused_and_the_leader_resigns(
 def test_without_the_offsets_topic_nobody_coordinates(
     cluster: Cluster, client: FramesClient
 ) -> None:
-    """Its deletion unloads every group."""
+    """Deleting __consumer_offsets unloads every group, and no broker coordinates any."""
     cluster.topics.create_spread("t", 1, NOW)
     cluster.topics.delete(OFFSETS_TOPIC, NOW)
 

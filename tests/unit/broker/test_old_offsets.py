@@ -82,7 +82,7 @@ def test_what_was_acknowledged_outlives_the_process(tmp_path: Path) -> None:
 
 
 def test_what_the_journal_cannot_take_is_refused(tmp_path: Path) -> None:
-    """As any failure of ZooKeeper; the offset before it stays."""
+    """A commit that cannot be kept is UNKNOWN_SERVER_ERROR, and the offset before it stays."""
     world = _world(tmp_path)
     place = ("t", 0)
     _offset_of(world, commit("", 0, "g", (place, 5)))

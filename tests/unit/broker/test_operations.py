@@ -28,7 +28,7 @@ START_MS = 1_000_000
 
 
 def at(ms: int) -> Instants:
-    """So long after the start, on both clocks."""
+    """The instant so many milliseconds after the start, on both clocks."""
     return Instants(START_MS + ms, START_MS + ms)
 
 
@@ -145,7 +145,7 @@ def test_broker_back_before_it_is_missed_leads_on(three: Cluster) -> None:
 
 
 def test_time_of_a_paused_broker_stands_still(three: Cluster) -> None:
-    """No session ends there; the successor starts sessions of its own."""
+    """No session ends there, nor does it hear of its successor, which starts sessions anew."""
     _, member_id = stable_member(three)
     old_id = coordinator_of(three, "g")
     frozen = three.groups.living[old_id].coordinator
@@ -154,10 +154,13 @@ def test_time_of_a_paused_broker_stands_still(three: Cluster) -> None:
     three.expire(at(1_000))
     three.expire(at(10_500))
 
-    assert frozen.group("g") is None
+    held = frozen.group("g")
+    assert held is not None
+    assert list(held.members) == [member_id]
     assert coordinator_of(three, "g") != old_id
     assert heartbeat(three, member_id) is ErrorCode.NONE
     three.operations.resume(old_id, at(10_500))
+    assert frozen.group("g") is None
     assert coordinator_of(three, "g") != old_id
     three.expire(at(11_000))
     assert heartbeat(three, member_id) is ErrorCode.UNKNOWN_MEMBER_ID
@@ -193,7 +196,7 @@ def test_moved_coordinator_tells_whoever_waits(three: Cluster) -> None:
 
 
 def test_commit_is_in_the_log_before_its_coordinator_moves(three: Cluster) -> None:
-    """Its sender is told NOT_COORDINATOR, and the successor knows the offset all the same."""
+    """The sender of a commit is told NOT_COORDINATOR, yet the next coordinator knows the offset."""
     client, member_id = stable_member(three)
     old_id = coordinator_of(three, "g")
 

@@ -195,7 +195,7 @@ def test_a_topic_that_may_not_be_written_is_refused() -> None:
 
 
 def test_a_failing_medium_is_a_storage_error() -> None:
-    """Nothing is acknowledged that could not be written, and whoever elects leaders hears of it."""
+    """A batch that could not be written is KAFKA_STORAGE_ERROR, and the controller is told."""
 
     class Full(MemoryStore):
         def append(self, *_: object) -> int | None:

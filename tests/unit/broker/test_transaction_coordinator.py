@@ -69,7 +69,7 @@ def test_the_next_producer_of_an_id_has_the_next_epoch(bench: Bench) -> None:
 
 @pytest.mark.parametrize("timeout_ms", [0, -1, 900_001])
 def test_a_timeout_out_of_bounds_is_refused(bench: Bench, timeout_ms: int) -> None:
-    """It must be positive and at most `transaction.max.timeout.ms`."""
+    """A transaction timeout must be positive and at most `transaction.max.timeout.ms`."""
     assert bench.init(timeout_ms=timeout_ms) == (ErrorCode.INVALID_TRANSACTION_TIMEOUT, NOBODY)
 
 
@@ -153,7 +153,7 @@ def test_a_repeated_rotation_is_told_the_same_id(bench: Bench) -> None:
 
 
 def test_a_new_producer_aborts_what_was_left_open(bench: Bench) -> None:
-    """It is told to come again; by then the old transaction is aborted with a higher epoch."""
+    """InitProducerId is told to retry while the open transaction is aborted, its epoch fenced."""
     old = bench.producer()
     bench.add(old)
     assert bench.init() == (ErrorCode.CONCURRENT_TRANSACTIONS, NOBODY)
@@ -165,7 +165,7 @@ def test_a_new_producer_aborts_what_was_left_open(bench: Bench) -> None:
 
 
 def test_an_abort_by_the_coordinator_bumps_once_at_version_0() -> None:
-    """As 3.9 does it."""
+    """With transaction.version 0 the coordinator's abort bumps the epoch once, as 3.9 does."""
     bench = Bench(TV_0)
     bench.add(bench.producer())
     bench.init()
@@ -423,7 +423,7 @@ def test_ids_are_listed_by_a_pattern(bench: Bench, pattern: str, found: list[str
     ["((", "(a+)+", "(a|a)*", "((a*)b)*", "a*a*a*a*b", "(?:a+)+", "(" * 9_000, "a{99999999999}"],
 )
 def test_patterns_that_take_for_ever_are_refused(bench: Bench, pattern: str) -> None:
-    """As what is no pattern at all."""
+    """A pattern that takes too long to match is refused as an invalid one is."""
     request = ListTransactionsRequest(transactional_id_pattern=pattern)
     answer = list_transactions(bench.coordinator.states, request, bench.now_ms)
     assert answer == ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)

@@ -49,7 +49,7 @@ def test_a_marker_waits_for_a_leader(bench: Bench) -> None:
 
 
 def test_a_deleted_partition_needs_no_marker(bench: Bench) -> None:
-    """Its part of the transaction went with it."""
+    """A transaction completes without a marker for a partition that was deleted."""
     producer = bench.producer()
     bench.add(producer, T0, T1)
     bench.markers.leaders[T0] = None
@@ -71,7 +71,7 @@ def test_a_fenced_coordinator_gives_up(bench: Bench) -> None:
 
 
 def test_a_completion_that_cannot_be_written_is_tried_again(bench: Bench) -> None:
-    """Nobody else may change the id before."""
+    """Until the completion is written, the transactional id answers CONCURRENT_TRANSACTIONS."""
     producer = bench.producer()
     bench.add(producer)
     bench.markers.holds = True
@@ -170,7 +170,7 @@ def test_a_transaction_that_takes_too_long_is_aborted(version: int) -> None:
 
 
 def test_a_timeout_that_cannot_be_written_waits_for_the_next_sweep() -> None:
-    """It is not tried again at once."""
+    """An abort by timeout that cannot be written is tried again by the next sweep, not at once."""
     bench = Bench(TV_0)
     bench.add(bench.producer())
     bench.log.failure = ErrorCode.NOT_ENOUGH_REPLICAS
@@ -192,7 +192,7 @@ def test_an_id_that_nobody_uses_is_forgotten(bench: Bench) -> None:
 
 
 def test_an_open_transaction_is_never_forgotten(bench: Bench) -> None:
-    """Its markers may be pending for as long as a leader is missing."""
+    """A transactional id does not expire while its markers wait for a leader."""
     producer = bench.producer()
     bench.add(producer)
     bench.markers.lose_leader(T0)

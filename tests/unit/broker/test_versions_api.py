@@ -50,7 +50,7 @@ def levels(answer: Any) -> dict[str, int]:  # noqa: ANN401 - an answer by Kafka'
 
 
 def test_features_are_told_from_version_3_on() -> None:
-    """Those that may be at level 0 from version 4 on: older clients could not read them."""
+    """ApiVersions has features from version 3 on; those with level 0 follow in version 4."""
     cluster = served()
     supported = {
         version: [each["name"] for each in asked(cluster, version)["supportedFeatures"]]

@@ -107,7 +107,7 @@ class MemoryMarkers:
             done(place, ErrorCode.NONE, now)
 
     def lose_leader(self, place: TopicPartition) -> None:
-        """Nobody leads that partition."""
+        """Leave that partition without a leader."""
         self.leaders[place] = NO_LEADER
 
 

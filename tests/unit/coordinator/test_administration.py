@@ -352,7 +352,7 @@ def test_pending_member_does_not_protect_its_group() -> None:
 
 @pytest.mark.parametrize("profile", FAMILIES)
 def test_requests_without_groups(profile: str) -> None:
-    """Nothing asked for is nothing answered."""
+    """Requests that name no group are answered with empty lists."""
     harness = make_harness(profile)
     assert (describe(harness), delete(harness)) == ((), ())
 

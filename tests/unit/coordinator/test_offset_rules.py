@@ -213,7 +213,7 @@ def test_too_large_batch_is_told_by_family(name: str, error: ErrorCode) -> None:
 
 @BOTH
 def test_long_metadata_is_refused_partition_by_partition(name: str) -> None:
-    """Nothing is appended for a commit of nothing else."""
+    """Partitions with too long metadata are refused; a commit of these alone appends nothing."""
     world = make(name)
     step = commit(world, 1, metadata="123456789")
     assert isinstance(step.response, OffsetCommitResponse)
@@ -285,7 +285,7 @@ def test_explicit_retention_replaces_the_broker_s(name: str) -> None:
 
 
 def test_java_repeats_a_refused_expiry_one_interval_later() -> None:
-    """Nothing has changed meanwhile."""
+    """An expiry whose append was refused is tried again one check interval later."""
     world = make(JAVA)
     commit(world, 1)
     world.advance(MINUTE_MS)

@@ -15,7 +15,7 @@ from coordinator_sim.errors import ConfigError, ScenarioError
 from coordinator_sim.kafka.java_numbers import java_int
 from coordinator_sim.kafka.topic_names import check_topic_name, complaint
 from coordinator_sim.server.disk import open_kept
-from coordinator_sim.sim.scenario.scenario import scenario_from_json
+from coordinator_sim.sim.scenario.files import scenario_from_json
 
 NOW = Instants(1_700_000_000_000, 1_700_000_000_000)
 BAD = ["", ".", "..", "evil\n", "\n", "a b", "a/b", "a\0", "\u00e9", "\u0661", "x" * 250]

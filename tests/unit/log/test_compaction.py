@@ -153,7 +153,7 @@ def test_a_commit_marker_stays_while_data_of_its_transaction_does() -> None:
 
 
 def test_an_open_transaction_is_a_bound() -> None:
-    """Nothing from its first record on is cleaned."""
+    """Cleaning ends before the first record of an open transaction."""
     log = [
         data(0, ("a", "1")),
         data(1, ("a", "2")),

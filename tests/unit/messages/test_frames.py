@@ -222,7 +222,7 @@ def test_captured_frames_come_back_byte_for_byte(path: Path) -> None:
 def test_a_version_that_cannot_say_a_request_is_named(
     request_: Request, version: int, message: str
 ) -> None:
-    """Nothing is dropped that Kafka's clients would refuse to drop."""
+    """A field that the version lacks is an error, as in Kafka's clients, and names the version."""
     with pytest.raises(UnsupportedVersion, match=message):
         encode_request(request_, version, correlation_id=0)
 

@@ -10,6 +10,6 @@ from tools.write_messages import FOLDER, formatted, module_name, module_text
 
 @pytest.mark.parametrize("name", schema_names())
 def test_the_structs_are_as_they_would_be_written_now(name: str) -> None:
-    """Nobody has changed a module by hand, or a schema without its module."""
+    """Every module is what the generator writes from the recorded schemas."""
     written = Path(FOLDER / f"{module_name(name)}.py").read_text("utf-8")
     assert written == formatted(module_text(name))

@@ -56,7 +56,7 @@ def test_what_nobody_allows_is_forbidden() -> None:
 
 
 def test_rules_about_others_close_the_resource() -> None:
-    """As soon as any rule is about the resource, resources without rules are another matter."""
+    """allow.everyone.if.no.acl.found covers only resources that no rule names at all."""
     authorizer = AclAuthorizer((rule(principal="User:bob"),), allow_if_no_acl=True)
     assert not asked(authorizer)
     assert asked(authorizer, name="other")

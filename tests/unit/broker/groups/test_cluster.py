@@ -63,7 +63,7 @@ def test_load_takes_its_time(make_client: "Callable[..., Client]") -> None:
 
 
 def test_empty_log_is_loaded_at_once(make_client: "Callable[..., Client]") -> None:
-    """There is nothing to read."""
+    """The load of an empty partition of the offsets log ends within the election."""
     client = make_client(load_ms=50)
     client.move()
     assert error_of(client.commit(client.leader, 6)) is ErrorCode.NONE

@@ -339,7 +339,7 @@ def test_fetch_rights() -> None:
 
 
 def test_only_refused_groups() -> None:
-    """Nothing is asked of the coordinator when every group is refused."""
+    """A request for refused groups alone never reaches the coordinator."""
     harness = make_harness()
     allow(harness)
     response = ask(

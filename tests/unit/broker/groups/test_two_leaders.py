@@ -72,7 +72,7 @@ def test_old_leader_notices(client: "Client") -> None:
 
 
 def test_old_leader_is_elected_again(client: "Client") -> None:
-    """It starts from the log that the others have, and its own end is as if never written."""
+    """A leader elected again loads the other replicas' log; what it appended alone is gone."""
     assert error_of(client.commit(client.leader, 5)) is ErrorCode.NONE
     old, new = depose(client)
     client.commit(old, 6)
