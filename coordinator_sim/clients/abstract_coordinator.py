@@ -18,7 +18,7 @@ from coordinator_sim.clients.exceptions import (
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.clients.join_group import MAX_REASON_LENGTH, JoinGroup
 from coordinator_sim.clients.network import FOREVER, PendingRequest, RequestKind
-from coordinator_sim.clients.port_core import AppCall, Wait
+from coordinator_sim.clients.port_core import POLLING, AppCall, Wait
 from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.find_coordinator import FindCoordinatorResponse
@@ -131,6 +131,25 @@ class AbstractCoordinator(JoinGroup):
             self._block(Wait.NETWORK, self._call_deadline_ms, self._await_pending_requests)
         else:
             self._end_call(now_ms)
+
+    def _raise_in_poll(self, error: str, now_ms: int) -> None:
+        """Let the thread that polls the network meet an exception.
+
+        The application's call ends with it, or else the heartbeat thread. The membership is closed
+        in any case: an exception in a wait of `close` ends that wait alone.
+
+        Source: kafka trunk, ConsumerCoordinator.close (its finally), AbstractCoordinator.close;
+        HeartbeatThread.run.
+        """
+        if self._heartbeat_running and self._wait not in POLLING:
+            self._fail_heartbeat_thread(error)
+        elif self._call is not AppCall.CLOSE:
+            self._interrupt(error, now_ms)
+        elif self._resume == self._await_pending_requests:
+            self._end_call(now_ms)
+        else:
+            self._is_locked = False
+            self._close_membership(now_ms)
 
     def _finish_close(self, now_ms: int) -> None:  # noqa: ARG002 - PortCore's hook
         self._call = AppCall.CLOSED

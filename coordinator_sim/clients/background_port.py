@@ -164,6 +164,10 @@ class BackgroundPort(BackgroundRequests, ABC):
         self._dispatch(pending, response, now_ms)
         return self._settle(now_ms)
 
+    @abstractmethod
+    def on_unexpected_response(self, node_id: int, now_ms: int) -> Effects:
+        """Handle an answer that is not the one to the oldest request of its connection."""
+
     def callback_completed(self, token: int, outcome: str | None, now_ms: int) -> Effects:
         """Continue after an application callback; an exception it raised is ignored.
 

@@ -34,6 +34,14 @@ class ClientPort(Protocol):
         """Handle a response. Unknown correlation ids (timed out before) are ignored."""
         ...
 
+    def on_unexpected_response(self, node_id: int, now_ms: int) -> Effects:
+        """Handle a response that is not the one to the oldest request of its connection.
+
+        A client that finds requests by their correlation ids is told of every response by
+        `on_response` instead.
+        """
+        ...
+
     def callback_completed(self, token: int, outcome: str | None, now_ms: int) -> Effects:
         """Continue after the application's callback; `outcome` names its exception, or is None."""
         ...

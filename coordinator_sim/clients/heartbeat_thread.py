@@ -232,6 +232,14 @@ class HeartbeatThread(Discovery):
         self._beat_in_flight = True
         self._net.send(beat, self._config.request_timeout_ms, now_ms)
 
+    def _fail_heartbeat_thread(self, error: str) -> None:
+        """End the thread; the application's next poll gets the exception.
+
+        Source: kafka trunk, AbstractCoordinator.HeartbeatThread.run, pollHeartbeat.
+        """
+        self._heartbeat_failure = error
+        self._refresh_heartbeat_running()
+
     def _new_beat(self, node_id: int) -> PendingRequest:
         """Return a heartbeat of this generation, reused for each turn that finds it answered."""
         request = HeartbeatRequest(
@@ -304,8 +312,7 @@ class HeartbeatThread(Discovery):
             reset_member_id=error is not ErrorCode.ILLEGAL_GENERATION,
         )
         if error is ErrorCode.FENCED_INSTANCE_ID:
-            self._heartbeat_failure = exception_name(error)
-            self._refresh_heartbeat_running()
+            self._fail_heartbeat_thread(exception_name(error))
         else:
             self._failed_heartbeat(now_ms)
 

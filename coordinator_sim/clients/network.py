@@ -179,6 +179,18 @@ class NetworkClient:
                 self._refresh_deadline()
         return pending
 
+    def lose_next(self, node_id: int) -> None:
+        """Take the oldest request in flight to a node off, for an answer that is not its own.
+
+        The request is neither answered nor failed, and does not time out any more.
+
+        Source: kafka trunk, InFlightRequests.completeNext, NetworkClient.handleCompletedReceives.
+        """
+        for pending in self._in_flight.values():
+            if pending.node_id == node_id:
+                self.take(pending.correlation_id)
+                return
+
     def send_again(self, pending: PendingRequest, deadline_ms: int) -> Send | None:
         """Send a request that is out of flight once more; None unless its node is connected.
 
@@ -281,6 +293,11 @@ class NetworkClient:
         """Whether a request to the node is queued or in flight."""
         connection = self._connections.get(node_id)
         return connection is not None and bool(connection.in_flight_count or connection.unsent)
+
+    def has_in_flight(self, node_id: int) -> bool:
+        """Whether a request to the node is in flight."""
+        connection = self._connections.get(node_id)
+        return connection is not None and connection.in_flight_count > 0
 
     def is_idle(self) -> bool:
         """Whether no request is in flight."""

@@ -31,7 +31,7 @@ from coordinator_sim.clients.effects import (
     PollReturned,
     RunCallback,
 )
-from coordinator_sim.clients.exceptions import DISCONNECT, WAKEUP
+from coordinator_sim.clients.exceptions import DISCONNECT, ILLEGAL_STATE, WAKEUP
 from coordinator_sim.clients.generation import NO_GENERATION, Generation, MemberState
 from coordinator_sim.clients.network import (
     FOREVER,
@@ -65,7 +65,7 @@ class Wait(Enum):
     CALLBACK = "CALLBACK"
 
 
-_POLLING: Final = (Wait.NETWORK, Wait.FUTURE, Wait.METADATA)
+POLLING: Final = (Wait.NETWORK, Wait.FUTURE, Wait.METADATA)
 
 
 @unique
@@ -156,7 +156,8 @@ class PortCore(ABC):
         self._is_electing = False
         self._activity = False
         self._interruption: str | None = None
-        self._inbox: deque[tuple[PendingRequest, Response]] = deque()
+        # None for an answer that was not the expected one.
+        self._inbox: deque[tuple[PendingRequest, Response] | None] = deque()
         self._deadline_ms = FOREVER
         self._other_deadline_ms = FOREVER
 
@@ -218,6 +219,20 @@ class PortCore(ABC):
             self._dispatch(pending, response, now_ms)
         return self._settle(now_ms)
 
+    def on_unexpected_response(self, node_id: int, now_ms: int) -> Effects:
+        """Handle an answer that is not the one to the oldest request of its connection.
+
+        That request is lost, and the thread that polls the network next gets an
+        IllegalStateException. The connection stays: where a request was lost, the answer to it is
+        unexpected too.
+
+        Source: kafka trunk, NetworkClient.handleCompletedReceives, parseResponse;
+        InFlightRequests.requestQueue; AbstractResponse.parseResponse.
+        """
+        self._net.lose_next(node_id)
+        self._inbox.append(None)
+        return self._settle(now_ms)
+
     def callback_completed(self, token: int, outcome: str | None, now_ms: int) -> Effects:
         """Continue after an application callback.
 
@@ -244,7 +259,7 @@ class PortCore(ABC):
 
     def _interrupt(self, error: str, now_ms: int) -> None:
         """End the present wait for the network with an exception, or the next one."""
-        if self._wait in _POLLING and not self._is_electing and self._call is not AppCall.CLOSE:
+        if self._wait in POLLING and not self._is_electing and self._call is not AppCall.CLOSE:
             self._end_call(now_ms, error)
         else:
             self._interruption = error
@@ -286,7 +301,7 @@ class PortCore(ABC):
         self._wait_future = future
         self._resume = resume
         self._activity = False
-        if self._interruption is not None and wait in _POLLING and self._call is not AppCall.CLOSE:
+        if self._interruption is not None and wait in POLLING and self._call is not AppCall.CLOSE:
             self._wait = Wait.SLEEP
             self._wait_until_ms = 0
             self._resume = self._raise_interruption
@@ -336,7 +351,7 @@ class PortCore(ABC):
 
     def _is_polled(self, now_ms: int) -> bool:
         """Whether one of the two threads polls the network at this instant."""
-        return self._wait in _POLLING or self._does_thread_look(now_ms)
+        return self._wait in POLLING or self._does_thread_look(now_ms)
 
     def _does_thread_look(self, now_ms: int) -> bool:
         if not self._heartbeat_running or self._is_locked:
@@ -367,7 +382,7 @@ class PortCore(ABC):
         """Run both threads until neither can continue; return the requested effects."""
         while True:
             looks = self._does_thread_look(now_ms)
-            if looks or self._wait in _POLLING:
+            if looks or self._wait in POLLING:
                 self._poll_network(now_ms)
             if looks and self._heartbeat_running:
                 self._run_heartbeat_thread(now_ms)
@@ -379,7 +394,7 @@ class PortCore(ABC):
             self._wait = Wait.NOTHING
             self._is_locked = False
             resume(now_ms)
-        if self._heartbeat_running and self._wait not in _POLLING:
+        if self._heartbeat_running and self._wait not in POLLING:
             self._wake_thread_for_network(now_ms)
         self._arm()
         out = self._out
@@ -394,7 +409,11 @@ class PortCore(ABC):
         if now_ms >= net.deadline_ms:
             net.expire(now_ms)
         while self._inbox:
-            self._dispatch(*self._inbox.popleft(), now_ms)
+            answer = self._inbox.popleft()
+            if answer is None:
+                self._raise_in_poll(ILLEGAL_STATE, now_ms)
+                return
+            self._dispatch(*answer, now_ms)
         while net.failed:
             self._activity = True
             self._on_failure(*net.failed.popleft(), now_ms)
@@ -407,7 +426,7 @@ class PortCore(ABC):
         other_ms = FOREVER
         if wait is not Wait.NOTHING and wait is not Wait.CALLBACK:
             other_ms = self._wait_until_ms
-        if wait in _POLLING:
+        if wait in POLLING:
             other_ms = min(other_ms, self._metadata.due_ms)
             deadline_ms = min(other_ms, self._net.deadline_ms)
         else:
@@ -466,6 +485,9 @@ class PortCore(ABC):
 
     @abstractmethod
     def _run_heartbeat_thread(self, now_ms: int) -> None: ...
+
+    @abstractmethod
+    def _raise_in_poll(self, error: str, now_ms: int) -> None: ...
 
     @abstractmethod
     def _finish_close(self, now_ms: int) -> None: ...

@@ -158,6 +158,10 @@ class ConnectWorker:
             now_ms, lambda member: member.on_response(correlation_id, response, now_ms)
         )
 
+    def on_unexpected_response(self, node_id: int, now_ms: int) -> Effects:
+        """Handle a response to the membership that its connection was not to carry next."""
+        return self._member(now_ms, lambda member: member.on_unexpected_response(node_id, now_ms))
+
     def answered(
         self, token: int, value: object = None, error: str | None = None, *, now_ms: int
     ) -> Effects:

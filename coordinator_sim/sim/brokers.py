@@ -11,18 +11,26 @@ from msgspec import Struct, structs
 
 from coordinator_sim.broker.cluster import Cluster, TraceSink
 from coordinator_sim.broker.contract import Call, Instants
+from coordinator_sim.broker.faults.faults import memberships_of
 from coordinator_sim.clients.effects import Send
-from coordinator_sim.clock import Alarmed
+from coordinator_sim.clock import Action, Alarmed
+from coordinator_sim.clock.wall_clock import WallClock
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.sim.environment import Environment
-from coordinator_sim.sim.network import Connection, Network
+from coordinator_sim.sim.meddling import Target
+from coordinator_sim.sim.network import Connection, Network, ResponseMessage
+from coordinator_sim.sim.scenario.choices import Choices
 from coordinator_sim.sim.world import create_topic
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import Recorder
 
 _US_PER_MS: Final = 1_000
+
+REQUESTS: Final = "requests"
+TIMERS: Final = "timers"
+_RESUME_ORDERS: Final = (REQUESTS, TIMERS)
 
 API_VERSIONS: Final = {
     ApiKey.METADATA: 12,
@@ -35,8 +43,17 @@ API_VERSIONS: Final = {
     ApiKey.SYNC_GROUP: 5,
     ApiKey.DELETE_GROUPS: 2,
     ApiKey.OFFSET_DELETE: 0,
+    ApiKey.PRODUCE: 12,
+    ApiKey.FETCH: 12,
+    ApiKey.LIST_OFFSETS: 10,
+    ApiKey.CREATE_TOPICS: 7,
+    ApiKey.DESCRIBE_CLUSTER: 2,
+    ApiKey.DESCRIBE_CONFIGS: 4,
+    ApiKey.INIT_PRODUCER_ID: 5,
+    ApiKey.ADD_PARTITIONS_TO_TXN: 3,
+    ApiKey.END_TXN: 5,
 }
-"""Versions that a current client and a current broker agree on.
+"""Versions that a current client and a current broker agree on; topics go by their names.
 
 Source: kafka trunk, clients/src/main/resources/common/message/*.json.
 """
@@ -63,7 +80,15 @@ class Channel:
         number: Number of the connection in the cluster's life.
     """
 
-    __slots__ = ("_cluster", "_connection", "_contexts", "_driver", "_token", "number")
+    __slots__ = (
+        "_cluster",
+        "_connection",
+        "_contexts",
+        "_driver",
+        "_overtaken",
+        "_token",
+        "number",
+    )
 
     def __init__(self, driver: "ClusterDriver", connection: Connection, number: int) -> None:
         self._driver = driver
@@ -71,6 +96,8 @@ class Channel:
         self._connection = connection
         self._contexts: dict[ApiKey, RequestContext] = {}
         self.number = number
+        self._overtaken: list[ResponseMessage] = []
+        """Answers that leave behind the next one; bounded by the client's open requests."""
         # One request is open at a time, so that one token names each in its turn.
         self._token = driver.cluster.new_token()
 
@@ -106,15 +133,29 @@ class Channel:
     def answered(self, response: Struct | None) -> None:
         """Send the answer to the open request; what waits behind it is next."""
         connection = self._connection
+        held = self._driver.held
+        if held and connection.broker_id in held:
+            held[connection.broker_id].append(partial(self.answered, response))
+            return
         message, connection.answering = connection.answering, None
         if connection.waiting:
             self._cluster.has_more(self)
         if message is None or response is None or not connection.is_server_open:
             return
-        network = self._driver.network
-        if not network.meddles or self._is_kept(message):
-            # A request that a port made is answered by a response that a port knows.
-            connection.respond((message.correlation_id, response))  # type: ignore[arg-type]
+        # A request that a port made is answered by a response that a port knows.
+        answer: ResponseMessage = (message.correlation_id, response)  # type: ignore[assignment]
+        if not self._driver.network.meddling.is_on:
+            connection.respond(answer)
+        else:
+            self._meddle(message, answer)
+
+    def takes_back(self) -> bool:
+        """Whether the client gave up the open request, a Fetch that waits, for another one."""
+        answering = self._connection.answering
+        if answering is None or answering.request.api_key is not ApiKey.FETCH:
+            return False
+        self._cluster.data.disconnected(self.number)
+        return True
 
     def closed(self) -> None:
         """Close the connection in place of an answer."""
@@ -129,17 +170,49 @@ class Channel:
     def end(self) -> None:
         """Forget the connection: what it asked is not answered any more."""
         self._connection.waiting.clear()
+        self._overtaken.clear()
         self._cluster.forget(self._token)
         self._cluster.disconnected(self.number)
 
-    def _is_kept(self, message: Send) -> bool:
-        """Whether the response is not to be lost; delays one that is to be late."""
-        connection, network = self._connection, self._driver.network
-        member, api = connection.member, message.request.api_key
-        if network.is_dropped(member, api):
-            return False
-        connection.hold_back(network.delay_of(member, api))
-        return True
+    def _meddle(self, message: Send, answer: ResponseMessage) -> None:
+        """Send the answer as happenings want it: not at all, late, twice, or behind the next."""
+        connection, meddling = self._connection, self._driver.network.meddling
+        targets, api = self._targets(message.request), message.request.api_key
+        if meddling.is_lost(targets, api):
+            if message.correlation_id in connection.open_requests:
+                connection.open_requests.remove(message.correlation_id)
+            return
+        connection.hold_back(meddling.delay_us(targets, api))
+        within_us = meddling.overtaken_within_us(targets, api)
+        if within_us:
+            self._overtaken.append(answer)
+            self._driver.call_later(within_us, partial(self._send_alone, answer))
+            return
+        connection.respond(answer)
+        if meddling.is_doubled(targets, api):
+            connection.respond(answer)
+        self._send_overtaken()
+
+    def _send_alone(self, answer: ResponseMessage) -> None:
+        """Send answers up to one that no other has overtaken in time."""
+        if any(each is answer for each in self._overtaken):
+            self._send_overtaken()
+
+    def _send_overtaken(self) -> None:
+        answers, self._overtaken = self._overtaken, []
+        for each in answers:
+            self._connection.respond(each)
+
+    def _targets(self, request: Struct) -> tuple[Target, ...]:
+        """Return whom a response is for: the member, then the roles it has when it is answered."""
+        if not self._driver.network.meddling.names_roles:
+            return (self._connection.member,)
+        roles = (
+            (group_id, self._cluster.groups.role_of(group_id, name))
+            for group_id, name in memberships_of(request)
+        )
+        found = [(group_id, role) for group_id, role in roles if role is not None]
+        return (self._connection.member, *dict.fromkeys(found))
 
 
 class ClusterDriver(Alarmed):
@@ -151,9 +224,24 @@ class ClusterDriver(Alarmed):
         network: Network on which the living brokers accept connections.
         recorder: Takes the core's events.
         failover_ms: Time from a broker's death to the election of new leaders.
+        choices: Source of the order in which a paused broker goes on.
+
+    Attributes:
+        held: What frozen brokers do first when they go on. Bounded by what clients send.
     """
 
-    __slots__ = ("_channels", "_environment", "_next_number", "_recorder", "cluster", "network")
+    __slots__ = (
+        "_channels",
+        "_choices",
+        "_environment",
+        "_halting",
+        "_has_long_work",
+        "_next_number",
+        "_recorder",
+        "cluster",
+        "held",
+        "network",
+    )
 
     def __init__(
         self,
@@ -163,18 +251,28 @@ class ClusterDriver(Alarmed):
         network: Network,
         recorder: Recorder,
         failover_ms: int,
+        choices: Choices,
     ) -> None:
         super().__init__(environment)
         self.cluster = cluster
         self.network = network
         self._environment = environment
         self._recorder = recorder
+        self._choices = choices
+        self._halting: dict[int, None] = {}
+        self.held: dict[int, list[Action]] = {}
         self._channels: dict[Connection, Channel] = {}
         self._next_number = 1
+        self._has_long_work = False
+        cluster.data.jobs.begun = self._long_work_begins
         cluster.operations.election_delay_ms = failover_ms
         cluster.cluster_events.broker_fenced.append(partial(self._record, "BrokerFenced"))
         for broker_id in cluster.settings.broker_ids:
             network.attach(broker_id, self)
+
+    def call_later(self, delay_us: int, action: Action) -> None:
+        """Call the action after a delay."""
+        self._environment.call_at(self._environment.now_us + delay_us, action)
 
     # -- connections -----------------------------------------------------------------------
 
@@ -185,16 +283,23 @@ class ClusterDriver(Alarmed):
 
     def received(self, connection: Connection, message: Send) -> None:
         """Handle the request now, or after the one that its connection waits for."""
-        if connection.answering is not None:
+        held = self.held
+        if held and connection.broker_id in held:
+            held[connection.broker_id].append(partial(self.received, connection, message))
+            return
+        channel = self._channels[connection]
+        if connection.answering is not None and not channel.takes_back():
             connection.waiting.append(message)
             return
         now = self._now()
-        channel = self._channels[connection]
         self.cluster.handle(channel.call(message, now), channel)
         self._go_on(now)
 
     def closed(self, connection: Connection) -> None:
         """Drop what a closed connection still asks; what it changed stays."""
+        if connection.broker_id in self.held:
+            self.held[connection.broker_id].append(partial(self.closed, connection))
+            return
         self._channels.pop(connection).end()
 
     # -- happenings ------------------------------------------------------------------------
@@ -208,11 +313,12 @@ class ClusterDriver(Alarmed):
     def move(self, partition: int, to_broker: int | None) -> None:
         """Elect another leader for an offsets partition; None takes the next living broker.
 
-        Nothing happens when that broker is dead, or leads the partition already.
+        Nothing happens when that broker is dead or paused, or leads the partition already.
         """
         now = self._now()
         state = self.cluster.image.topics[OFFSETS_TOPIC].partitions[partition]
-        living = self.cluster.groups.living
+        groups = self.cluster.groups
+        living = [each for each in groups.living if each not in groups.frozen]
         if to_broker is None:
             later = [each for each in living if each > state.leader_id]
             to_broker = min(later or living, default=state.leader_id)
@@ -231,6 +337,7 @@ class ClusterDriver(Alarmed):
         if broker_id not in self.cluster.groups.living:
             return
         now = self._now()
+        self.held.pop(broker_id, None)
         self.network.detach(broker_id)
         for connection in [each for each in self._channels if each.broker_id == broker_id]:
             # What a client sent before it closed is still on its way, to nobody.
@@ -245,6 +352,82 @@ class ClusterDriver(Alarmed):
         self._record("BrokerRestarted", broker_id)
         now = self._now()
         self.network.attach(broker_id, self)
+        self.cluster.operations.resume(broker_id, now)
+        self._go_on(now)
+
+    def set_clock(self, broker_id: int, *, skew_ms: int, drift_ppm: int) -> None:
+        """Step the wall clock of a broker's machine to the true time and a skew; let it drift.
+
+        DEVIATION: the monotonic clock of the machine keeps the true time, where one oscillator
+        drives both.
+        """
+        now_ms = self._now().group_ms
+        clock = WallClock(skew_ms=skew_ms, drift_ppm=drift_ppm, set_at_ms=now_ms)
+        self.cluster.groups.set_wall_clock(broker_id, clock)
+
+    def fail_reads(self, broker_id: int, prefix: str, for_ms: int) -> None:
+        """Let a broker's reads of files of the offsets topic fail for the given time.
+
+        Its log directory is offline after the first one, and as it is the only one the broker
+        halts. Whoever starts it anew does so in vain until the files can be read.
+
+        Source: kafka trunk, LocalLog.maybeHandleIOException, ReplicaManager.handleLogDirFailure,
+        LogManager.handleLogDirFailure.
+        """
+        end_us = self._environment.now_us + for_ms * _US_PER_MS
+        read_failed = partial(self._read_failed, broker_id, end_us)
+        offsets_topic = self.cluster.groups.offsets_topic
+        offsets_topic.fail_reads(broker_id, prefix, read_failed)
+        self._environment.call_at(end_us, partial(offsets_topic.mend_reads, broker_id))
+
+    def _read_failed(self, broker_id: int, end_us: int, partition: int) -> None:
+        now = self._now()
+        if broker_id not in self._halting:
+            self._halting[broker_id] = None
+            self._record("LogDirectoryFailed", broker_id, {"partition": str(partition)})
+            down_ms = (end_us - self._environment.now_us) // _US_PER_MS + 1
+            self.call_later(0, partial(self._halt, broker_id, down_ms))
+        # What waits for followers is answered by nobody.
+        self.cluster.groups.hold_high_watermark(partition, hold=True, now=now)
+
+    def _halt(self, broker_id: int, down_ms: int) -> None:
+        del self._halting[broker_id]
+        self.crash(broker_id, down_ms)
+
+    def pause(self, broker_id: int, for_ms: int) -> None:
+        """Freeze a broker's process for the given time; a dead or frozen one stays as it is.
+
+        Its kernel goes on: it accepts connections, and keeps what clients send.
+        """
+        if broker_id not in self.cluster.groups.living or broker_id in self.held:
+            return
+        now = self._now()
+        held = self.held[broker_id] = []
+        self.network.stall(broker_id)
+        self.cluster.operations.pause(broker_id, now)
+        self.call_later(for_ms * _US_PER_MS, partial(self._resume, broker_id, held))
+        self._go_on(now)
+
+    def _resume(self, broker_id: int, held: list[Action]) -> None:
+        """Let a frozen broker go on with what waits; what the cluster decided it hears last.
+
+        Threads that read requests and the one that fires timers all go on at once: a choice says
+        whose work is done first.
+        """
+        if self.held.get(broker_id) is not held:
+            return  # it died
+        first = _RESUME_ORDERS[self._choices.choose("resume", f"broker-{broker_id}", 2)]
+        self._record("BrokerResumed", broker_id, {"first": first})
+        now = self._now()
+        del self.held[broker_id]
+        self.network.go_on(broker_id)
+        groups = self.cluster.groups
+        if first == TIMERS:
+            groups.fire_overdue(broker_id, now)
+        for action in held:
+            action()
+        if first == REQUESTS:
+            groups.fire_overdue(broker_id, now)
         self.cluster.operations.resume(broker_id, now)
         self._go_on(now)
 
@@ -264,6 +447,8 @@ class ClusterDriver(Alarmed):
         """Work on what waited for answers, then arm the alarm if a deadline may be earlier."""
         cluster = self.cluster
         cluster.go_on(now)
+        if self._has_long_work:
+            self._work_to_the_end(now)
         scheduler = cluster.scheduler
         if scheduler.has_moved:
             due_ms = scheduler.next_deadline_ms()
@@ -272,17 +457,27 @@ class ClusterDriver(Alarmed):
             else:
                 self.set_alarm(due_ms * _US_PER_MS)
 
+    def _long_work_begins(self) -> None:
+        self._has_long_work = True
+
+    def _work_to_the_end(self, now: Instants) -> None:
+        """Finish requests that take a served cluster long; here they take no time."""
+        self._has_long_work = False
+        while self.cluster.has_work:
+            self.cluster.work(now)
+
     def _on_alarm(self) -> None:
         now = self._now()
         self.cluster.expire(now)
         self._go_on(now)
 
-    def _record(self, what: str, broker_id: int) -> None:
+    def _record(self, what: str, broker_id: int, attrs: dict[str, str] | None = None) -> None:
         self._recorder.record(
             TraceEvent(
                 event=Event.FAULT,
                 ts_us=self._environment.now_us,
                 broker_id=broker_id,
                 reason_text=what,
+                attrs=attrs or {},
             )
         )

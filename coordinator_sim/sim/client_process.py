@@ -26,6 +26,7 @@ from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.requests import Response
 from coordinator_sim.sim.network import Connection, ResponseMessage
 from coordinator_sim.sim.pausable import PausableProcess
+from coordinator_sim.sim.scenario.world import Client
 from coordinator_sim.sim.world import US_PER_MS, World
 from coordinator_sim.trace.events import Event, TraceEvent
 
@@ -52,6 +53,10 @@ class DrivenPort(Protocol):
         """Handle a response."""
         ...
 
+    def on_unexpected_response(self, node_id: int, now_ms: int) -> AnyEffects:
+        """Handle a response that is not the one to the oldest request of its connection."""
+        ...
+
     def next_deadline_ms(self) -> int | None:
         """The one alarm to arm."""
         ...
@@ -67,20 +72,32 @@ class ClientProcess(PausableProcess):
         port: The client's logic; new for every incarnation.
         host: Member on whose machine the client runs, and with which it is cut off; None where the
             client is the member.
+        client: Kind of client. Java's reads the wall clock, the others the monotonic one;
+            librdkafka finds the request of an answer by its id, the others by its order.
     """
 
     __slots__ = (
         "_api_versions",
         "_connections",
+        "_finds_by_id",
         "_group_id",
         "_host",
+        "_machine",
         "_name",
         "_network",
         "_port",
+        "_reading",
     )
 
     def __init__(
-        self, world: World, name: str, *, group_id: str, port: DrivenPort, host: str | None = None
+        self,
+        world: World,
+        name: str,
+        *,
+        group_id: str,
+        port: DrivenPort,
+        host: str | None = None,
+        client: Client = "java",
     ) -> None:
         super().__init__(world)
         self._network = world.network
@@ -88,13 +105,17 @@ class ClientProcess(PausableProcess):
         self._host = name if host is None else host
         self._group_id = group_id
         self._port = port
+        self._finds_by_id = client == "librdkafka"
         self._api_versions: Mapping[ApiKey, int] = {}
         """API versions of the client where they are not a broker's newest."""
         self._connections: dict[int, Connection] = {}
+        self._machine = world.clock_of(self._host)
+        self._reading = self._machine.read_by(self._clock_set, is_monotonic=client != "java")
 
     def kill(self) -> None:
         """End the process at once: the kernel closes its connections, and no LeaveGroup is sent."""
         self._end()
+        self._machine.forget(self._reading)
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()
@@ -117,14 +138,31 @@ class ClientProcess(PausableProcess):
             del self._connections[connection.node_id]
             self._run(self._port.on_disconnected(connection.node_id, self._now_ms()))
 
-    def received(self, message: ResponseMessage) -> None:
+    def received(self, connection: Connection, message: ResponseMessage) -> None:
         """Pass the response to the port."""
         if self._is_paused:
-            self._late.append(partial(self.received, message))
+            self._late.append(partial(self.received, connection, message))
             return
+        if self._connections.get(connection.node_id) is not connection:
+            return  # the process closed it meanwhile
         correlation_id, response = message
-        now_ms = self._environment.now_us // US_PER_MS
+        reading = self._reading
+        now_ms = self._environment.now_us // US_PER_MS if reading.is_true else reading.now_ms
+        expected = connection.open_requests
+        if expected and expected[0] == correlation_id:
+            del expected[0]
+        elif not self._takes_out_of_turn(expected, correlation_id):
+            self._run(self._port.on_unexpected_response(connection.node_id, now_ms))
+            return
         self._run(self._port.on_response(correlation_id, response, now_ms))
+
+    def _takes_out_of_turn(self, expected: list[int], correlation_id: int) -> bool:
+        """Whether the client finds the request of an answer that is not the next one."""
+        if not self._finds_by_id:
+            del expected[:1]
+        elif correlation_id in expected:
+            expected.remove(correlation_id)
+        return self._finds_by_id
 
     # What the application does.
 
@@ -148,9 +186,18 @@ class ClientProcess(PausableProcess):
 
     # Effects of the port.
 
+    def _now_ms(self) -> int:
+        """Return the present as the client's clock shows it."""
+        reading = self._reading
+        return self._environment.now_us // US_PER_MS if reading.is_true else reading.now_ms
+
+    def _clock_set(self) -> None:
+        """Arm the alarm anew: the clock shows its deadline at another instant."""
+        self._run(())
+
     def _on_alarm(self) -> None:
         if not self._is_paused:
-            self._run(self._port.expire(self._environment.now_us // US_PER_MS))
+            self._run(self._port.expire(self._now_ms()))
 
     def _run(self, effects: AnyEffects) -> None:
         """Carry out effects in order, then arm the alarm."""
@@ -158,6 +205,7 @@ class ClientProcess(PausableProcess):
             if type(effect) is Send:
                 connection = self._connections.get(effect.node_id)
                 if connection is not None:
+                    connection.open_requests.append(effect.correlation_id)
                     connection.request(effect)
             elif self._is_alive:
                 self._run_rare(effect)
@@ -166,7 +214,9 @@ class ClientProcess(PausableProcess):
             if deadline_ms is None:
                 self.switch_alarm_off()
             else:
-                self.set_alarm(deadline_ms * US_PER_MS)
+                reading = self._reading
+                at_us = deadline_ms * US_PER_MS if reading.is_true else reading.true_us(deadline_ms)
+                self.set_alarm(at_us)
 
     def _run_rare(self, effect: WorkerEffect) -> None:
         match effect:

@@ -54,8 +54,8 @@ class ConnectCluster:
         self._running: dict[RunningWorker, None] = {}
         self._listening: dict[str, None] = {}
         self._held_until_us: dict[str, int] = {}
-        create_internal_topics(world.data.service, group)
-        compact_regularly(world.data, group)
+        create_internal_topics(world, group)
+        compact_regularly(world, group)
 
     def enter(self, worker: RunningWorker) -> None:
         """Add a worker's process that begins."""

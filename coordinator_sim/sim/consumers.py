@@ -74,6 +74,7 @@ class ConsumerProcess(ClientProcess):
         "_pace",
         "_pattern",
         "_policy",
+        "_poll_timeout_ms",
         "_processing",
         "_since_commit",
         "_slow_us",
@@ -102,7 +103,14 @@ class ConsumerProcess(ClientProcess):
             bootstrap=world.bootstrap(),
             jitter=world.choices,
         )
-        super().__init__(world, spec.name, group_id=group.group_id, port=self._consumer, host=host)
+        super().__init__(
+            world,
+            spec.name,
+            group_id=group.group_id,
+            port=self._consumer,
+            host=host,
+            client=spec.client,
+        )
         self._api_versions = api_versions_of(spec.client)
         self._pattern = group.pattern
         self._ledger = WorkLedger(world, group_id=group.group_id, client_id=spec.name, attrs=attrs)
@@ -110,6 +118,7 @@ class ConsumerProcess(ClientProcess):
         self._policy = spec.commits
         self._callback_us = spec.callback_ms * US_PER_MS
         self._slow_us = 0
+        self._poll_timeout_ms = POLL_TIMEOUT_MS
         self._is_polling = False
         self._is_stopping = False
         self._taken: list[Records] = []
@@ -175,7 +184,7 @@ class ConsumerProcess(ClientProcess):
         if self._policy.when == "interval":
             self._commit_in_time()
         self._is_polling = True
-        self._run(self._consumer.poll(self._now_ms(), POLL_TIMEOUT_MS))
+        self._run(self._consumer.poll(self._now_ms(), self._poll_timeout_ms))
         if self._is_polling and self._consumer.fetchable:
             self._later(_FETCH_US, self._fetch)
 

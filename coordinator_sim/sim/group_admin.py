@@ -8,16 +8,15 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import TypeVar
 
-from coordinator_sim.clients.exceptions import RETRIABLE, exception_name
+from msgspec import Struct
+
 from coordinator_sim.connect.effects import (
     AlterGroupOffsets,
     DeleteGroup,
     DeleteGroupOffsets,
     ListGroupOffsets,
 )
-from coordinator_sim.connect.exceptions import TimeoutException, thrown
-from coordinator_sim.connect.thread import Blocking, Wait
-from coordinator_sim.errors import InvariantViolation
+from coordinator_sim.connect.thread import Blocking
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.kafka.resources import TopicPartition
@@ -40,11 +39,11 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchResponse,
 )
 from coordinator_sim.messages.requests import Request
-from coordinator_sim.sim.kafka_client import DEFAULT_API_TIMEOUT_MS, KafkaClient, leader_of
+from coordinator_sim.sim.kafka_client import DEFAULT_API_TIMEOUT_MS, KafkaClient, ask, leader_of
 
 GroupEffect = ListGroupOffsets | AlterGroupOffsets | DeleteGroupOffsets | DeleteGroup
 """Effects carried out here."""
-R = TypeVar("R")
+R = TypeVar("R", bound=Struct)
 
 
 def carry_out_for_group(client: KafkaClient, effect: GroupEffect) -> Blocking[object]:
@@ -106,28 +105,16 @@ def _ask(
     errors_of: Callable[[R], Iterable[ErrorCode]],
 ) -> Blocking[R]:
     """Ask the group's coordinator until an answer has no retriable error."""
+
+    def coordinator() -> int | None:
+        return leader_of(client, OFFSETS_TOPIC, client.world.offsets_partition_of(group_id))
+
     deadline_ms = client.now_ms + DEFAULT_API_TIMEOUT_MS
-    attempts = 0
-    while True:
-        partition = client.world.offsets_partition_of(group_id)
-        broker_id = leader_of(client, OFFSETS_TOPIC, partition)
-        if broker_id is not None:
-            pending = client.request(broker_id, request)
-            yield Wait(pending, until_ms=deadline_ms)
-            if pending.done and pending.error is None:
-                response = pending.result()
-                if not isinstance(response, kind):
-                    raise InvariantViolation(f"{response} answers {request}")
-                error = next((e for e in errors_of(response) if e is not ErrorCode.NONE), None)
-                if error is None:
-                    return response
-                name = exception_name(error)
-                if name not in RETRIABLE:
-                    raise thrown(name)
-        if client.now_ms >= deadline_ms:
-            raise TimeoutException
-        yield Wait(until_ms=min(deadline_ms, client.now_ms + client.backoff_ms(attempts)))
-        attempts += 1
+    return (
+        yield from ask(
+            client, coordinator, request, kind, errors_of=errors_of, deadline_ms=deadline_ms
+        )
+    )
 
 
 def _fetch_errors(response: OffsetFetchResponse) -> Iterable[ErrorCode]:

@@ -8,6 +8,7 @@ import msgspec
 
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.sim.brokers import ClusterDriver
+from coordinator_sim.sim.degradation import End
 from coordinator_sim.sim.members import Member
 from coordinator_sim.sim.rest_operator import send_rest_request
 from coordinator_sim.sim.scenario import happenings as scripted
@@ -17,7 +18,10 @@ from coordinator_sim.sim.scenario.happenings import (
     Happening,
     MemberHappening,
     ProcessHappening,
+    ResponseHappening,
 )
+from coordinator_sim.sim.scenario.unchecked import TaskWindow
+from coordinator_sim.sim.workload_agents import WorkloadAgents
 from coordinator_sim.sim.world import US_PER_MS, World
 
 
@@ -49,9 +53,10 @@ class Stage:
         cluster: The brokers.
         members: Members by name.
         connect: Administrators of the Connect clusters, by group id.
+        workloads: The agents with their workloads.
     """
 
-    __slots__ = ("_cluster", "_connect", "_members", "_world")
+    __slots__ = ("_cluster", "_connect", "_members", "_workloads", "_world")
 
     def __init__(
         self,
@@ -60,16 +65,24 @@ class Stage:
         *,
         members: Mapping[str, Member],
         connect: Mapping[str, ConnectorAdmin],
+        workloads: WorkloadAgents,
     ) -> None:
         self._world = world
         self._cluster = cluster
         self._members = members
         self._connect = connect
+        self._workloads = workloads
 
     def schedule(self, happening: Happening) -> None:
         """Schedule a happening at its instant."""
         at_us = happening.at_ms * US_PER_MS
         self._world.environment.call_at(at_us, partial(self._happen, happening))
+
+    def schedule_task(self, task: TaskWindow) -> None:
+        """Schedule what the trace says of a task: when it runs, and when it is done."""
+        for at_ms, what in ((task.start_ms, "TaskRunning"), (task.end_ms, "TaskDone")):
+            record = partial(self._world.record_fault, what, task=task.id, kind=task.kind)
+            self._world.environment.call_at(at_ms * US_PER_MS, record)
 
     def _happen(self, happening: Happening) -> None:
         fields = msgspec.structs.asdict(happening)
@@ -83,8 +96,12 @@ class Stage:
             self._change_connector(happening)
         elif isinstance(happening, ProcessHappening):
             self._change_process(happening)
+        elif isinstance(happening, ResponseHappening):
+            self._meddle(happening)
         elif isinstance(happening, MemberHappening):
             self._change_member(happening)
+        elif isinstance(happening, scripted.SetClock):
+            self._set_clock(happening)
         else:
             self._change_cluster(happening)
 
@@ -103,17 +120,19 @@ class Stage:
                 assert_never(happening)
 
     def _change_member(self, happening: MemberHappening) -> None:
+        match happening:
+            case scripted.SetClock(member=name, skew_ms=skew_ms, drift_ppm=drift_ppm):
+                self._world.clock_of(name).set(skew_ms=skew_ms, drift_ppm=drift_ppm)
+                return
+            case scripted.PauseMember(member=name, for_ms=for_ms) if name not in self._members:
+                self._workloads.pause(name, for_ms)
+                return
         member = self._members[happening.member]
         match happening:
             case scripted.PauseMember(for_ms=for_ms):
                 member.pause(for_ms)
             case scripted.SlowPoll(for_ms=for_ms):
                 member.be_slow(for_ms)
-            case scripted.DropResponse(member=name, api=api, count=count):
-                self._world.network.drop_responses(name, ApiKey[api], count)
-            case scripted.DelayResponse(member=name, api=api, count=count, by_ms=by_ms):
-                by_us = by_ms * US_PER_MS
-                self._world.network.delay_responses(name, ApiKey[api], count, by_us=by_us)
             case scripted.LagConfigTopic(member=name, for_ms=for_ms):
                 self._connect[member.group_id].hold_back(name, for_ms * US_PER_MS)
             case scripted.ChangeSubscription(topics=topics):
@@ -123,24 +142,62 @@ class Stage:
             case _:
                 assert_never(happening)
 
+    def _set_clock(self, happening: scripted.SetClock) -> None:
+        skew_ms, drift_ppm = happening.skew_ms, happening.drift_ppm
+        if happening.member is not None:
+            self._world.clock_of(happening.member).set(skew_ms=skew_ms, drift_ppm=drift_ppm)
+        elif happening.broker is not None:
+            self._cluster.set_clock(happening.broker, skew_ms=skew_ms, drift_ppm=drift_ppm)
+
+    def _meddle(self, happening: ResponseHappening) -> None:
+        meddling, api = self._world.network.meddling, ApiKey[happening.api]
+        target = happening.member or (happening.group_id or "", happening.role or "")
+        match happening:
+            case scripted.DropResponse(count=count):
+                meddling.lose(target, api, count)
+            case scripted.DelayResponse(count=count, by_ms=by_ms):
+                meddling.delay(target, api, count, by_us=by_ms * US_PER_MS)
+            case scripted.DuplicateResponse(count=count):
+                meddling.double(target, api, count)
+            case scripted.ReorderResponses(count=count, within_ms=within_ms):
+                meddling.put_behind(target, api, count, within_us=within_ms * US_PER_MS)
+            case _:
+                assert_never(happening)
+
     def _change_cluster(self, happening: ClusterHappening) -> None:
         match happening:
             case scripted.PartitionNetwork(member=member, broker=broker, for_ms=for_ms):
                 self._world.network.cut(member, broker)
                 heal_us = self._world.environment.now_us + for_ms * US_PER_MS
                 self._world.environment.call_at(heal_us, partial(self._heal, member, broker))
+            case scripted.DegradeNetwork():
+                self._degrade(happening)
             case scripted.MoveCoordinator(to_broker=to_broker):
                 self._cluster.move(self._offsets_partition(happening), to_broker)
             case scripted.HoldReplication(for_ms=for_ms):
                 self._cluster.hold(self._offsets_partition(happening), for_ms)
+            case scripted.PauseBroker(broker=broker, for_ms=for_ms):
+                self._cluster.pause(broker, for_ms)
             case scripted.CrashBroker(broker=broker, for_ms=for_ms):
                 self._cluster.crash(broker, for_ms)
+            case scripted.FailOffsetsReads(broker=broker, prefix=prefix, for_ms=for_ms):
+                self._cluster.fail_reads(broker, prefix, for_ms)
             case scripted.AddPartitions(topic=topic, to=to):
                 self._cluster.create_topic(topic, to)
             case scripted.CreateTopic(topic=topic, partitions=partitions):
                 self._cluster.create_topic(topic, partitions)
             case _:
                 assert_never(happening)
+
+    def _degrade(self, happening: scripted.DegradeNetwork) -> None:
+        end: End = happening.member or happening.broker or 0
+        self._world.network.degrade(end, happening.latency_ms)
+        end_us = self._world.environment.now_us + happening.for_ms * US_PER_MS
+        self._world.environment.call_at(end_us, partial(self._restore, end, happening.latency_ms))
+
+    def _restore(self, end: End, latency_ms: int) -> None:
+        self._world.record_fault("NetworkRestored", end=str(end))
+        self._world.network.restore(end, latency_ms)
 
     def _heal(self, member: str | None, broker: int | None) -> None:
         ends = {"member": member, "broker": None if broker is None else str(broker)}

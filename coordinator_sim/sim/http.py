@@ -135,7 +135,7 @@ class HttpNetwork:
         exchange = _Exchange(caller, member, address, answered)
         give_up_us = self._environment.now_us + CONNECT_TIMEOUT_US
         connect = partial(self._connect, exchange, request)
-        self._later(exchange, f"{caller}>{member}", connect, give_up_us)
+        self._later(exchange, (caller, member), connect, give_up_us)
 
     def _connect(self, exchange: _Exchange, request: HttpRequest) -> None:
         if exchange.address not in self._servers:
@@ -144,8 +144,8 @@ class HttpNetwork:
             self._back(exchange, partial(self._send, exchange, request))
 
     def _send(self, exchange: _Exchange, request: HttpRequest) -> None:
-        direction = f"{exchange.caller}>{exchange.member}"
-        self._later(exchange, direction, partial(self._arrive, exchange, request))
+        ends = (exchange.caller, exchange.member)
+        self._later(exchange, ends, partial(self._arrive, exchange, request))
 
     def _arrive(self, exchange: _Exchange, request: HttpRequest) -> None:
         server = self._servers.get(exchange.address)
@@ -164,12 +164,12 @@ class HttpNetwork:
         )
 
     def _back(self, exchange: _Exchange, action: Action) -> None:
-        self._later(exchange, f"{exchange.member}>{exchange.caller}", action)
+        self._later(exchange, (exchange.member, exchange.caller), action)
 
     def _later(
         self,
         exchange: _Exchange,
-        direction: str,
+        ends: tuple[str, str],
         action: Action,
         give_up_us: int | None = None,
     ) -> None:
@@ -177,9 +177,11 @@ class HttpNetwork:
         now_us = self._environment.now_us
         is_cut = any(self._network.is_cut_off(end) for end in (exchange.caller, exchange.member))
         if not is_cut:
-            self._environment.call_at(now_us + self._network.draw_us(direction), action)
+            sender, receiver = ends
+            latency_us = self._network.latency_us(sender, f"{sender}>{receiver}")
+            self._environment.call_at(now_us + latency_us, action)
         elif give_up_us is not None and now_us >= give_up_us:
             exchange.end(None, TIMED_OUT)
         else:
-            again = partial(self._later, exchange, direction, action, give_up_us)
+            again = partial(self._later, exchange, ends, action, give_up_us)
             self._environment.call_at(now_us + _RETRY_US, again)

@@ -1,5 +1,7 @@
 """The internal topics of a Connect cluster as its first worker finds them."""
 
+from collections.abc import Iterable
+from functools import partial
 from hashlib import sha256
 from typing import Final
 
@@ -19,13 +21,16 @@ from coordinator_sim.connect.stores.config_records import (
 from coordinator_sim.connect.stores.topic_log import CLEANUP_POLICY, COMPACT
 from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.kafka.resources import ConnectorTaskId
-from coordinator_sim.sim.data_brokers import DataBrokers
-from coordinator_sim.sim.data_service import DataService
+from coordinator_sim.log.format.counted_batches import counted_batches
+from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
+from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.segments import EncodedBatch
+from coordinator_sim.log.partition_log import PartitionLog
 from coordinator_sim.sim.offset_history import compacted_offsets
 from coordinator_sim.sim.scenario.work import SinkWork
 from coordinator_sim.sim.scenario.world import ConnectGroupSpec
+from coordinator_sim.sim.world import US_PER_MS, World, create_topic
 
-_US_PER_MS: Final = 1_000
 SOURCE_CLASS: Final = "SimulatedSource"
 """`connector.class` of a connector with only tasks, or with source work, in the scenario."""
 SINK_CLASS: Final = "SimulatedSink"
@@ -62,7 +67,7 @@ def internal_topic_names(group: ConnectGroupSpec) -> InternalTopicNames:
     )
 
 
-def create_internal_topics(service: DataService, group: ConnectGroupSpec) -> None:
+def create_internal_topics(world: World, group: ConnectGroupSpec) -> None:
     """Create the topics of a cluster and fill them, unless its first worker is to create them.
 
     The config topic gets the cluster's connectors as a leader would have written them.
@@ -75,72 +80,90 @@ def create_internal_topics(service: DataService, group: ConnectGroupSpec) -> Non
         (names.offsets, spec.offset_partitions),
         (names.statuses, spec.status_partitions),
     ):
-        service.create_topic(name, partitions, {CLEANUP_POLICY: COMPACT})
+        if not world.partition_count(name):
+            create_topic(world.cluster, name, partitions, world.now, {CLEANUP_POLICY: COMPACT})
     records, span = spec.offset_records, spec.offset_end or spec.offset_records
     if spec.offset_history is not None:
         records, span = compacted_offsets(
             spec.offset_history, spec.offset_partitions, spec.offset_record_bytes
         )
-    _append_runs(
-        service,
+    _append_counted(
+        world,
         names.offsets,
         records=records,
         span=span,
         record_bytes=spec.offset_record_bytes,
         partitions=spec.offset_partitions,
     )
-    _append_runs(
-        service,
+    _append_counted(
+        world,
         names.statuses,
         records=spec.status_records,
         span=spec.status_records,
         record_bytes=spec.status_record_bytes,
         partitions=spec.status_partitions,
     )
-    _append_runs(
-        service,
+    _append_counted(
+        world,
         names.configs,
         records=spec.config_records,
         span=spec.config_records,
         record_bytes=spec.config_record_bytes,
         partitions=1,
     )
-    _write_connectors(service, names.configs, group)
+    _write_connectors(world, names.configs, group)
 
 
-def _write_connectors(service: DataService, topic: str, group: ConnectGroupSpec) -> None:
+def _write_connectors(world: World, topic: str, group: ConnectGroupSpec) -> None:
     """Append a session key, and for each connector its configuration, tasks and commit."""
-    log = service.log_of(topic, 0)
-    if log is None:
-        raise InvariantViolation(f"there is no topic {topic}")
+    log = _log_of(world, topic, 0)
     if group.connectors and group.connect_protocol == "sessioned":
         # The worker that wrote the connectors led an earlier generation, so it wrote a key too.
         key = SessionKey(sha256(group.group_id.encode()).digest(), "HmacSHA256", 0)
-        log.append_records(((SESSION_KEY_KEY.encode(), session_key_value(key)),), now_ms=0)
+        _append(log, [(SESSION_KEY_KEY, session_key_value(key))])
     for name, tasks in group.connectors.items():
         config = connector_config(group, name, tasks)
-        log.append_records(
-            (
-                (connector_key(name).encode(), properties_value(config)),
+        task_keys = [task_key(ConnectorTaskId(name, number)) for number in range(tasks)]
+        _append(
+            log,
+            [
+                (connector_key(name), properties_value(config)),
                 *(
-                    (
-                        task_key(ConnectorTaskId(name, number)).encode(),
-                        properties_value(task_config(config, number)),
-                    )
-                    for number in range(tasks)
+                    (key, properties_value(task_config(config, number)))
+                    for number, key in enumerate(task_keys)
                 ),
-                (commit_tasks_key(name).encode(), commit_value(tasks)),
-            ),
-            now_ms=0,
+                (commit_tasks_key(name), commit_value(tasks)),
+            ],
         )
 
 
-def compact_regularly(data: DataBrokers, group: ConnectGroupSpec) -> None:
+def _log_of(world: World, topic: str, partition: int) -> PartitionLog:
+    log = world.cluster.logs.log_of(topic, partition)
+    if log is None:
+        raise InvariantViolation(f"there is no partition {partition} of topic {topic}")
+    return log
+
+
+def _append(log: PartitionLog, records: Iterable[tuple[str, bytes]]) -> None:
+    """Append records of the time before the run, each in a batch of its own."""
+    for key, value in records:
+        record = Record(offset=0, timestamp_ms=0, key=key.encode(), value=value)
+        log.append(
+            encode_record_batch(batch_of((record,))), now_ms=0, leader_epoch=log.leader_epoch
+        )
+
+
+def compact_regularly(world: World, group: ConnectGroupSpec) -> None:
     """Have the cluster's topics compacted as often as the scenario says."""
     every_ms = group.internal_topics.compact_every_ms
-    if every_ms is not None:
-        names = internal_topic_names(group)
-        data.compact_every((names.configs, names.offsets, names.statuses), every_ms * _US_PER_MS)
+    if every_ms is None:
+        return
+    environment, names = world.environment, internal_topic_names(group)
+    for topic in (names.configs, names.offsets, names.statuses):
+        for partition in range(world.partition_count(topic)):
+            _log_of(world, topic, partition).compact(world.now.group_ms)
+    next_us = environment.now_us + every_ms * US_PER_MS
+    environment.call_at(next_us, partial(compact_regularly, world, group))
 
 
 def connector_config(group: ConnectGroupSpec, name: str, tasks: int) -> dict[str, str]:
@@ -163,13 +186,16 @@ def task_config(config: dict[str, str], number: int) -> dict[str, str]:
     return as_hash_map({**config, "task.class": task_class, SHARDS: str(number)})
 
 
-def _append_runs(
-    service: DataService, topic: str, *, records: int, span: int, record_bytes: int, partitions: int
+def _append_counted(
+    world: World, topic: str, *, records: int, span: int, record_bytes: int, partitions: int
 ) -> None:
     """Spread counted records over the partitions of a topic, the first ones getting the rest."""
     for partition in range(partitions):
         count = records // partitions + (partition < records % partitions)
-        log = service.log_of(topic, partition)
-        if log is not None and count:
-            offsets = max(count, span // partitions + (partition < span % partitions))
-            log.append_run(count, count * record_bytes, offsets)
+        if not count:
+            continue
+        log = _log_of(world, topic, partition)
+        offsets = max(count, span // partitions + (partition < span % partitions))
+        for each in counted_batches(log.end_offset, count, span=offsets, value_bytes=record_bytes):
+            encoded = EncodedBatch(each.base_offset, each.next_offset, each.header())
+            log.append_encoded(encoded, now_ms=0)

@@ -4,11 +4,11 @@ Connections, their backoff and the timeouts of requests are those of Java's Netw
 cluster's view at the instant of each attempt replaces Java's metadata.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final, TypeVar, cast
 
-from msgspec import structs
+from msgspec import Struct
 
 from coordinator_sim.clients.config import GroupConfig
 from coordinator_sim.clients.effects import Connect, Disconnect, Effect, Send
@@ -20,17 +20,12 @@ from coordinator_sim.connect.exceptions import TimeoutException, thrown
 from coordinator_sim.connect.thread import Blocking, Pending, Wait
 from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.messages.requests import Request
-from coordinator_sim.sim.data_messages import (
-    DataRequest,
-    DataResponse,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-)
+from coordinator_sim.messages.requests import AnyRequest, Request
+from coordinator_sim.sim.machine_clock import Reading
 from coordinator_sim.sim.network import Connection, ResponseMessage
-from coordinator_sim.sim.world import US_PER_MS, World
+from coordinator_sim.sim.world import World
 
-R = TypeVar("R", bound=DataResponse)
+R = TypeVar("R", bound=Struct)
 
 Happened = Callable[[Action], None]
 """Runs a network event's action, now or when the process is no longer frozen."""
@@ -51,16 +46,16 @@ class KafkaClient:
         worker: Name of the worker in the network.
         client_id: Names the client in random choices.
         happened: Takes network events.
-        is_data: Whether requests go to the brokers' data plane, not their group coordinators.
+        reading: The clock of the process.
     """
 
     __slots__ = (
         "_connections",
         "_happened",
-        "_is_data",
         "_network",
         "_out",
         "_pendings",
+        "_reading",
         "_worker",
         "client_id",
         "world",
@@ -72,14 +67,13 @@ class KafkaClient:
         worker: str,
         client_id: str,
         happened: Happened,
-        *,
-        is_data: bool = True,
+        reading: Reading,
     ) -> None:
         self.world = world
         self.client_id = client_id
         self._worker = worker
+        self._reading = reading
         self._happened = happened
-        self._is_data = is_data
         self._out: list[Effect] = []
         self._network = NetworkClient(
             _CONFIG, client_id=client_id, jitter=world.choices, out=self._out
@@ -89,8 +83,8 @@ class KafkaClient:
 
     @property
     def now_ms(self) -> int:
-        """The present instant."""
-        return self.world.environment.now_us // US_PER_MS
+        """The present instant, as the worker's clock shows it."""
+        return self._reading.now_ms
 
     @property
     def deadline_ms(self) -> int:
@@ -100,14 +94,14 @@ class KafkaClient:
     def request(
         self,
         broker_id: int,
-        request: DataRequest | Request,
+        request: AnyRequest,
         timeout_ms: int = _CONFIG.request_timeout_ms,
     ) -> Pending[object]:
         """Ask a broker; the result is its answer, or the failure of the connection."""
         pending = PendingRequest(
             RequestKind.METADATA,
             broker_id,
-            cast("Request", request),  # the network carries it without looking at it
+            cast("Request", request),  # the ports' network carries others as well
             generation=NO_GENERATION,
             future=Future(),
         )
@@ -158,8 +152,8 @@ class KafkaClient:
         """Handle a connection that is gone, or was refused."""
         self._happened(partial(self._on_disconnected, connection))
 
-    def received(self, message: ResponseMessage) -> None:
-        """Handle an answer."""
+    def received(self, connection: Connection, message: ResponseMessage) -> None:  # noqa: ARG002
+        """Handle an answer; scenarios are checked so that each is the expected one."""
         self._happened(partial(self._on_response, message))
 
     def _on_connected(self, connection: Connection) -> None:
@@ -184,13 +178,13 @@ class KafkaClient:
         for effect in self._out:
             match effect:
                 case Connect(node_id=broker_id):
-                    self._connections[broker_id] = self.world.network.connect(
-                        self._worker, broker_id, self, is_data=self._is_data
-                    )
+                    connection = self.world.network.connect(self._worker, broker_id, self)
+                    connection.api_versions = self.world.producer_versions
+                    self._connections[broker_id] = connection
                 case Disconnect(node_id=broker_id):
-                    connection = self._connections.pop(broker_id, None)
-                    if connection is not None:
-                        connection.close()
+                    dropped = self._connections.pop(broker_id, None)
+                    if dropped is not None:
+                        dropped.close()
                 case Send(node_id=broker_id):
                     self._connections[broker_id].request(effect)
         self._out.clear()
@@ -200,12 +194,13 @@ class KafkaClient:
             self._pendings.pop(pending).complete(error=error if pending.was_sent else UNREACHABLE)
 
 
-def call(
+def ask(
     client: KafkaClient,
     broker_of: Callable[[], int | None],
-    request: DataRequest,
+    request: AnyRequest,
     kind: type[R],
     *,
+    errors_of: Callable[[R], Iterable[ErrorCode]],
     deadline_ms: int,
 ) -> Blocking[R]:
     """Ask until an answer has no retriable error.
@@ -215,6 +210,7 @@ def call(
         broker_of: Looks up the broker before each attempt; None while there is none.
         request: The request to send.
         kind: Type of the answer.
+        errors_of: Gives the error codes of an answer; the first that is not NONE counts.
         deadline_ms: When to give up.
 
     Raises:
@@ -231,8 +227,8 @@ def call(
                 response = pending.result()
                 if not isinstance(response, kind):
                     raise InvariantViolation(f"{response} answers {request}")
-                error = response.error_code
-                if error is ErrorCode.NONE:
+                error = next((e for e in errors_of(response) if e is not ErrorCode.NONE), None)
+                if error is None:
                     return response
                 name = exception_name(error)
                 if name not in _RETRIED:
@@ -247,40 +243,6 @@ def call(
 def leader_of(client: KafkaClient, topic: str, partition: int) -> int | None:
     """Return the broker that leads a partition now; None without one."""
     return client.world.leader_of(topic, partition)
-
-
-def list_offsets(
-    client: KafkaClient, request: ListOffsetsRequest, *, deadline_ms: int
-) -> Blocking[dict[int, int]]:
-    """Ask the leaders of partitions for their begin or end offsets, until all have answered.
-
-    Raises:
-        TimeoutException: the deadline has come.
-    """
-    found: dict[int, int] = {}
-    attempts = 0
-    while True:
-        by_leader: dict[int, list[int]] = {}
-        for partition in request.partitions:
-            leader_id = leader_of(client, request.topic, partition)
-            if partition not in found and leader_id is not None:
-                by_leader.setdefault(leader_id, []).append(partition)
-        asked = [
-            client.request(leader_id, structs.replace(request, partitions=tuple(partitions)))
-            for leader_id, partitions in by_leader.items()
-        ]
-        for pending in asked:
-            if not pending.done:
-                yield Wait(pending, until_ms=deadline_ms)
-            if pending.done and pending.error is None:
-                found.update(cast("ListOffsetsResponse", pending.result()).offsets)
-        if len(found) == len(request.partitions):
-            return found
-        now_ms = client.now_ms
-        if now_ms >= deadline_ms:
-            raise TimeoutException
-        yield Wait(until_ms=min(deadline_ms, now_ms + client.backoff_ms(attempts)))
-        attempts += 1
 
 
 def partition_count(client: KafkaClient, topic: str) -> int:

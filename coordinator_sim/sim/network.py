@@ -1,17 +1,19 @@
 """The network: connections between members and brokers, their latency and their faults.
 
 A connection is first in, first out in both directions. Requests travel as the `Send` effects of the
-ports; the only protocol knowledge here is the API of a response that is to be lost. Effects of
-faults:
+ports. Effects of faults:
 
 - Cut: messages sent while a link is cut are lost silently; those already under way arrive. When
   the cut heals, every connection that lost something is reset: both ends see it closed one
   latency later, as TCP cannot skip bytes. A connection that lost nothing lives on. Attempts to
   connect wait for the heal, unless the client gives up earlier.
+- Stalled broker: it accepts connections, and answers when it goes on.
 - Dead broker: its connections close one latency later, and attempts to connect are refused.
 - Closing end: what was sent before the close still arrives, then the other end sees the close.
 - Lost response: the connection stays, and the client waits until its request times out.
 - Delayed response: it arrives later by the given time, and so does everything behind it.
+- Degraded end: what it sends is late, each message by a time of its own; `degradation`.
+- Doubled or overtaken response: it arrives twice, or behind the next one of its connection.
 """
 
 from collections.abc import Mapping
@@ -23,8 +25,10 @@ from msgspec import Struct
 from coordinator_sim.clients.effects import Send
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.requests import Response
+from coordinator_sim.sim.degradation import Degradations, End
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.latency import drawn_latency
+from coordinator_sim.sim.meddling import Meddling
 from coordinator_sim.sim.scenario.choices import Choices
 from coordinator_sim.sim.scenario.world import ConstantLatency, LatencyLaw
 
@@ -53,7 +57,7 @@ class ClientEnd(Protocol):
         """Handle a connection that is gone, or was refused."""
         ...
 
-    def received(self, message: ResponseMessage) -> None:
+    def received(self, connection: "Connection", message: ResponseMessage) -> None:
         """Handle a response."""
         ...
 
@@ -82,7 +86,6 @@ class Connection:
         member: Name of the member, for faults.
         broker_id: The broker it leads to.
         client: The member's side.
-        is_data: Whether it leads to the broker's data plane (`sim.data_brokers`).
         host: Member on whose machine the client runs, and with which it is cut off; None where it
             is the member.
     """
@@ -92,7 +95,8 @@ class Connection:
         "_clear_at_client_us",
         "_clear_at_server_us",
         "_clock",
-        "_constant_us",
+        "_constant_down_us",
+        "_constant_up_us",
         "_down",
         "_draw_down_us",
         "_draw_up_us",
@@ -106,11 +110,11 @@ class Connection:
         "host",
         "is_client_open",
         "is_cut",
-        "is_data",
         "is_lossy",
         "is_server_open",
         "member",
         "node_id",
+        "open_requests",
         "server",
         "waiting",
     )
@@ -122,15 +126,11 @@ class Connection:
         *,
         broker_id: int,
         client: ClientEnd,
-        is_data: bool = False,
         host: str | None = None,
     ) -> None:
         self._network = network
         self._clock = network.environment
         self._call_at = network.environment.call_at
-        self._constant_us = network.constant_us
-        self._draw_up_us = partial(network.draw_us, f"{member}>{broker_id}")
-        self._draw_down_us = partial(network.draw_us, f"{broker_id}>{member}")
         # Short lists, not deques: a thousand idle connections share the CPU's cache.
         self._up: list[Send | _Signal] = []
         self._down: list[ResponseMessage | _Signal] = []
@@ -139,22 +139,34 @@ class Connection:
         self.member = member
         self.broker_id = broker_id
         self.client = client
-        self.is_data = is_data
         self.server: ServerEnd | None = None
         self.node_id = broker_id
         """Node id of the broker's end, as the client knows it."""
+        self.open_requests: list[int] = []
+        """For the client: correlation ids in the order in which it expects answers."""
         self.host = host = member if host is None else host
         self.client_host = network.host_of(host)
         self.api_versions: Mapping[ApiKey, int] = {}
         """API versions of the client where they are not a broker's newest."""
         self.is_client_open = True
         self.is_server_open = False
+        self.renew_latencies()
         self.is_cut = network.is_cut(host, broker_id)
         self.is_lossy = False
         self.answering: Send | None = None
         """For the broker: the request being answered; nothing more is read meanwhile."""
         self.waiting: list[Send] = []
         """For the broker: requests that arrived meanwhile. Bounded by clients' open requests."""
+
+    def renew_latencies(self) -> None:
+        """Send from now on as late as the network's laws and degradations want it."""
+        network, degradations = self._network, self._network.degradations
+        up, down = f"{self.member}>{self.broker_id}", f"{self.broker_id}>{self.member}"
+        self._draw_up_us = partial(network.latency_us, self.host, up)
+        self._draw_down_us = partial(network.latency_us, self.broker_id, down)
+        constant_us = network.constant_us
+        self._constant_up_us = None if degradations.is_late(self.host) else constant_us
+        self._constant_down_us = None if degradations.is_late(self.broker_id) else constant_us
 
     def open(self) -> None:
         """Ask the broker to accept."""
@@ -165,7 +177,7 @@ class Connection:
         if self.is_cut:
             self.is_lossy = True
             return
-        latency_us = self._constant_us
+        latency_us = self._constant_up_us
         at_us = self._clock.now_us + (self._draw_up_us() if latency_us is None else latency_us)
         if at_us < self._clear_at_server_us:  # noqa: PLR1730 - hot, max() is a call
             at_us = self._clear_at_server_us
@@ -178,7 +190,7 @@ class Connection:
         if self.is_cut:
             self.is_lossy = True
             return
-        latency_us = self._constant_us
+        latency_us = self._constant_down_us
         at_us = self._clock.now_us + (self._draw_down_us() if latency_us is None else latency_us)
         if at_us < self._clear_at_client_us:  # noqa: PLR1730 - hot, max() is a call
             at_us = self._clear_at_client_us
@@ -226,10 +238,7 @@ class Connection:
                 self.server.closed(self)
 
     def _accept(self) -> None:
-        server = self._network.server_of(self.broker_id)
-        if self.is_data and server is not None:
-            server = self._network.data_server
-        self.server = server
+        self.server = server = self._network.server_of(self.broker_id)
         self.is_server_open = server is not None
         if server is None:
             self.respond(_CLOSE)
@@ -242,7 +251,7 @@ class Connection:
         if not self.is_client_open:
             return
         if type(message) is tuple:
-            self.client.received(message)
+            self.client.received(self, message)
         elif message is _OPEN:
             self.client.connected(self)
         else:
@@ -263,17 +272,16 @@ class Network:
     def __init__(self, environment: Environment, law: LatencyLaw, choices: Choices) -> None:
         self.environment = environment
         self.constant_us = law.us if isinstance(law, ConstantLatency) else None
-        self.draw_us = drawn_latency(law, choices)
+        self._draw_us = drawn_latency(law, choices)
+        self.degradations = Degradations(choices)
+        """Ends that send late; changed by `degrade` and `restore` alone."""
         self._servers: dict[int, ServerEnd] = {}
-        self.data_server: ServerEnd | None = None
-        """The data plane of all living brokers."""
         self._connections: dict[Connection, None] = {}
         self._dead_count = 0
+        self._stalled: dict[int, None] = {}
         self._cuts: list[tuple[str | None, int | None]] = []
-        self._drops: dict[str, dict[ApiKey, int]] = {}
-        self._delays: dict[tuple[str, ApiKey], list[int]] = {}
-        self.meddles = False
-        """Whether any response was ever set to be lost or late: checked before each response."""
+        self.meddling = Meddling()
+        """Responses that are to be lost or late."""
         self._hosts: dict[str, str] = {}
 
     def attach(self, broker_id: int, server: ServerEnd) -> None:
@@ -285,9 +293,18 @@ class Network:
         """Remove a dead broker: its connections close, and new ones are refused."""
         if self._servers.pop(broker_id, None) is not None:
             self._dead_count += 1
+        self._stalled.pop(broker_id, None)
         for connection in list(self._connections):
             if connection.broker_id == broker_id:
                 connection.close_by_server()
+
+    def stall(self, broker_id: int) -> None:
+        """Know that a broker's process stands still: its kernel takes what comes, and no more."""
+        self._stalled[broker_id] = None
+
+    def go_on(self, broker_id: int) -> None:
+        """End what `stall` began."""
+        self._stalled.pop(broker_id, None)
 
     def connect(
         self,
@@ -295,16 +312,13 @@ class Network:
         broker_id: int,
         client: ClientEnd,
         *,
-        is_data: bool = False,
         host: str | None = None,
     ) -> Connection:
         """Start to open a connection; the client's end is told the outcome.
 
-        See `Connection` for `is_data` and `host`.
+        See `Connection` for `host`.
         """
-        connection = Connection(
-            self, member, broker_id=broker_id, client=client, is_data=is_data, host=host
-        )
+        connection = Connection(self, member, broker_id=broker_id, client=client, host=host)
         self._connections[connection] = None
         connection.open()
         return connection
@@ -319,30 +333,6 @@ class Network:
         self._cuts.remove((member, broker_id))
         self._renew_cuts()
 
-    def drop_responses(self, member: str, api: ApiKey, count: int) -> None:
-        """Lose the next `count` responses of the api to the member."""
-        drops = self._drops.setdefault(member, {})
-        drops[api] = drops.get(api, 0) + count
-        self.meddles = True
-
-    def delay_responses(self, member: str, api: ApiKey, count: int, *, by_us: int) -> None:
-        """Delay the next `count` responses of the API to the member by the given time."""
-        self._delays.setdefault((member, api), []).extend([by_us] * count)
-        self.meddles = True
-
-    def delay_of(self, member: str, api: ApiKey) -> int:
-        """Return the delay of this response in us, 0 for none; a delay is used up."""
-        delays = self._delays.get((member, api))
-        return delays.pop(0) if delays else 0
-
-    def is_dropped(self, member: str, api: ApiKey) -> bool:
-        """Whether this response is to be lost; counts it if so."""
-        left = self._drops.get(member, {}).get(api, 0)
-        if not left:
-            return False
-        self._drops[member][api] = left - 1
-        return True
-
     def is_cut(self, member: str, broker_id: int) -> bool:
         """Whether messages between the two are lost at present."""
         return any(
@@ -350,14 +340,32 @@ class Network:
             for cut_member, cut_broker in self._cuts
         )
 
+    def latency_us(self, sender: End, direction: str) -> int:
+        """Draw the latency of the next message of a sender in a direction."""
+        latency_us = self._draw_us(direction)
+        if self.degradations.is_late(sender):
+            latency_us += self.degradations.delay_us(sender, direction)
+        return latency_us
+
+    def degrade(self, end: End, latency_ms: int) -> None:
+        """Delay everything that a member's machine or a broker sends from now on."""
+        self.degradations.begin(end, latency_ms)
+        self._renew_latencies(end)
+
+    def restore(self, end: End, latency_ms: int) -> None:
+        """End one degradation; what was sent before arrives before what is sent from now on."""
+        self.degradations.finish(end, latency_ms)
+        self._renew_latencies(end)
+
     @property
     def is_whole(self) -> bool:
-        """Whether every broker lives and no member is cut off from any."""
-        return not self._cuts and not self._dead_count
+        """Whether every broker lives and goes on, and no member is cut off from any."""
+        return not self._cuts and not self._dead_count and not self._stalled
 
     def reaches(self, member: str, broker_id: int) -> bool:
-        """Whether the broker lives and messages between the two arrive at present."""
-        return broker_id in self._servers and not self.is_cut(member, broker_id)
+        """Whether the broker lives and goes on, and messages between the two arrive at present."""
+        is_going = broker_id in self._servers and broker_id not in self._stalled
+        return is_going and not self.is_cut(member, broker_id)
 
     def is_cut_off(self, member: str) -> bool:
         """Whether a member is cut off from all brokers, not only from single ones."""
@@ -379,6 +387,11 @@ class Network:
     def forget(self, connection: Connection) -> None:
         """Drop a connection that its client no longer has."""
         self._connections.pop(connection, None)
+
+    def _renew_latencies(self, end: End) -> None:
+        for connection in self._connections:
+            if end in (connection.host, connection.broker_id):
+                connection.renew_latencies()
 
     def _renew_cuts(self) -> None:
         for connection in list(self._connections):

@@ -13,8 +13,8 @@ from typing import Final
 
 from coordinator_sim.log.cleaning import cleanable_before, is_dirty_enough
 from coordinator_sim.log.contract import SegmentInfo
+from coordinator_sim.log.format.counted_batches import RECORD_OVERHEAD_BYTES
 from coordinator_sim.log.log_config import LogConfig
-from coordinator_sim.sim.record_log import RECORD_OVERHEAD_BYTES
 from coordinator_sim.sim.scenario.world import OffsetHistory
 
 _EVER: Final = 1 << 62

@@ -15,6 +15,7 @@ from coordinator_sim.coordinator.properties import configured
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.kafka.records import LogBatch
+from coordinator_sim.log.counting_store import CountingStore
 from coordinator_sim.sim.brokers import ClusterDriver, core_trace
 from coordinator_sim.sim.connect_cluster import ConnectCluster
 from coordinator_sim.sim.consumers import ConsumerProcess
@@ -36,6 +37,7 @@ from coordinator_sim.sim.scenario.world import (
 from coordinator_sim.sim.task_runs import ClusterWork
 from coordinator_sim.sim.topic_logs import TopicLogs
 from coordinator_sim.sim.workers import WorkerProcess
+from coordinator_sim.sim.workload_agents import WorkloadAgents
 from coordinator_sim.sim.world import BROKER_PORT, US_PER_MS, World
 from coordinator_sim.trace.recorder import NullRecorder, Recorder
 
@@ -72,11 +74,14 @@ class Simulation:
             choices of this run are kept.
         shuffle_ties: Draw the order of simultaneous callbacks instead of first in, first out.
 
+    Attributes:
+        world: What all drivers share, for whoever adds one.
+
     Raises:
         ConfigError: the profile is unknown, or a client refuses its settings.
     """
 
-    __slots__ = ("_choices", "_cluster", "_environment", "_scenario", "_world")
+    __slots__ = ("_choices", "_cluster", "_environment", "_scenario", "world")
 
     def __init__(
         self,
@@ -105,13 +110,14 @@ class Simulation:
             traces_work=tracing and scenario.counts_work(),
             variety=scenario.variety,
         )
-        self._world = world
+        self.world = world
         brokers = ClusterDriver(
             cluster,
             environment=self._environment,
             network=network,
             recorder=recorder,
             failover_ms=scenario.failover_ms,
+            choices=self._choices,
         )
         for topic in scenario.topics:
             brokers.create_topic(topic.name, topic.partitions)
@@ -127,7 +133,12 @@ class Simulation:
         for spec in self._scenario.members():
             if spec.start_ms is not None:
                 self._environment.call_at(spec.start_ms * US_PER_MS, members[spec.name].start)
-        stage = Stage(world, brokers, members=members, connect=connect)
+        workloads = WorkloadAgents(world)
+        for workload in self._scenario.workloads:
+            workloads.schedule(workload)
+        stage = Stage(world, brokers, members=members, connect=connect, workloads=workloads)
+        for task in self._scenario.tasks:
+            stage.schedule_task(task)
         for happening in self._scenario.happenings:
             stage.schedule(happening)
         if self._scenario.variety is not None:
@@ -144,7 +155,7 @@ class Simulation:
 
     def finish(self) -> None:
         """Record the final progress of all processes; the simulation must not run afterwards."""
-        for ledger in list(self._world.ledgers):
+        for ledger in list(self.world.ledgers):
             ledger.close()
 
     def result(self) -> RunResult:
@@ -221,6 +232,7 @@ def _cluster(scenario: Scenario, choices: Choices, trace: TraceSink | None) -> C
             load_ms=scenario.load_ms,
         ),
         endpoint=lambda broker_id, _listener: Endpoint(f"broker-{broker_id}", BROKER_PORT),
+        new_store=lambda _topic, _partition, _topic_id: CountingStore(),
         trace=trace,
         ids_of=lambda broker_id: ChosenIds(choices, f"broker-{broker_id}"),
     )

@@ -220,7 +220,8 @@ class SourceTask(PausableProcess):
         """
         if self._run.exactly_once or not self._world.reaches_any(self._run.worker):
             return
-        one_way_us = self._world.network.draw_us(f"offsets>{self._run.worker}")
+        worker = self._run.worker
+        one_way_us = self._world.network.latency_us(worker, f"offsets>{worker}")
         arrive = partial(self._cluster.commit, dict(self._positions))
         self._environment.call_at(self._environment.now_us + one_way_us, arrive)
 

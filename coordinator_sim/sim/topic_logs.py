@@ -1,16 +1,24 @@
 """The records of the world's topics, as counts: the end offset of each partition.
 
-A partition receives records at the constant rate of its topic from time 0, or those that
-connectors write. Records have no content.
+A partition receives records at the constant rate of its topic from time 0, and those that
+connectors and workloads write. Only what a workload wrote has a content.
 """
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.sim.scenario.world import TopicSpec
 
 _US_PER_S: Final = 1_000_000
+
+
+class WrittenRecord(NamedTuple):
+    """A record with a content."""
+
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
 
 
 class TopicLogs:
@@ -20,18 +28,18 @@ class TopicLogs:
         topics: The topics of the scenario, with their rates.
     """
 
-    __slots__ = ("_rates", "_written")
+    __slots__ = ("_contents", "_rates", "_written")
 
     def __init__(self, topics: Iterable[TopicSpec]) -> None:
         self._rates = {topic.name: topic.records_per_s for topic in topics}
         self._written: dict[TopicPartition, int] = {}
+        self._contents: dict[TopicPartition, dict[int, WrittenRecord]] = {}
 
     def end_offset(self, partition: TopicPartition, now_us: int) -> int:
         """Return the offset after the last record that exists at the instant."""
+        written = self._written.get(partition, 0) if self._written else 0
         rate = self._rates.get(partition.topic)
-        if rate is None:
-            return self._written.get(partition, 0)
-        return rate * now_us // _US_PER_S
+        return written if rate is None else written + rate * now_us // _US_PER_S
 
     def fill(self, topic: str, records_per_s: int) -> None:
         """Let each partition receive records at this rate from time 0; the topic may be outside."""
@@ -42,5 +50,16 @@ class TopicLogs:
         self._rates.pop(topic, None)
 
     def append(self, partition: TopicPartition, count: int) -> None:
-        """Write records to a topic that is written by hand."""
+        """Write records, beside those of the topic's rate."""
         self._written[partition] = self._written.get(partition, 0) + count
+
+    def append_record(self, partition: TopicPartition, record: WrittenRecord, now_us: int) -> None:
+        """Write a record with a content."""
+        offset = self.end_offset(partition, now_us)
+        self._contents.setdefault(partition, {})[offset] = record
+        self.append(partition, 1)
+
+    def record(self, partition: TopicPartition, offset: int) -> WrittenRecord | None:
+        """Return the content of a record; None for one that is only counted."""
+        contents = self._contents.get(partition)
+        return None if contents is None else contents.get(offset)

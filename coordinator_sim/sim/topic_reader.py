@@ -13,23 +13,25 @@ from typing import Final, cast
 from msgspec import Struct
 
 from coordinator_sim.clients.network import FOREVER
-from coordinator_sim.connect.effects import Fetched, RecordRun, TopicRecord
+from coordinator_sim.connect.effects import Fetched
 from coordinator_sim.connect.thread import Blocking, Pending, Wait
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.sim.data_messages import (
-    FetchedPartition,
+from coordinator_sim.messages.fetch import (
+    FetchPartition,
     FetchRequest,
     FetchResponse,
-    ListOffsetsRequest,
-    StoredRecord,
-    StoredRun,
+    FetchTopic,
 )
-from coordinator_sim.sim.kafka_client import KafkaClient, leader_of, list_offsets, partition_count
+from coordinator_sim.sim.fetched_records import FetchedPart, fetched_part
+from coordinator_sim.sim.kafka_client import KafkaClient, leader_of
 from coordinator_sim.sim.scenario.world import TopicCosts
+from coordinator_sim.sim.topic_admin import EARLIEST, READ_COMMITTED, list_offsets
 from coordinator_sim.sim.world import US_PER_MS
 
 FETCH_MAX_WAIT_MS: Final = 500
 """`fetch.max.wait.ms`."""
+_LONGEST_WAIT_MS: Final = 2**31 - 1
+"""Longest wait that a Fetch can ask for: an idle consumer costs no events."""
 _US_PER_S: Final = 1_000_000
 _NS_PER_US: Final = 1_000
 
@@ -45,7 +47,7 @@ class _InFlight(Struct, frozen=True):
 class _Buffered(Struct, frozen=True, gc=False):
     """Fetched records of a partition, and when their last byte arrived."""
 
-    part: FetchedPartition
+    part: FetchedPart
     arrived_us: int
 
 
@@ -118,9 +120,9 @@ class TopicReader:
 
     def _seek_to_beginning(self) -> Blocking[None]:
         """Look up where each partition begins, as a consumer without committed offsets does."""
-        partitions = tuple(range(partition_count(self._client, self._topic)))
-        request = ListOffsetsRequest(self._topic, partitions, earliest=True)
-        self._positions = yield from list_offsets(self._client, request, deadline_ms=FOREVER)
+        self._positions = yield from list_offsets(
+            self._client, self._topic, EARLIEST, deadline_ms=FOREVER
+        )
 
     def _take_answers(self) -> None:
         for broker_id, flight in list(self._in_flight.items()):
@@ -130,18 +132,24 @@ class TopicReader:
             if flight.pending.error is not None:
                 self._retry_at_ms = self._client.now_ms + self._client.backoff_ms(0)
                 continue
-            response = cast("FetchResponse", flight.pending.result())
-            if response.error_code is ErrorCode.NONE:
-                self._buffer(response)
-            else:
-                self._retry_at_ms = self._client.now_ms + self._client.backoff_ms(0)
+            self._buffer(cast("FetchResponse", flight.pending.result()))
 
     def _buffer(self, response: FetchResponse) -> None:
+        """Keep the records; look for another leader after the backoff if one was refused."""
         costs = self._costs
-        size_bytes = sum(part.size_bytes for part in response.partitions)
+        parts: list[FetchedPart] = []
+        for topic in response.responses:
+            for answer in topic.partitions:
+                if answer.error_code is not ErrorCode.NONE:
+                    self._retry_at_ms = self._client.now_ms + self._client.backoff_ms(0)
+                    continue
+                part = fetched_part(answer, self._positions[answer.partition_index])
+                if part is not None:
+                    parts.append(part)
+        size_bytes = sum(part.size_bytes for part in parts)
         way_us = costs.fetch_us + size_bytes * _US_PER_S // costs.bytes_per_s
         arrived_us = self._client.world.environment.now_us + way_us
-        self._buffered.extend(_Buffered(part, arrived_us) for part in response.partitions)
+        self._buffered.extend(_Buffered(part, arrived_us) for part in parts)
 
     def _work(self) -> None:
         """Hand over the records that the thread has finished by now."""
@@ -163,13 +171,13 @@ class TopicReader:
         work_us += part.size_bytes * _US_PER_S // costs.work_bytes_per_s
         return max(self._busy_until_us, head.arrived_us) + work_us
 
-    def _hand_over(self, part: FetchedPartition) -> None:
+    def _hand_over(self, part: FetchedPart) -> None:
         self._positions[part.partition] = part.next_offset
         self.record_count += part.record_count
         self._fetched(
             Fetched(
                 topic=self._topic,
-                records=tuple(_as_read(part.partition, entry) for entry in part.entries),
+                records=part.records,
                 positions={part.partition: part.next_offset},
             )
         )
@@ -188,15 +196,26 @@ class TopicReader:
             if again is not None:
                 wanted.setdefault(leader_id, again)[partition] = self._positions[partition]
         for leader_id, positions in wanted.items():
-            request = FetchRequest(
-                topic=self._topic,
-                positions=positions,
-                read_committed=self._read_committed,
-                max_bytes=self._costs.fetch_bytes,
-                partition_max_bytes=self._costs.partition_fetch_bytes,
-            )
+            request = self._fetch(positions)
             pending = self._client.request(leader_id, request, timeout_ms=FOREVER - now_ms)
             self._in_flight[leader_id] = _InFlight(pending, tuple(positions), now_ms)
+
+    def _fetch(self, positions: dict[int, int]) -> FetchRequest:
+        partitions = tuple(
+            FetchPartition(
+                partition=partition,
+                fetch_offset=offset,
+                partition_max_bytes=self._costs.partition_fetch_bytes,
+            )
+            for partition, offset in positions.items()
+        )
+        return FetchRequest(
+            max_wait_ms=_LONGEST_WAIT_MS,
+            min_bytes=1,
+            max_bytes=self._costs.fetch_bytes,
+            isolation_level=READ_COMMITTED if self._read_committed else 0,
+            topics=(FetchTopic(topic=self._topic, partitions=partitions),),
+        )
 
     def _fetchable(self) -> list[tuple[int, int | None]]:
         """Return partitions without buffered or requested records, with their leaders."""
@@ -208,9 +227,9 @@ class TopicReader:
     def _taken_back(self, leader_id: int, now_ms: int) -> dict[int, int] | None:
         """Return positions to ask a leader for again, beside other partitions; None to wait.
 
-        Simulated brokers keep a fetch until there is data. Java's answer after `fetch.max.wait.ms`,
-        and only then can other partitions of the leader be fetched, together with those waited
-        for; so one fetch waits for all of them in the end.
+        A fetch waits here until there is data. Java's ends after `fetch.max.wait.ms`, and only
+        then can other partitions of the leader be fetched, together with those waited for; so one
+        fetch waits for all of them in the end.
         """
         flight = self._in_flight.get(leader_id)
         if flight is None:
@@ -239,21 +258,3 @@ class TopicReader:
                 waits = (now_ms - flight.sent_ms) // FETCH_MAX_WAIT_MS + 1
                 next_ms = min(next_ms, flight.sent_ms + waits * FETCH_MAX_WAIT_MS)
         return next_ms
-
-
-def _as_read(partition: int, entry: StoredRecord | StoredRun) -> TopicRecord | RecordRun:
-    """Return an entry of a log as a worker reads it."""
-    if isinstance(entry, StoredRun):
-        return RecordRun(
-            partition=partition,
-            first_offset=entry.first_offset,
-            count=entry.count,
-            size_bytes=entry.size_bytes,
-        )
-    return TopicRecord(
-        partition=partition,
-        offset=entry.offset,
-        key=entry.key,
-        value=entry.value,
-        timestamp_ms=entry.timestamp_ms,
-    )

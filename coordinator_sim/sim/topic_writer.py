@@ -5,7 +5,7 @@ RecordAccumulator.java; the settings are those that Connect gives its producers.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final, cast
 
@@ -17,37 +17,45 @@ from coordinator_sim.connect.effects import Produce, ProduceInTransaction
 from coordinator_sim.connect.exceptions import JavaException, TimeoutException, thrown
 from coordinator_sim.connect.thread import Blocking, Pending, Wait
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.partitioning import (
-    TRANSACTIONS_TOPIC,
-    partition_for,
-    partition_of_key,
+from coordinator_sim.kafka.partitioning import partition_of_key
+from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
+from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
 )
-from coordinator_sim.sim.data_messages import (
-    EndTxnRequest,
-    EndTxnResponse,
-    FindTransactionCoordinatorRequest,
-    FindTransactionCoordinatorResponse,
-    InitProducerIdRequest,
-    InitProducerIdResponse,
+from coordinator_sim.messages.end_txn import EndTxnRequest, EndTxnResponse
+from coordinator_sim.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
+    TopicProduceData,
 )
 from coordinator_sim.sim.kafka_client import (
     DEFAULT_API_TIMEOUT_MS,
     UNREACHABLE,
     KafkaClient,
-    call,
+    ask,
     leader_of,
     partition_count,
 )
+from coordinator_sim.sim.topic_admin import coordinator_of, init_producer_id
 
 BATCH_BYTES: Final = 16_384
 """`batch.size`."""
 DELIVERY_TIMEOUT_MS: Final = 120_000
 """`delivery.timeout.ms` of a producer for which Connect sets none."""
 
+_ALL_IN_SYNC: Final = -1
+"""`acks=all`."""
+_REQUEST_TIMEOUT_MS: Final = 30_000
+"""`request.timeout.ms`."""
+
 Answer = Callable[[int, object, str | None], None]
 """Takes a token with a value, or with an error."""
+KeyValue = tuple[bytes | None, bytes | None]
 
 
 class _Queued(Struct, frozen=True, gc=False):
@@ -67,42 +75,68 @@ class TopicWriter:
         client: The producer's connections.
         topic: Topic to write.
         linger_ms: `linger.ms`.
-        retries: Whether a failed batch is sent again, for ever; else its records fail, and those
-            never sent fail after the delivery timeout.
+        retries: Whether a failed batch is sent again; else its records fail.
         answer: Takes the offset of each record.
+        delivery_timeout_ms: How long a batch is tried; None for ever with retries, and for the
+            default without.
     """
 
-    __slots__ = ("_answer", "_arrived", "_client", "_linger_ms", "_queue", "_retries", "_topic")
+    __slots__ = (
+        "_answer",
+        "_arrived",
+        "_client",
+        "_delivery_timeout_ms",
+        "_flushed",
+        "_linger_ms",
+        "_queue",
+        "_retries",
+        "_topic",
+    )
 
     def __init__(
-        self, client: KafkaClient, topic: str, *, linger_ms: int, retries: bool, answer: Answer
+        self,
+        client: KafkaClient,
+        topic: str,
+        *,
+        linger_ms: int,
+        retries: bool,
+        answer: Answer,
+        delivery_timeout_ms: int | None = None,
     ) -> None:
         self._client = client
+        self._delivery_timeout_ms = delivery_timeout_ms
         self._topic = topic
         self._linger_ms = linger_ms
         self._retries = retries
         self._answer = answer
         self._queue: deque[_Queued] = deque()
         self._arrived: Pending[object] = Pending()
+        self._flushed: Pending[object] = Pending()
+
+    def flush(self) -> None:
+        """Send what is queued without lingering."""
+        self._flushed.complete()
 
     def produce(self, effect: Produce) -> None:
-        """Queue a record."""
+        """Queue a record for the partition of its key."""
         count = partition_count(self._client, self._topic) or 1
         partition = 0 if effect.key is None else partition_of_key(effect.key, count)
-        self._queue.append(
-            _Queued(effect.token, partition, effect.key, effect.value, self._client.now_ms)
-        )
+        self.queue(effect.token, partition, effect.key, effect.value)
+
+    def queue(self, token: int, partition: int, key: bytes | None, value: bytes | None) -> None:
+        """Queue a record for a partition."""
+        self._queue.append(_Queued(token, partition, key, value, self._client.now_ms))
         self._arrived.complete()
 
     def run(self) -> Blocking[None]:
         """Run the producer's thread."""
         while True:
             if not self._queue:
-                self._arrived = Pending()
+                self._arrived, self._flushed = Pending(), Pending()
                 yield Wait(self._arrived)
             head = self._queue[0]
             if self._linger_ms and self._client.now_ms < head.queued_ms + self._linger_ms:
-                yield Wait(until_ms=head.queued_ms + self._linger_ms)
+                yield Wait(self._flushed, until_ms=head.queued_ms + self._linger_ms)
             yield from self._send(self._batch())
 
     def _batch(self) -> list[_Queued]:
@@ -112,7 +146,7 @@ class TopicWriter:
         left: deque[_Queued] = deque()
         size_bytes = 0
         for record in self._queue:
-            size_bytes += len(record.key or b"") + len(record.value or b"")
+            size_bytes += _size_bytes(record.key, record.value)
             is_full = bool(batch) and size_bytes > BATCH_BYTES
             (left if is_full or record.partition != partition else batch).append(record)
         self._queue = left
@@ -120,16 +154,18 @@ class TopicWriter:
 
     def _send(self, batch: list[_Queued]) -> Blocking[None]:
         partition = batch[0].partition
-        request = ProduceRequest(
-            topic=self._topic,
-            partition=partition,
-            records=tuple((record.key, record.value) for record in batch),
-        )
+        data = _encoded([(record.key, record.value) for record in batch], self._client.now_ms)
+        request = _produce_request(self._topic, partition, data)
         to_leader = partial(leader_of, self._client, self._topic, partition)
         try:
             if self._retries:
-                response = yield from call(
-                    self._client, to_leader, request, ProduceResponse, deadline_ms=FOREVER
+                response = yield from ask(
+                    self._client,
+                    to_leader,
+                    request,
+                    ProduceResponse,
+                    errors_of=_produce_errors,
+                    deadline_ms=self._deadline_ms(batch[0].queued_ms),
                 )
             else:
                 response = yield from self._send_once(to_leader, request, batch[0].queued_ms)
@@ -138,7 +174,11 @@ class TopicWriter:
                 self._answer(record.token, None, exception.name)
             return
         for index, record in enumerate(batch):
-            self._answer(record.token, response.base_offset + index, None)
+            self._answer(record.token, _produced(response).base_offset + index, None)
+
+    def _deadline_ms(self, queued_ms: int) -> int:
+        timeout_ms = self._delivery_timeout_ms
+        return FOREVER if timeout_ms is None else queued_ms + timeout_ms
 
     def _send_once(
         self, to_leader: Callable[[], int | None], request: ProduceRequest, queued_ms: int
@@ -161,13 +201,16 @@ class TopicWriter:
         if pending.error is not None:
             raise thrown(exception_name(ErrorCode.NETWORK_EXCEPTION))
         response = cast("ProduceResponse", pending.result())
-        if response.error_code is not ErrorCode.NONE:
-            raise thrown(exception_name(response.error_code))
+        (error,) = _produce_errors(response)
+        if error is not ErrorCode.NONE:
+            raise thrown(exception_name(error))
         return response
 
 
 class TransactionalWriter:
     """The fencible producer of one transactional id.
+
+    DEVIATION: it writes one batch after the other, where Java's has up to five requests in flight.
 
     Args:
         client: Connections of the producer.
@@ -175,7 +218,7 @@ class TransactionalWriter:
         answer: Takes the outcome of each call.
     """
 
-    __slots__ = ("_answer", "_client", "_epoch", "_producer_id", "_transactional_id")
+    __slots__ = ("_answer", "_client", "_epoch", "_producer_id", "_sequences", "_transactional_id")
 
     def __init__(self, client: KafkaClient, transactional_id: str, answer: Answer) -> None:
         self._client = client
@@ -183,6 +226,7 @@ class TransactionalWriter:
         self._answer = answer
         self._producer_id = -1
         self._epoch = -1
+        self._sequences: dict[int, int] = {}
 
     def close(self) -> None:
         """Close the connections without waiting."""
@@ -195,7 +239,7 @@ class TransactionalWriter:
         except JavaException as exception:
             self._answer(token, None, exception.name)
             return
-        self._producer_id, self._epoch = response.producer_id, response.producer_epoch
+        self._take_epoch(response.producer_id, response.producer_epoch)
         self._answer(token, None, None)
 
     def produce(self, effect: ProduceInTransaction) -> Blocking[None]:
@@ -207,69 +251,127 @@ class TransactionalWriter:
             return
         self._answer(effect.token, None, None)
 
+    def _take_epoch(self, producer_id: int, epoch: int) -> None:
+        """Go on under this epoch, with which sequences begin anew."""
+        if epoch != self._epoch or producer_id != self._producer_id:
+            self._sequences.clear()
+        self._producer_id, self._epoch = producer_id, epoch
+
     def _produce(self, effect: ProduceInTransaction) -> Blocking[None]:
         deadline_ms = self._client.now_ms + DEFAULT_API_TIMEOUT_MS
         count = partition_count(self._client, effect.topic) or 1
-        by_partition: dict[int, list[tuple[bytes | None, bytes | None]]] = {}
+        by_partition: dict[int, list[KeyValue]] = {}
         for key, value in effect.records:
             by_partition.setdefault(partition_of_key(key, count), []).append((key, value))
+        if not self._client.world.adds_partitions:
+            yield from self._add_partitions(effect.topic, tuple(by_partition), deadline_ms)
         for partition, records in by_partition.items():
-            request = ProduceRequest(
-                topic=effect.topic,
-                partition=partition,
-                records=tuple(records),
-                transactional_id=self._transactional_id,
-                producer_id=self._producer_id,
-                producer_epoch=self._epoch,
-            )
-            yield from call(
-                self._client,
-                partial(leader_of, self._client, effect.topic, partition),
-                request,
-                ProduceResponse,
-                deadline_ms=deadline_ms,
-            )
-        end = EndTxnRequest(self._transactional_id, self._producer_id, self._epoch)
-        yield from call(
+            for batch in _batches(records):
+                yield from self._append(effect.topic, partition, batch, deadline_ms)
+        response = yield from ask(
             self._client,
-            partial(coordinator_of, self._client, self._transactional_id),
-            end,
+            self._coordinator,
+            EndTxnRequest(self._transactional_id, self._producer_id, self._epoch, committed=True),
             EndTxnResponse,
+            errors_of=lambda answer: (answer.error_code,),
+            deadline_ms=deadline_ms,
+        )
+        if response.producer_epoch >= 0:
+            self._take_epoch(response.producer_id, response.producer_epoch)
+
+    def _append(
+        self, topic: str, partition: int, records: Sequence[KeyValue], deadline_ms: int
+    ) -> Blocking[None]:
+        """Write one batch of the transaction."""
+        sequence = self._sequences.get(partition, 0)
+        data = _encoded(
+            records,
+            self._client.now_ms,
+            producer_id=self._producer_id,
+            producer_epoch=self._epoch,
+            base_sequence=sequence,
+            transactional=True,
+        )
+        yield from ask(
+            self._client,
+            partial(leader_of, self._client, topic, partition),
+            _produce_request(topic, partition, data, self._transactional_id),
+            ProduceResponse,
+            errors_of=_produce_errors,
+            deadline_ms=deadline_ms,
+        )
+        self._sequences[partition] = sequence + len(records)
+
+    def _add_partitions(
+        self, topic: str, partitions: tuple[int, ...], deadline_ms: int
+    ) -> Blocking[None]:
+        """Add partitions to the transaction, where Produce does not do so."""
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self._transactional_id,
+            v3_and_below_producer_id=self._producer_id,
+            v3_and_below_producer_epoch=self._epoch,
+            v3_and_below_topics=(AddPartitionsToTxnTopic(topic, partitions),),
+        )
+        yield from ask(
+            self._client,
+            self._coordinator,
+            request,
+            AddPartitionsToTxnResponse,
+            errors_of=lambda answer: (
+                each.partition_error_code
+                for result in answer.results_by_topic_v3_and_below
+                for each in result.results_by_partition
+            ),
             deadline_ms=deadline_ms,
         )
 
+    def _coordinator(self) -> int | None:
+        return coordinator_of(self._client, self._transactional_id)
 
-def init_producer_id(
-    client: KafkaClient, transactional_id: str
-) -> Blocking[InitProducerIdResponse]:
-    """Find the coordinator of a transactional id, and fence the id's previous producer.
 
-    Raises:
-        TimeoutException: no success within a minute.
-        ClientException: an error that is not retriable.
-    """
-    deadline_ms = client.now_ms + DEFAULT_API_TIMEOUT_MS
-    yield from call(
-        client,
-        client.any_broker,
-        FindTransactionCoordinatorRequest(transactional_id),
-        FindTransactionCoordinatorResponse,
-        deadline_ms=deadline_ms,
+def _batches(records: Iterable[KeyValue]) -> Iterator[list[KeyValue]]:
+    """Records in batches of at most BATCH_BYTES, or of one record."""
+    batch: list[KeyValue] = []
+    size_bytes = 0
+    for key, value in records:
+        size_bytes += _size_bytes(key, value)
+        if batch and size_bytes > BATCH_BYTES:
+            yield batch
+            batch, size_bytes = [], _size_bytes(key, value)
+        batch.append((key, value))
+    yield batch
+
+
+def _size_bytes(key: bytes | None, value: bytes | None) -> int:
+    return len(key or b"") + len(value or b"")
+
+
+def _encoded(records: Iterable[KeyValue], now_ms: int, **settings: object) -> bytes:
+    """A batch as its producer sends it; `settings` are fields of RecordBatch."""
+    written = tuple(
+        Record(offset=index, timestamp_ms=now_ms, key=key, value=value)
+        for index, (key, value) in enumerate(records)
     )
-    return (
-        yield from call(
-            client,
-            partial(coordinator_of, client, transactional_id),
-            InitProducerIdRequest(transactional_id),
-            InitProducerIdResponse,
-            deadline_ms=deadline_ms,
-        )
+    return encode_record_batch(batch_of(written, **settings))
+
+
+def _produce_request(
+    topic: str, partition: int, data: bytes, transactional_id: str | None = None
+) -> ProduceRequest:
+    return ProduceRequest(
+        transactional_id=transactional_id,
+        acks=_ALL_IN_SYNC,
+        timeout_ms=_REQUEST_TIMEOUT_MS,
+        topic_data=(
+            TopicProduceData(topic, partition_data=(PartitionProduceData(partition, data),)),
+        ),
     )
 
 
-def coordinator_of(client: KafkaClient, transactional_id: str) -> int | None:
-    """Return the broker that coordinates a transactional id now; None without one."""
-    count = partition_count(client, TRANSACTIONS_TOPIC)
-    if not count:
-        return client.any_broker()
-    return leader_of(client, TRANSACTIONS_TOPIC, partition_for(transactional_id, count))
+def _produced(response: ProduceResponse) -> PartitionProduceResponse:
+    """The answer for the one partition that was written to."""
+    return response.responses[0].partition_responses[0]
+
+
+def _produce_errors(response: ProduceResponse) -> tuple[ErrorCode, ...]:
+    return (_produced(response).error_code,)

@@ -1,18 +1,19 @@
 """Shared parts of one run's drivers, and the recording of what drivers do."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.metadata.image import NO_LEADER
 from coordinator_sim.errors import ScenarioError
+from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, partition_for
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
-from coordinator_sim.sim.data_brokers import DataBrokers
-from coordinator_sim.sim.data_service import DataService
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.http import HttpNetwork
+from coordinator_sim.sim.machine_clock import MachineClock
 from coordinator_sim.sim.network import Network
 from coordinator_sim.sim.scenario.choices import Choices
 from coordinator_sim.sim.scenario.variety import Variety
@@ -28,10 +29,18 @@ US_PER_MS: Final = 1_000
 
 REPLICAS: Final = 3
 """Replicas of every topic, as far as there are brokers."""
+_ADDING_VERSION: Final = 2
+_BEFORE_ADDING: Final = {ApiKey.PRODUCE: 11, ApiKey.END_TXN: 4}
 
 
-def create_topic(cluster: Cluster, name: str, partitions: int, now: Instants) -> None:
-    """Create a topic, or grow it to a number of partitions.
+def create_topic(
+    cluster: Cluster,
+    name: str,
+    partitions: int,
+    now: Instants,
+    configs: dict[str, str] | None = None,
+) -> None:
+    """Create a topic with these settings, or grow one to a number of partitions.
 
     Raises:
         ScenarioError: the topic has more partitions already.
@@ -45,7 +54,7 @@ def create_topic(cluster: Cluster, name: str, partitions: int, now: Instants) ->
     factor = min(REPLICAS, len(cluster.groups.living))
     replicas = cluster.topics.spread(partitions - known, factor, known)
     if state is None:
-        cluster.topics.create(name, replicas, now)
+        cluster.topics.create(name, replicas, now, configs)
     elif replicas:
         cluster.topics.add_partitions(name, replicas, now)
 
@@ -65,9 +74,9 @@ class World:
     """
 
     __slots__ = (
+        "_clocks",
         "choices",
         "cluster",
-        "data",
         "environment",
         "http",
         "ledgers",
@@ -98,13 +107,18 @@ class World:
         self.topic_logs = topic_logs
         self.traces_work = traces_work
         self.variety = variety
-        self.data = DataBrokers(DataService(self), environment)
-        """The brokers' data plane, for the internal topics of Connect clusters."""
-        network.data_server = self.data
+        self._clocks: dict[str, MachineClock] = {}
         self.http = HttpNetwork(environment, network)
         """HTTP between workers, and from operators."""
         self.ledgers: dict[WorkLedger, None] = {}
         """Ledgers of the living processes, in the order of their start."""
+
+    def clock_of(self, member: str) -> MachineClock:
+        """Return the clock of the machine that a member runs on, over all its processes."""
+        clock = self._clocks.get(member)
+        if clock is None:
+            clock = self._clocks[member] = MachineClock(self.environment)
+        return clock
 
     def bootstrap(self) -> tuple[Node, ...]:
         """Return the addresses every client is configured with: all brokers, dead or alive."""
@@ -123,14 +137,21 @@ class World:
         state = self.cluster.image.topics.get(topic)
         return 0 if state is None else len(state.partitions)
 
-    def living_count(self) -> int:
-        """Return the number of living brokers."""
-        return len(self.cluster.groups.living)
-
-    def create_topic(self, name: str, partitions: int) -> None:
-        """Create a topic, as `create_topic` does."""
+    @property
+    def now(self) -> Instants:
+        """The present of both of the cluster's clocks."""
         now_ms = self.environment.now_us // US_PER_MS
-        create_topic(self.cluster, name, partitions, Instants(now_ms, now_ms))
+        return Instants(now_ms, now_ms)
+
+    @property
+    def adds_partitions(self) -> bool:
+        """Whether Produce adds its partition to the transaction. Source: KIP-890, TV2."""
+        return self.cluster.image.features.get("transaction.version", 0) >= _ADDING_VERSION
+
+    @property
+    def producer_versions(self) -> Mapping[ApiKey, int]:
+        """Versions of a transactional producer's requests where the newest are not spoken."""
+        return {} if self.adds_partitions else _BEFORE_ADDING
 
     def offsets_partition_of(self, group_id: str) -> int:
         """Return the partition of `__consumer_offsets` that a group belongs to."""

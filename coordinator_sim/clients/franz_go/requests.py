@@ -18,6 +18,7 @@ from coordinator_sim.clients.background_port import BackgroundPort
 from coordinator_sim.clients.background_requests import ConsumerSetup
 from coordinator_sim.clients.client_traits import FRANZ_GO
 from coordinator_sim.clients.config import ConsumerConfig
+from coordinator_sim.clients.effects import Effects
 from coordinator_sim.clients.network import FOREVER, PendingRequest, RequestKind
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.find_coordinator import (
@@ -74,6 +75,7 @@ class FranzGoRequests(BackgroundPort):
         "_lookup_tries",
         "_timer_order",
         "_timers",
+        "_unread_nodes",
     )
 
     def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
@@ -85,6 +87,8 @@ class FranzGoRequests(BackgroundPort):
         self._lookup_tries = 0
         self._timers: list[tuple[int, int, Callable[[int], None]]] = []
         self._timer_order = count()
+        # Nodes from which an answer came that no request has read.
+        self._unread_nodes: dict[int, None] = {}
 
     # Timers.
 
@@ -190,6 +194,36 @@ class FranzGoRequests(BackgroundPort):
         waiting, self._awaiting_coordinator = self._awaiting_coordinator, []
         for question in waiting:
             self._try(question, now_ms)
+
+    # Connections.
+
+    def on_connected(self, node_id: int, now_ms: int) -> Effects:
+        """Send what waited for this connection, from which nothing was sent yet."""
+        self._unread_nodes.pop(node_id, None)
+        return super().on_connected(node_id, now_ms)
+
+    def on_unexpected_response(self, node_id: int, now_ms: int) -> Effects:
+        """Close the connection: all requests on it are tried again.
+
+        A connection is read only for a request, so an answer that comes while there is none meets
+        the next request.
+
+        Source: franz-go 1.22, pkg/kgo/broker.go, readResponse, handleResp, die.
+        """
+        if self._net.has_in_flight(node_id):
+            self._net.disconnect(node_id, now_ms)
+        else:
+            self._unread_nodes[node_id] = None
+        return self._settle(now_ms)
+
+    def _request(
+        self, kind: RequestKind, node_id: int, request: Request, now_ms: int, timeout_ms: int = -1
+    ) -> PendingRequest:
+        pending = super()._request(kind, node_id, request, now_ms, timeout_ms)
+        if pending.was_sent and node_id in self._unread_nodes:
+            del self._unread_nodes[node_id]
+            self._call_at(now_ms, lambda at_ms: self._net.disconnect(node_id, at_ms))
+        return pending
 
     # Answers and failures.
 

@@ -7,7 +7,7 @@ from typing import Unpack
 
 from coordinator_sim.clients.background_requests import ConsumerSetup
 from coordinator_sim.clients.config import ConsumerConfig
-from coordinator_sim.clients.effects import CallbackKind
+from coordinator_sim.clients.effects import CallbackKind, Effects
 from coordinator_sim.clients.exceptions import exception_name
 from coordinator_sim.clients.librdkafka.joining import LibrdkafkaJoining
 from coordinator_sim.clients.librdkafka.states import CoordinatorState, JoinState
@@ -38,6 +38,14 @@ class LibrdkafkaConsumer(LibrdkafkaJoining):
     def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
         super().__init__(config, **setup)
         self._heartbeat_in_flight = False
+
+    def on_unexpected_response(self, node_id: int, now_ms: int) -> Effects:
+        """Drop an answer to no request; requests are found by their ids, in any order.
+
+        Source: librdkafka 2.15, rdkafka_broker.c, rd_kafka_req_response, rd_kafka_waitresp_find.
+        """
+        del node_id, now_ms
+        return ()
 
     # Heartbeats.
 

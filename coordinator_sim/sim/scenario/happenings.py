@@ -67,6 +67,25 @@ class SlowPoll(_Happening, frozen=True, kw_only=True):
     for_ms: int
 
 
+class SetClock(_Happening, frozen=True, kw_only=True):
+    """Step the clock of a member's or a broker's machine, as NTP does, and let it drift.
+
+    The clocks of the other machines stay true. Java clients read the time of day for their timers
+    too: a step ahead ends their timeouts, and after a step back their timers stand still until the
+    clock has caught up. librdkafka and franz-go feel the drift alone. A broker's timers feel
+    neither; it stamps commits and states of groups by its clock, and expires offsets by it.
+
+    Args:
+        skew_ms: How far the clock is ahead of the true time from now on; negative for behind.
+        drift_ppm: Parts per million by which the clock runs fast from now on; negative for slow.
+    """
+
+    member: str | None = None
+    broker: int | None = None
+    skew_ms: int = 0
+    drift_ppm: int = 0
+
+
 class PartitionNetwork(_Happening, frozen=True, kw_only=True):
     """Cut off a member, a broker, or with both given the link between the two."""
 
@@ -75,20 +94,41 @@ class PartitionNetwork(_Happening, frozen=True, kw_only=True):
     broker: int | None = None
 
 
+class DegradeNetwork(_Happening, frozen=True, kw_only=True):
+    """Delay everything that a member or a broker sends, as Trogdor does with `tc`.
+
+    Each message is late by about `latency_ms`, with a jitter of its square root and netem's
+    distribution `paretonormal`; a connection keeps its order. What the end receives is not delayed.
+
+    Args:
+        latency_ms: Added to the network's own latency, at least 1.
+    """
+
+    latency_ms: int
+    for_ms: int
+    member: str | None = None
+    broker: int | None = None
+
+
 class DropResponse(_Happening, frozen=True, kw_only=True):
-    """Lose the next `count` responses of an API on their way to the member.
+    """Lose the next `count` responses of an API on their way to a member.
+
+    Whose responses: those to `member`, or to whoever has a `role` in a group when they leave.
 
     Args:
         api: Name of an `ApiKey`, such as `JOIN_GROUP`.
+        role: `leader` or `follower`, with the `group_id` and without a `member`.
     """
 
-    member: str
+    member: str | None = None
     api: str
     count: int = 1
+    group_id: str | None = None
+    role: str | None = None
 
 
 class DelayResponse(_Happening, frozen=True, kw_only=True):
-    """Delay the next `count` responses of an API to the member by `by_ms`.
+    """Delay the next `count` responses of an API to a member, as in DropResponse, by `by_ms`.
 
     Later responses on the same connection are delayed with them, as TCP keeps its order.
 
@@ -96,10 +136,48 @@ class DelayResponse(_Happening, frozen=True, kw_only=True):
         api: Name of an `ApiKey`, such as `HEARTBEAT`.
     """
 
-    member: str
+    member: str | None = None
     api: str
     by_ms: int
     count: int = 1
+    group_id: str | None = None
+    role: str | None = None
+
+
+class DuplicateResponse(_Happening, frozen=True, kw_only=True):
+    """Send the next `count` responses of an API to a member twice, as a broken proxy may.
+
+    Whose responses is said as in DropResponse. A Java client meets an IllegalStateException, which
+    ends most applications; franz-go closes the connection, and librdkafka notices nothing.
+
+    Args:
+        api: Name of an `ApiKey` that members of groups use, such as `HEARTBEAT`.
+    """
+
+    member: str | None = None
+    api: str
+    count: int = 1
+    group_id: str | None = None
+    role: str | None = None
+
+
+class ReorderResponses(_Happening, frozen=True, kw_only=True):
+    """Send the next `count` responses of an API behind the next one of their connection.
+
+    No broker does this, and clients that expect answers in order fail as after DuplicateResponse.
+    Whose responses is said as in DropResponse.
+
+    Args:
+        api: Name of an `ApiKey` that members of groups use, such as `SYNC_GROUP`.
+        within_ms: Time after which a response leaves alone, where no other overtook it.
+    """
+
+    member: str | None = None
+    api: str
+    count: int = 1
+    within_ms: int = 1_000
+    group_id: str | None = None
+    role: str | None = None
 
 
 class LagConfigTopic(_Happening, frozen=True, kw_only=True):
@@ -148,11 +226,39 @@ class MoveCoordinator(_Happening, frozen=True, kw_only=True):
     to_broker: int | None = None
 
 
+class PauseBroker(_Happening, frozen=True, kw_only=True):
+    """Freeze a broker's process (SIGSTOP, a long collection) for `for_ms`.
+
+    Its kernel goes on: it accepts connections and keeps what clients send. After the scenario's
+    `failover_ms` its partitions move, of which it hears last. When it goes on, requests that wait
+    and timers that are overdue run at once; which of them first is drawn.
+    """
+
+    broker: int
+    for_ms: int
+
+
 class CrashBroker(_Happening, frozen=True, kw_only=True):
     """Kill a broker; its partitions move after the scenario's `failover_ms`."""
 
     broker: int
     for_ms: int
+
+
+class FailOffsetsReads(_Happening, frozen=True, kw_only=True):
+    """Make a broker's reads of its `__consumer_offsets` files fail, as Kibosh does, for `for_ms`.
+
+    A leader reads such a file when a follower fetches what was appended, and when its coordinator
+    loads the partition. The first read that fails takes the broker's log directory offline, and
+    the broker halts, as it has no other; what was appended is lost. It is down until the end.
+
+    Args:
+        prefix: How the names of the folders begin whose files cannot be read.
+    """
+
+    broker: int
+    for_ms: int
+    prefix: str = "__consumer_offsets"
 
 
 class AddPartitions(_Happening, frozen=True, kw_only=True):
@@ -214,20 +320,28 @@ class ChangeSubscription(_Happening, frozen=True, kw_only=True):
 
 
 ProcessHappening = StartMember | StopMember | CrashMember | RestartMember
-MemberHappening = (
-    PauseMember
-    | SlowPoll
-    | DropResponse
-    | DelayResponse
-    | ChangeSubscription
-    | LagConfigTopic
-    | RestRequest
-)
+MemberHappening = PauseMember | SlowPoll | ChangeSubscription | LagConfigTopic | RestRequest
+ResponseHappening = DropResponse | DelayResponse | DuplicateResponse | ReorderResponses
 ConnectorHappening = AddConnector | RemoveConnector | ChangeTaskCount | FailWork
 ClusterHappening = (
-    PartitionNetwork | MoveCoordinator | HoldReplication | CrashBroker | AddPartitions | CreateTopic
+    PartitionNetwork
+    | DegradeNetwork
+    | MoveCoordinator
+    | HoldReplication
+    | PauseBroker
+    | CrashBroker
+    | FailOffsetsReads
+    | AddPartitions
+    | CreateTopic
 )
-Happening = ProcessHappening | MemberHappening | ConnectorHappening | ClusterHappening
+Happening = (
+    ProcessHappening
+    | MemberHappening
+    | SetClock
+    | ResponseHappening
+    | ConnectorHappening
+    | ClusterHappening
+)
 
 
 def rolling_bounce(
@@ -276,11 +390,17 @@ def end_of(happening: Happening) -> int:
     match happening:
         case RestartMember():
             return happening.at_ms + happening.down_ms
-        case PauseMember() | SlowPoll() | PartitionNetwork() | CrashBroker():
+        case PauseMember() | SlowPoll() | PartitionNetwork() | DegradeNetwork():
             return happening.at_ms + happening.for_ms
+        case PauseBroker() | CrashBroker():
+            return happening.at_ms + happening.for_ms
+        case FailOffsetsReads():
+            return happening.at_ms + happening.for_ms + 1
         case LagConfigTopic() | HoldReplication():
             return happening.at_ms + happening.for_ms
         case DelayResponse():
             return happening.at_ms + happening.by_ms
+        case ReorderResponses():
+            return happening.at_ms + happening.within_ms
         case _:
             return happening.at_ms

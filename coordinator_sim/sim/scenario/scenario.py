@@ -1,14 +1,8 @@
 """`Scenario`: a world and its happenings, as one value that can be written to a file."""
 
-import re
-from difflib import get_close_matches
-from pathlib import Path
-from typing import Final, get_args
-
 import msgspec
 
-from coordinator_sim.errors import ConfigError, ScenarioError
-from coordinator_sim.sim.scenario.happenings import Happening
+from coordinator_sim.errors import ConfigError
 from coordinator_sim.sim.scenario.settings import (
     ASSIGNORS,
     CONNECT_PROTOCOL,
@@ -21,16 +15,10 @@ from coordinator_sim.sim.scenario.settings import (
 )
 from coordinator_sim.sim.scenario.unchecked import UncheckedScenario
 from coordinator_sim.sim.scenario.validation import check_scenario
-from coordinator_sim.sim.scenario.variety import Variety
-from coordinator_sim.sim.scenario.work import CommitPolicy, ConnectorWork, ProcessingLaw
 from coordinator_sim.sim.scenario.world import (
     ConnectGroupSpec,
     ConsumerGroupSpec,
     GroupSpec,
-    LatencyLaw,
-    MemberSpec,
-    NetworkSpec,
-    TopicSpec,
     names_read_by,
     with_member_settings,
 )
@@ -47,69 +35,6 @@ class Scenario(UncheckedScenario, frozen=True, kw_only=True, forbid_unknown_fiel
             ConfigError: a setting is unknown or outside its bounds.
         """
         check_scenario(self)
-
-
-_PARTS: Final = (
-    *(Scenario, Variety, TopicSpec, NetworkSpec, *get_args(GroupSpec), *get_args(MemberSpec)),
-    *(
-        *get_args(LatencyLaw),
-        *get_args(ProcessingLaw),
-        *get_args(ConnectorWork),
-        CommitPolicy,
-        *get_args(Happening),
-    ),
-)
-_WORDS: Final = tuple(
-    dict.fromkeys(
-        word
-        for part in _PARTS
-        for word in (*part.__struct_fields__, part.__struct_config__.tag)
-        if isinstance(word, str)
-    )
-)
-"""Every field and kind that a scenario's file may name."""
-
-
-def scenario_from_json(text: bytes | str, origin: str = "scenario") -> Scenario:
-    """Read a scenario from its JSON form.
-
-    Args:
-        text: UTF-8 JSON as `scenario_to_json` writes it; fields with defaults may be left out.
-        origin: Name of the text in errors, such as its file name.
-
-    Raises:
-        ScenarioError: the text is not JSON, lacks a field, or describes an impossible world.
-        ConfigError: a setting is unknown or outside its bounds.
-    """
-    try:
-        return msgspec.json.decode(text, type=Scenario)
-    except msgspec.DecodeError as error:
-        raise ScenarioError(f"{origin}: {error}{_nearest_names(str(error))}") from error
-
-
-def _nearest_names(problem: str) -> str:
-    """Suggest names close to the unknown field or kind that a message quotes."""
-    quoted = re.search(r"unknown field `(\w+)`|Invalid value '(\w+)'", problem)
-    if quoted is None:
-        return ""
-    word = quoted[1] or quoted[2]
-    near = get_close_matches(word, [known for known in _WORDS if known != word], n=3)
-    return f"; did you mean {' or '.join(near)}?" if near else ""
-
-
-def scenario_to_json(scenario: Scenario) -> bytes:
-    """Return the JSON form of a scenario, indented, ending in a newline."""
-    return msgspec.json.format(msgspec.json.encode(scenario), indent=2) + b"\n"
-
-
-def load_scenario(path: Path) -> Scenario:
-    """Read a scenario file.
-
-    Raises:
-        ScenarioError: the file does not hold a scenario.
-        OSError: the file cannot be read.
-    """
-    return scenario_from_json(path.read_bytes(), str(path))
 
 
 def with_settings(scenario: Scenario, settings: dict[str, str]) -> Scenario:

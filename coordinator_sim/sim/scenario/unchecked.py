@@ -6,6 +6,7 @@ from coordinator_sim.errors import ScenarioError
 from coordinator_sim.kafka.releases import RELEASES
 from coordinator_sim.sim.scenario.happenings import Happening, end_of
 from coordinator_sim.sim.scenario.variety import Variety
+from coordinator_sim.sim.scenario.workloads import WorkloadTask, process_names
 from coordinator_sim.sim.scenario.world import (
     GroupSpec,
     MemberSpec,
@@ -14,6 +15,22 @@ from coordinator_sim.sim.scenario.world import (
     describes_work,
     members_of,
 )
+
+
+class TaskWindow(Struct, frozen=True):
+    """A task that a scenario was written as, for the trace.
+
+    Args:
+        id: Its id.
+        kind: Its class.
+        start_ms: When it begins.
+        end_ms: When the last of its effects is over.
+    """
+
+    id: str
+    kind: str
+    start_ms: int
+    end_ms: int
 
 
 class UncheckedScenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -31,6 +48,8 @@ class UncheckedScenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields
         failover_ms: Time from a broker's death to the election of new leaders.
         traces_work: Whether the trace records which records each application processed.
         happenings: Happenings in any order of time; those of one instant happen in this order.
+        tasks: The tasks that the happenings come from, if it was written as tasks.
+        workloads: The tasks that bring clients of their own.
         variety: Distributions to draw from for each run, by its seed. None makes the exact world:
             all events at their written instants, small, reproducible and in lockstep; its times
             show the order of events, not the costs of a cluster.
@@ -51,10 +70,22 @@ class UncheckedScenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     failover_ms: int = 1_000
     traces_work: bool = False
     variety: Variety | None = None
+    tasks: tuple[TaskWindow, ...] = ()
+    workloads: tuple[WorkloadTask, ...] = ()
 
     def members(self) -> tuple[MemberSpec, ...]:
         """Return every consumer and worker, group by group."""
         return tuple(member for group in self.groups for member in members_of(group))
+
+    def processes(self) -> list[str]:
+        """Return the names of all members, and of the processes of workloads."""
+        return [*(spec.name for spec in self.members()), *process_names(self.workloads)]
+
+    def group_ids(self) -> list[str]:
+        """Return every group that is described, or that a workload names."""
+        own = [group.group_id for group in self.groups]
+        brought = [task.group_id() for task in self.workloads]
+        return [*own, *(group_id for group_id in brought if group_id is not None)]
 
     def counts_work(self) -> bool:
         """Whether the trace records processed records: on request, or where work is described."""
@@ -74,4 +105,5 @@ class UncheckedScenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def calm_from_ms(self) -> int:
         """Return the instant of the last change to the world."""
         starts = [spec.start_ms for spec in self.members() if spec.start_ms is not None]
-        return max([0, *starts, *(end_of(happening) for happening in self.happenings)])
+        ends = [end_of(happening) for happening in self.happenings]
+        return max([0, *starts, *ends, *(task.end_ms() for task in self.workloads)])

@@ -95,6 +95,13 @@ def with_variety(scenario: Scenario, variety: Variety) -> Scenario:
             msgspec.structs.replace(happening, at_ms=happening.at_ms + put_off_ms)
             for happening in scenario.happenings
         ),
+        tasks=tuple(
+            msgspec.structs.replace(
+                task, start_ms=task.start_ms + put_off_ms, end_ms=task.end_ms + put_off_ms
+            )
+            for task in scenario.tasks
+        ),
+        workloads=tuple(task.put_off(put_off_ms) for task in scenario.workloads),
     )
 
 

@@ -40,7 +40,7 @@ def _member(
 
 
 def test_cooperative_gives_up_only_what_it_must() -> None:
-    """Nothing before the join; what is taken is revoked after it, and a second join follows."""
+    """A cooperative member revokes after the join only what it lost, and then joins again."""
     consumer = Bench().consumer(assignors=["cooperative-sticky"])
     consumer.poll()
     consumer.join(protocol_name="cooperative-sticky")

@@ -405,7 +405,7 @@ def test_leaving_during_a_join_waits_for_it() -> None:
 
 
 def test_leaving_during_a_join_that_fails_leaves_at_once() -> None:
-    """There is nothing to lose."""
+    """A member that closes while its rejoin fails holds nothing, and leaves at once."""
     bench = settled()
     beat(bench, REBALANCE)
     bench.close()
@@ -443,7 +443,7 @@ def test_leaving_during_a_backoff_leaves_at_once() -> None:
 
 
 def test_leaving_before_there_is_a_group_or_an_id_says_nothing() -> None:
-    """Nobody knows the member."""
+    """A member without an id leaves without a LeaveGroup."""
     bench = make()
     bench.automatic.discard(MetadataRequest)
     bench.poll()
@@ -482,6 +482,34 @@ def test_a_connection_broken_while_idle_costs_one_try() -> None:
 
 
 # Odd moments.
+
+
+def test_an_answer_out_of_turn_breaks_the_connection() -> None:
+    """The heartbeat in flight is sent once more, over another connection."""
+    bench = settled()
+    bench.advance(3_000)
+    (node_id,) = (each.node_id for each in bench.unanswered)
+    bench.do(bench.port.on_unexpected_response(node_id, bench.now_ms))
+    assert bench.disconnected == [node_id]
+    bench.advance(1_000)
+
+    assert len(bench.sent(HeartbeatRequest)) == 2
+    assert bench.dialled[-1] == node_id
+
+
+def test_an_answer_that_nobody_reads_meets_the_next_request() -> None:
+    """The connection breaks when the heartbeat has been sent over it, and it is sent again."""
+    bench = settled()
+    beat(bench)
+    bench.do(bench.port.on_unexpected_response(BROKER.node_id, bench.now_ms))
+    assert bench.disconnected == []
+    bench.advance(3_500)
+
+    assert bench.disconnected == [BROKER.node_id]
+    assert len(bench.sent(HeartbeatRequest)) == 3
+    bench.beat()
+    bench.advance(10_000)
+    assert bench.disconnected == [BROKER.node_id]
 
 
 def test_a_commit_that_ends_in_a_join_lets_the_next_one_wait() -> None:

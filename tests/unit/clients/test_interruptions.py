@@ -65,6 +65,58 @@ def test_answer_to_no_request_is_ignored() -> None:
     assert consumer.port.on_response(4_711, FINE, 0) == ()
 
 
+def test_answer_out_of_turn_is_raised_by_the_poll_and_loses_a_request() -> None:
+    """The poll ends with Java's exception; the request it stands for is never heard of again."""
+    consumer = _stable()
+    consumer.run(3_000)
+    consumer.poll()
+    assert consumer.waiting(HeartbeatRequest) == 1
+    consumer.do(consumer.port.on_unexpected_response(COORDINATOR, consumer.now_ms))
+    assert consumer.returned == ["IllegalStateException"]
+    assert consumer.sent_at(HeartbeatRequest) == [3_000]
+
+    consumer.run(35_999)
+    assert consumer.disconnected == []
+    consumer.run(36_000)
+    assert consumer.disconnected == [COORDINATOR]  # the heartbeat of 6 s has timed out
+
+
+def test_answer_to_no_open_request_is_raised_by_the_next_poll() -> None:
+    """Nobody reads the network before the application polls; there is no request to lose."""
+    consumer = Bench().consumer()
+    consumer.connect(1)
+    consumer.do(consumer.port.on_unexpected_response(1, 0))
+    assert consumer.returned == []
+    consumer.poll()
+
+    assert consumer.returned == ["IllegalStateException"]
+
+
+def test_answer_out_of_turn_ends_the_heartbeat_thread_while_records_are_processed() -> None:
+    """It is the thread that reads then; no heartbeat follows, and the next poll raises."""
+    consumer = _stable()
+    consumer.run(3_000)
+    consumer.do(consumer.port.on_unexpected_response(COORDINATOR, consumer.now_ms))
+    consumer.run(20_000)
+    assert len(consumer.sent(HeartbeatRequest)) == 1
+    consumer.poll()
+
+    assert consumer.returned == ["IllegalStateException"]
+
+
+def test_answer_out_of_turn_does_not_keep_a_client_from_closing() -> None:
+    """The last commit is given up, and the group is left; then the wait for LeaveGroup ends."""
+    consumer = _stable(enable_auto_commit=True)
+    consumer.close()
+    assert consumer.waiting(OffsetCommitRequest) == 1
+    consumer.do(consumer.port.on_unexpected_response(COORDINATOR, consumer.now_ms))
+    assert consumer.waiting(LeaveGroupRequest) == 1
+    assert not consumer.is_closed
+    consumer.do(consumer.port.on_unexpected_response(COORDINATOR, consumer.now_ms))
+
+    assert consumer.is_closed
+
+
 def test_alarm_before_its_time_does_nothing() -> None:
     """A driver may ring too early."""
     consumer = _stable()
@@ -195,7 +247,7 @@ def test_sync_commit_without_a_coordinator_times_out() -> None:
 
 
 def test_retriable_answer_at_the_very_end_is_a_timeout() -> None:
-    """There is no time left to ask again."""
+    """A retriable error at the deadline of a commit ends it with a timeout."""
     consumer = _stable(default_api_timeout_ms=2_000)
     consumer.commit({T0: 5}, sync=True)
     consumer.now_ms = 2_000
@@ -488,7 +540,7 @@ def test_heartbeat_off_the_grid_waits_for_the_next_look() -> None:
 
 
 def test_generation_reset_during_revocation_leaves_the_assignor_out() -> None:
-    """There is no generation to remember an assignment of."""
+    """After a generation reset the next callback is the listener's, not the assignor's."""
     consumer = Bench().consumer(assignors=["cooperative-sticky"])
     consumer.poll()
     consumer.join(protocol_name="cooperative-sticky")

@@ -137,7 +137,7 @@ def lead(bench: ModelBench, *blobs: bytes) -> None:
 
 
 def test_a_leader_whose_members_do_not_parse_waits_for_its_session() -> None:
-    """Nothing can be assigned, so no SyncGroup is sent."""
+    """A leader that cannot parse its members' subscriptions sends no SyncGroup."""
     bench = polled()
     lead(bench, b"\x00")
     assert bench.pending == []
@@ -271,6 +271,16 @@ def test_a_lost_heartbeat_looks_the_coordinator_up() -> None:
     assert bench.port.member_id == MEMBER
 
 
+def test_an_answer_to_no_request_is_dropped() -> None:
+    """The connection stays, and the heartbeat in flight is answered by its own answer."""
+    bench = settled()
+    bench.advance(3_000)
+    bench.do(bench.port.on_unexpected_response(COORDINATOR, bench.now_ms))
+    assert bench.disconnected == []
+    bench.beat()
+    assert not bench.waiting(HeartbeatRequest)
+
+
 def test_a_late_lost_heartbeat_changes_nothing_in_a_join() -> None:
     """Nor is the coordinator looked up for it."""
     bench = settled()
@@ -318,7 +328,7 @@ def test_a_coordinator_that_moved_is_connected_anew() -> None:
 
 
 def test_without_any_broker_the_lookup_waits() -> None:
-    """Nobody can be asked while every connection is refused."""
+    """FindCoordinator waits while every broker refuses connections."""
     bench = make()
     bench.refuses = True
     bench.poll()
@@ -483,7 +493,7 @@ def test_closing_ends_with_its_timeout() -> None:
 
 
 def test_closing_without_a_coordinator_says_nothing() -> None:
-    """Nobody can be told."""
+    """A member without a coordinator closes without a LeaveGroup."""
     bench = settled()
     bench.refuses = True
     bench.disconnect()
@@ -577,7 +587,7 @@ def test_a_static_member_that_does_not_poll_stays_silent() -> None:
 
 
 def test_a_member_without_partitions_waits_for_the_poll_before_it_joins() -> None:
-    """There is nothing to revoke, so the group goes back to its start and stays there."""
+    """A member without partitions has nothing to revoke, and rejoins only with the next poll."""
     bench = polled(STICKY, max_poll_interval_ms="5000")
     bench.join(protocol_name=STICKY)
     bench.sync()

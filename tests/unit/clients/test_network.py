@@ -136,7 +136,7 @@ def test_least_loaded_node_prefers_idle_then_connecting() -> None:
 
 
 def test_no_node_while_all_wait_to_reconnect() -> None:
-    """Nobody can be asked inside the reconnect backoff; then the first of those tried before."""
+    """No node is chosen inside the reconnect backoff; after it the one tried longest ago is."""
     rig = Rig()
     for node_id in (1, 2, 3):
         rig.net.try_connect(node_id, 0)

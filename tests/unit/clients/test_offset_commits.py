@@ -98,7 +98,7 @@ def test_sync_commit_gives_up_at_the_api_timeout() -> None:
 
 
 def test_empty_commit_succeeds_without_a_request() -> None:
-    """Nothing to commit is success."""
+    """A commit of no offsets succeeds at once."""
     consumer = Bench().consumer()
 
     consumer.commit({}, sync=True)
@@ -470,7 +470,7 @@ def test_async_commit_throws_what_the_thread_met() -> None:
 
 
 def test_negative_offset_is_refused() -> None:
-    """Nothing is sent."""
+    """A negative offset is refused before any request is sent."""
     consumer = Bench().consumer()
     consumer.settle(T0)
     consumer.do(consumer.port.fetch_completed(0))

@@ -171,7 +171,7 @@ def test_topics_pattern_and_partitions_exclude_each_other() -> None:
 
 
 def test_poll_without_any_subscription_is_an_error() -> None:
-    """Nothing is asked of anybody."""
+    """A poll without a subscription raises, and no request is sent."""
     consumer = Bench().consumer(is_subscribed=False)
     consumer.poll()
 

@@ -27,7 +27,7 @@ def _polled(timeout_ms: int | None = None, **settings: int) -> WorkerPortBench:
 
 
 def test_gauges_count_what_is_held() -> None:
-    """Nothing before the first assignment; then what is new and what is kept."""
+    """The gauges are 0 before the first assignment, and then count connectors and tasks held."""
     worker = _polled()
     assert (worker.port.assigned_connector_count, worker.port.assigned_task_count) == (0, 0)
 

@@ -15,16 +15,16 @@ from coordinator_sim.connect.effects import (
 from coordinator_sim.connect.herding.requests import Outcome, Request
 from coordinator_sim.connect.loggers import Loggers
 from coordinator_sim.connect.plugins.registry import Plugins
-from coordinator_sim.connect.plugins.standard_plugins import file_stream_plugins, standard_plugins
+from coordinator_sim.connect.plugins.standard_plugins import standard_plugins
 from coordinator_sim.connect.rest.connectors import TopicTracking
 from coordinator_sim.connect.rest.forwarding import Stage
 from coordinator_sim.connect.rest.server import RestServer, RestSettings
 from coordinator_sim.connect.settings.validation import InstalledPlugins
 from coordinator_sim.connect.thread import Outbox, Pending, Threads
+from tests.unit.connect.worker_bench import CLUSTER_ID, FILE_STREAM
 
 RECORDED = Path(__file__).parent / "recorded"
 URL = "http://127.0.0.1:8083/"
-CLUSTER_ID = "kVi2G3kvTe6GZ0Xgq4WSVQ"
 
 
 def exchanges(recording: str = "rest-4.3.1") -> dict[str, dict[str, Any]]:
@@ -87,9 +87,7 @@ class RestBench:
         self.outbox = Outbox()
         self.threads = Threads()
         self.herder = SaidHerder()
-        self.plugins = InstalledPlugins(
-            Plugins((*standard_plugins(), *file_stream_plugins(location="file:/plugins/file/")))
-        )
+        self.plugins = InstalledPlugins(Plugins((*standard_plugins(), *FILE_STREAM)))
         settings = RestSettings(
             url=URL,
             has_tasks_config=has_tasks_config,

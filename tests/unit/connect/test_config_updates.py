@@ -86,7 +86,7 @@ def _restart(*, include_tasks: bool) -> bytes:
 
 
 def test_a_restart_of_what_nobody_has_a_status_of_is_skipped() -> None:
-    """Nobody can say what would restart."""
+    """A pending restart of a connector without a status is skipped."""
     bench = _owner()
     bench.state.pending_restart_requests["y"] = RestartRequest("y", include_tasks=True)
     assert bench.answer(CheckHealth()) == Done()

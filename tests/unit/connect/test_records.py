@@ -192,7 +192,7 @@ def test_json_is_written_as_jackson_does(value: dict[str, object], data: bytes) 
     ],
 )
 def test_json_is_read_as_leniently_as_jackson_does(data: bytes, value: object) -> None:
-    """Nothing is null, zeros may lead a number, and what follows a value is not looked at."""
+    """Empty input is null, numbers may have leading zeros, and text behind a value is ignored."""
     assert from_json(data) == value
 
 

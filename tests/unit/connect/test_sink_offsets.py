@@ -160,7 +160,7 @@ def test_the_group_may_be_named_by_the_connector() -> None:
 
 
 def test_a_group_that_cannot_be_asked_is_an_error() -> None:
-    """Nothing of the cause is shown but that it failed."""
+    """A failed ListConsumerGroupOffsets is a 500 without the cause."""
     bench = stopped_sink()
     bench.errors[ListGroupOffsets] = "GroupAuthorizationException"
     assert shown(bench.ask(request("GET", TARGET))) == error(

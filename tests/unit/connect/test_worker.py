@@ -342,7 +342,7 @@ def test_a_request_in_progress_keeps_the_end_waiting() -> None:
 
 
 def test_a_stop_during_the_start_ends_the_process_at_once() -> None:
-    """There is no shutdown hook yet."""
+    """A stop before the shutdown hook is installed ends the process without a shutdown."""
     bench = WorkerBench(times=StartUpTimes()).start()
     bench.run(1_000)
     bench.stop()

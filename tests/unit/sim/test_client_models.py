@@ -52,7 +52,7 @@ def run(scenario: Scenario) -> list[TraceEvent]:
 
 
 def of(events: list[TraceEvent], event: Event) -> list[TraceEvent]:
-    """Those of one kind."""
+    """The events of one kind."""
     return [each for each in events if each.event is event]
 
 
@@ -120,7 +120,7 @@ def test_an_application_on_a_model_commits_by_its_policy(model: Client, when: st
 
 
 def test_librdkafka_leaves_when_its_application_does_not_poll() -> None:
-    """It leaves at the next half second after the interval, and joins with the next poll."""
+    """A member leaves half a second after max.poll.interval.ms at most, and rejoins on a poll."""
     events = run(
         world(
             ConsumerSpec(name="model", client="librdkafka"),

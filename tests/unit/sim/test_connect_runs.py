@@ -182,7 +182,7 @@ def test_stop_by_rest_takes_the_tasks_away() -> None:
 
 
 def test_a_failed_task_stays_failed_until_it_is_restarted() -> None:
-    """Its worker writes FAILED with the trace; the restart goes to the task's owner."""
+    """A task's worker writes FAILED with the trace; a restart request goes to the task's owner."""
     events = run(
         FailWork(at_ms=30_000, group_id=GROUP, connector="x", task=1, trace="boom"),
         rest("w1", 35_000, "GET", "/connectors/x/tasks/1/status"),
@@ -234,7 +234,7 @@ def test_exactly_once_tasks_start_after_a_round_of_fencing() -> None:
 
 
 def test_a_leader_without_a_first_tick_fails_the_tasks_of_others() -> None:
-    """It knows no key yet, answers 503, and a task that may not be fenced is FAILED for good."""
+    """A leader without a session key answers 503 to fencing, and the tasks of others are FAILED."""
     events = run(
         rest("w1", 60_000, "GET", "/connectors/x/status"),
         workers=tuple(WorkerSpec(name=name, settings=EXACTLY_ONCE) for name in ("w1", "w2")),

@@ -95,7 +95,7 @@ def test_a_quiet_cluster_processes_every_record_once(connector: str) -> None:
 
 @pytest.mark.parametrize("connector", ["jdbc", "s3"])
 def test_a_worker_that_stops_repeats_nothing(connector: str) -> None:
-    """Its tasks commit before they end."""
+    """The tasks of a worker that stops commit before they end: no record is processed twice."""
     counted = work_of(run(scenario(StopMember(at_ms=75_000, member="w1"))), connector)
 
     assert (counted.duplicates, counted.gaps) == (0, 0)
@@ -145,7 +145,7 @@ def test_a_fenced_task_fails() -> None:
 
 
 def test_a_worker_cut_off_from_its_coordinator_writes_as_a_zombie() -> None:
-    """Its tasks run on beside their successors, and both write the same records."""
+    """Tasks of a worker that is cut off run beside their successors and write the same records."""
     cut = PartitionNetwork(at_ms=75_000, member="w1", broker=COORDINATOR, for_ms=60_000)
     counted = work_of(run(scenario(cut)), "jdbc")
 
@@ -185,7 +185,7 @@ def test_a_consumer_of_the_target_topic_sees_what_tasks_wrote() -> None:
 
 
 def test_a_failing_source_task_remembers_what_it_wrote() -> None:
-    """It ends for good, and its partitions stand still."""
+    """A failed source task is not restarted, keeps its offsets, and its partitions stand still."""
     work = {**WORK, "jdbc": SourceWork(topic="orders", partitions=PARTITIONS, fails_after=1_000)}
     events = run(scenario(work=work))
 
@@ -218,7 +218,7 @@ def test_a_task_that_is_made_to_fail_stands_still() -> None:
 
 @pytest.mark.parametrize("connector", ["jdbc", "s3"])
 def test_a_paused_connector_processes_nothing_and_repeats_nothing(connector: str) -> None:
-    """Its tasks keep what they have, fall behind, and go on where they were."""
+    """Tasks of a paused connector keep their partitions, fall behind, and go on where they were."""
     pause = RestRequest(
         at_ms=60_000, member="w1", method="PUT", target=f"/connectors/{connector}/pause"
     )
@@ -235,7 +235,7 @@ def test_a_paused_connector_processes_nothing_and_repeats_nothing(connector: str
 
 
 def test_a_task_that_has_failed_is_stopped_at_once() -> None:
-    """Its worker leaves as if it did not exist."""
+    """A worker does not wait for a failed task when it leaves."""
     work = {**WORK, "jdbc": SourceWork(topic="orders", partitions=PARTITIONS, fails_after=1_000)}
     events = run(scenario(StopMember(at_ms=75_000, member="w1"), work=work))
 

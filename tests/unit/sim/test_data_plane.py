@@ -25,6 +25,10 @@ from coordinator_sim.connect.effects import (
 )
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
+from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, Profile, profile_named
+from coordinator_sim.log.counting_store import CountingStore
+from coordinator_sim.log.format.counted_batches import counted_batches
+from coordinator_sim.log.format.segments import EncodedBatch
 from coordinator_sim.sim.brokers import ClusterDriver
 from coordinator_sim.sim.data_plane import DataPlane
 from coordinator_sim.sim.environment import Environment
@@ -41,7 +45,7 @@ from coordinator_sim.sim.scenario import (
 )
 from coordinator_sim.sim.scenario.world import ConnectGroupSpec, InternalTopicsSpec, TopicCosts
 from coordinator_sim.sim.topic_logs import TopicLogs
-from coordinator_sim.sim.world import World
+from coordinator_sim.sim.world import World, create_topic
 from coordinator_sim.trace.recorder import MemoryRecorder, NullRecorder
 from coordinator_sim.trace.start_up import Phase, start_ups
 
@@ -52,19 +56,23 @@ Answered = tuple[int, object, str | None]
 class Bench:
     """Two brokers, one worker's clients, a constant latency of half a millisecond."""
 
-    def __init__(self, brokers: int = 2, costs: TopicCosts | None = None) -> None:
+    def __init__(
+        self, brokers: int = 2, costs: TopicCosts | None = None, profile: Profile = DEFAULT_PROFILE
+    ) -> None:
         self.environment = Environment()
         choices = Choices(0)
         recorder = NullRecorder()
         network = Network(self.environment, ConstantLatency(), choices)
         cluster = Cluster(
             ClusterSettings(
+                profile=profile,
                 broker_ids=tuple(range(1, brokers + 1)),
                 coordinator=CoordinatorConfig(offsets_topic_num_partitions=1),
                 auto_create_topics=False,
                 load_ms=10,
             ),
             endpoint=lambda broker_id, _: Endpoint(f"broker-{broker_id}", 9092),
+            new_store=lambda *_: CountingStore(),
         )
         cluster.topics.create_asked_for(OFFSETS_TOPIC, Instants(0, 0))
         self.world = World(
@@ -81,6 +89,7 @@ class Bench:
             network=network,
             recorder=recorder,
             failover_ms=2_000,
+            choices=choices,
         )
         self.answers: list[Answered] = []
         self.fetched: list[tuple[int, Fetched]] = []
@@ -105,7 +114,7 @@ class Bench:
 
     def topic(self, name: str, partitions: int = 1) -> None:
         """Have a topic."""
-        self.world.data.service.create_topic(name, partitions, COMPACT)
+        create_topic(self.world.cluster, name, partitions, self.world.now, COMPACT)
 
     def values(self) -> list[bytes | None]:
         """The values read so far."""
@@ -137,7 +146,7 @@ def test_admin_calls_take_a_connection_and_a_round_trip() -> None:
     ):
         bench.plane.carry_out(effect)
     answers = {token: value for token, value, _ in bench.run(3)}
-    assert answers == {2: 3, 3: 0, 4: "compact", 5: "delete", 6: {0: 0, 1: 0, 2: 0}}
+    assert answers == {2: 3, 3: 0, 4: "compact", 5: "", 6: {0: 0, 1: 0, 2: 0}}
     assert not bench.plane.carry_out(Died("no affair of topics"))
 
 
@@ -263,19 +272,41 @@ def test_a_new_leader_fences_the_old_one() -> None:
 
     bench.plane.carry_out(StartReading("t", read_committed=True))
     bench.plane.carry_out(InitTransactions(1, "x"))
-    assert bench.run(20) == [(1, None, None)]
+    assert bench.run(200) == [(1, None, None)]
     bench.plane.carry_out(write(2))
     assert bench.run(20) == [(2, None, None)]
     assert bench.values() == [b"1", None]
     other.carry_out(InitTransactions(3, "x"))
     bench.run(20)
     bench.plane.carry_out(write(4))
-    assert bench.run(20) == [(4, None, "ProducerFencedException")]
+    assert bench.run(20) == [(4, None, "InvalidProducerEpochException")]
     bench.plane.carry_out(CloseProducer("x"))
     bench.plane.carry_out(FenceProducers(5, ("x", "y")))
     assert bench.run(20) == [(5, None, None)]
     other.carry_out(write(6))
-    assert bench.run(20) == [(6, None, "ProducerFencedException")]
+    assert bench.run(20) == [(6, None, "InvalidProducerEpochException")]
+
+
+@pytest.mark.parametrize("profile", ["2.8", "3.9", DEFAULT_PROFILE.name])
+def test_transactions_follow_each_other_in_every_release(profile: str) -> None:
+    """Up to 3.9 partitions are added by a request; since 4.0 each transaction has an epoch."""
+    bench = Bench(profile=profile_named(profile))
+    bench.topic("t")
+    bench.plane.carry_out(StartReading("t", read_committed=True))
+    bench.plane.carry_out(InitTransactions(1, "x"))
+    bench.run(200)
+    large = tuple((b"%d" % number, b"v" * 9_000) for number in range(200))
+    for token, records in ((2, large), (3, large), (4, ((b"a", b"last"),))):
+        bench.plane.carry_out(
+            ProduceInTransaction(token=token, transactional_id="x", topic="t", records=records)
+        )
+        assert bench.run(1_000) == [(token, None, None)]
+    assert len(bench.values()) == 401
+    assert bench.values()[-1] == b"last"
+    log = bench.world.cluster.logs.log_of("t", 0)
+    assert log is not None
+    (producer,) = log.producers()
+    assert producer.producer_epoch == (3 if bench.world.adds_partitions else 0)
 
 
 def test_an_open_transaction_is_aborted_by_the_next_of_its_id() -> None:
@@ -283,7 +314,7 @@ def test_an_open_transaction_is_aborted_by_the_next_of_its_id() -> None:
     bench = Bench(brokers=1)
     bench.topic("t")
     bench.plane.carry_out(InitTransactions(1, "x"))
-    bench.run(20)
+    bench.run(200)
     bench.plane.carry_out(
         ProduceInTransaction(token=2, transactional_id="x", topic="t", records=((b"a", b"half"),))
     )
@@ -308,7 +339,7 @@ def test_a_producer_closed_in_a_frozen_process_has_a_successor() -> None:
     bench = Bench(brokers=1)
     bench.topic("t")
     bench.plane.carry_out(InitTransactions(1, "x"))
-    bench.run(20)
+    bench.run(200)
     bench.plane.pause()
     bench.plane.carry_out(CloseProducer("x"))
     bench.plane.carry_out(InitTransactions(2, "x"))
@@ -390,8 +421,8 @@ def read_all(bench: Bench, topic: str) -> tuple[int, int]:
 def test_the_topics_of_a_cluster_are_there_from_the_start() -> None:
     """Key; connector, tasks, commit for each connector; offsets and statuses as counted."""
     bench = Bench()
-    create_internal_topics(bench.world.data.service, group(offset_records=1_001))
-    create_internal_topics(bench.world.data.service, group(exist=False))
+    create_internal_topics(bench.world, group(offset_records=1_001))
+    create_internal_topics(bench.world, group(exist=False))
     names = internal_topic_names(group())
     assert names.settings()["config.storage.topic"] == "g-configs"
     assert read_all(bench, "g-offsets")[1] == 1_001
@@ -417,7 +448,7 @@ def test_reading_costs_records_bytes_and_fetches(
     free = {"record_ns": 0, "bytes_per_s": 10**12, "work_bytes_per_s": 10**12, "fetch_us": 0}
     bench = Bench(brokers=1, costs=TopicCosts(**{**free, **costs}))
     spec = group(offset_records=1_000_000, offset_end=3_000_000)
-    create_internal_topics(bench.world.data.service, spec)
+    create_internal_topics(bench.world, spec)
     took_us, count = read_all(bench, "g-offsets")
     assert count == 1_000_000
     assert low_ms <= took_us // 1_000 <= high_ms
@@ -428,9 +459,10 @@ def test_a_partition_at_its_end_holds_up_its_leader_for_half_a_second() -> None:
     costs = TopicCosts(record_ns=1_000_000, partition_fetch_bytes=1_100, fetch_us=0)
     bench = Bench(brokers=1, costs=costs)
     bench.topic("t", 2)
-    log = bench.world.data.service.log_of("t", 0)
+    log = bench.world.cluster.logs.log_of("t", 0)
     assert log is not None
-    log.append_run(20, 2_000)
+    (counted,) = counted_batches(0, 20, span=20, value_bytes=100)
+    log.append_encoded(EncodedBatch(0, counted.next_offset, counted.header()), now_ms=0)
     took_us, count = read_all(bench, "t")
     assert count == 20
     assert took_us > 500_000

@@ -15,8 +15,8 @@ T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u",
 def test_offsets_of_a_group_are_altered_listed_and_deleted() -> None:
     """All by the coordinator; what is gone is no longer listed, and a group without any is gone."""
     bench = Bench()
-    bench.world.create_topic("t", 2)
-    bench.world.create_topic("u", 1)
+    bench.topic("t", 2)
+    bench.topic("u", 1)
     bench.run(1_000)
     bench.plane.carry_out(AlterGroupOffsets(1, "connect-x", {T1: 7, U0: 3, T0: 5}))
     assert bench.run(1_000) == [(1, None, None)]

@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
+import pytest
+
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import (
@@ -11,20 +14,23 @@ from coordinator_sim.sim.scenario import (
     ConsumerGroupSpec,
     ConsumerSpec,
     DelayResponse,
+    DuplicateResponse,
     Happening,
     HoldReplication,
     LagConfigTopic,
     MoveCoordinator,
+    ReorderResponses,
     RestartMember,
     Scenario,
     StartMember,
     TopicSpec,
     WorkerSpec,
 )
-from coordinator_sim.sim.scenario.world import with_member_settings
+from coordinator_sim.sim.scenario.world import Client, with_member_settings
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 
+ENDS: Final = Event.LIFECYCLE
 READERS: Final = ConsumerGroupSpec(
     group_id="readers",
     topics=("orders",),
@@ -67,6 +73,82 @@ def test_late_answer_delays_what_the_member_does_next() -> None:
         for kind in (Event.MEMBER_ID_ASSIGNED, Event.MEMBER_ADDED)
     )
     assert 4_000_000 <= joined - given < 4_500_000
+
+
+def test_late_answer_to_a_role_reaches_whoever_has_it_then() -> None:
+    """Both members join anew; only the answer to the leader is late, whoever that is."""
+    late = DelayResponse(
+        at_ms=20_000, group_id="readers", role="leader", api="JOIN_GROUP", by_ms=4_000
+    )
+    events = run(READERS, late, RestartMember(at_ms=20_000, member="b", down_ms=100))
+
+    (completed,) = of(events, Event.JOIN_COMPLETE, after_ms=20_000)
+    synced = of(events, Event.SYNC_REQ, after_ms=20_000)
+    in_time = [e for e in synced if e.ts_us < completed.ts_us + 4_000_000]
+    assert [len(in_time), len(synced)] == [1, 2]
+    assert in_time[0].member_id != completed.leader_id
+
+
+def readers_of(client: Client) -> ConsumerGroupSpec:
+    """The group with `a` of another kind of client."""
+    members = (ConsumerSpec(name="a", client=client), ConsumerSpec(name="b"))
+    return msgspec.structs.replace(READERS, members=members)
+
+
+def test_answer_that_comes_twice_ends_a_java_application() -> None:
+    """Its poll raises what NetworkClient throws; it closes, leaves, and the other takes over."""
+    events = run(READERS, DuplicateResponse(at_ms=20_000, member="a", api="HEARTBEAT"))
+
+    assert "poll raised IllegalStateException" in [e.reason_text for e in of(events, ENDS)]
+    (left,) = of(events, Event.MEMBER_LEFT)
+    assert left.client_id == "a"
+    (assigned,) = of(events, Event.ASSIGNED, after_ms=20_000)
+    assert assigned.client_id == "b"
+
+
+def test_answer_that_comes_twice_ends_a_connect_worker() -> None:
+    """The exception escapes the herder's tick, as every one does that is no WakeupException."""
+    events = run(CLUSTER, DuplicateResponse(at_ms=20_000, member="x", api="HEARTBEAT"))
+
+    assert "died of IllegalStateException" in [e.reason_text for e in of(events, ENDS)]
+    assert of(events, Event.GROUP_STABLE, after_ms=20_000)
+
+
+@pytest.mark.parametrize("client", ["librdkafka", "franz-go"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        DuplicateResponse(at_ms=20_000, member="a", api="HEARTBEAT", count=3),
+        ReorderResponses(at_ms=20_000, member="a", api="HEARTBEAT", within_ms=4_000),
+    ],
+)
+def test_other_clients_survive_answers_out_of_turn(client: Client, fault: Happening) -> None:
+    """By librdkafka they are found by their ids; franz-go connects anew: nobody leaves."""
+    events = run(readers_of(client), fault)
+
+    assert of(events, Event.FAULT)
+    assert not of(events, Event.PREPARE_REBALANCE, after_ms=20_000)
+    beats = of(events, Event.HEARTBEAT, after_ms=30_000)
+    assert {(e.member_id or "")[:1] for e in beats if not e.error_code} == {"a", "b"}
+
+
+def test_answer_that_another_overtakes_ends_a_java_application() -> None:
+    """The commit behind the heartbeat is answered first, in the heartbeat's place."""
+    late = ReorderResponses(at_ms=20_000, member="a", api="HEARTBEAT", within_ms=6_000)
+    events = run(READERS, late)
+
+    assert "poll raised IllegalStateException" in [e.reason_text for e in of(events, ENDS)]
+
+
+def test_answer_that_none_overtakes_is_only_late() -> None:
+    """The member hears of the rebalance when the wait is over, as of a late answer."""
+    late = ReorderResponses(at_ms=20_000, member="a", api="JOIN_GROUP", within_ms=3_000)
+    events = run(READERS, late, RestartMember(at_ms=20_000, member="b", down_ms=100))
+
+    (completed,) = of(events, Event.JOIN_COMPLETE, after_ms=20_000)
+    synced = next(e for e in of(events, Event.SYNC_REQ, after_ms=20_000) if e.client_id == "a")
+    assert 3_000_000 < synced.ts_us - completed.ts_us < 3_100_000
+    assert not of(events, Event.MEMBER_LEFT, after_ms=21_000)
 
 
 def test_assignment_that_is_not_replicated_is_refused() -> None:

@@ -35,7 +35,7 @@ class Client:
         """The connection is gone."""
         self.note("disconnected")
 
-    def received(self, message: ResponseMessage) -> None:
+    def received(self, _connection: Connection, message: ResponseMessage) -> None:
         """A response arrived."""
         self.note(f"response {message[0]}")
 
@@ -124,7 +124,21 @@ def test_the_dullest_choice_is_the_smallest_latency() -> None:
     ]
     dull = Network(Environment(), TableLatency((50, 900)), Choices(0, tape))
 
-    assert dull.draw_us("a>1") == 50
+    assert dull.latency_us("a", "a>1") == 50
+
+
+def test_a_stalled_broker_accepts_and_serves_no_records() -> None:
+    """Its kernel takes the connection; consumers count it among those out of reach."""
+    wire = Wire()
+    wire.network.stall(1)
+    wire.run_until(200)
+    assert wire.client.seen == [(200, "connected")]
+    assert not wire.network.reaches("a", 1)
+    assert not wire.network.is_whole
+    wire.network.go_on(1)
+
+    assert wire.network.reaches("a", 1)
+    assert wire.network.is_whole
 
 
 def test_a_dead_broker_refuses_connections() -> None:
@@ -160,7 +174,7 @@ def test_what_was_sent_before_a_close_still_arrives() -> None:
 
 
 def test_a_cut_loses_messages_silently_until_it_heals() -> None:
-    """Nobody hears anything during the cut; at its end the connection that lost bytes is reset."""
+    """A cut tells neither end; when it heals, the connection that lost bytes is reset."""
     wire = Wire()
     wire.run_until(200)
     wire.network.cut("a", None)
@@ -202,7 +216,7 @@ def test_two_cuts_of_one_link_both_have_to_heal() -> None:
 
 
 def test_an_attempt_to_connect_across_a_cut_waits_for_the_heal() -> None:
-    """Nobody refuses it, so it succeeds when the link is back."""
+    """A connection attempt across a cut is not refused, and succeeds when the link is back."""
     wire = Wire()
     wire.run_until(200)
     wire.network.cut("b", 1)
@@ -217,21 +231,31 @@ def test_an_attempt_to_connect_across_a_cut_waits_for_the_heal() -> None:
 
 def test_responses_are_dropped_as_often_as_asked() -> None:
     """Only the api named, only for the member named, only so many times."""
-    network = Wire().network
-    network.drop_responses("a", ApiKey.HEARTBEAT, 2)
+    meddling = Wire().network.meddling
+    meddling.lose("a", ApiKey.HEARTBEAT, 2)
 
-    assert not network.is_dropped("a", ApiKey.JOIN_GROUP)
-    assert not network.is_dropped("b", ApiKey.HEARTBEAT)
-    assert [network.is_dropped("a", ApiKey.HEARTBEAT) for _ in range(3)] == [True, True, False]
+    assert not meddling.is_lost(("a",), ApiKey.JOIN_GROUP)
+    assert not meddling.is_lost(("b",), ApiKey.HEARTBEAT)
+    assert [meddling.is_lost(("a",), ApiKey.HEARTBEAT) for _ in range(3)] == [True, True, False]
 
 
 def test_responses_are_delayed_as_often_as_asked() -> None:
     """Only the api named, only for the member named, only so many times."""
-    network = Wire().network
-    network.delay_responses("a", ApiKey.HEARTBEAT, 1, by_us=5_000)
+    meddling = Wire().network.meddling
+    meddling.delay("a", ApiKey.HEARTBEAT, 1, by_us=5_000)
 
-    assert network.delay_of("a", ApiKey.JOIN_GROUP) == 0
-    assert [network.delay_of("a", ApiKey.HEARTBEAT) for _ in range(2)] == [5_000, 0]
+    assert meddling.delay_us(("a",), ApiKey.JOIN_GROUP) == 0
+    assert [meddling.delay_us(("a",), ApiKey.HEARTBEAT) for _ in range(2)] == [5_000, 0]
+
+
+def test_response_to_a_role_is_for_whoever_has_it() -> None:
+    """A fault of a member comes first; the leader of another group is not meant."""
+    meddling = Wire().network.meddling
+    meddling.lose(("g", "leader"), ApiKey.HEARTBEAT, 1)
+    assert meddling.names_roles
+    assert not meddling.is_lost(("a", ("h", "leader"), ("g", "follower")), ApiKey.HEARTBEAT)
+    assert meddling.is_lost(("a", ("g", "leader")), ApiKey.HEARTBEAT)
+    assert not meddling.is_lost(("a", ("g", "leader")), ApiKey.HEARTBEAT)
 
 
 def test_every_member_has_its_own_address() -> None:

@@ -126,7 +126,7 @@ def test_a_quiet_group_rebalances_once() -> None:
 
 
 def test_a_crashed_member_fails_after_its_session() -> None:
-    """Nobody says goodbye, so the session timeout decides, counted from the last heartbeat."""
+    """A crashed member is removed a session timeout after its last heartbeat."""
     events = run(consumers(CrashMember(at_ms=30_000, member="a")))
 
     (failed,) = having(events, Event.MEMBER_FAILED)
@@ -145,7 +145,7 @@ def test_a_stopped_dynamic_member_leaves() -> None:
 
 
 def test_a_static_member_restarts_without_a_rebalance() -> None:
-    """It comes back within its session under its instance id and keeps its partitions."""
+    """A static member that returns within its session keeps its partitions without a rebalance."""
     events = run(consumers(RestartMember(at_ms=30_000, member="b", down_ms=2_000)))
 
     assert reasons(events) == []
@@ -292,7 +292,7 @@ def test_changed_task_count_reaches_the_workers() -> None:
 
 
 def test_a_crashed_worker_is_replaced() -> None:
-    """Its session expires, and the work moves."""
+    """A crashed worker's session expires, and its connectors and tasks move."""
     events = run(workers(CrashMember(at_ms=30_000, member="w1")))
 
     assert reasons(events)[0] is RebalanceReason.MEMBER_FAILED
@@ -455,7 +455,7 @@ def test_member_stopped_twice_stops_once() -> None:
 
 
 def test_worker_stopped_twice_stops_once() -> None:
-    """Its work moves after the scheduled delay, not before."""
+    """The work of a worker that was stopped twice moves once, after the scheduled delay."""
     events = run(
         workers(
             StopMember(at_ms=30_000, member="w1"),
@@ -496,7 +496,7 @@ def test_cut_between_two_ends_spares_the_others() -> None:
 
 
 def test_cut_broker_heals() -> None:
-    """Nobody reaches the coordinator for longer than a session, and all come back."""
+    """Members cut off from their coordinator for longer than a session all come back."""
     leader = next(e.broker_id for e in run(consumers()) if e.event is Event.JOIN_COMPLETE)
     events = run(consumers(PartitionNetwork(at_ms=30_000, broker=leader, for_ms=20_000)))
 
