@@ -45,6 +45,7 @@ class GroupTiming(Struct, frozen=True, kw_only=True):
             `socket.connection.setup.timeout.max.ms`, with its jitter of a fifth.
         failover_ms: Time from a broker's death until another one answers for its groups.
         round_trip_ms: Round trip of any request, in a healthy network.
+        paused_ms: Time for which brokers stand still, and answer nothing, in all.
         lost_response_count: Responses still to be lost after the disturbance, each at a bad moment.
     """
 
@@ -62,6 +63,7 @@ class GroupTiming(Struct, frozen=True, kw_only=True):
     connect_timeout_ms: int = 36_000
     failover_ms: int = 5_000
     round_trip_ms: int = 1_000
+    paused_ms: int = 0
     lost_response_count: int = 0
 
 
@@ -97,7 +99,7 @@ def parked_join_bound_ms(timing: GroupTiming) -> int:
     tryCompleteInitialRebalanceElseSchedule.
     """
     waiting_ms = max(timing.rebalance_timeout_ms, timing.group_initial_rebalance_delay_ms)
-    return waiting_ms + timing.offsets_commit_timeout_ms
+    return waiting_ms + timing.offsets_commit_timeout_ms + timing.paused_ms
 
 
 def parked_sync_bound_ms(timing: GroupTiming) -> int:
@@ -108,7 +110,7 @@ def parked_sync_bound_ms(timing: GroupTiming) -> int:
 
     Source: kafka trunk, GroupMetadataManager.schedulePendingSync, expirePendingSync.
     """
-    return timing.rebalance_timeout_ms + timing.offsets_commit_timeout_ms
+    return timing.rebalance_timeout_ms + timing.offsets_commit_timeout_ms + timing.paused_ms
 
 
 def detection_bound_ms(timing: GroupTiming) -> int:

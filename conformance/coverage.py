@@ -1,17 +1,23 @@
 """Behaviours named in a catalogue of requirements that the registry lacks.
 
 A catalogue is YAML: a list of cases, or a mapping whose `cases` is one; a case has an `id`.
-`deferred.toml` lists deferred behaviours with their reasons.
+An id that is a letter and two digits before words, such as `A01-create`, is of Trogdor, and its
+requirement is `TROGDOR-A01`. `deferred.toml` lists deferred behaviours with their reasons.
 """
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
+from typing import Final
 
 from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError, MissingDependencyError
+from coordinator_sim_conformance.requirements import TROGDOR
+
+_OF_TROGDOR: Final = re.compile(r"([A-Z]\d\d)-[a-z].*")
 
 
 class Coverage(Struct, frozen=True, kw_only=True):
@@ -41,7 +47,7 @@ def read_deferred() -> dict[str, str]:
 
 
 def read_catalogue(path: Path) -> list[str]:
-    """Return the ids of a catalogue, in its order.
+    """Return the ids of a catalogue's requirements, in its order.
 
     Raises:
         OSError: the file cannot be read.
@@ -65,7 +71,7 @@ def read_catalogue(path: Path) -> list[str]:
     ids = [case.get("id") if isinstance(case, dict) else None for case in cases]
     if not all(isinstance(each, str) for each in ids):
         raise ConfigError(f"{path}: case {ids.index(None) + 1} has no id")
-    return [str(each) for each in ids]
+    return [_OF_TROGDOR.sub(rf"{TROGDOR}-\1", str(each)) for each in ids]
 
 
 def compare(

@@ -9,6 +9,7 @@ from coordinator_sim.errors import ConfigError
 from coordinator_sim_conformance.client_cases.case import ClientCase
 from coordinator_sim_conformance.requirements import Requirement
 from coordinator_sim_conformance.script.play import Case
+from coordinator_sim_conformance.trogdor_cases.case import TrogdorCase
 
 MODULES: Final = (
     "partitions",
@@ -51,10 +52,25 @@ CLIENT_MODULES: Final = (
     "config_topic",
 )
 """The modules of `conformance.client_cases` that hold cases, in the order of a report."""
+TROGDOR_MODULES: Final = (
+    "creation",
+    "running",
+    "stopping",
+    "destroying",
+    "heartbeats",
+    "agents",
+    "one_task_agents",
+    "rest",
+    "faults",
+    "workloads",
+    "workload_tables",
+    "external_commands",
+)
+"""The modules of `conformance.trogdor_cases` that hold cases, in the order of a report."""
 
-AnyCase = Case | ClientCase
-"""A case of a coordinator, played on a target, or of a client, played on our own ports."""
-_C = TypeVar("_C", Case, ClientCase, AnyCase)
+AnyCase = Case | ClientCase | TrogdorCase
+"""A case of a coordinator, played on a target; of a client, on our own ports; or of Trogdor."""
+_C = TypeVar("_C", Case, ClientCase, TrogdorCase, AnyCase)
 
 
 @cache
@@ -73,13 +89,23 @@ def all_client_cases() -> tuple[ClientCase, ...]:
     return tuple(case for module in modules for case in module.CASES)
 
 
+@cache
+def all_trogdor_cases() -> tuple[TrogdorCase, ...]:
+    """Return every case of Trogdor, by area."""
+    modules = [
+        import_module(f"coordinator_sim_conformance.trogdor_cases.{name}")
+        for name in TROGDOR_MODULES
+    ]
+    return tuple(case for module in modules for case in module.CASES)
+
+
 def any_cases() -> tuple[AnyCase, ...]:
-    """Return every case, those of clients last."""
-    return (*all_cases(), *all_client_cases())
+    """Return every case: of coordinators, then of clients, then of Trogdor."""
+    return (*all_cases(), *all_client_cases(), *all_trogdor_cases())
 
 
 def all_requirements() -> tuple[Requirement, ...]:
-    """Return every requirement once, by area; those of clients come last."""
+    """Return every requirement once, by area, in the order of the cases."""
     found: dict[str, Requirement] = {}
     for case in any_cases():
         found.setdefault(case.requirement.requirement_id, case.requirement)

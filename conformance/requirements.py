@@ -1,6 +1,7 @@
-"""Requirements on coordinators and members: one value per requirement, with the Kafkas it covers.
+"""Requirements on coordinators, members and Trogdor: one value each, with the Kafkas it covers.
 
-The cases are in `conformance/cases`, and `conformance/registry.py` joins them.
+The cases are in `conformance/cases`, `client_cases` and `trogdor_cases`; `conformance/registry.py`
+joins them.
 """
 
 from enum import StrEnum, unique
@@ -22,6 +23,9 @@ RELEASES: Final = {
     name: recorded_versions(profile).kafka_version for name, profile in PROFILES.items()
 }
 """Profile -> the release of Apache Kafka that it behaves like; oldest first."""
+
+TROGDOR: Final = "TROGDOR"
+"""How the areas and ids of requirements on Trogdor begin."""
 
 _LETTERS: Final = {"0.10.2": "L", "2.8": "S", "3.9": "S"}
 
@@ -47,13 +51,15 @@ class Requirement(Struct, frozen=True, kw_only=True):
     Args:
         requirement_id: Permanent id: never reused nor renumbered.
         area: The part of the protocol it belongs to.
-        families: Letters out of `FAMILIES`, oldest first; empty for a requirement on clients.
+        families: Letters out of `FAMILIES`, oldest first; empty for a requirement on clients or
+            on Trogdor.
         since: First release of Kafka with this behaviour; empty for the whole family.
         until: Last release with it; empty when the newest of the family still has it.
         sources: Places in Kafka: file, class or test, and method.
         switches: Switches of the profile to set by hand: the releases it covers have no profile,
             and it is checked as the last older one with these switches on.
         verified_on: Releases of real brokers that showed the behaviour, oldest first.
+        is_quirk: Whether Kafka's Trogdor behaves oddly here.
     """
 
     requirement_id: str
@@ -66,11 +72,17 @@ class Requirement(Struct, frozen=True, kw_only=True):
     until: str = ""
     switches: tuple[str, ...] = ()
     verified_on: tuple[str, ...] = ()
+    is_quirk: bool = False
 
     @property
     def is_of_clients(self) -> bool:
         """Whether it is a requirement on members of a group, not on a coordinator's profile."""
-        return not self.families
+        return not self.families and not self.is_of_trogdor
+
+    @property
+    def is_of_trogdor(self) -> bool:
+        """Whether it is a requirement on Trogdor's coordinator or agents."""
+        return self.area.startswith(f"{TROGDOR}-")
 
     @property
     def profiles(self) -> tuple[str, ...]:

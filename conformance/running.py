@@ -7,9 +7,11 @@ from msgspec import Struct
 
 from coordinator_sim.errors import CoordinatorSimError, DataError
 from coordinator_sim_conformance.client_cases.case import CLIENTS, ClientCase
+from coordinator_sim_conformance.requirements import TROGDOR
 from coordinator_sim_conformance.script.play import Case
 from coordinator_sim_conformance.script.stage import CaseFailed
 from coordinator_sim_conformance.targets.target import Target, Unsupported
+from coordinator_sim_conformance.trogdor_cases.case import TrogdorCase
 
 
 @unique
@@ -28,7 +30,8 @@ class Ending(Struct, frozen=True, kw_only=True):
     """Outcome of one case for one profile.
 
     Args:
-        profile: Profile of the coordinator; `clients` for a case of a client.
+        profile: Profile of the coordinator; `clients` for a case of a client, `trogdor` for one
+            of Trogdor.
         reason: Why it did not pass; empty when it did.
         transcript: Requests and effects, up to the end.
     """
@@ -71,7 +74,14 @@ def play_client_case(case: ClientCase) -> Ending:
     return _ended(case, CLIENTS, case.play)
 
 
-def _ended(case: Case | ClientCase, profile: str, play: Callable[[], tuple[str, ...]]) -> Ending:
+def play_trogdor_case(case: TrogdorCase) -> Ending:
+    """Play one case on this project's Trogdor; exceptions become its ending."""
+    return _ended(case, TROGDOR.lower(), case.play)
+
+
+def _ended(
+    case: Case | ClientCase | TrogdorCase, profile: str, play: Callable[[], tuple[str, ...]]
+) -> Ending:
     verdict, reason = Verdict.PASSED, ""
     transcript: tuple[str, ...] = ()
     try:

@@ -8,23 +8,27 @@ from typing import Final
 
 from msgspec import structs
 
+from coordinator_sim.sim.degradation import longest_delay_ms
 from coordinator_sim.sim.scenario import (
     ConnectGroupSpec,
     ConstantLatency,
     ConsumerGroupSpec,
+    DegradeNetwork,
     DelayResponse,
-    DropResponse,
     GroupSpec,
     LagConfigTopic,
+    PauseBroker,
     PauseMember,
+    ReorderResponses,
     RestartMember,
     Scenario,
+    SetClock,
     SlowPoll,
     StartMember,
     UniformLatency,
     members_of,
 )
-from coordinator_sim.sim.scenario.happenings import end_of
+from coordinator_sim.sim.scenario.happenings import ResponseHappening, end_of
 from coordinator_sim.sim.scenario.settings import int_setting
 from coordinator_sim_conformance.bounds import GroupTiming, convergence_bound_ms
 from coordinator_sim_conformance.checkers.history import Circumstances
@@ -80,6 +84,13 @@ def calm_from_ms(scenario: Scenario) -> int:
                 queued_ms += happening.down_ms
             case DelayResponse():
                 queued_ms += happening.by_ms * happening.count
+            case ReorderResponses():
+                queued_ms += happening.within_ms * happening.count
+            case DegradeNetwork(latency_ms=latency_ms):
+                queued_ms += 2 * longest_delay_ms(latency_ms)
+            case SetClock(member=str(), skew_ms=skew_ms):
+                # A client's clock stands still for a step back, from the last skew to this one.
+                queued_ms += 2 * abs(skew_ms)
             case LagConfigTopic():
                 queued_ms += _CONNECT_UNSYNC_MS
             case _:
@@ -102,12 +113,9 @@ def _timing_of(scenario: Scenario, group: GroupSpec) -> GroupTiming:
         for event in scenario.happenings
         if isinstance(event, StartMember | RestartMember)
     ]
-    # A response may be so late that its client gives up waiting and it counts as lost.
-    lost = sum(
-        event.count
-        for event in scenario.happenings
-        if isinstance(event, DropResponse | DelayResponse)
-    )
+    # A response may be so late that its client gives up waiting and it counts as lost. One that
+    # comes out of its turn costs another answer, or the whole process, which leaves sooner.
+    lost = sum(event.count for event in scenario.happenings if isinstance(event, ResponseHappening))
     common = structs.replace(
         GroupTiming(),
         heartbeat_interval_ms=_largest(settings, "heartbeat.interval.ms", 3_000),
@@ -124,6 +132,7 @@ def _timing_of(scenario: Scenario, group: GroupSpec) -> GroupTiming:
         ),
         failover_ms=scenario.failover_ms + scenario.load_ms,
         round_trip_ms=_round_trip_ms(scenario),
+        paused_ms=sum(e.for_ms for e in scenario.happenings if isinstance(e, PauseBroker)),
         lost_response_count=lost,
     )
     match group:

@@ -21,7 +21,8 @@ def bound_socket(host: str, port: int, remedy: str) -> socket.socket:
         ConfigError: it cannot be had.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sends small answers at once only where the protocol is named, not the default one.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))

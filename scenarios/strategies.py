@@ -11,6 +11,7 @@ from typing import Final
 from hypothesis import strategies as st
 
 from coordinator_sim.assignors.registry import KAFKA_ASSIGNORS, OWN_ASSIGNORS
+from coordinator_sim.kafka.roles import ROLES
 from coordinator_sim.sim.scenario import (
     AddConnector,
     AddPartitions,
@@ -22,8 +23,11 @@ from coordinator_sim.sim.scenario import (
     ConsumerSpec,
     CrashBroker,
     CrashMember,
+    DegradeNetwork,
     DelayResponse,
     DropResponse,
+    DuplicateResponse,
+    FailOffsetsReads,
     FailWork,
     GroupSpec,
     Happening,
@@ -31,11 +35,14 @@ from coordinator_sim.sim.scenario import (
     MoveCoordinator,
     NetworkSpec,
     PartitionNetwork,
+    PauseBroker,
     PauseMember,
     RemoveConnector,
+    ReorderResponses,
     RestartMember,
     RestRequest,
     Scenario,
+    SetClock,
     SlowPoll,
     StartMember,
     StopMember,
@@ -59,7 +66,10 @@ ASSIGNORS: Final = (
     ("range", "cooperative-sticky"),
     *((name,) for name in OWN_ASSIGNORS),
 )
-APIS: Final = ("HEARTBEAT", "JOIN_GROUP", "SYNC_GROUP", "OFFSET_COMMIT", "FIND_COORDINATOR")
+OF_MEMBERS: Final = ("HEARTBEAT", "JOIN_GROUP", "SYNC_GROUP", "OFFSET_COMMIT")
+OF_MEMBERSHIP: Final = OF_MEMBERS[:3]
+"""Those of OF_MEMBERS that Connect workers send too."""
+APIS: Final = (*OF_MEMBERS, "FIND_COORDINATOR")
 TOPICS: Final = ("orders", "payments")
 CONSUMERS: Final = "orders-app"
 WORKERS: Final = "connect-cluster"
@@ -94,6 +104,11 @@ def _durations(low_ms: int, high_ms: int) -> st.SearchStrategy[int]:
 
 def _of(*values: int) -> st.SearchStrategy[str]:
     return st.sampled_from([str(value) for value in values])
+
+
+def _added_latencies() -> st.SearchStrategy[int]:
+    """From a slow network to one that outlasts session timeouts."""
+    return st.sampled_from((100, 1_000, 7_000))
 
 
 _CLIENT_SETTINGS: Final = {
@@ -170,8 +185,15 @@ def connect_groups(draw: st.DrawFn) -> ConnectGroupSpec:
     )
 
 
-def _member_happenings(names: Sequence[str]) -> st.SearchStrategy[Happening]:
+def _clock_set(*, at_ms: int, member: str, skew_ms: int, drift_ppm: int) -> Happening:
+    """A step to an instant that is not before the start of the run, and a drift."""
+    step_ms = max(skew_ms, -at_ms)
+    return SetClock(at_ms=at_ms, member=member, skew_ms=step_ms, drift_ppm=drift_ppm)
+
+
+def _member_happenings(names: Sequence[str], group_id: str) -> st.SearchStrategy[Happening]:
     at_ms, member = _instants(), st.sampled_from(names)
+    of_role = {"at_ms": at_ms, "group_id": st.just(group_id), "role": st.sampled_from(ROLES)}
     return st.one_of(
         st.builds(StartMember, at_ms=at_ms, member=member),
         st.builds(StopMember, at_ms=at_ms, member=member),
@@ -200,6 +222,21 @@ def _member_happenings(names: Sequence[str]) -> st.SearchStrategy[Happening]:
             by_ms=_durations(100, 15_000),
             count=st.integers(1, 2),
         ),
+        *(
+            st.builds(kind, at_ms=at_ms, member=member, api=st.sampled_from(OF_MEMBERSHIP))
+            for kind in (DuplicateResponse, ReorderResponses)
+        ),
+        st.builds(
+            _clock_set,
+            at_ms=at_ms,
+            member=member,
+            skew_ms=st.integers(-30_000, 30_000),
+            drift_ppm=st.integers(-500, 500),
+        ),
+        st.builds(DropResponse, **of_role, api=st.sampled_from(OF_MEMBERS)),
+        st.builds(
+            DelayResponse, **of_role, api=st.sampled_from(OF_MEMBERS), by_ms=_durations(100, 9_000)
+        ),
     )
 
 
@@ -221,6 +258,19 @@ def _world_happenings(names: Sequence[str], group: GroupSpec) -> st.SearchStrate
         st.builds(PartitionNetwork, **cut_off, member=st.sampled_from(names)),
         st.builds(PartitionNetwork, **cut_off, broker=broker),
         st.builds(PartitionNetwork, **cut_off, broker=broker, member=st.sampled_from(names)),
+        st.builds(
+            DegradeNetwork, **cut_off, member=st.sampled_from(names), latency_ms=_added_latencies()
+        ),
+        st.builds(DegradeNetwork, **cut_off, broker=broker, latency_ms=_added_latencies()),
+        st.builds(
+            SetClock,
+            at_ms=at_ms,
+            broker=broker,
+            skew_ms=st.sampled_from((0, 30_000, 8 * 24 * 3_600_000)),
+            drift_ppm=st.integers(-500, 500),
+        ),
+        st.builds(FailOffsetsReads, at_ms=at_ms, broker=broker, for_ms=_durations(100, 20_000)),
+        st.builds(PauseBroker, at_ms=at_ms, broker=broker, for_ms=_durations(100, 20_000)),
         st.builds(CrashBroker, at_ms=at_ms, broker=broker, for_ms=_durations(100, 20_000)),
     )
 
@@ -344,7 +394,9 @@ def _happening_to(draw: st.DrawFn, group: GroupSpec, world: tuple[TopicSpec, ...
         if isinstance(group, ConsumerGroupSpec)
         else _connect_happenings(group)
     )
-    anything = st.one_of(_member_happenings(names), _world_happenings(names, group), own)
+    anything = st.one_of(
+        _member_happenings(names, group.group_id), _world_happenings(names, group), own
+    )
     happenings = tuple(draw(st.lists(anything, min_size=1, max_size=MAX_HAPPENINGS)))
     return Scenario(
         name="drawn",

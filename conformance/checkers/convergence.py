@@ -63,13 +63,14 @@ def _running_clients(history: History) -> dict[str, dict[str, None]]:
 def _last_tenancies(history: History) -> dict[str, Tenancy]:
     """Return each group's latest tenancy with life: earlier ones ended with a failover.
 
-    A broker that only refuses requests for a group leaves a tenancy without life.
+    A broker that only refuses requests for a group leaves a tenancy without life, and one that was
+    paused may begin a group of which another broker is the coordinator by then.
     """
     lived = MOVING | RESTING
     return {
         tenancy.group_id: tenancy
         for tenancy in history.tenancies
-        if any(event.event in lived for event in tenancy.events)
+        if not tenancy.is_deposed and any(event.event in lived for event in tenancy.events)
     }
 
 

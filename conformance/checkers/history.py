@@ -52,6 +52,8 @@ class Tenancy:
     incarnation: int
     is_loaded: bool
     """Whether it began with a load of stored state, so that earlier members may exist."""
+    is_deposed: bool = False
+    """Whether it began after another broker had loaded the partition, unknown to this one."""
     events: list[TraceEvent] = field(default_factory=list)
     """The coordinator's events about the group, in trace order."""
     ended_at_us: int | None = None
@@ -156,6 +158,7 @@ class _Cutter:
 
     def __init__(self) -> None:
         self._open: dict[Place, Tenancy] = {}
+        self._leaders: dict[int, int | None] = {}
         self._all: list[Tenancy] = []
 
     def cut(self, events: Sequence[TraceEvent]) -> list[Tenancy]:
@@ -172,6 +175,8 @@ class _Cutter:
 
     def _close_partition(self, load: TraceEvent) -> None:
         """End every broker's tenancies of a loaded partition: a crashed broker reports nothing."""
+        if load.offsets_partition is not None:
+            self._leaders[load.offsets_partition] = load.broker_id
         for (broker_id, _), tenancy in list(self._open.items()):
             same = load.offsets_partition == tenancy.offsets_partition
             if same or (load.offsets_partition is None and broker_id == load.broker_id):
@@ -187,15 +192,26 @@ class _Cutter:
         is_load = event.event is Event.GROUP_LOADED
         if tenancy is not None and (is_load or tenancy.incarnation != event.incarnation):
             self._close(tenancy, event.ts_us)
-        if tenancy is not None and _is_over(tenancy, event):
+        if tenancy is not None and _is_over(tenancy, event) and not self._is_deposed(tenancy):
             tenancy = None
         if tenancy is None:
             tenancy = Tenancy(
                 group_id, event.broker_id, event.offsets_partition, event.incarnation, is_load
             )
+            tenancy.is_deposed = self._is_deposed(tenancy)
             self._open[place] = tenancy
             self._all.append(tenancy)
         return tenancy
+
+    def _is_deposed(self, tenancy: Tenancy) -> bool:
+        """Whether another broker leads its partition: a broker that was paused hears of it late.
+
+        What it says meanwhile, and what it refuses afterwards, belongs to its old tenancy.
+        """
+        if tenancy.offsets_partition is None:
+            return False
+        leader_id = self._leaders.get(tenancy.offsets_partition, tenancy.broker_id)
+        return leader_id != tenancy.broker_id
 
 
 def _is_over(tenancy: Tenancy, event: TraceEvent) -> bool:

@@ -41,6 +41,8 @@ class _Stored:
     """Groups whose log is older than the trace."""
     uncertain: dict[Place, None] = field(default_factory=dict)
     """Places that a refused commit may have changed."""
+    expired: dict[Place, None] = field(default_factory=dict)
+    """Places among which are those that a coordinator found old; it tells how many, not which."""
     judged: int = 0
     violations: list[Violation] = field(default_factory=list)
 
@@ -48,6 +50,8 @@ class _Stored:
         group_id = event.group_id or ""
         if event.event is Event.GROUP_LOADED and group_id not in self.groups:
             self.loaded[group_id] = None
+        if event.event is Event.OFFSET_EXPIRED and not event.offsets:
+            self._expired(event)
         for entry in event.offsets:
             place = (group_id, entry.topic, entry.partition)
             if event.error_code not in (None, ErrorCode.NONE):
@@ -57,6 +61,7 @@ class _Stored:
                 case Event.OFFSET_COMMIT:
                     self.groups[group_id] = None
                     self.uncertain.pop(place, None)
+                    self.expired.pop(place, None)
                     self.by_place[place] = event
                     self.offsets[place] = entry.offset
                 case Event.OFFSET_TOMBSTONE | Event.OFFSET_EXPIRED:
@@ -77,13 +82,20 @@ class _Stored:
         if event.event is Event.OFFSET_COMMIT and any(event.error_code in each for each in errors):
             self.uncertain[place] = None
 
+    def _expired(self, event: TraceEvent) -> None:
+        """Handle a removal of some offsets of a partition, or of any where none is named."""
+        partition = event.offsets_partition
+        for place, stored in self.by_place.items():
+            if partition is None or stored.offsets_partition == partition:
+                self.expired[place] = None
+
     def _fetched(self, event: TraceEvent, place: Place, entry: OffsetEntry) -> None:
         stored = self.by_place.get(place)
         if place in self.uncertain or (stored is None and place[0] in self.loaded):
             return
         self.judged += 1
         expected = self.offsets.get(place, NO_OFFSET)
-        if entry.offset == expected:
+        if entry.offset == expected or (entry.offset == NO_OFFSET and place in self.expired):
             return
         self.violations.append(
             Violation(

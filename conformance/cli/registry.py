@@ -14,7 +14,7 @@ from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim_conformance.client_cases.case import CLIENTS
 from coordinator_sim_conformance.coverage import Coverage, compare, read_catalogue, read_deferred
 from coordinator_sim_conformance.registry import all_requirements, any_cases, chosen
-from coordinator_sim_conformance.requirements import Requirement
+from coordinator_sim_conformance.requirements import TROGDOR, Requirement
 
 
 def list_requirements(
@@ -45,10 +45,16 @@ def list_requirements(
         return
     table = Table("id", "level", "profiles", "title", box=box.SIMPLE_HEAD)
     for each in found.values():
-        whose = CLIENTS if each.is_of_clients else _span(each.profiles)
-        table.add_row(each.requirement_id, each.level.value, whose, each.title)
+        table.add_row(each.requirement_id, each.level.value, _whose(each), each.title)
     Console().print(table)
     typer.echo(f"{len(found)} requirements")
+
+
+def _whose(requirement: Requirement) -> str:
+    """Who has to meet it."""
+    if requirement.is_of_trogdor:
+        return TROGDOR.lower()
+    return CLIENTS if requirement.is_of_clients else _span(requirement.profiles)
 
 
 def _span(profiles: tuple[str, ...]) -> str:

@@ -14,11 +14,19 @@ from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim_conformance.client_cases.case import CLIENTS, ClientCase
 from coordinator_sim_conformance.registry import AnyCase, any_cases, chosen
-from coordinator_sim_conformance.requirements import RELEASES
-from coordinator_sim_conformance.running import Ending, Verdict, play_cases, play_client_case
+from coordinator_sim_conformance.requirements import RELEASES, TROGDOR
+from coordinator_sim_conformance.running import (
+    Ending,
+    Verdict,
+    play_cases,
+    play_client_case,
+    play_trogdor_case,
+)
 from coordinator_sim_conformance.script.play import Case
 from coordinator_sim_conformance.targets.choice import SIMULATOR, opened
+from coordinator_sim_conformance.trogdor_cases.case import TrogdorCase
 
+_OWN = {CLIENTS: "ports of the clients", TROGDOR.lower(): "Trogdor in virtual time"}
 _BAD = (Verdict.FAILED, Verdict.UNKNOWN)
 
 
@@ -48,8 +56,9 @@ def run(
     """Play the cases on a target; exit 1 when one fails.
 
     A case that fails prints its transcript. A case that wants more than the target offers is
-    skipped. The cases of clients are about the simulator's own consumers and workers: they are
-    played once, whatever the profiles, and on no other target.
+    skipped. The cases of clients are about the simulator's own consumers and workers, those of
+    Trogdor about its Trogdor in virtual time: they are played once, whatever the profiles, and on
+    no other target.
 
     Example: conformance run --target simulator --profile 4.4 --area JOIN
     """
@@ -71,16 +80,20 @@ def run(
 
 
 def _played_on_ports(cases: list[AnyCase], target: str) -> list[Ending]:
-    """How the chosen cases of clients ended.
+    """How the chosen cases of clients and of Trogdor ended.
 
     Raises:
-        ConfigError: there are no others, and the target has no clients of ours.
+        ConfigError: there are no others, and the target has no clients nor a Trogdor of ours.
     """
-    of_clients = [case for case in cases if isinstance(case, ClientCase)]
     if target == SIMULATOR:
-        return [play_client_case(case) for case in of_clients]
-    if len(of_clients) == len(cases):
-        raise ConfigError(f"only cases of clients are chosen: play them with --target {SIMULATOR}")
+        endings = [play_client_case(case) for case in cases if isinstance(case, ClientCase)]
+        return endings + [
+            play_trogdor_case(each) for each in cases if isinstance(each, TrogdorCase)
+        ]
+    if not any(isinstance(case, Case) for case in cases):
+        raise ConfigError(
+            f"only cases of clients or of Trogdor are chosen: play them with --target {SIMULATOR}"
+        )
     return []
 
 
@@ -117,5 +130,5 @@ def _print_counts(endings: list[Ending], target: str) -> None:
     for profile in dict.fromkeys(each.profile for each in endings):
         totals = Counter(each.verdict for each in endings if each.profile == profile)
         said = ", ".join(f"{totals[verdict]} {verdict.value}" for verdict in Verdict)
-        whose = "ports of the clients" if profile == CLIENTS else f"{target} as {profile}"
+        whose = _OWN.get(profile, f"{target} as {profile}")
         typer.echo(f"{whose}: {said}")

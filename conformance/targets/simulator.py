@@ -21,8 +21,11 @@ from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.kafka.records import LogBatch
 from coordinator_sim.kafka.states import GroupState
+from coordinator_sim.log.format.log_batches import decode_batches
+from coordinator_sim.log.log_config import LogConfig
+from coordinator_sim.log.memory_store import MemoryStore
+from coordinator_sim.log.partition_log import PartitionLog
 from coordinator_sim.messages.requests import Response
-from coordinator_sim.sim.log_cleaner import CleanedBatch, clean
 from coordinator_sim_conformance.targets.lines import LinesTarget
 from coordinator_sim_conformance.targets.target import (
     Answer,
@@ -52,13 +55,13 @@ class SimulatorTarget(LinesTarget):
 
     def __init__(self) -> None:
         self._lines = Lines()
-        self._cleaned: list[CleanedBatch] = []
+        self._compacted: PartitionLog | None = None
         self._cluster: Cluster | None = None
         super().__init__("simulator", self._lines, profile=None, capabilities=frozenset(Capability))
 
     def start(self, world: World) -> None:
         """Create a new broker, whose log was never cleaned."""
-        self._cleaned = []
+        self._compacted = None
         self._cluster = None
         super().start(world)
 
@@ -182,12 +185,16 @@ class SimulatorTarget(LinesTarget):
     def compact(self, operation: Json) -> Outcome:
         """Run a pass of the log cleaner over the log of the group's partition."""
         harness, partition = self._lines.harness, self._partition(operation)
-        known = {entry.batch.base_offset: entry for entry in self._cleaned}
-        log = [
-            known.get(batch.base_offset) or CleanedBatch(batch) for batch in harness.log(partition)
-        ]
-        self._cleaned = clean(log, harness.now_ms)
-        harness.replace_log(partition, [entry.batch for entry in self._cleaned])
+        log = self._compacted
+        if log is None:
+            config = LogConfig(cleanup_policy="compact")
+            log = self._compacted = PartitionLog(OFFSETS_TOPIC, partition, MemoryStore(), config)
+        for batch in harness.log(partition):
+            if batch.base_offset >= log.end_offset:
+                log.append_batch(batch, now_ms=harness.now_ms)
+        log.compact(harness.now_ms)
+        left = [batch for data in log.chunks() for batch in decode_batches(data, partition)]
+        harness.replace_log(partition, left)
         return Outcome()
 
     def append_empty(self, operation: Json) -> Outcome:

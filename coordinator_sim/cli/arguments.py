@@ -84,18 +84,40 @@ def parse_variety(processing: str, processing_ms: str) -> "Variety":
 
 
 def find_scenario(name_or_file: str) -> "Scenario":
-    """The catalogue's scenario of that name, or the one in a JSON file.
+    """The scenario of that name, of the catalogue or a task file of it, or the one in a JSON file.
 
     Raises:
         ScenarioError: No such name (close ones are listed), or the file holds no scenario.
         OSError: The file cannot be read.
     """
-    from coordinator_sim.sim.scenario.scenario import load_scenario
+    from coordinator_sim.sim.scenario.files import load_scenario
     from coordinator_sim_scenarios.catalog import scenario_named
+    from coordinator_sim_scenarios.task_files import task_scenarios
 
     path = Path(name_or_file)
     if path.suffix == ".json":
         return load_scenario(path)
     if path.is_file():
         raise ScenarioError(f"{path}: a scenario's file ends in .json; rename it")
-    return scenario_named(name_or_file)
+    return task_scenarios().get(name_or_file) or scenario_named(name_or_file)
+
+
+def find_task_file(name_or_file: str) -> Path:
+    """The task file of that name in the catalogue, or the path as it stands.
+
+    Raises:
+        ScenarioError: No such name, and no file of JSON either.
+    """
+    from coordinator_sim_scenarios.task_files import FOLDER, task_file
+
+    path = Path(name_or_file)
+    if path.suffix == ".json":
+        return path
+    found = task_file(name_or_file)
+    if found is None:
+        known = ", ".join(sorted(each.stem for each in FOLDER.glob("*.json")))
+        raise ScenarioError(
+            f"{name_or_file!r} is no scenario that is written as tasks: give one of {known}, or a "
+            ".json file"
+        )
+    return found

@@ -11,7 +11,7 @@ def list_scenarios(
         bool, typer.Option("--json", help="Print a JSON array instead of a table.")
     ] = False,
 ) -> None:
-    """List the scenarios of the catalogue.
+    """List the scenarios of the catalogue, those that are written as tasks at the end.
 
     Example: coordinator-sim list
     """
@@ -20,8 +20,9 @@ def list_scenarios(
     from rich.table import Table
 
     from coordinator_sim_scenarios.catalog import all_scenarios
+    from coordinator_sim_scenarios.task_files import task_scenarios
 
-    scenarios = all_scenarios()
+    scenarios = all_scenarios() | task_scenarios()
     if json:
         import msgspec
 
@@ -47,16 +48,26 @@ def show(
     json: Annotated[
         bool, typer.Option("--json", help="Print the data alone, without its story.")
     ] = False,
+    tasks: Annotated[
+        bool,
+        typer.Option("--tasks", help="Print the data alone, with happenings as Trogdor tasks."),
+    ] = False,
 ) -> None:
     """Show a scenario: its story, and its data as JSON that `run` takes.
 
     Example: coordinator-sim show rolling-bounce --json > mine.json
     """
     from coordinator_sim.cli.arguments import find_scenario
-    from coordinator_sim.sim.scenario.scenario import scenario_to_json
+    from coordinator_sim.sim.scenario.files import scenario_to_json
+    from coordinator_sim.sim.scenario.tasks import tasks_to_json
+    from coordinator_sim_scenarios.task_files import task_file
 
     found = find_scenario(scenario)
-    if not json:
+    if tasks and (file := task_file(scenario)) is not None:
+        typer.echo(file.read_text("utf-8"), nl=False)
+        return
+    if not (json or tasks):
         typer.echo(f"{found.name}: {found.title}\n")
         typer.echo(textwrap.fill(found.story, 100) + "\n")
-    typer.echo(scenario_to_json(found).decode(), nl=False)
+    data = tasks_to_json(found) if tasks else scenario_to_json(found)
+    typer.echo(data.decode(), nl=False)

@@ -21,6 +21,7 @@ from coordinator_sim.cli.ctl_calls import (
     url_in,
 )
 from coordinator_sim.cli.ctl_clock import clock_app
+from coordinator_sim.cli.ctl_links import link_app
 from coordinator_sim.errors import ConfigError
 
 ctl = typer.Typer(
@@ -37,6 +38,7 @@ trace_app = typer.Typer(help="Traces of what is served.")
 ctl.add_typer(fault_app, name="fault")
 ctl.add_typer(topic_app, name="topic")
 ctl.add_typer(broker_app, name="broker")
+ctl.add_typer(link_app, name="link")
 ctl.add_typer(clock_app, name="clock")
 ctl.add_typer(trace_app, name="trace")
 
@@ -241,6 +243,20 @@ def topic_delete(context: typer.Context, name: str) -> None:
     call(context, "DELETE", f"/v1/topics/{quoted(name)}")
 
 
+@topic_app.command("slow-appends")
+def topic_slow_appends(
+    context: typer.Context,
+    name: str,
+    ms: Annotated[int, typer.Argument(help="Wall time; 0 for on time again.", min=0)],
+    partition: Annotated[int | None, typer.Option(help="By default all.", min=0)] = None,
+) -> None:
+    """Let appends to a topic complete late; commits, for __consumer_offsets."""
+    body = {"ms": ms, "partition": partition}
+    call(context, "POST", f"/v1/topics/{quoted(name)}/slow-appends", body)
+    what = name if partition is None else f"{name}-{partition}"
+    typer.echo(f"appends to {what} complete {ms} ms late" if ms else f"{what} is on time")
+
+
 # -- faults --------------------------------------------------------------------------------
 
 
@@ -266,15 +282,16 @@ def fault_add(
     action: Annotated[
         str,
         typer.Argument(
-            help="drop, close, delay=MS, error=CODE, fail-append[=CODE], move-coordinator[=BROKER]"
+            help="drop, close, duplicate, reorder[=MS], delay=MS, error=CODE, fail-append[=CODE], "
+            "slow-append=MS, move-coordinator[=BROKER]"
         ),
     ],
     match: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="KEY=VALUE...",
-            help="api, group, member, client_id, broker, connection, min_version, max_version, "
-            "nth, probability",
+            help="api, group, member, role, client_id, broker, connection, min_version, "
+            "max_version, nth, probability",
         ),
     ] = None,
     after: Annotated[bool, typer.Option("--after", help="Act on the finished answer.")] = False,
@@ -309,13 +326,16 @@ _PARAMETERS: Final = {
     "delay": "ms",
     "error": "error",
     "fail-append": "error",
+    "slow-append": "ms",
+    "reorder": "ms",
     "move-coordinator": "to",
 }
-_ACTIONS: Final = ("drop", "close", *_PARAMETERS)
+_ACTIONS: Final = ("drop", "close", *_PARAMETERS, "duplicate")
 _MATCHES: Final = (
     "api",
     "group",
     "member",
+    "role",
     "client_id",
     "broker",
     "connection",
@@ -373,12 +393,27 @@ def trace_start(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an earlier trace there.")
     ] = False,
+    name: Annotated[str | None, typer.Option(help="What reports call the run.")] = None,
 ) -> None:
     """Record what is served from now on."""
     where = None if directory is None else str(directory.absolute())
-    body = {"directory": where, "overwrite": overwrite}
+    body = {"directory": where, "overwrite": overwrite, "name": name}
     found = call(context, "POST", "/v1/trace/start", body)
     typer.echo(found["directory"])
+
+
+@trace_app.command("mark")
+def trace_mark(
+    context: typer.Context,
+    what: Annotated[str, typer.Argument(help="A name, such as TaskRunning.")],
+    attrs: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...")] = None,
+) -> None:
+    """Put a FAULT event into the trace, with the present as its time."""
+    pairs = [each.partition("=") for each in attrs or ()]
+    if any(not separator for _, separator, _ in pairs):
+        raise ConfigError(f"{' '.join(attrs or ())}: give KEY=VALUE")
+    body = {"what": what, "attrs": {key: value for key, _, value in pairs}}
+    show(call(context, "POST", "/v1/trace/mark", body))
 
 
 @trace_app.command("stop")

@@ -6,7 +6,8 @@ from typing import Annotated, Final
 import typer
 
 from coordinator_sim.cli.ctl_calls import Json, call, show, table
-from coordinator_sim.cli.ending import EXIT_INTERRUPTED
+from coordinator_sim.cli.ending import EXIT_INTERRUPTED, EXIT_PROBLEMS_FOUND
+from coordinator_sim.errors import ConfigError
 
 clock_app = typer.Typer(help="The clock of groups.")
 
@@ -49,9 +50,45 @@ def clock_advance(
 
 
 @clock_app.command("run-until")
-def clock_run_until(context: typer.Context, group_ms: int) -> None:
-    """Move a virtual clock to an instant, milliseconds since 1970; as advance does."""
-    _move(context, "/v1/clock/run-until", {"group_ms": group_ms})
+def clock_run_until(
+    context: typer.Context,
+    group_ms: Annotated[
+        int | None, typer.Argument(help="An instant, milliseconds since 1970.")
+    ] = None,
+    group: Annotated[str, typer.Option(help="Until this group is as wanted.")] = "",
+    state: Annotated[str, typer.Option(help="Stable, Empty, PreparingRebalance, ...")] = "",
+    members: Annotated[int | None, typer.Option(help="How many it has.")] = None,
+    generation: Annotated[int | None, typer.Option(help="That it is in.")] = None,
+    min_generation: Annotated[int | None, typer.Option(help="That it is in or past.")] = None,
+    fault: Annotated[int | None, typer.Option(help="Until this fault rule acted.")] = None,
+    hits: Annotated[int | None, typer.Option(help="How often it acted; 1 if not said.")] = None,
+    within_ms: Annotated[
+        int | None,
+        typer.Option(help="Group time that a condition may take; 600000 if not said.", min=0),
+    ] = None,
+) -> None:
+    """Move a virtual clock to an instant, or until a condition holds; prints as advance does.
+
+    Exit code 1 if the condition does not hold within its bound.
+
+    Example: coordinator-sim ctl clock run-until --group app --state Stable --members 2
+    """
+    of_group = {
+        "state": state or None,
+        "members": members,
+        "generation": generation,
+        "min_generation": min_generation,
+    }
+    body: dict[str, Json] = {"group_ms": group_ms, "within_ms": within_ms}
+    if group:
+        body["group"] = {"group_id": group, **of_group}
+    elif any(each is not None for each in of_group.values()):
+        raise ConfigError("which group? --state, --members and the generations belong to --group")
+    if fault is not None:
+        body["fault"] = {"fault_id": fault, "hits": 1 if hits is None else hits}
+    elif hits is not None:
+        raise ConfigError(f"which rule? --hits {hits} belongs to --fault")
+    _move(context, "/v1/clock/run-until", body)
 
 
 @clock_app.command("stop")
@@ -81,6 +118,12 @@ def _move(context: typer.Context, path: str, body: dict[str, Json]) -> None:
     if not moved["is_there"]:
         typer.echo(f"called off at {moved['clock']['group_ms']}", err=True)
         raise typer.Exit(EXIT_INTERRUPTED)
+    if moved["is_met"]:
+        typer.echo(f"\n{moved['found']} at {moved['clock']['group_ms']}")
+    elif moved["is_met"] is not None:
+        bound = f"group time is at its bound, {moved['clock']['group_ms']}"
+        typer.echo(f"error: {bound}, and {moved['found']}", err=True)
+        raise typer.Exit(EXIT_PROBLEMS_FOUND)
 
 
 class _Moving:

@@ -20,6 +20,7 @@ from coordinator_sim.cli.report import report
 from coordinator_sim.cli.run import run
 from coordinator_sim.cli.serve import serve
 from coordinator_sim.cli.sweep import sweep
+from coordinator_sim.cli.trogdor import trogdor
 
 app = typer.Typer(
     name="coordinator-sim",
@@ -46,6 +47,7 @@ app.command(short_help="Serve the coordinator to real Kafka clients.")(serve)
 
 app.add_typer(log, name="log")
 app.add_typer(ctl, name="ctl", short_help="Operate a running serve.")
+app.add_typer(trogdor, name="trogdor", short_help="Run fault and workload tasks on nodes.")
 
 
 def print_version(wanted: bool) -> None:

@@ -25,7 +25,10 @@ def report(
     ),
     master: Annotated[str, typer.Option(help="Spark master URL.")] = "local[2]",
     compare: Annotated[
-        list[Path] | None, typer.Option(help="A further trace to set beside the others.")
+        list[Path] | None,
+        typer.Option(
+            help="A further trace to set beside the others: times count from the start of each run."
+        ),
     ] = None,
     title: Annotated[str, typer.Option(help="Heading of the page.")] = (
         "Rebalance and assignor report"
@@ -40,7 +43,14 @@ def report(
     """
     from coordinator_sim.cli.console import PrintableConsole
 
-    summary = compute([*traces, *(compare or ())], out, master=master, title=title, is_silent=json)
+    summary = compute(
+        [*traces, *(compare or ())],
+        out,
+        master=master,
+        title=title,
+        is_compared=bool(compare),
+        is_silent=json,
+    )
     if json:
         print_json(summary)
     else:
@@ -48,7 +58,13 @@ def report(
 
 
 def compute(
-    paths: list[Path], out: Path, *, master: str, title: str, is_silent: bool = False
+    paths: list[Path],
+    out: Path,
+    *,
+    master: str,
+    title: str,
+    is_compared: bool = False,
+    is_silent: bool = False,
 ) -> "ReportSummary":
     """Build the report; on a terminal, and unless silent, say which table is being computed."""
     from rich.console import Console
@@ -57,16 +73,18 @@ def compute(
 
     check_extra()
     from coordinator_sim_reports.jobs import build_report
+    from coordinator_sim_reports.page_options import PageOptions
 
+    page = PageOptions(title=title, is_compared=is_compared)
     errors = Console(stderr=True)
     if is_silent or not errors.is_terminal:
-        return build_report(paths, out, master=master, title=title)
+        return build_report(paths, out, master=master, page=page)
     with errors.status("starting Spark") as status:
         return build_report(
             paths,
             out,
             master=master,
-            title=title,
+            page=page,
             progress=lambda name: status.update(f"computed {name}"),
         )
 

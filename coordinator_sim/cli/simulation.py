@@ -29,7 +29,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
 
     scenario: "Scenario"
     seed: int
-    assignor: str
+    assignor: str | None
     options: dict[str, str]
     shuffle_ties: bool = False
 
@@ -53,8 +53,8 @@ class Simulation(Struct, frozen=True, kw_only=True):
         )
 
 
-def assignor_label(scenario: "Scenario") -> str:
-    """The assignors or Connect protocols of a scenario's groups, as one label."""
+def assignor_label(scenario: "Scenario") -> str | None:
+    """The assignors or Connect protocols of a scenario's groups, as one label; None without any."""
     from coordinator_sim.sim.scenario.world import ConsumerGroupSpec
 
     labels = [
@@ -63,7 +63,7 @@ def assignor_label(scenario: "Scenario") -> str:
         else f"connect-{group.connect_protocol}"
         for group in scenario.groups
     ]
-    return ", ".join(dict.fromkeys(labels))
+    return ", ".join(dict.fromkeys(labels)) or None
 
 
 def simulate(

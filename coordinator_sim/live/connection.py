@@ -89,6 +89,13 @@ class ConnectionListener(Protocol):
         """Handle an answer."""
         ...
 
+    def surprised(self, connection: "BrokerConnection") -> None:
+        """Handle an answer that is not the one to the oldest request of the connection.
+
+        That request, where there is one, will not be answered.
+        """
+        ...
+
     def lost(self, connection: "BrokerConnection", reason: str) -> None:
         """Handle a connection that is gone or failed to open; `reason` is for people."""
         ...
@@ -192,13 +199,12 @@ class BrokerConnection(asyncio.Protocol):
             self._on_versions(frame)
             return
         if not self._in_flight:
-            self._break("an answer came that nobody waits for")
+            self._listener.surprised(self)
             return
         sent = self._in_flight.popleft()
-        api = sent.request.api_key
-        self._see(int(api), sent.version, sent.wire_id, frame, is_request=False)
+        self._see(int(sent.request.api_key), sent.version, sent.wire_id, frame, is_request=False)
         if int.from_bytes(frame[:4], "big", signed=True) != sent.wire_id:
-            self._break(f"{api.name} was answered under a number that is not its own")
+            self._listener.surprised(self)
             return
         self._listener.answered(self, sent, _response_of(sent, frame))
 

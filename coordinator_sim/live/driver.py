@@ -55,6 +55,10 @@ class LinkedPort(Protocol):
         """Handle a response."""
         ...
 
+    def on_unexpected_response(self, node_id: int, now_ms: int) -> tuple[WorkerEffect, ...]:
+        """Handle a response that is not the one to the oldest request of its connection."""
+        ...
+
     def next_deadline_ms(self) -> int | None:
         """The one alarm to arm."""
         ...
@@ -164,6 +168,10 @@ class PortLoop(ABC):
         if event is not None:
             self._audience.event(event)
         self._turn(lambda: self._port.on_response(sent.correlation_id, response, now_ms()))
+
+    def surprised(self, node_id: int) -> None:
+        """Pass on that an answer came out of its turn."""
+        self._turn(lambda: self._port.on_unexpected_response(node_id, now_ms()))
 
     def seen(self, frame: FrameSeen) -> None:
         """Pass on a frame that was sent or received."""

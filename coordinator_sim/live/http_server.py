@@ -6,19 +6,29 @@ Requests are interpreted elsewhere; every path is passed on unchanged.
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Final
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import Response
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from coordinator_sim.connect.effects import AnswerHttp, HttpRequest, HttpResponse
 from coordinator_sim.listening import bound_socket
+from coordinator_sim.live.http_connections import ImpatientConnection
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 """Methods that are passed on; Starlette itself refuses others."""
 
+LARGEST_BODY: Final = 8 << 20
+"""Bytes of the largest body that is read.
+
+DEVIATION: Kafka's REST servers read bodies of any size; here a larger one is answered with 413. A
+coordinator of Trogdor reads 1 MiB.
+"""
+
+_TOO_LARGE = 413
 _UNAVAILABLE = 503
 
 Requested = Callable[[int, HttpRequest], None]
@@ -32,20 +42,31 @@ class RestServer:
         host: Interface to listen on; empty for all of them.
         port: Port to listen on; 0 for any free one.
         requested: Called on the loop for every request.
+        largest_body: Bytes of the largest body that is read; a larger one is answered with 413.
 
     Raises:
         ConfigError: the address is not available.
     """
 
-    def __init__(self, host: str, port: int, requested: Requested) -> None:
+    def __init__(
+        self, host: str, port: int, requested: Requested, largest_body: int = LARGEST_BODY
+    ) -> None:
         self._socket = bound_socket(host, port, "address in `listeners`")
         self._requested = requested
+        self._largest_body = largest_body
         self._waiting: dict[int, asyncio.Future[HttpResponse]] = {}
         self._exchange_count = 0
         app = Starlette(
             routes=[Route("/{path:path}", self._serve, methods=list(METHODS))],
         )
-        config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="off")
+        config = uvicorn.Config(
+            app,
+            http=ImpatientConnection,
+            ws="none",
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+        )
         self._server = _QuietServer(config)
         self._task: asyncio.Task[None] | None = None
 
@@ -75,17 +96,37 @@ class RestServer:
         self._socket.close()
 
     async def _serve(self, request: Request) -> Response:
+        try:
+            body = await self._body(request)
+        except ClientDisconnect:
+            return Response()
+        if body is None:
+            return PlainTextResponse(
+                f"the body has more than {self._largest_body} bytes", _TOO_LARGE
+            )
         self._exchange_count += 1
         exchange = self._exchange_count
         waiting: asyncio.Future[HttpResponse] = asyncio.get_running_loop().create_future()
         self._waiting[exchange] = waiting
-        body = await request.body()
-        self._requested(exchange, _request_of(request, body))
         try:
+            self._requested(exchange, _request_of(request, body))
             answer = await waiting
         finally:
             self._waiting.pop(exchange, None)
         return Response(answer.body, status_code=answer.status, headers=answer.headers)
+
+    async def _body(self, request: Request) -> bytes | None:
+        """The body; None where it is too large.
+
+        Raises:
+            ClientDisconnect: the client goes before it has sent all.
+        """
+        body = bytearray()
+        async for part in request.stream():
+            body += part
+            if len(body) > self._largest_body:
+                return None
+        return bytes(body)
 
 
 class _QuietServer(uvicorn.Server):
@@ -98,7 +139,7 @@ class _QuietServer(uvicorn.Server):
 
 
 def _request_of(request: Request, body: bytes) -> HttpRequest:
-    query = request.url.query
+    query = request.scope["query_string"].decode("ascii")
     path = request.scope["raw_path"].decode("ascii").partition("?")[0]
     return HttpRequest(
         method=request.method,

@@ -32,6 +32,10 @@ class LinksOwner(Protocol):
         """Handle an answer."""
         ...
 
+    def surprised(self, node_id: int) -> None:
+        """Handle an answer that is not the one to the oldest request of its connection."""
+        ...
+
     def seen(self, frame: FrameSeen) -> None:
         """Handle a frame that was sent or received."""
         ...
@@ -108,6 +112,11 @@ class Links:
         if self._open.get(connection.node_id) is connection:
             self._learn(response)
             self._owner.received(sent, response)
+
+    def surprised(self, connection: BrokerConnection) -> None:
+        """Pass on that an answer came out of its turn."""
+        if self._open.get(connection.node_id) is connection:
+            self._owner.surprised(connection.node_id)
 
     def lost(self, connection: BrokerConnection, reason: str) -> None:
         """Forget the connection and pass on that it is gone."""

@@ -22,6 +22,7 @@ from coordinator_sim.errors import ConfigError, described
 from coordinator_sim.server.clocks import Clock
 from coordinator_sim.server.connection_limits import ConnectionLimits
 from coordinator_sim.server.kept_cluster import KeptCluster
+from coordinator_sim.server.links import Link
 from coordinator_sim.server.metering import Meter, MeteredConnection
 from coordinator_sim.server.timekeeper import Timekeeper
 from coordinator_sim.server.tls import ListenerTls
@@ -67,6 +68,7 @@ class KafkaServer:
         endpoints: Address of each broker on each listener, once started.
         timekeeper: Fires the cluster's deadlines.
         tap: Gets the bytes of connections opened from now on; None for no tap.
+        links: The links that are cut or slow, by broker and listener.
     """
 
     def __init__(
@@ -101,6 +103,7 @@ class KafkaServer:
         self._tls: dict[str, ListenerTls] = {}
         self._limits: dict[int, ConnectionLimits] = {}
         self._idle_rounds: dict[WireProtocol, int] = {}
+        self.links: dict[tuple[int, str], Link] = {}
         self._sweeper: asyncio.TimerHandle | None = None
 
     # -- life ------------------------------------------------------------------------------
@@ -161,6 +164,7 @@ class KafkaServer:
             self._kept.wipe()
         self.cluster = self._new_cluster()
         self._limits.clear()
+        self.links.clear()
         self.cluster.begin(self.now())
         self.timekeeper.serve(self.cluster)
         for watcher in self._watchers:
@@ -236,12 +240,12 @@ class KafkaServer:
         except ConfigError:
             await self.stop_broker(broker_id)
             raise
-        for protocol in self._of(broker_id):
-            protocol.release()
+        self._hold(broker_id)
 
     def _hold(self, broker_id: int) -> None:
+        """Let nothing through to a broker that is held, and everything to one that is not."""
         for protocol in self._of(broker_id):
-            protocol.hold()
+            self._link(protocol)
 
     def _is_held(self, broker_id: int) -> bool:
         held = (BrokerStatus.PAUSED, BrokerStatus.PARTITIONED)
@@ -254,12 +258,54 @@ class KafkaServer:
             if protocol.connection is not None and protocol.connection.broker_id == broker_id
         ]
 
+    # -- links -----------------------------------------------------------------------------
+
+    def set_link(self, broker_id: int, listener: str, link: Link) -> None:
+        """Treat all connections of a listener to a broker like this, from now on."""
+        if link == Link():
+            self.links.pop((broker_id, listener), None)
+        else:
+            self.links[broker_id, listener] = link
+        for protocol in self._on(broker_id, listener):
+            self._link(protocol)
+
+    def reset_link(self, broker_id: int, listener: str) -> int:
+        """Reset all connections of a listener to a broker; return how many there were."""
+        found = self._on(broker_id, listener)
+        for protocol in found:
+            protocol.reset()
+        return len(found)
+
+    def _on(self, broker_id: int, listener: str) -> list[WireProtocol]:
+        return [
+            each
+            for each in self._of(broker_id)
+            if each.connection is not None and each.connection.listener == listener
+        ]
+
+    def _link(self, protocol: WireProtocol) -> None:
+        """Have a connection pass what its link and its broker let through."""
+        connection = protocol.connection
+        if connection is None:
+            return
+        link = self.links.get((connection.broker_id, connection.listener), Link())
+        protocol.slow_down(link.to_broker, link.to_clients)
+        if link.cut or self._is_held(connection.broker_id):
+            protocol.hold()
+        else:
+            protocol.release()
+
     # -- connections -----------------------------------------------------------------------
 
     def connections(self) -> list[Connection]:
         """The open connections, the oldest first."""
         found = (protocol.connection for protocol in self._open if protocol.is_open)
         return [each for each in found if each is not None]
+
+    @property
+    def next_connection(self) -> int:
+        """Number of the next connection; numbers are not used again."""
+        return self._next_number
 
     def close_connection(self, number: int) -> bool:
         """Close a connection by its number; return whether it was open."""
@@ -356,8 +402,8 @@ class KafkaServer:
         connection = protocol.connection
         if connection is not None:
             self._admit(protocol, connection)
-            if self._is_held(connection.broker_id):
-                protocol.hold()
+            if self.links or self._is_held(connection.broker_id):
+                self._link(protocol)
         if self._meter is not None:
             self._meter.connected()
 

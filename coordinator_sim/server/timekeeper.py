@@ -6,7 +6,8 @@ A driver calls `settled` after everything that may have changed a deadline.
 import asyncio
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final, Protocol
 
 from coordinator_sim.broker.contract import Instants
@@ -23,6 +24,8 @@ FARTHEST_MS: Final = 315_576_000_000
 """A clock is moved on by at most ten years at a time: whatever expires has expired by then."""
 _SLICE_S: Final = 0.02
 """A clock is moved on for so long at a time; then the event loop does what else it has to do."""
+_LONGEST_QUIET_S: Final = 1.0
+"""Clients that send requests without a pause hold a clock back for at most so long."""
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -43,6 +46,18 @@ class Timed(Protocol):
 
     def next_wall_deadline_ms(self) -> int | None:
         """The earliest deadline on the wall clock, None when there is none."""
+        ...
+
+
+class Awaited(Protocol):
+    """A condition that ends the move of a virtual clock."""
+
+    def is_met(self) -> bool:
+        """Whether the condition holds now."""
+        ...
+
+    def told(self) -> int:
+        """A number that changes whenever clients may have been told something."""
         ...
 
 
@@ -222,6 +237,53 @@ class Timekeeper:
             self._settle_now()
         return False
 
+    async def run_until_met(self, awaited: Awaited, within_ms: int) -> bool:
+        """Move a virtual clock from deadline to deadline until a condition holds.
+
+        The clock stands still while clients react: at the start, and when a deadline may have told
+        them something, it waits until no request came for the quiet time of an automatic clock,
+        for a second at most.
+
+        Args:
+            awaited: Asked at the start, after every deadline, and while clients react.
+            within_ms: Group time after which the clock stops, from 0 to `FARTHEST_MS`.
+
+        Returns:
+            Whether the condition holds or the clock is at its bound; False if it was called off.
+
+        Raises:
+            ConfigError: as `run_until`.
+        """
+        clock = self._movable()
+        now_ms = clock.now().group_ms
+        _check_target(now_ms, now_ms + within_ms)
+        advance = self.under_way = Advance(now_ms, now_ms + within_ms)
+        deadlines = self._meet_until(clock, advance.target_ms)
+        is_at_bound = False
+        try:
+            await self._let_clients_react(advance, awaited)
+            while not (is_at_bound or advance.is_called_off or awaited.is_met()):
+                told = awaited.told()
+                is_at_bound = _is_done_in(_SLICE_S, deadlines, partial(_is_enough, awaited, told))
+                if awaited.told() == told:
+                    await asyncio.sleep(0)
+                else:
+                    await self._let_clients_react(advance, awaited)
+        finally:
+            self.under_way = None
+            self._settle_now()
+        return not advance.is_called_off
+
+    async def _let_clients_react(self, advance: Advance, awaited: Awaited) -> None:
+        """Return when no request came for the quiet time, or the move is over."""
+        loop = self._running_loop()
+        self._quiet_since = loop.time()
+        latest = self._quiet_since + _LONGEST_QUIET_S
+        while loop.time() < min(self._quiet_since + self._quiet_ms / 1000, latest):
+            if advance.is_called_off or awaited.is_met():
+                return
+            await asyncio.sleep(_LOOK_S)
+
     def step(self) -> bool:
         """Move a virtual clock to the next deadline; whether there was one before the year 3000.
 
@@ -292,10 +354,10 @@ class Timekeeper:
         self._paused_until = self._running_loop().time() + _PAUSE_S
 
     def _await_quiet(self, loop: asyncio.AbstractEventLoop) -> None:
-        if not isinstance(self.clock, VirtualClock) or not self.clock.auto:
+        if not isinstance(self.clock, VirtualClock):
             return
         self._quiet_since = loop.time()
-        if self._jump is None:
+        if self.clock.auto and self._jump is None:
             self._jump = loop.call_later(self._quiet_ms / 1000, self._jump_when_quiet)
 
     def _jump_when_quiet(self) -> None:
@@ -334,7 +396,14 @@ def _check_target(now_ms: int, group_ms: int) -> None:
         )
 
 
-def _is_done_in(seconds: float, work: Iterator[None]) -> bool:
-    """Work for so long, a piece at least; whether the work is done."""
+def _is_enough(awaited: Awaited, told: int) -> bool:
+    """Whether a clock has to stand still: its condition holds, or clients have to react."""
+    return awaited.is_met() or awaited.told() != told
+
+
+def _is_done_in(
+    seconds: float, work: Iterator[None], is_enough: Callable[[], bool] = lambda: False
+) -> bool:
+    """Work for so long or until it is enough, a piece at least; whether the work is done."""
     until_s = time.monotonic() + seconds
-    return all(time.monotonic() < until_s for _ in work)
+    return all(time.monotonic() < until_s and not is_enough() for _ in work)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
+from msgspec import structs
+
 from coordinator_sim.errors import ConfigError, described, naming
 from coordinator_sim.server.control.models import TraceView
 from coordinator_sim.server.write_behind import WriteBehind
@@ -98,12 +100,15 @@ class Tracing:
         if self._recording is not None:
             self._recording.take(events)
 
-    def start(self, directory: str | Path | None, *, overwrite: bool = False) -> None:
+    def start(
+        self, directory: str | Path | None, *, overwrite: bool = False, name: str | None = None
+    ) -> None:
         """Start a trace.
 
         Args:
             directory: Directory of the trace, created if absent; None for a temporary one.
             overwrite: Whether an earlier trace there is replaced.
+            name: What reports call the run; None for the cluster's id.
 
         Raises:
             ConfigError: the directory has an earlier trace or other files, or a trace is on.
@@ -112,7 +117,8 @@ class Tracing:
         if self._recording is not None:
             raise ConfigError(f"a trace is under way in {self._recording.directory}: stop it first")
         path = self._scratch() if directory is None else Path(directory)
-        self._recording = _Recording(path, self._info(), overwrite=overwrite)
+        info = structs.replace(self._info(), scenario=name)
+        self._recording = _Recording(path, info, overwrite=overwrite)
         self.changed()
 
     async def stop(self) -> TraceView:

@@ -5,7 +5,9 @@ Source: kafka trunk, NetworkReceive.java (length prefix, bounds).
 
 import asyncio
 import logging
+import socket
 import ssl
+import struct
 from collections.abc import Callable
 from typing import Final, Protocol, cast
 
@@ -13,6 +15,7 @@ from coordinator_sim.broker.connection import Connection
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.pending_answer import Output
 from coordinator_sim.errors import described
+from coordinator_sim.server.links import PLAIN, SlowWay, Way
 
 Address = tuple[str, int] | tuple[str, int, int, int] | None
 """Of a socket, as Python has it."""
@@ -90,6 +93,8 @@ class WireProtocol(asyncio.Protocol):
         self._connect = connect
         self._tap = tap
         self._held: list[bytes] | None = None
+        self._inward: SlowWay | None = None
+        self._outward: SlowWay | None = None
         self._connection: Connection | None = None
         self._transport: asyncio.Transport | None = None
         self._received = bytearray()
@@ -113,6 +118,8 @@ class WireProtocol(asyncio.Protocol):
         """Let the connection of a client go that is gone."""
         self._transport = None
         self._received.clear()
+        for way in filter(None, (self._inward, self._outward)):
+            way.lose()
         if self._connection is not None:
             self._connection.closed()
         if self._tap is not None:
@@ -123,6 +130,21 @@ class WireProtocol(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take what has come; whole requests are worked on at once."""
+        if self._inward is None:
+            self._take(data)
+            return
+        self._inward.take(data)
+        if self._inward.is_full:
+            self._stop_reading()
+
+    def _arrived(self, data: bytes) -> None:
+        """Take what has arrived over a slow network."""
+        if self._inward is not None and self._inward.is_done:
+            self._inward = None
+        self._take(data)
+        self._continue_reading()
+
+    def _take(self, data: bytes) -> None:
         connection = self._connection
         if connection is None:
             return
@@ -144,7 +166,19 @@ class WireProtocol(asyncio.Protocol):
         self.is_active = True
         if self._held is not None:
             self._held.append(data)
-        elif self._transport is not None:
+        elif self._outward is not None:
+            self._outward.take(data)
+        else:
+            self._send(data)
+
+    def _sent_on(self, data: bytes) -> None:
+        """Send what has passed a slow network."""
+        if self._outward is not None and self._outward.is_done:
+            self._outward = None
+        self._send(data)
+
+    def _send(self, data: bytes) -> None:
+        if self._transport is not None:
             if self._tap is not None and self._connection is not None and self._connection.is_known:
                 self._tap.sent(self, data)
             self._transport.write(data)
@@ -181,7 +215,21 @@ class WireProtocol(asyncio.Protocol):
         transport = self._transport
         return None if transport is None else transport.get_extra_info("ssl_object")
 
-    # -- a broker that stands still --------------------------------------------------------
+    def reset(self) -> None:
+        """End the connection at once, so that the client's kernel hears of a reset."""
+        if self._transport is None:
+            return
+        sock = self._transport.get_extra_info("socket")
+        if sock is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._transport.abort()
+
+    # -- networks that are slow, and brokers that stand still ------------------------------
+
+    def slow_down(self, to_broker: Way, to_clients: Way) -> None:
+        """Let bytes pass like this from now on."""
+        self._inward = _way(self._inward, to_broker, self._arrived)
+        self._outward = _way(self._outward, to_clients, self._sent_on)
 
     def hold(self) -> None:
         """Let nothing through in either direction until `release`."""
@@ -250,10 +298,12 @@ class WireProtocol(asyncio.Protocol):
             return
         if self._held is not None or self._connection.is_choked:
             return
+        if self._inward is not None and self._inward.is_full:
+            return
         self._is_paused = False
         if self.is_open:
             cast("asyncio.Transport", self._transport).resume_reading()
-            asyncio.get_running_loop().call_soon(self.data_received, b"")
+            asyncio.get_running_loop().call_soon(self._take, b"")
 
     def pause_writing(self) -> None:
         """The client does not read its answers: no more requests of it are read."""
@@ -276,3 +326,12 @@ class WireProtocol(asyncio.Protocol):
         if self.is_open:
             connection.resume(self._host.now())
             self._host.settled()
+
+
+def _way(present: SlowWay | None, wanted: Way, deliver: Callable[[bytes], None]) -> SlowWay | None:
+    """The way that bytes take; None where they pass at once, and none is under way."""
+    if present is None and wanted == PLAIN:
+        return None
+    way = SlowWay(deliver) if present is None else present
+    way.be(wanted)
+    return None if way.is_done else way

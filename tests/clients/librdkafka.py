@@ -37,7 +37,7 @@ def produce(bootstrap: str, topic: str, values: Sequence[bytes], **settings: Any
     """Produce values to partitions in turn, all acknowledged."""
     named = {name.replace("_", "."): value for name, value in settings.items()}
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 2, **named})
-    partitions = len(producer.list_topics(topic, PATIENCE_S).topics[topic].partitions)
+    partitions = _partitions(producer, topic)
     failed: list[object] = []
     for place, value in enumerate(values):
         producer.produce(
@@ -48,6 +48,14 @@ def produce(bootstrap: str, topic: str, values: Sequence[bytes], **settings: Any
         )
     assert producer.flush(PATIENCE_S) == 0
     assert failed == []
+
+
+def _partitions(producer: Producer, topic: str) -> int:
+    """Their number, once the topic is there: a request that creates it is told it is unknown."""
+    deadline_s = time.monotonic() + PATIENCE_S
+    while not (found := producer.list_topics(topic, PATIENCE_S).topics[topic]).partitions:
+        assert time.monotonic() < deadline_s, found.error
+    return len(found.partitions)
 
 
 def settle(consumers: Sequence[Consumer], partitions: int) -> list[bytes]:

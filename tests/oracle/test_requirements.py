@@ -14,7 +14,7 @@ from coordinator_sim_conformance.targets.choice import opened
 @pytest.mark.oracle
 @pytest.mark.parametrize("reference", REFERENCES.values(), ids=lambda each: each.name)
 def test_kafka_meets_its_own_requirements(reference: Reference) -> None:
-    """Nothing fails, and what is skipped is the few cases that look inside or want a cluster."""
+    """Kafka's own coordinator fails no case; it skips those that look inside or want a cluster."""
     try:
         with opened(f"oracle:{reference.name}", print) as (target, _):
             endings = list(play_cases(all_cases(), target, [reference.profile]))

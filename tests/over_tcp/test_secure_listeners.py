@@ -135,6 +135,45 @@ def round_trip(settings: dict[str, Any]) -> bytes | None:
         consumer.close()
 
 
+def workload_error(serving: Serving, kind: str, password: str, **settings: Any) -> str:  # noqa: ANN401 - any JSON
+    """What a workload of Trogdor ends with that logs in with the settings of Java's clients."""
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    conf = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.jaas.config": f'{module} required username="{USER}" password="{password}";',
+    }
+    spec = {
+        "class": f"org.apache.kafka.trogdor.workload.{kind}Spec",
+        "bootstrapServers": serving.listeners["SASL_PLAINTEXT"],
+        "targetMessagesPerSec": 100,
+        "maxMessages": 5,
+        "commonClientConf": conf,
+        **settings,
+    }
+    line = json.dumps({"id": "t", "workload": spec}).encode() + b"\n"
+    command = (sys.executable, "-m", "coordinator_sim.live.trogdor.workload_process")
+    done = subprocess.run(command, input=line, capture_output=True, timeout=60, check=False)
+    said = [json.loads(each) for each in done.stdout.splitlines()]
+    (error,) = (str(each["error"]) for each in said if "error" in each)
+    return error
+
+
+def test_workload_logs_in_with_javas_settings(serving: Serving) -> None:
+    """Its admin client, its producer and its consumer."""
+    topics = {"logged-in": {"replicationFactor": 1}}
+    assert workload_error(serving, "RoundTripWorkload", PASSWORD, activeTopics=topics) == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "topics"), [("ProduceBench", {"refused": {}}), ("ConsumeBench", ["orders"])]
+)
+def test_refused_login_ends_a_workload(serving: Serving, kind: str, topics: object) -> None:
+    """With the broker's words, rather than after its duration."""
+    error = workload_error(serving, kind, "wrong", activeTopics=topics)
+    assert "Authentication failed: Invalid username or password" in error
+
+
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("listener", ["SASL_PLAINTEXT", "SASL_SSL"])
 def test_librdkafka_logs_in(serving: Serving, listener: str, mechanism: str) -> None:

@@ -230,7 +230,7 @@ class ConnectGroup:
             assert max(counts) - min(counts) <= 1
 
     def assert_single_owners(self) -> None:
-        """Nothing runs twice."""
+        """Every connector and task has one worker."""
         running = [item for own in self.running.values() for item in (*own.connectors, *own.tasks)]
         assert len(set(running)) == len(running)
 

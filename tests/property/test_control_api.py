@@ -33,12 +33,26 @@ SOUND = {
     ),
     "ms": st.none() | st.integers(0, 10**12),
     "group_ms": st.integers(0, 10**14),
+    "within_ms": st.none() | st.integers(0, 10**9),
+    "group": st.sampled_from(
+        [
+            {"group_id": "g", "state": "Stable"},
+            {"group_id": "", "members": 0, "generation": 1},
+            {"group_id": "g", "state": "Dead"},
+            {"group_id": "g"},
+        ]
+    ),
+    "fault": st.sampled_from([{"fault_id": 1}, {"fault_id": 1, "hits": 9}, {"fault_id": 0}]),
     "action": st.sampled_from(
         [
             {"do": "drop"},
             {"do": "delay", "ms": 10**30},
             {"do": "error", "error": "NOT_COORDINATOR"},
             {"do": "move-coordinator", "to": 99},
+            {"do": "slow-append", "ms": 5},
+            {"do": "reorder"},
+            {"do": "duplicate"},
+            {"do": "slow-append", "ms": -(10**30)},
             {"do": "nothing"},
         ]
     ),
@@ -151,6 +165,25 @@ def must_be_well(surface: Surface) -> None:
         answer = surface.call("GET", path)
         assert answer.status_code == 200, (path, answer.text)
     assert surface.call("POST", "/v1/reset").status_code == 200
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+@given(
+    group=st.sampled_from([{"state": "Stable"}, {"state": "Dead"}, {"members": 1}]),
+    within_ms=st.integers(0, 10**9),
+)
+def test_move_with_a_condition_never_passes_its_bound(
+    surface: Surface, group: dict[str, object], within_ms: int
+) -> None:
+    """The clock stands still where the condition holds, else exactly at the bound."""
+    surface.call("PUT", "/v1/clock", b'{"clock":"virtual"}')
+    before = surface.call("GET", "/v1/clock").json()["group_ms"]
+    wanted = {"group": {"group_id": "g", **group}, "within_ms": within_ms}
+    moved = surface.call("POST", "/v1/clock/run-until", json.dumps(wanted).encode()).json()
+    went_ms = moved["clock"]["group_ms"] - before
+    assert (moved["is_met"], went_ms) == (
+        (True, 0) if "Dead" in group.values() else (False, within_ms)
+    )
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -4,11 +4,13 @@ import re
 from collections.abc import Callable
 from importlib import import_module
 from io import BytesIO
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kio.schema import errors
 from kio.schema.errors import ErrorCode as KioError
 from kio.serial import entity_reader, entity_writer
 
@@ -21,20 +23,26 @@ from tests.property.test_wire_round_trips import SIMPLE
 
 pytestmark = pytest.mark.property
 
+SCHEMAS: Final = Path(errors.__file__).parent
 KNOWN_ERRORS: Final = st.sampled_from([error.value for error in KioError])
 INSTANTS: Final = st.integers(0, 1 << 41)
 """Milliseconds: kio makes times of them, which end in the year 9999."""
 
 
-def kio_type(api: ApiKey, version: int, kind: str) -> type | None:
-    """Kio's class of a message; None when it lacks the version."""
-    name = API_NAMES[api]
-    package = re.sub("(?<!^)(?=[A-Z])", "_", name).lower()
-    try:
-        module = import_module(f"kio.schema.{package}.v{version}.{kind.lower()}")
-    except ModuleNotFoundError:
-        return None
-    found: type = getattr(module, name + kind)
+def package_of(api: ApiKey) -> str:
+    """Kio's package of an API's messages."""
+    return re.sub("(?<!^)(?=[A-Z])", "_", API_NAMES[api]).lower()
+
+
+def has_kio(api: ApiKey, version: int, kind: str) -> bool:
+    """Whether kio has the version; looked up in its files, for importing them takes seconds."""
+    return (SCHEMAS / package_of(api) / f"v{version}" / f"{kind.lower()}.py").is_file()
+
+
+def kio_type(api: ApiKey, version: int, kind: str) -> type:
+    """Kio's class of a message."""
+    module = import_module(f"kio.schema.{package_of(api)}.v{version}.{kind.lower()}")
+    found: type = getattr(module, API_NAMES[api] + kind)
     return found
 
 
@@ -43,7 +51,7 @@ COVERED: Final = [
     for api, name in API_NAMES.items()
     for version in range(newest_version(api) + 1)
     for kind in ("Request", "Response")
-    if kio_type(api, version, kind) is not None
+    if has_kio(api, version, kind)
 ]
 
 
@@ -94,6 +102,5 @@ def test_kio_reads_and_writes_the_same_bytes(
         header = RequestHeader(api_key=api, api_version=version, correlation_id=7, client_id="c")
         frame = request_frame(header, message)
     theirs = kio_type(api, version, kind)
-    assert theirs is not None
 
     assert written_again(theirs, frame) == frame

@@ -52,7 +52,7 @@ class Asker:
         self.positions.setdefault(fetched.topic, {}).update(fetched.positions)
 
     def failed(self, error: DataError) -> None:
-        """Nothing fails here."""
+        """No part of the worker reports a failure."""
         raise AssertionError(error)
 
     async def ask(self, effect_of: Callable[[int], DataEffect]) -> object:

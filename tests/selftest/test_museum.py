@@ -8,7 +8,7 @@ from coordinator_sim_conformance.museum.hunt import find
 
 
 def test_the_suite_passes_on_the_core_as_it_is() -> None:
-    """Nothing is noticed where nothing is wrong."""
+    """Every case passes on the core without a fault."""
     assert find(HEALTHY).detectors == ()
 
 

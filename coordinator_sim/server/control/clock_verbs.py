@@ -2,23 +2,32 @@
 
 from typing import TYPE_CHECKING, Final
 
+from msgspec import structs
+
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.server.clocks import parse_clock
+from coordinator_sim.server.control.conditions import Condition, GroupCondition, HitsCondition
 from coordinator_sim.server.control.models import (
     Advance,
     ClockState,
     ClockView,
+    GroupWanted,
     Moved,
     RunUntil,
     SetClock,
 )
-from coordinator_sim.server.control.requests import ControlRequest
+from coordinator_sim.server.control.requests import BadRequest, ControlRequest
 from coordinator_sim.server.control.views import clock_view, deadline_views, parked_views
 
 if TYPE_CHECKING:
     from coordinator_sim.server.control.control import Control
 
 SHOWN_DEADLINES: Final = 1_000
+DEFAULT_WITHIN_MS: Final = 600_000
+"""Bound of a move with a condition: longer than the longest that a group takes by default.
+
+That is a session of 45 s and a rebalance of `max.poll.interval.ms`, 5 minutes.
+"""
 
 
 def get_clock(control: "Control", _: ControlRequest) -> ClockState:
@@ -53,11 +62,42 @@ async def advance(control: "Control", request: ControlRequest) -> Moved:
 
 
 async def run_until(control: "Control", request: ControlRequest) -> Moved:
-    """Move a virtual clock to an instant; the answer is what happened meanwhile, in order."""
+    """Move a virtual clock to an instant, or until a condition holds; the answer is as advance's.
+
+    A state that a group leaves again at the same instant is not seen.
+    """
     wanted: RunUntil = request.body
-    before = control.feed.last_seq
-    is_there = await control.timekeeper.run_until(wanted.group_ms)
-    return _moved(control, before, is_there=is_there)
+    keeper, before = control.timekeeper, control.feed.last_seq
+    condition = _condition(control, wanted)
+    if condition is None:
+        is_there = await keeper.run_until(wanted.group_ms or 0)
+        return _moved(control, before, is_there=is_there)
+    within_ms = DEFAULT_WITHIN_MS if wanted.within_ms is None else wanted.within_ms
+    is_there = await keeper.run_until_met(condition, within_ms)
+    moved = _moved(control, before, is_there=is_there)
+    return structs.replace(moved, is_met=condition.is_met(), found=condition.found())
+
+
+def _condition(control: "Control", wanted: RunUntil) -> Condition | None:
+    """The condition that is asked for; None where it is an instant.
+
+    Raises:
+        BadRequest: it is not one instant or one condition, or the condition wants nothing.
+    """
+    named = [each for each in (wanted.group_ms, wanted.group, wanted.fault) if each is not None]
+    if len(named) != 1:
+        raise BadRequest(f"run-until wants one of group_ms, group and fault, not {len(named)}")
+    if wanted.fault is not None:
+        return HitsCondition(control, wanted.fault)
+    if wanted.group is None:
+        if wanted.within_ms is not None:
+            raise BadRequest("within_ms bounds a condition: leave it out beside group_ms")
+        return None
+    if wanted.group == GroupWanted(group_id=wanted.group.group_id):
+        raise BadRequest(
+            f"group {wanted.group.group_id!r}: wants a state, members, generation or min_generation"
+        )
+    return GroupCondition(control, wanted.group)
 
 
 def stop_clock(control: "Control", _: ControlRequest) -> ClockView:

@@ -11,6 +11,7 @@ from coordinator_sim.trace.events import TraceEvent
 
 Port = Annotated[int, Meta(ge=0, le=65_535)]
 Positive = Annotated[int, Meta(ge=1)]
+Count = Annotated[int, Meta(ge=0, le=2_147_483_647)]
 Duration = Annotated[int, Meta(ge=0, le=86_400_000)]
 """Milliseconds, up to a day."""
 _NO_NUL: Final = r"\A[^\x00]*\Z"
@@ -85,6 +86,7 @@ class PartitionView(Struct, frozen=True, kw_only=True):
 
     Args:
         end_offset: Where the next record goes; null where no records are kept.
+        append_delay_ms: Wall time by which appends complete late, on purpose.
     """
 
     partition: int
@@ -93,6 +95,7 @@ class PartitionView(Struct, frozen=True, kw_only=True):
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     end_offset: int | None = None
+    append_delay_ms: Duration = 0
 
 
 class TopicView(Struct, frozen=True, kw_only=True):
@@ -116,6 +119,18 @@ class NewTopic(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     partitions: Annotated[int, Meta(ge=1, le=100_000)] = 1
     replication_factor: Annotated[int, Meta(ge=0, le=32_767)] = 0
     configs: dict[str, str] = {}
+
+
+class SlowAppendsTo(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How late appends to a topic complete.
+
+    Args:
+        ms: Wall time; 0 for on time again.
+        partition: Null for all partitions.
+    """
+
+    ms: Duration
+    partition: Count | None = None
 
 
 class MemberView(Struct, frozen=True, kw_only=True):
@@ -282,10 +297,41 @@ class Advance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ms: Annotated[int, Meta(ge=0, le=FARTHEST_MS)] | None = None
 
 
-class RunUntil(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Group time to move a virtual clock to, milliseconds since 1970; ten years on at most."""
+class GroupWanted(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a group has to be; a field that is left out may be anything.
 
-    group_ms: Annotated[int, Meta(ge=0, le=LATEST_MS)]
+    Args:
+        state: `Stable`, `Empty`, `PreparingRebalance`, ...; `Dead` also of an unknown group.
+        members: Number of members.
+        min_generation: The generation that the group is in or past.
+    """
+
+    group_id: str
+    state: str | None = None
+    members: Count | None = None
+    generation: Count | None = None
+    min_generation: Count | None = None
+
+
+class HitsWanted(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How often a fault rule has to have acted, counted from its addition."""
+
+    fault_id: Positive
+    hits: Annotated[int, Meta(ge=1, le=2_147_483_647)] = 1
+
+
+class RunUntil(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where to move a virtual clock: to `group_ms`, or until `group` or `fault` is as wanted.
+
+    Args:
+        group_ms: Milliseconds since 1970; ten years on at most.
+        within_ms: The bound of a condition, group time from now on; 600000 if not said.
+    """
+
+    group_ms: Annotated[int, Meta(ge=0, le=LATEST_MS)] | None = None
+    group: GroupWanted | None = None
+    fault: HitsWanted | None = None
+    within_ms: Annotated[int, Meta(ge=0, le=FARTHEST_MS)] | None = None
 
 
 class FeedItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -318,12 +364,16 @@ class Moved(Struct, frozen=True, kw_only=True):
         fired: The newest 10,000 things at most.
         is_there: Whether the clock came to where it was to go; false where that was called off.
         is_whole: Whether `fired` has all that happened.
+        is_met: Whether the condition of the move came true; null without a condition.
+        found: What the condition is about, as it is now; null without a condition.
     """
 
     clock: ClockView
     fired: tuple[FeedItem, ...]
     is_there: bool
     is_whole: bool
+    is_met: bool | None = None
+    found: str | None = None
 
 
 class FaultView(Struct, frozen=True, kw_only=True):
@@ -382,16 +432,30 @@ class TracedEvents(Struct, frozen=True, kw_only=True):
     events: tuple[TraceEvent, ...]
 
 
+class Mark(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Something from outside, for the trace: a FAULT event.
+
+    Args:
+        what: Its name, such as `TaskRunning`.
+        attrs: What is to be known of it.
+    """
+
+    what: Annotated[str, Meta(min_length=1, max_length=200)]
+    attrs: Annotated[dict[str, str], Meta(max_length=50)] = {}
+
+
 class StartTrace(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where to record.
 
     Args:
         directory: Null for a directory of its own in the system's temporary one.
         overwrite: Whether an earlier trace there is replaced.
+        name: What reports call the run; null for the cluster's id.
     """
 
     directory: Annotated[str, Meta(min_length=1, max_length=4_096, pattern=_NO_NUL)] | None = None
     overwrite: bool = False
+    name: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
 
 
 class Health(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -6,8 +6,9 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.broker.faults.faults import Fault
-from coordinator_sim.server.control import clock_verbs, verbs
+from coordinator_sim.server.control import clock_verbs, link_verbs, verbs
 from coordinator_sim.server.control.control import Control
+from coordinator_sim.server.control.link_models import LinkReset, LinkView, ResetLink, SetLink
 from coordinator_sim.server.control.models import (
     Advance,
     BrokerView,
@@ -19,6 +20,7 @@ from coordinator_sim.server.control.models import (
     GroupView,
     Json,
     LeaderView,
+    Mark,
     MoveCoordinatorTo,
     Moved,
     NewTopic,
@@ -26,6 +28,7 @@ from coordinator_sim.server.control.models import (
     ServerPatch,
     ServerView,
     SetClock,
+    SlowAppendsTo,
     StartTrace,
     TopicView,
     TracedEvents,
@@ -144,6 +147,13 @@ ROUTES: Final = (
         MoveCoordinatorTo,
         errors=(404, 409),
     ),
+    _post(
+        "/v1/topics/{name}/slow-appends",
+        verbs.slow_appends,
+        TopicView,
+        SlowAppendsTo,
+        errors=(404, 409),
+    ),
     _get("/v1/groups", verbs.list_groups, tuple[GroupSummary, ...]),
     _get(
         "/v1/groups/{group_id:path}/wait",
@@ -161,6 +171,16 @@ ROUTES: Final = (
     _get("/v1/groups/{group_id:path}", verbs.get_group, GroupView, errors=(404,)),
     _get("/v1/connections", verbs.list_connections, tuple[ConnectionView, ...]),
     _delete("/v1/connections/{connection}", verbs.close_connection),
+    _get("/v1/links", link_verbs.list_links, tuple[LinkView, ...]),
+    ControlRoute(
+        method="PUT",
+        path="/v1/links",
+        verb=link_verbs.set_link,
+        answer=tuple[LinkView, ...],
+        body=SetLink,
+        errors=(404,),
+    ),
+    _post("/v1/links/reset", link_verbs.reset_link, LinkReset, ResetLink, errors=(404,)),
     _get("/v1/clock", clock_verbs.get_clock, ClockState),
     ControlRoute(
         method="PUT",
@@ -171,7 +191,7 @@ ROUTES: Final = (
         errors=(409,),
     ),
     _post("/v1/clock/advance", clock_verbs.advance, Moved, Advance),
-    _post("/v1/clock/run-until", clock_verbs.run_until, Moved, RunUntil),
+    _post("/v1/clock/run-until", clock_verbs.run_until, Moved, RunUntil, errors=(404, 409)),
     _post("/v1/clock/stop", clock_verbs.stop_clock, ClockView),
     _get("/v1/faults", verbs.list_faults, tuple[FaultView, ...]),
     _post("/v1/faults", verbs.add_fault, FaultView, Fault, status=201),
@@ -182,5 +202,6 @@ ROUTES: Final = (
     _get("/v1/trace/events", verbs.get_traced, TracedEvents, query=(_AFTER,)),
     _post("/v1/trace/start", verbs.start_trace, TraceView, StartTrace),
     _post("/v1/trace/stop", verbs.stop_trace, TraceView),
+    _post("/v1/trace/mark", verbs.mark, TraceView, Mark, errors=()),
 )
 """All paths in the OpenAPI document; `app` adds `/events`, health, metrics and the page."""

@@ -1,10 +1,9 @@
 """The verbs of the control surface; each function belongs to one route.
 
-`clock_verbs` has those of the clock.
+`clock_verbs` has those of the clock, `link_verbs` those of the network.
 """
 
 import asyncio
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from coordinator_sim.broker.apis.config_validation import topic_error
@@ -13,6 +12,7 @@ from coordinator_sim.broker.operations import BrokerStatus
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.topic_names import check_topic_name
 from coordinator_sim.server.control.clock_verbs import clock_of
+from coordinator_sim.server.control.conditions import GroupCondition
 from coordinator_sim.server.control.models import (
     BrokerView,
     ConnectionView,
@@ -20,7 +20,9 @@ from coordinator_sim.server.control.models import (
     FaultView,
     GroupSummary,
     GroupView,
+    GroupWanted,
     LeaderView,
+    Mark,
     NewTopic,
     ServerView,
     StartTrace,
@@ -37,26 +39,19 @@ from coordinator_sim.server.control.requests import (
 from coordinator_sim.server.control.views import (
     group_count,
     group_summaries,
-    group_summary,
     group_view,
     topic_view,
     topic_views,
 )
+from coordinator_sim.trace.events import Event, TraceEvent
 
 if TYPE_CHECKING:
     from coordinator_sim.server.control.control import Control
 
 LONGEST_WAIT_MS: Final = 600_000
 DEFAULT_WAIT_MS: Final = 30_000
-_STATES: Final = {
-    "empty": "Empty",
-    "preparingrebalance": "PreparingRebalance",
-    "awaitingsync": "AwaitingSync",
-    "completingrebalance": "CompletingRebalance",
-    "stable": "Stable",
-    "dead": "Dead",
-}
-_SYNCING: Final = frozenset({"AwaitingSync", "CompletingRebalance"})
+_US_PER_MS: Final = 1_000
+_WAITED_NUMBERS: Final = ("members", "generation", "min_generation")
 
 
 # -- the server ----------------------------------------------------------------------------
@@ -235,6 +230,15 @@ def elect_leader(control: "Control", request: ControlRequest) -> LeaderView:
     return _leader(moved)
 
 
+def slow_appends(control: "Control", request: ControlRequest) -> TopicView:
+    """Let appends to a topic, or to one partition of it, complete late from now on."""
+    topic, wanted = request.path["name"], request.body
+    _topic(control, topic)
+    control.cluster.operations.slow_appends.set_delay(topic, wanted.partition, wanted.ms)
+    control.tell("topic", "SLOWED", topic=topic, partition=wanted.partition, ms=wanted.ms)
+    return _topic(control, topic)
+
+
 def _leader(moved: object) -> LeaderView:
     names = LeaderView.__struct_fields__
     return LeaderView(**{name: getattr(moved, name) for name in names})
@@ -276,41 +280,20 @@ def move_coordinator(control: "Control", request: ControlRequest) -> LeaderView:
 async def wait_for_group(control: "Control", request: ControlRequest) -> GroupView:
     """Return when a group is as wanted; what is not named may be as it likes."""
     group_id = request.path["group_id"]
-    is_reached = _condition(request)
+    wanted = {name: request.optional_number(name) for name in _WAITED_NUMBERS}
+    state = request.query.get("state")
+    condition = GroupCondition(control, GroupWanted(group_id=group_id, state=state, **wanted))
     limit_ms = request.number("timeout_ms", DEFAULT_WAIT_MS)
     if not 0 <= limit_ms <= LONGEST_WAIT_MS:
         raise BadRequest(f"timeout_ms={limit_ms}: wants 0 to {LONGEST_WAIT_MS}")
     try:
         async with asyncio.timeout(limit_ms / 1000):
             while True:
-                found = group_summary(control.cluster, group_id)
-                if is_reached(found):
+                if condition.is_met():
                     return group_view(control.cluster, group_id) or gone(group_id)
                 await control.feed.changed()
     except TimeoutError:
-        raise WaitedInVain(_present(control, group_id, limit_ms)) from None
-
-
-def _condition(request: ControlRequest) -> Callable[[GroupSummary | None], bool]:
-    members = request.optional_number("members")
-    generation = request.optional_number("generation")
-    min_generation = request.optional_number("min_generation")
-    state = request.query.get("state")
-    if state is not None and state.lower() not in _STATES:
-        raise BadRequest(f"state={state}: wants one of {', '.join(_STATES.values())}")
-    wanted = None if state is None else _STATES[state.lower()]
-
-    def is_reached(found: GroupSummary | None) -> bool:
-        if found is None:
-            return wanted == "Dead"
-        return (
-            (wanted is None or found.state == wanted or {found.state, wanted} <= _SYNCING)
-            and (members is None or found.member_count == members)
-            and (generation is None or found.generation == generation)
-            and (min_generation is None or found.generation >= min_generation)
-        )
-
-    return is_reached
+        raise WaitedInVain(f"after {limit_ms} ms {condition.found()}") from None
 
 
 def gone(group_id: str) -> GroupView:
@@ -327,16 +310,6 @@ def gone(group_id: str) -> GroupView:
         offsets_partition=-1,
         members=(),
         offsets=(),
-    )
-
-
-def _present(control: "Control", group_id: str, limit_ms: int) -> str:
-    found = group_summary(control.cluster, group_id)
-    if found is None:
-        return f"after {limit_ms} ms there is no group {group_id!r}"
-    return (
-        f"after {limit_ms} ms group {group_id!r} is {found.state} in generation "
-        f"{found.generation} with {found.member_count} members"
     )
 
 
@@ -377,9 +350,21 @@ def list_faults(control: "Control", _: ControlRequest) -> tuple[FaultView, ...]:
 def add_fault(control: "Control", request: ControlRequest) -> FaultView:
     """Let a rule take part, behind those that are there."""
     fault: Fault = request.body
+    _check_connection(control, fault.match.connection)
     added = _fault(control.cluster.faults.add(fault))
     control.tell("fault", "ADDED", fault_id=added.fault_id)
     return added
+
+
+def _check_connection(control: "Control", number: int | None) -> None:
+    """Refuse a rule about a connection that is closed."""
+    server = control.server
+    is_known = number is not None and 1 <= number < server.next_connection
+    if is_known and all(each.number != number for each in server.connections()):
+        raise ConfigError(
+            f"connection {number}: it is closed, and its number is not used again; the next is "
+            f"{server.next_connection}: the rule could never act"
+        )
 
 
 def get_fault(control: "Control", request: ControlRequest) -> FaultView:
@@ -431,7 +416,7 @@ def get_traced(control: "Control", request: ControlRequest) -> TracedEvents:
 def start_trace(control: "Control", request: ControlRequest) -> TraceView:
     """Record what is served from now on."""
     wanted: StartTrace = request.body
-    control.tracing.start(wanted.directory, overwrite=wanted.overwrite)
+    control.tracing.start(wanted.directory, overwrite=wanted.overwrite, name=wanted.name)
     control.tell("trace", "STARTED")
     return control.tracing.view()
 
@@ -441,3 +426,17 @@ async def stop_trace(control: "Control", _: ControlRequest) -> TraceView:
     view = await control.tracing.stop()
     control.tell("trace", "STOPPED")
     return view
+
+
+def mark(control: "Control", request: ControlRequest) -> TraceView:
+    """Put a FAULT event into the trace, with the present as its time."""
+    wanted: Mark = request.body
+    event = TraceEvent(
+        event=Event.FAULT,
+        ts_us=control.now().group_ms * _US_PER_MS,
+        reason_text=wanted.what,
+        attrs=wanted.attrs,
+    )
+    control.tracing.take((event,))
+    control.tell("trace", "MARKED", what=wanted.what, attrs=wanted.attrs)
+    return control.tracing.view()

@@ -64,6 +64,7 @@ def topic_view(cluster: Cluster, topic: TopicState) -> TopicView:
                 replicas=state.replicas,
                 isr=state.isr,
                 end_offset=end_offset(cluster, topic.name, index),
+                append_delay_ms=cluster.operations.slow_appends.delay_of(topic.name, index),
             )
             for index, state in enumerate(topic.partitions)
         ),

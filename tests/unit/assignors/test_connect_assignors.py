@@ -74,7 +74,7 @@ def test_a_worker_that_returns_in_time_gets_its_work_back() -> None:
 
 
 def test_work_of_a_worker_gone_for_good_is_dealt_out_after_the_delay() -> None:
-    """Nothing happens before the delay is over."""
+    """Its connectors and tasks stay unassigned until the scheduled delay is over."""
     cluster = start(2)
     del cluster.running["worker2"]
     assert busy(cluster.rebalance().assigned) == {}

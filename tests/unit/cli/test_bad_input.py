@@ -13,19 +13,19 @@ from pathlib import Path
 import pytest
 
 from coordinator_sim.kafka.releases import RELEASES
+from tests.command_line import run_here
 
 WITHOUT = (
     "import sys; sys.modules[{module!r}] = None; from coordinator_sim.cli.main import main; main()"
 )
 
 
-def run_command(
-    *arguments: str | Path, code: str | None = None, env: dict[str, str] | None = None
+def run_process(
+    *arguments: str | Path, code: str, env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command line in a process of its own."""
-    start = ["-c", code] if code else ["-m", "coordinator_sim"]
+    """Run a program that starts the command line, in a process of its own."""
     return subprocess.run(
-        [sys.executable, *start, *map(str, arguments)],
+        [sys.executable, "-c", code, *map(str, arguments)],
         capture_output=True,
         text=True,
         check=False,
@@ -45,29 +45,29 @@ def assert_refused(done: subprocess.CompletedProcess[str], code: int, *words: st
 
 def test_unknown_scenario_names_the_close_ones() -> None:
     """A misspelt scenario is answered with the nearest names."""
-    done = run_command("run", "roling-bounce")
+    done = run_here("run", "roling-bounce")
     assert_refused(done, 2, "'roling-bounce'", "rolling-bounce")
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("rn",), ("'rn'", "'run'", "coordinator_sim --help")),
-        (("run", "--sed", "3"), ("--sed", "--seed", "coordinator_sim run --help")),
+        (("rn",), ("'rn'", "'run'", "--help")),
+        (("run", "--sed", "3"), ("--sed", "--seed", "run --help")),
         (("run",), ("missing argument", "SCENARIO")),
         (("run", "member-crash", "--seed", "x"), ("--seed", "integer")),
-        (("log",), ("missing command", "coordinator_sim log --help")),
+        (("log",), ("missing command", "log --help")),
         (("member", "--bootstrap", "a:1", "--for", "-3"), ("--for", "equal to 0")),
     ],
 )
 def test_wrong_command_line_is_one_line(arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
     """What typer cannot read is told like every other mistake."""
-    assert_refused(run_command(*arguments), 2, *words)
+    assert_refused(run_here(*arguments), 2, *words)
 
 
 def test_no_command_shows_the_commands() -> None:
     """Help on stderr, and misuse."""
-    done = run_command()
+    done = run_here()
     assert done.returncode == 2
     assert "Commands:" in done.stderr
     assert not done.stdout
@@ -86,7 +86,7 @@ def test_no_command_shows_the_commands() -> None:
 )
 def test_absurd_setting_names_value_and_bound(setting: str, words: tuple[str, ...]) -> None:
     """An absurd value is refused before anything runs."""
-    assert_refused(run_command("run", "rolling-bounce", "--set", setting), 2, *words)
+    assert_refused(run_here("run", "rolling-bounce", "--set", setting), 2, *words)
 
 
 @pytest.mark.parametrize(
@@ -102,32 +102,32 @@ def test_typo_in_a_scenario_file_is_named(
     before: str, after: str, words: tuple[str, ...], tmp_path: Path
 ) -> None:
     """With what it was perhaps meant to be."""
-    text = run_command("show", "member-crash", "--json").stdout
+    text = run_here("show", "member-crash", "--json").stdout
     file = tmp_path / "mine.json"
     file.write_text(text.replace(before, after))
 
-    assert_refused(run_command("run", file), 2, *words)
+    assert_refused(run_here("run", file), 2, *words)
 
 
 def test_directory_named_like_a_scenario_file_is_refused(tmp_path: Path) -> None:
     """The system's own words, without its traceback."""
     folder = tmp_path / "mine.json"
     folder.mkdir()
-    assert_refused(run_command("show", folder), 2, "mine.json", "directory")
+    assert_refused(run_here("show", folder), 2, "mine.json", "directory")
 
 
 def test_file_that_is_no_json_is_not_taken_for_a_name(tmp_path: Path) -> None:
     """A scenario's file is told by its suffix."""
     file = tmp_path / "mine.txt"
     file.touch()
-    assert_refused(run_command("run", file), 2, "mine.txt", ".json")
+    assert_refused(run_here("run", file), 2, "mine.txt", ".json")
 
 
 def test_trace_inside_a_file_is_refused(tmp_path: Path) -> None:
     """An output directory that cannot be made is one line."""
     file = tmp_path / "file"
     file.touch()
-    done = run_command("run", "member-crash", "--out", file / "trace")
+    done = run_here("run", "member-crash", "--out", file / "trace")
     assert_refused(done, 2, "trace", "Not a directory")
 
 
@@ -148,19 +148,19 @@ def test_reader_that_goes_away_is_no_error() -> None:
 
 def test_negative_session_timeout_names_value_and_bound() -> None:
     """An absurd setting is refused before anything runs."""
-    done = run_command("run", "rolling-bounce", "--set", "session.timeout.ms=-1")
+    done = run_here("run", "rolling-bounce", "--set", "session.timeout.ms=-1")
     assert_refused(done, 2, "session.timeout.ms", "-1")
 
 
 def test_unknown_setting_is_refused() -> None:
     """A setting that no broker or client has is named."""
-    done = run_command("run", "rolling-bounce", "--set", "sesion.timeout.ms=10000")
+    done = run_here("run", "rolling-bounce", "--set", "sesion.timeout.ms=10000")
     assert_refused(done, 2, "sesion.timeout.ms", "session.timeout.ms")
 
 
 def test_set_without_equals_sign_is_refused() -> None:
     """`--set` wants key=value."""
-    done = run_command("run", "rolling-bounce", "--set", "session.timeout.ms")
+    done = run_here("run", "rolling-bounce", "--set", "session.timeout.ms")
     assert_refused(done, 2, "key=value")
 
 
@@ -168,41 +168,41 @@ def test_empty_log_is_bad_data(tmp_path: Path) -> None:
     """An empty file holds nothing to ingest."""
     log = tmp_path / "server.log"
     log.touch()
-    assert_refused(run_command("ingest", log, "--out", tmp_path / "t"), 1, "server.log", "empty")
+    assert_refused(run_here("ingest", log, "--out", tmp_path / "t"), 1, "server.log", "empty")
 
 
 def test_binary_file_is_not_a_log(tmp_path: Path) -> None:
     """A binary file is told apart from a log."""
     log = tmp_path / "server.log"
     log.write_bytes(bytes(range(256)) * 64)
-    assert_refused(run_command("ingest", log, "--out", tmp_path / "t"), 1, "server.log", "binary")
+    assert_refused(run_here("ingest", log, "--out", tmp_path / "t"), 1, "server.log", "binary")
 
 
 def test_pipe_and_socket_are_refused_at_once(tmp_path: Path) -> None:
-    """Nothing may ever be written to a pipe: it is not waited for."""
+    """A pipe or socket is refused without waiting for somebody to write to it."""
     pipe, plug = tmp_path / "pipe.log", tmp_path / "socket.log"
     os.mkfifo(pipe)
     with socket.socket(socket.AF_UNIX) as bound:
         bound.bind(str(plug))
-        assert_refused(run_command("ingest", pipe), 2, "pipe.log", "is a pipe", "to a file")
-        assert_refused(run_command("ingest", plug), 2, "socket.log", "is a socket")
+        assert_refused(run_here("ingest", pipe), 2, "pipe.log", "is a pipe", "to a file")
+        assert_refused(run_here("ingest", plug), 2, "socket.log", "is a socket")
     loop = tmp_path / "loop.log"
     loop.symlink_to(loop)
-    assert_refused(run_command("ingest", loop), 2, "loop.log", "no such file")
+    assert_refused(run_here("ingest", loop), 2, "loop.log", "no such file")
 
 
 def test_failure_is_json_where_json_was_asked_for(tmp_path: Path) -> None:
     """The exit code and the line on stderr stay; stdout holds one JSON object."""
-    done = run_command("explain", tmp_path, "g", "--json")
+    done = run_here("explain", tmp_path, "g", "--json")
     assert_refused(done, 1, "run.json")
     assert "run.json" in json.loads(done.stdout)["error"]
-    assert json.loads(run_command("run", "--sed", "--json").stdout)["error"].startswith("no such")
-    assert not run_command("explain", tmp_path, "g").stdout
+    assert json.loads(run_here("run", "--sed", "--json").stdout)["error"].startswith("no such")
+    assert not run_here("explain", tmp_path, "g").stdout
 
 
 def test_names_in_messages_cannot_steer_the_terminal(tmp_path: Path) -> None:
     """A path with escapes is printed clean."""
-    done = run_command("explain", tmp_path / "a\x1b]0;owned\x07b", "g")
+    done = run_here("explain", tmp_path / "a\x1b]0;owned\x07b", "g")
     assert_refused(done, 2, r"a\u001b]0;owned")
     assert not {"\x1b", "\x07"} & set(done.stderr)
 
@@ -220,7 +220,7 @@ def test_interrupted_ingest_leaves_the_older_trace(tmp_path: Path) -> None:
         for _ in range(400):
             file.write(line * 1_000)
     out = tmp_path / "traces" / "t"
-    assert run_command("ingest", small, "--out", out).returncode == 0
+    assert run_here("ingest", small, "--out", out).returncode == 0
     before = (out / "run.json").read_bytes()
     started = subprocess.Popen(
         [sys.executable, "-m", "coordinator_sim", "ingest", large, "--out", out, "--json"],
@@ -246,37 +246,37 @@ def test_foreign_and_damaged_parquet_is_one_line(tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
     trace = tmp_path / "trace"
-    assert run_command("run", "member-crash", "--out", trace).returncode == 0
+    assert run_here("run", "member-crash", "--out", trace).returncode == 0
     (file,) = trace.glob("events/*/*/part-00000.parquet")
     for table in (pa.table({"x": [1]}), pa.table({"ts_us": ["a"], "group_id": ["g"]})):
         pq.write_table(table, file)
-        assert_refused(run_command("explain", trace, "g"), 1, file.name, "not a file of a trace")
-        assert_refused(run_command("replay", trace), 1, file.name, "not a file of a trace")
+        assert_refused(run_here("explain", trace, "g"), 1, file.name, "not a file of a trace")
+        assert_refused(run_here("replay", trace), 1, file.name, "not a file of a trace")
     file.write_bytes(b"PAR1 no Parquet PAR1")
-    assert_refused(run_command("explain", trace, "g"), 1, file.name, "not a file of a trace")
+    assert_refused(run_here("explain", trace, "g"), 1, file.name, "not a file of a trace")
 
 
 def test_missing_log_is_misuse(tmp_path: Path) -> None:
     """A path that does not exist is named."""
-    done = run_command("ingest", tmp_path / "absent.log", "--out", tmp_path / "t")
+    done = run_here("ingest", tmp_path / "absent.log", "--out", tmp_path / "t")
     assert_refused(done, 2, "absent.log")
 
 
 @pytest.mark.parametrize("command", ["replay", "report"])
 def test_directory_that_is_not_a_trace_is_bad_data(command: str, tmp_path: Path) -> None:
     """Replay and report say what a trace would have."""
-    assert_refused(run_command(command, tmp_path), 1, str(tmp_path), "run.json")
+    assert_refused(run_here(command, tmp_path), 1, str(tmp_path), "run.json")
 
 
 def test_report_without_the_spark_extra_names_it(tmp_path: Path) -> None:
     """Without pyspark, the extra to install is named."""
-    done = run_command("report", tmp_path, code=WITHOUT.format(module="pyspark"))
+    done = run_process("report", tmp_path, code=WITHOUT.format(module="pyspark"))
     assert_refused(done, 2, "coordinator-sim[spark]")
 
 
 def test_run_and_ingest_need_no_spark() -> None:
     """The simulator works without the extra."""
-    done = run_command("list", code=WITHOUT.format(module="pyspark"))
+    done = run_process("list", code=WITHOUT.format(module="pyspark"))
     assert done.returncode == 0, done.stderr
 
 
@@ -290,9 +290,9 @@ def test_spark_commands_without_java_name_the_fix(command: str, tmp_path: Path) 
         "(org.apache.kafka.coordinator.group.GroupMetadataManager)\n",
         encoding="utf-8",
     )
-    assert run_command("ingest", log, "--out", tmp_path / "t").returncode == 0
+    assert run_here("ingest", log, "--out", tmp_path / "t").returncode == 0
     arguments = [tmp_path / "t"] if command == "report" else []
-    done = run_command(
+    done = run_process(
         command,
         *arguments,
         "--out",
@@ -316,14 +316,14 @@ def test_an_impossible_variety_is_one_line(
     tmp_path: Path, arguments: tuple[str, ...], words: tuple[str, ...]
 ) -> None:
     """What cannot be drawn is refused before anything runs."""
-    assert_refused(run_command(*arguments, "--out", tmp_path / "out"), 2, *words)
+    assert_refused(run_here(*arguments, "--out", tmp_path / "out"), 2, *words)
     assert not (tmp_path / "out").exists()
 
 
 def test_a_varied_run_says_what_its_rebalances_cost(tmp_path: Path) -> None:
     """The seed draws the world; an exact run says nothing of costs, for they would mislead."""
-    varied = run_command("run", "member-crash", "--varied", "--out", tmp_path / "varied")
-    exact = run_command("run", "member-crash", "--out", tmp_path / "exact")
+    varied = run_here("run", "member-crash", "--varied", "--out", tmp_path / "varied")
+    exact = run_here("run", "member-crash", "--out", tmp_path / "exact")
     assert (varied.returncode, exact.returncode) == (0, 0)
     assert "options: varied=true" in varied.stdout
     assert "cost for orders-app: unowned for" in varied.stdout
@@ -343,12 +343,12 @@ LONG = "9" * 5_000
 )
 def test_number_too_long_for_python_is_told(arguments: tuple[str, ...]) -> None:
     """More digits than `int` reads are one line, as any number beyond its bound is."""
-    assert_refused(run_command(*arguments), 2, LONG)
+    assert_refused(run_here(*arguments), 2, LONG)
 
 
 def test_escapes_of_a_name_reach_no_terminal() -> None:
     """What a terminal would obey is shown as an escape, in the one line."""
-    done = run_command("run", "/no\x1b[31m\nwhere.json")
+    done = run_here("run", "/no\x1b[31m\nwhere.json")
     assert_refused(done, 2, r"/no\u001b[31m\nwhere.json")
     assert "\x1b" not in done.stderr
 
@@ -356,23 +356,23 @@ def test_escapes_of_a_name_reach_no_terminal() -> None:
 def test_name_that_is_not_utf8_is_told(tmp_path: Path) -> None:
     """No table and no JSON can name such a directory."""
     name = tmp_path / os.fsdecode(b"\xff")
-    assert_refused(run_command("run", "member-crash", "--out", name), 2, "not UTF-8")
+    assert_refused(run_here("run", "member-crash", "--out", name), 2, "not UTF-8")
     serving = ("serve", "--port", "0", "--log-dir", name)
-    assert_refused(run_command(*serving), 2, "not UTF-8")
+    assert_refused(run_here(*serving), 2, "not UTF-8")
 
 
 @pytest.mark.parametrize("host", ["a" * 300, ".", os.fsdecode(b"\xff")])
 def test_host_that_no_name_server_takes_is_told(host: str) -> None:
     """A host that cannot be encoded is refused as one that cannot be found."""
-    assert_refused(run_command("serve", "--port", "0", "--host", host), 2, "cannot listen on")
+    assert_refused(run_here("serve", "--port", "0", "--host", host), 2, "cannot listen on")
     options = ("--control-host", host, "--control-token", "x")
-    assert_refused(run_command("serve", "--port", "0", *options), 2, "cannot listen on")
+    assert_refused(run_here("serve", "--port", "0", *options), 2, "cannot listen on")
 
 
 def test_names_that_are_not_utf8_are_printed(tmp_path: Path) -> None:
     """The story of a run goes on where stdout cannot encode a name."""
     log = tmp_path / os.fsdecode(b"\xff.log")
-    done = run_command("run", "member-crash", "--out", tmp_path / "run", "--broker-log", log)
+    done = run_here("run", "member-crash", "--out", tmp_path / "run", "--broker-log", log)
     assert done.returncode == 0, done.stderr
     assert r"\udcff.log" in done.stdout
 
@@ -387,14 +387,14 @@ def test_closed_stdout_is_no_bug() -> None:
 def test_full_disk_below_a_broker_log_is_told_with_its_name(tmp_path: Path) -> None:
     """A failed write names the file."""
     options = ("--out", tmp_path / "run", "--broker-log", "/dev/full")
-    assert_refused(run_command("run", "member-crash", *options), 2, "/dev/full: No space left")
+    assert_refused(run_here("run", "member-crash", *options), 2, "/dev/full: No space left")
 
 
 def test_ready_file_replaces_no_pipe(tmp_path: Path) -> None:
     """A pipe, as a device, is not made a file, nor deleted at the end."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    done = run_command("serve", "--port", "0", "--ready-file", pipe)
+    done = run_here("serve", "--port", "0", "--ready-file", pipe)
     assert_refused(done, 2, str(pipe), "no regular file")
     assert pipe.is_fifo()
 
@@ -403,7 +403,7 @@ def test_ready_file_of_another_server_is_left(tmp_path: Path) -> None:
     """A server that does not come up deletes no file that it did not write."""
     ready = tmp_path / "ready.json"
     ready.write_text("{}")
-    done = run_command("serve", "--port", "0", "--host", "256.1.1.1", "--ready-file", ready)
+    done = run_here("serve", "--port", "0", "--host", "256.1.1.1", "--ready-file", ready)
     assert_refused(done, 2, "cannot listen on")
     assert ready.is_file()
 
@@ -420,7 +420,7 @@ def test_ready_file_of_another_server_is_left(tmp_path: Path) -> None:
 )
 def test_place_that_is_none_is_told(place: tuple[str, ...]) -> None:
     """A URL or a token that HTTP cannot have is one line."""
-    assert_refused(run_command("ctl", *place, "status"), 2)
+    assert_refused(run_here("ctl", *place, "status"), 2)
 
 
 @pytest.mark.parametrize(
@@ -438,5 +438,5 @@ def test_interrupt_before_the_command_begins_is_no_bug(module: str, name: str, t
         f"ending.{name} = interrupted\n"
         "entry.main()"
     )
-    done = run_command("list", code=code)
+    done = run_process("list", code=code)
     assert (done.returncode, done.stderr) == (130, told)

@@ -80,6 +80,15 @@ def test_scenario_shown_as_json_runs_to_the_same_digest(tmp_path: Path) -> None:
     assert digests[0] == digests[1]
 
 
+def test_scenario_shown_as_tasks_runs_and_tells_of_them(tmp_path: Path) -> None:
+    """The data alone is printed, as `run` takes it; the run says when each task begins and ends."""
+    path = tmp_path / "mine.json"
+    path.write_text(output_of("show", "member-crash", "--tasks"), encoding="utf-8")
+    told = output_of("run", path, "--format", "jsonl", "--out", tmp_path / "run")
+    assert "TaskRunning  task=CrashMember-1 kind=coordinatorsim.CrashMember" in told
+    assert "TaskDone  task=CrashMember-1" in told
+
+
 def test_verbose_run_shows_heartbeats_in_aligned_columns(tmp_path: Path) -> None:
     """The longest group id of the run is as wide as the column."""
     story = output_of("run", "connect-worker-crash", "--verbose", "--out", tmp_path / "t")
@@ -106,7 +115,7 @@ def test_replay_does_not_overwrite_the_trace_it_reads(run_directory: Path) -> No
 
 
 def test_directory_with_other_things_is_refused_before_the_run(tmp_path: Path) -> None:
-    """Nothing is simulated for nothing, and what is there stays."""
+    """A directory with other files is refused before the simulation, and is left as it was."""
     (tmp_path / "notes.txt").touch()
     done = CliRunner().invoke(app, ["run", "member-crash", "--out", str(tmp_path)])
 

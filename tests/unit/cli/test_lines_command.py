@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+from tests.command_line import run_here
+
 
 def run_lines(text: str, *options: str) -> subprocess.CompletedProcess[str]:
     """Feed that text to the command."""
@@ -25,7 +27,7 @@ def test_one_answer_a_line() -> None:
 
 
 def test_a_caller_that_waits_for_each_answer_gets_it() -> None:
-    """Nothing stays in a buffer while the caller waits."""
+    """Each answer is flushed before the next line is read."""
     command = [sys.executable, "-m", "coordinator_sim", "lines", "--profile", "3.9"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
@@ -38,6 +40,6 @@ def test_a_caller_that_waits_for_each_answer_gets_it() -> None:
 
 def test_an_unknown_profile_is_misuse() -> None:
     """Exit code 2 and the names that exist."""
-    done = run_lines("", "--profile", "5.0")
+    done = run_here("lines", "--profile", "5.0")
     assert done.returncode == 2
     assert "unknown profile '5.0'" in done.stderr

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.command_line import run_here
+
 GOOD = {"--bootstrap": "127.0.0.1:1", "--group": "g", "--topics": "orders"}
 
 
@@ -13,13 +15,7 @@ def said(**changes: str) -> str:
     """The error of `member` with some options changed; it is one line and exit code 2."""
     options = {**GOOD, **{f"--{name}": value for name, value in changes.items()}}
     words = [word for pair in options.items() for word in pair]
-    done = subprocess.run(
-        [sys.executable, "-m", "coordinator_sim", "member", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    done = run_here("member", *words)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     return done.stderr
@@ -42,7 +38,7 @@ def test_an_unknown_assignor_is_refused_with_the_known_ones() -> None:
 
 
 def test_without_the_library_for_records_a_member_has_its_membership_alone() -> None:
-    """Nothing of the consumer itself needs confluent-kafka."""
+    """The member's modules import without confluent-kafka."""
     code = (
         "import sys; sys.modules['confluent_kafka'] = None; "
         "from coordinator_sim.live import consumer, driver, story"
@@ -63,14 +59,7 @@ def test_a_worker_wants_its_properties(tmp_path: Path) -> None:
 
 def worker_said(*words: str) -> str:
     """The error of `member --connect`; it is one line and exit code 2."""
-    command = [sys.executable, "-m", "coordinator_sim", "member", "--connect"]
-    done = subprocess.run(
-        [*command, "--bootstrap", "127.0.0.1:1", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    done = run_here("member", "--connect", "--bootstrap", "127.0.0.1:1", *words)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     return done.stderr

@@ -2,13 +2,14 @@
 
 import io
 import json
-from typing import cast
+import sys
+from typing import TextIO, cast
 
 import pytest
 from rich.table import Table
 
 from coordinator_sim.cli.console import PrintableConsole
-from coordinator_sim.cli.printing import PrintableStream, printable
+from coordinator_sim.cli.printing import PrintableStream, guard_streams, printable
 
 EVIL = "\x1b]0;owned\x07 \x1b[2J\x9b31m\u202etxt.exe\rend"
 
@@ -28,6 +29,15 @@ def test_json_that_is_printed_stays_the_same_json() -> None:
         file=cast("io.StringIO", PrintableStream(stream)),
     )
     assert json.loads(stream.getvalue()) == {"name": EVIL}
+
+
+def test_a_guarded_stream_is_not_guarded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that runs in a guarded process keeps its streams."""
+    guarded = PrintableStream(io.StringIO())
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(f"sys.{name}", guarded)
+    guard_streams()
+    assert sys.stdout is cast("TextIO", guarded)
 
 
 @pytest.mark.parametrize("in_a_table", [False, True])

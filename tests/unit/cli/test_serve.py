@@ -9,18 +9,19 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import pytest
 
-from coordinator_sim.cli.main import main
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.releases import RELEASES
 from coordinator_sim.messages.codec.frames import RequestHeader
 from coordinator_sim.runs.run_directory import read_run
 from coordinator_sim_conformance.field_frames import Fields, read_response_frame, request_frame
+from tests.command_line import run_here
 
 COMMAND = (sys.executable, "-m", "coordinator_sim")
 QUICK_TOPIC = "offsets.topic.num.partitions=1"
@@ -47,13 +48,7 @@ def serving(*arguments: str | Path, stderr: IO[str] | None = None) -> Iterator[d
 
 def ctl(url: str, *arguments: str, status: int = 0) -> str:
     """What a command of `ctl` prints."""
-    done = subprocess.run(
-        [*COMMAND, "ctl", "--url", url, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    done = run_here("ctl", "--url", url, *arguments)
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout if status == 0 else done.stderr
 
@@ -163,21 +158,21 @@ def test_unknown_settings_of_a_file_are_warned_of_in_one_line(tmp_path: Path) ->
 )
 def test_option_that_cannot_be_ends_with_one_line(arguments: tuple[str, ...], reason: str) -> None:
     """Exit code 2, and nothing is served."""
-    done = subprocess.run(
-        [*COMMAND, "serve", "--port", "0", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=30,
-    )
+    done = run_here("serve", "--port", "0", *arguments)
     assert done.returncode == 2
     assert reason in " ".join(done.stderr.split())
     assert done.stdout == ""
 
 
-def full_disk() -> None:
+@contextmanager
+def full_disk() -> Iterator[None]:
     """Let no file of this process grow, as on a full disk."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize("option", ["--log-dir", "--trace", "--pcap"])
@@ -186,14 +181,8 @@ def test_place_that_cannot_be_written_to_is_named(tmp_path: Path, option: str, p
     """The path is told on a full disk, under a file, and where nothing can be made."""
     (tmp_path / "file").touch()
     path = {"full": tmp_path / "new", "file": tmp_path / "file" / "x", "missing": Path("/proc/x")}
-    done = subprocess.run(
-        [*COMMAND, "serve", "--port", "0", "--no-control", option, path[place]],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=30,
-        preexec_fn=full_disk if place == "full" else None,
-    )
+    with full_disk() if place == "full" else nullcontext():
+        done = run_here("serve", "--port", "0", "--no-control", option, path[place])
     assert done.returncode == 2
     assert done.stderr.startswith("error: ")
     assert str(path[place]) in done.stderr
@@ -208,9 +197,7 @@ def test_what_was_recorded_is_replaced_only_when_asked_to(tmp_path: Path, option
     with serving(*arguments):
         pass
     was = (place / "run.json" if place.is_dir() else place).read_bytes()
-    done = subprocess.run(
-        [*COMMAND, "serve", *arguments], capture_output=True, text=True, check=False, timeout=30
-    )
+    done = run_here("serve", *arguments)
     assert done.returncode == 2
     assert f"{place} holds" in done.stderr
     assert "by --overwrite" in done.stderr
@@ -223,13 +210,7 @@ def test_port_in_use_is_named_with_the_way_out() -> None:
     """The line has the address and the options that choose another one."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = subprocess.run(
-            [*COMMAND, "serve", "--port", str(port), "--no-control"],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=30,
-        )
+        done = run_here("serve", "--port", str(port), "--no-control")
     expected = f"error: cannot listen on 127.0.0.1:{port}: Address already in use; choose another "
     assert (done.returncode, done.stderr) == (2, f"{expected}--host, --port or --listeners\n")
 
@@ -253,9 +234,7 @@ def test_ctl_that_cannot_be_ends_with_one_line(
     file = tmp_path / "ready.json"
     words = [str(file) if word.startswith("{") else word for word in arguments]
     file.write_text(next((word for word in arguments if word.startswith("{")), ""))
-    done = subprocess.run(
-        [*COMMAND, "ctl", *words], capture_output=True, text=True, check=False, timeout=30
-    )
+    done = run_here("ctl", *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert reason in done.stderr
     assert done.stderr.count("\n") == 1
@@ -296,22 +275,15 @@ def test_endless_advance_ends_by_a_signal_and_by_ctl(ends_by: str) -> None:
     advance.communicate(timeout=30)
 
 
-def test_ctl_operates_a_server(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A round of the commands of `ctl`, in this process but for two; what is refused says why."""
+def test_ctl_operates_a_server(tmp_path: Path) -> None:
+    """A round of the commands of `ctl`; what is refused says why."""
 
-    def told(*arguments: str, status: int = 0) -> str:
-        monkeypatch.setattr("sys.argv", ["coordinator-sim", "ctl", "--url", url, *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        assert (ended.value.code or 0) == status, said
-        return said.out if status == 0 else said.err
+    def now() -> str:
+        return str(json.loads(told("get", "/v1/clock"))["group_ms"])
 
     with serving("--port", "0", "--brokers", "2", "--clock", "virtual", "--topics", "t:2") as ready:
-        url = ready["control"]
-        assert f"profile            {RELEASES[-1]}" in ctl(url, "status")
+        told = partial(ctl, ready["control"])
+        assert f"profile            {RELEASES[-1]}" in told("status")
         assert [line.split()[1] for line in told("brokers").splitlines()] == [
             "status",
             "running",
@@ -327,9 +299,24 @@ def test_ctl_operates_a_server(
         assert '{"do":"delay","ms":50}' in told("fault", "list")
         assert "no API is called" in told("fault", "add", "drop", "api=Dance", status=2)
         assert told("fault", "remove", "1") == "rule 1 acted 0 times\n"
+        slowed = told("topic", "slow-appends", "t", "50", "--partition", "1")
+        assert slowed == "appends to t-1 complete 50 ms late\n"
+        shown = json.loads(told("get", "/v1/topics/t"))["partitions"]
+        assert [each["append_delay_ms"] for each in shown] == [0, 50]
+        assert told("topic", "slow-appends", "t", "0") == "t is on time\n"
+        assert "no partition t-2" in told(
+            "topic", "slow-appends", "t", "5", "--partition", "2", status=2
+        )
         assert told("broker", "stop", "2") == "broker 2 is stopped\n"
         fired = told("clock", "advance", "5000").splitlines()
         assert fired[0].split()[:3] == ["seq", "group_ms", "event"]
+        until = ("clock", "run-until", "--group", "g")
+        assert told(*until, "--state", "Dead").endswith("there is no group 'g' at " + now() + "\n")
+        late = told(*until, "--members", "1", "--within-ms", "70", status=1)
+        assert late == f"error: group time is at its bound, {now()}, and there is no group 'g'\n"
+        assert "belong to --group" in told("clock", "run-until", "--state", "Stable", status=2)
+        assert "belongs to --fault" in told("clock", "run-until", "--hits", "2", status=2)
+        assert "there is no fault rule 7" in told("clock", "run-until", "--fault", "7", status=2)
         assert "there is no group" in told("wait", "g", "--timeout", "0.1", status=1)
         run = tmp_path / "run"
         assert told("trace", "start", str(run)) == f"{run}\n"
@@ -371,16 +358,12 @@ def test_trace_of_real_consumers_is_explained(tmp_path: Path) -> None:
                 break
         for consumer in consumers:
             consumer.close()
-    explained = subprocess.run(
-        [*COMMAND, "explain", run, "app"], capture_output=True, text=True, check=True
-    ).stdout
+    explained = run_here("explain", run, "app").stdout
     assert "Group app:" in explained
     assert "c0-" in explained
     # An alarm of the wall clock may ring a millisecond late, which replay tells of as an answer
     # that is not reproduced; rebalances and generations come true all the same.
-    replayed = subprocess.run(
-        [*COMMAND, "replay", run], capture_output=True, text=True, check=False
-    ).stdout
+    replayed = run_here("replay", run).stdout
     (row,) = [line for line in replayed.splitlines() if line.startswith("│ app")]
     for reached, of in re.findall(r"(\d+)/(\d+)", row)[:4]:
         assert reached == of

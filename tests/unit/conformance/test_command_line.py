@@ -65,6 +65,25 @@ def test_run_plays_the_cases_of_clients_once_and_only_on_the_simulator() -> None
     assert "C-DISC-01" in output_of("list", "--area", "c-disc")
 
 
+def test_run_plays_the_cases_of_trogdor_once_and_only_on_the_simulator() -> None:
+    """Cases of Trogdor play in virtual time; no other target has one."""
+    shown = output_of("run", "--profile", "4.4", "--profile", "3.9", "-k", "TROGDOR-C08")
+    assert "Trogdor in virtual time: 2 passed, 0 failed" in shown
+    assert "simulator as" not in shown
+    listed = output_of("list", "--area", "trogdor-stopping")
+    assert "TROGDOR-C08" in listed
+    assert "trogdor" in listed
+
+
+def test_catalogue_of_trogdor_is_read_by_the_numbers_of_its_ids(tmp_path: Path) -> None:
+    """What stands behind the number of an id is for readers."""
+    catalogue = tmp_path / "mine.yaml"
+    catalogue.write_text("cases: [{id: A01-create-pending}, {id: E04-expiry}, {id: A99-new}]\n")
+    shown = output_of("coverage", str(catalogue), code=1)
+    assert "3 cases, 2 covered, 0 deferred, 1 missing" in shown
+    assert "missing  TROGDOR-A99" in shown
+
+
 def test_list_shows_the_requirements_of_a_profile() -> None:
     """A requirement is listed with the profiles that must meet it."""
     rows = json.loads(output_of("list", "--area", "JOIN", "--profile", "legacy-0.10.2", "--json"))

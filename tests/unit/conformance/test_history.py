@@ -64,6 +64,45 @@ def test_load_elsewhere_ends_the_tenancy_of_a_crashed_broker() -> None:
     assert tenancy.ended_at_us == 20_000
 
 
+def test_deposed_broker_goes_on_with_its_old_tenancy() -> None:
+    """A broker that was paused hears late of its successor, whose tenancy is the newer one."""
+    history = History(
+        [
+            event(0, Event.JOIN_REQ, correlation_id=1),
+            event(20, Event.LOAD_START, broker_id=2, group_id=None),
+            event(21, Event.GROUP_LOADED, broker_id=2),
+            event(40, Event.JOIN_COMPLETE),
+            event(40, Event.JOIN_RESP, correlation_id=1),
+            event(40, Event.GROUP_DEAD),
+            event(50, Event.LOAD_START, group_id=None),
+            event(50, Event.GROUP_LOADED),
+        ]
+    )
+
+    assert [(one.broker_id, len(one.events)) for one in history.tenancies] == [
+        (1, 4),
+        (2, 1),
+        (1, 1),
+    ]
+    assert history.tenancies[0].ended_at_us == 20_000
+
+
+def test_tenancy_of_a_broker_that_is_deposed_already_is_known_as_such() -> None:
+    """It reads its first request for the group when another broker has long loaded it."""
+    history = History(
+        [
+            event(20, Event.LOAD_START, broker_id=2, group_id=None),
+            event(25, Event.MEMBER_ADDED, broker_id=2),
+            event(40, Event.JOIN_REQ, correlation_id=1),
+        ]
+    )
+
+    assert [(one.broker_id, one.is_deposed) for one in history.tenancies] == [
+        (2, False),
+        (1, True),
+    ]
+
+
 def test_load_of_another_partition_ends_nothing() -> None:
     """Only the groups of the loaded partition have moved."""
     history = History(

@@ -40,3 +40,29 @@ def test_refusal_of_a_member_leaves_no_doubt() -> None:
     history = (commit(1, 10), commit(2, 20, ErrorCode.ILLEGAL_GENERATION), fetch(3, 20))
 
     assert [violation.invariant for violation in check_all(history).violations] == ["I8"]
+
+
+def expiry(at_us: int, **columns: int) -> TraceEvent:
+    """A coordinator removes offsets; it tells how many."""
+    return TraceEvent(event=Event.OFFSET_EXPIRED, ts_us=at_us, attrs={"count": "1"}, **columns)
+
+
+def test_offset_that_may_have_expired_may_be_gone() -> None:
+    """Nothing but nothing is fetched for it, until it is committed again."""
+    old = (commit(1, 10), expiry(2))
+
+    assert check_all((*old, fetch(3, -1))).violations == ()
+    assert check_all((*old, fetch(3, 10))).violations == ()
+    for wrong in ((*old, fetch(3, 7)), (*old, commit(3, 20), fetch(4, -1))):
+        assert [violation.invariant for violation in check_all(wrong).violations] == ["I8"]
+
+
+def test_expiry_of_another_partition_removes_nothing() -> None:
+    """Only groups of the offsets partition that was looked through may lose offsets."""
+    entry = OffsetEntry("orders", 0, 10)
+    kept = TraceEvent(
+        event=Event.OFFSET_COMMIT, ts_us=1, group_id="g", offsets_partition=3, offsets=(entry,)
+    )
+
+    assert check_all((kept, expiry(2, offsets_partition=3), fetch(3, -1))).violations == ()
+    assert check_all((kept, expiry(2, offsets_partition=4), fetch(3, -1))).violations

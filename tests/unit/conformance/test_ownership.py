@@ -50,7 +50,7 @@ def messages(*events: TraceEvent) -> list[str]:
 
 
 def test_task_given_while_another_worker_runs_it_has_two_owners() -> None:
-    """Nobody took it from the worker that said it runs it."""
+    """A task assigned to one worker while another still runs it counts for both."""
     found = messages(joined("a", X0), joined("b"), assigned("a"), assigned("b", tasks=(X0,)))
 
     assert found == ["t:x-0 has two owners in generation 1: a and b"]
@@ -79,7 +79,7 @@ def test_leader_that_lags_behind_the_configuration_decides_nothing() -> None:
 
 
 def test_bytes_of_another_protocol_are_not_judged() -> None:
-    """Nobody but their assignor can read them."""
+    """Assignments of an unknown protocol have no owners to compare."""
     foreign = event(Event.ASSIGNED, "a", assignment=b"\x00", protocol_type="own")
     broken = event(Event.ASSIGNED, "a", assignment=b"\x00")
     unreadable = event(Event.JOIN_REQ, "a", subscription=b"\x00")

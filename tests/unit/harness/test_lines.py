@@ -59,7 +59,7 @@ def error_of(answer: Json) -> int:
 
 
 def test_a_command_without_a_world_is_an_error() -> None:
-    """Nothing but `init` works before `init`, and no time is told."""
+    """Before `init` every other command is an error, without a time."""
     assert Lines().answer({"op": "advance", "ms": 1, "id": 7}) == {
         "id": 7,
         "error": "no world yet: begin with the op init",

@@ -25,6 +25,6 @@ def test_recorded_answers_are_given_again(path: Path) -> None:
 
 
 def test_every_family_is_recorded() -> None:
-    """There is a recording of each harness that the references are built with."""
+    """Each harness that references are built with has a recording."""
     recorded = {REFERENCES[path.stem.rpartition("-")[0]].harness for path in RECORDED}
     assert recorded == {reference.harness for reference in REFERENCES.values()}

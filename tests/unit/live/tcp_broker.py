@@ -8,7 +8,7 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.live.offered_versions import API_VERSIONS
-from coordinator_sim.messages.codec.classic_types import int32_bytes
+from coordinator_sim.messages.codec.classic_types import int16_bytes, int32_bytes
 from coordinator_sim.messages.codec.frames import (
     RequestHeader,
     decode_request,
@@ -52,6 +52,7 @@ class TcpBroker:
         self.partitions = partitions
         self.headers: list[RequestHeader] = []
         self.garbage = b""
+        self.doubled: ApiKey | None = None
         self.port = 0
         self.writers: list[asyncio.StreamWriter] = []
 
@@ -68,7 +69,9 @@ class TcpBroker:
             while size := await reader.readexactly(4):
                 frame = await reader.readexactly(int.from_bytes(size, "big"))
                 answer = self.garbage or self.answer(frame)
-                writer.write(int32_bytes(len(answer)) + answer)
+                sent = int32_bytes(len(answer)) + answer
+                is_doubled = self.doubled is not None and frame[:2] == int16_bytes(self.doubled)
+                writer.write(sent * 2 if is_doubled else sent)
         except asyncio.IncompleteReadError:
             writer.close()
 

@@ -109,7 +109,7 @@ def test_member_joins_consumes_commits_and_leaves() -> None:
 
 
 def test_a_member_without_a_reader_keeps_its_membership() -> None:
-    """Nothing is read, yet what it is given it keeps and commits."""
+    """A member without a reader keeps its partitions and commits, though it reads no records."""
     broker, heard = TcpBroker(), Heard()
 
     asyncio.run(live(broker, heard))
@@ -209,6 +209,22 @@ def test_garbage_ends_the_connection_and_is_told() -> None:
 
     assert set(heard.kinds) == {"DISCONNECTED"}
     assert len(heard.kinds) == 1
+
+
+def test_an_answer_that_comes_twice_ends_the_member() -> None:
+    """Java's poll raises, and an application that does not expect it closes its consumer."""
+    broker, heard = TcpBroker(), Heard()
+    broker.doubled = ApiKey.HEARTBEAT
+
+    async def until_it_fails() -> str | None:
+        async with listening(broker):
+            member = member_of(broker, heard)
+            await asyncio.wait_for(member.run(), 10)
+            return member.fatal_error
+
+    assert asyncio.run(until_it_fails()) == "IllegalStateException"
+    assert heard.texts("FAILED") == ["poll raised IllegalStateException"]
+    assert heard.kinds[-2:] == ["REVOKED", "LEFT"]
 
 
 def test_a_lost_coordinator_is_found_again() -> None:

@@ -69,7 +69,7 @@ def test_a_file_source_goes_on_where_the_offset_says(tmp_path: Path) -> None:
 
 
 def test_a_file_source_without_a_file_reads_nothing() -> None:
-    """There is no stdin to read from."""
+    """A file source without a file, which in Kafka reads stdin, produces no records."""
     source = FileSource({"topic": "lines"})
     opened(source, None)
 

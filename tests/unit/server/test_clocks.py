@@ -241,7 +241,7 @@ def test_advance_without_end_leaves_turns_and_is_called_off() -> None:
     ],
 )
 def test_clock_is_not_moved_out_of_bounds(from_ms: int, to_ms: int, reason: str) -> None:
-    """Nothing has changed after the refusal, and the way up to the bound is free."""
+    """A refused move leaves the clock as it was, and it may still move up to the bound."""
 
     async def story() -> None:
         clock = VirtualClock(Hand())

@@ -77,7 +77,7 @@ def test_one_connection_too_many_is_closed_and_others_stay() -> None:
 
 
 def test_request_that_is_too_long_ends_its_connection() -> None:
-    """Nothing of it is read but its length."""
+    """A request beyond socket.request.max.bytes ends its connection; only its length is read."""
 
     async def story(_server: KafkaServer, port: int) -> None:
         reader, writer = await connect(port)

@@ -115,13 +115,17 @@ def test_page_shows_a_new_generation_as_it_comes(
     consumers.be(1)
     page.wait_for_selector('#groups [data-group="app"][data-state="Stable"]')
     first = int(page.get_attribute("#group-panel", "data-generation") or 0)
+    page.locator("#partitions .cell").nth(3).wait_for()
     assert page.locator("#partitions .cell").count() == 4
 
     consumers.be(2)
     page.wait_for_selector(
         f'#groups [data-group="app"][data-state="Stable"][data-generation="{first + 1}"]'
     )
-    page.wait_for_function("document.querySelectorAll('#members tbody tr').length === 2")
+    # The panel is drawn after the list. A locator waits, for the page's policy allows no script
+    # that is a text.
+    page.locator("#members tbody td:nth-child(4)").get_by_text("2", exact=True).nth(1).wait_for()
+    assert page.locator("#members tbody tr").count() == 2
     owners = page.eval_on_selector_all(
         "#partitions .cell", "cells => cells.map(cell => cell.dataset.owner)"
     )

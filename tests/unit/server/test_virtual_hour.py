@@ -76,12 +76,12 @@ def test_what_differs_between_hash_seeds_is_the_clients_own() -> None:
 
     aiokafka iterates sets of partitions; the cluster iterates none.
     """
-    (_, (frames, events)), *others = (twenty_minutes(0, hash_seed) for hash_seed in (0, 1, 2))
-    for _, (other_frames, other_events) in others:
-        index = first_difference(frames, other_frames)
-        assert index is not None
-        assert frames[index].side is other_frames[index].side is Side.CLIENT
-        assert without_offsets(other_events) == without_offsets(events)
+    _, (frames, events) = twenty_minutes(0, 0)
+    _, (other_frames, other_events) = twenty_minutes(0, 1)
+    index = first_difference(frames, other_frames)
+    assert index is not None
+    assert frames[index].side is other_frames[index].side is Side.CLIENT
+    assert without_offsets(other_events) == without_offsets(events)
 
 
 def without_offsets(events: tuple[TraceEvent, ...]) -> list[TraceEvent]:

@@ -118,7 +118,7 @@ def test_waiting_for_ever_is_an_error_that_names_who_waits() -> None:
 
 
 def test_bytes_arrive_in_order_after_the_latency() -> None:
-    """There and back costs the latency twice."""
+    """Bytes arrive in order, and a round trip takes the latency twice."""
 
     async def main() -> None:
         _, port = await echo_server()

@@ -1,11 +1,13 @@
 """`conformance differ` as a user types it, without Java."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
+
+from coordinator_sim_conformance.cli.main import main
+from tests.command_line import run_here
 
 JAVA = """#!{python}
 import os, sys
@@ -16,16 +18,9 @@ os.execv({python!r}, [{python!r}, "-m", "coordinator_sim", "lines"])
 
 def run_differ(
     *arguments: str, folder: Path, env: dict[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
+) -> "CompletedProcess[str]":
     """Run the command in a folder."""
-    return subprocess.run(
-        [sys.executable, "-m", "coordinator_sim_conformance", "differ", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **(env or {})},
-    )
+    return run_here("differ", *arguments, command=main, folder=folder, environment=env)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +42,7 @@ def test_misuse_is_one_line(tmp_path: Path, arguments: tuple[str, ...], words: s
 
 
 def test_without_java_the_message_says_what_is_needed(tmp_path: Path) -> None:
-    """Nothing is built and nothing hangs."""
+    """Without Java the command ends with 2 before it builds a reference."""
     done = run_differ(folder=tmp_path, env={"PATH": str(tmp_path)})
     assert done.returncode == 2
     assert "error: java is not installed: a Java 17 runtime is needed" in done.stderr

@@ -1,0 +1,190 @@
+"""Keys and values of records, as the specs of generators describe them.
+
+Source: kafka trunk, trogdor/.../trogdor/workload/*PayloadGenerator.java, PayloadIterator.java.
+"""
+
+from bisect import bisect_right
+from itertools import accumulate
+from typing import Final, Protocol
+
+from coordinator_sim.trogdor.generator_specs import (
+    ALL_PERCENT,
+    TIMESTAMP_BYTES,
+    ConstantPayloadGenerator,
+    GaussianTimestampPayloadGenerator,
+    GaussianTimestampRandomPayloadGenerator,
+    NullPayloadGenerator,
+    PayloadGenerator,
+    RandomComponentPayloadGenerator,
+    SequentialPayloadGenerator,
+    TimestampConstantPayloadGenerator,
+    TimestampRandomPayloadGenerator,
+    UniformRandomPayloadGenerator,
+)
+from coordinator_sim.trogdor.java_numbers import as_long
+from coordinator_sim.trogdor.java_random import JavaRandom, gaussian_size
+from coordinator_sim.trogdor.refusals import TrogdorRefusal
+
+LONG_BYTES: Final = 8
+_NO_GENERATOR: Final = "no generator: keyGenerator, valueGenerator or a component is absent"
+
+
+class Payloads(Protocol):
+    """What makes payloads."""
+
+    def payload(self, position: int, now_ms: int) -> bytes | None:
+        """The payload of a position; None for a null key or value.
+
+        Args:
+            position: From 0; the same position gives the same bytes but for a timestamp.
+            now_ms: The clock, for payloads that begin with it.
+        """
+
+
+def _little_endian(value: int) -> bytes:
+    return as_long(value).to_bytes(LONG_BYTES, "little", signed=True)
+
+
+class _Constant:
+    def __init__(self, spec: ConstantPayloadGenerator) -> None:
+        value = spec.value or b"\0"
+        self._bytes = (value * (spec.size // len(value) + 1))[: max(spec.size, 0)]
+
+    def payload(self, position: int, now_ms: int) -> bytes:
+        del position, now_ms
+        return self._bytes
+
+
+class _Sequential:
+    def __init__(self, spec: SequentialPayloadGenerator) -> None:
+        self._spec = spec
+
+    def payload(self, position: int, now_ms: int) -> bytes:
+        del now_ms
+        size = self._spec.size
+        return _little_endian(position + self._spec.start_offset)[:size].ljust(size, b"\0")
+
+
+class _UniformRandom:
+    def __init__(self, spec: UniformRandomPayloadGenerator) -> None:
+        self._seed = spec.seed
+        self._random = JavaRandom(spec.seed)
+        self._padding = self._random.next_bytes(spec.padding)
+        self._random_count = spec.size - spec.padding
+
+    def payload(self, position: int, now_ms: int) -> bytes:
+        del now_ms
+        self._random.set_seed(self._seed + position)
+        return self._random.next_bytes(self._random_count) + self._padding
+
+
+class _Null:
+    def payload(self, position: int, now_ms: int) -> None:
+        del position, now_ms
+
+
+class _RandomComponent:
+    def __init__(self, spec: RandomComponentPayloadGenerator) -> None:
+        self._seed = spec.seed
+        self._random = JavaRandom(spec.seed)
+        self._sources = [payloads_of(component.component) for component in spec.components]
+        self._reached = list(accumulate(component.percent for component in spec.components))
+
+    def payload(self, position: int, now_ms: int) -> bytes | None:
+        self._random.set_seed(self._seed + position)
+        drawn = self._random.next_int(ALL_PERCENT)
+        return self._sources[bisect_right(self._reached, drawn)].payload(position, now_ms)
+
+
+class _TimestampRandom:
+    def __init__(self, spec: TimestampRandomPayloadGenerator) -> None:
+        self._spec = spec
+        self._random = JavaRandom(spec.seed)
+
+    def payload(self, position: int, now_ms: int) -> bytes:
+        self._random.set_seed(self._spec.seed + position)
+        return _little_endian(now_ms) + self._random.next_bytes(self._spec.size - TIMESTAMP_BYTES)
+
+
+class _TimestampConstant:
+    def __init__(self, spec: TimestampConstantPayloadGenerator) -> None:
+        self._zeros = bytes(spec.size - TIMESTAMP_BYTES)
+
+    def payload(self, position: int, now_ms: int) -> bytes:
+        del position
+        return _little_endian(now_ms) + self._zeros
+
+
+class _GaussianTimestamp:
+    """Payloads of one size until the size changes; so the order of calls matters."""
+
+    def __init__(self, spec: GaussianTimestampPayloadGenerator) -> None:
+        self._spec = spec
+        self._random = JavaRandom(spec.seed)
+        self._is_random = isinstance(spec, GaussianTimestampRandomPayloadGenerator)
+        self._size = 0
+        self._of_this_size = 0
+
+    def payload(self, position: int, now_ms: int) -> bytes:
+        spec = self._spec
+        self._random.set_seed(spec.seed + position)
+        if self._size == 0 or self._of_this_size >= spec.messages_until_size_change:
+            self._of_this_size = 0
+            self._size = gaussian_size(
+                self._random,
+                spec.message_size_average,
+                spec.message_size_deviation,
+                TIMESTAMP_BYTES,
+            )
+        self._of_this_size += 1
+        filled = self._random.next_bytes(self._size) if self._is_random else bytes(self._size)
+        return _little_endian(now_ms) + filled[TIMESTAMP_BYTES:]
+
+
+class _Absent:
+    def payload(self, position: int, now_ms: int) -> bytes:
+        del position, now_ms
+        raise TrogdorRefusal(500, _NO_GENERATOR)
+
+
+def payloads_of(spec: PayloadGenerator | None) -> Payloads:  # noqa: PLR0911 (one for each class)
+    """What makes the payloads of a spec; for None, something that fails when it is used."""
+    match spec:
+        case ConstantPayloadGenerator():
+            return _Constant(spec)
+        case SequentialPayloadGenerator():
+            return _Sequential(spec)
+        case UniformRandomPayloadGenerator():
+            return _UniformRandom(spec)
+        case NullPayloadGenerator():
+            return _Null()
+        case RandomComponentPayloadGenerator():
+            return _RandomComponent(spec)
+        case TimestampRandomPayloadGenerator():
+            return _TimestampRandom(spec)
+        case TimestampConstantPayloadGenerator():
+            return _TimestampConstant(spec)
+        case GaussianTimestampPayloadGenerator():
+            return _GaussianTimestamp(spec)
+    return _Absent()
+
+
+class PayloadIterator:
+    """Payloads one after the other.
+
+    Args:
+        spec: What they are.
+    """
+
+    def __init__(self, spec: PayloadGenerator | None) -> None:
+        self._source = payloads_of(spec)
+        self.position = 0
+
+    def next(self, now_ms: int) -> bytes | None:
+        """The payload of the position, which goes on by one."""
+        self.position += 1
+        return self._source.payload(self.position - 1, now_ms)
+
+    def seek(self, position: int) -> None:
+        """Go to a position."""
+        self.position = position

@@ -1,0 +1,56 @@
+"""Ranges in names: `foo[1-3]` stands for foo1, foo2 and foo3.
+
+Source: kafka trunk, trogdor/.../trogdor/common/StringExpander.java, workload/ConsumeBenchSpec.java.
+"""
+
+import re
+from typing import Final
+
+from coordinator_sim.errors import CoordinatorSimError
+from coordinator_sim.kafka.orders.iteration_order import java_hash_order
+
+MAX_INT: Final = 2**31 - 1
+_RANGE: Final = re.compile(r"(.*)\[([0-9]*)-([0-9]*)\](.*)")
+
+
+class InvalidName(CoordinatorSimError):
+    """A name has a range or a form that cannot be."""
+
+
+def expand(name: str) -> tuple[str, ...]:
+    """The names that the last range of a name stands for, in the order of Java's hash set.
+
+    Earlier ranges stay as they are. A name without a range stands for itself.
+
+    Raises:
+        InvalidName: the range ends before it starts, or an end is missing or no 32-bit number.
+    """
+    match = _RANGE.fullmatch(name)
+    if match is None:
+        return (name,)
+    first, last = _bound(match[2]), _bound(match[3])
+    if last < first:
+        raise InvalidName(f"Invalid range: start {first} is higher than end {last}")
+    return tuple(java_hash_order(f"{match[1]}{n}{match[4]}" for n in range(first, last + 1)))
+
+
+def _bound(digits: str) -> int:
+    if not digits or int(digits) > MAX_INT:
+        raise InvalidName(f'For input string: "{digits}"')
+    return int(digits)
+
+
+def expand_repeatedly(name: str) -> tuple[str, ...]:
+    """The names that all ranges of a name stand for, in the order of Java's hash set.
+
+    QUIRK: a range of one number ends it, so that `a[1-2][5-5]` stands for `a[1-2]5`.
+    Source: ConsumeBenchSpec.expandTopicName.
+
+    Raises:
+        InvalidName: as for `expand`.
+    """
+    names = expand(name)
+    if len(names) == 1:
+        return names
+    # Ends because each expansion has one range fewer.
+    return tuple(java_hash_order(inner for one in names for inner in expand_repeatedly(one)))

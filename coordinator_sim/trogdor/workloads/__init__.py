@@ -1,0 +1,1 @@
+"""The workloads of Trogdor: threads as generators, over clients that a driver brings."""

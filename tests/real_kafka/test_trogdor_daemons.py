@@ -1,0 +1,90 @@
+"""Stories of Trogdor on daemons: Apache Kafka's, ours, and coordinators with the other's agents.
+
+All play at the same time, since daemons mostly wait. What needs a millisecond, a clock or work of
+its own is played in virtual time alone.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+
+from coordinator_sim.errors import MissingDependencyError
+from coordinator_sim_conformance.real_kafka.trogdor import java_daemons
+from coordinator_sim_conformance.registry import all_trogdor_cases
+from coordinator_sim_conformance.trogdor_cases.case import ExecCase, StoryCase
+from coordinator_sim_conformance.trogdor_cases.on_daemons import (
+    parts_for_daemons,
+    play_one_task_cases,
+    play_stories,
+)
+from coordinator_sim_conformance.trogdor_cases.processes import OWN_DAEMONS, Daemons
+
+pytestmark = pytest.mark.real_kafka
+
+PAIRS = ("kafka", "ours", "our-coordinator", "kafka-coordinator")
+PART_COUNT = 3
+"""Sets of daemons for the stories with one agent, so that all take less than three minutes."""
+
+Endings = dict[str, str]
+
+
+def daemons_of(pair: str, java: Daemons) -> Daemons:
+    """Who is the coordinator, and who are the agents."""
+    return {
+        "kafka": java,
+        "ours": OWN_DAEMONS,
+        "our-coordinator": Daemons(coordinator=OWN_DAEMONS.coordinator, agent=java.agent),
+        "kafka-coordinator": Daemons(coordinator=java.coordinator, agent=OWN_DAEMONS.agent),
+    }[pair]
+
+
+def stories(part: list[StoryCase], daemons: Daemons) -> Endings:
+    """How stories end."""
+    return dict(play_stories(part, daemons))
+
+
+def tasks(daemons: Daemons) -> Endings:
+    """How the cases of agents for one task end."""
+    return dict(play_one_task_cases(all_trogdor_cases(), daemons))
+
+
+@pytest.fixture(scope="module")
+def endings() -> Iterator[dict[str, list[Future[Endings]]]]:
+    """How cases end, by pair."""
+    try:
+        java = java_daemons()
+    except MissingDependencyError as error:
+        pytest.skip(str(error))
+    parts = parts_for_daemons(all_trogdor_cases(), PART_COUNT)
+    at_once = [part for part in parts if not part[0].setup.topics]
+    later = [part for part in parts if part[0].setup.topics]
+    found: dict[str, list[Future[Endings]]] = {pair: [] for pair in PAIRS}
+    # The others begin when the shortest parts are over: a busy host starts processes late.
+    with ThreadPoolExecutor(max_workers=len(PAIRS) * len(at_once)) as pool:
+        for part in (*at_once, *later):
+            for pair in PAIRS:
+                found[pair].append(pool.submit(stories, part, daemons_of(pair, java)))
+        for pair in PAIRS:
+            # An agent for one task has no coordinator.
+            if "-" not in pair:
+                found[pair].append(pool.submit(tasks, daemons_of(pair, java)))
+        yield found
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_daemons_behave_so(pair: str, endings: dict[str, list[Future[Endings]]]) -> None:
+    """Every story that daemons can play holds on them."""
+    found: Endings = {}
+    for future in endings[pair]:
+        found |= future.result()
+    wanted = {
+        case.case_id
+        for case in all_trogdor_cases()
+        if (isinstance(case, StoryCase) and not case.only_virtual)
+        or (isinstance(case, ExecCase) and "-" not in pair)
+    }
+
+    failed = [f"{case_id}: {reason}" for case_id, reason in found.items() if reason]
+    assert not failed, "\n".join(failed)
+    assert set(found) == wanted
