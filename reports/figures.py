@@ -92,52 +92,7 @@ def reasons_figure(counts: Mapping[str, int]) -> go.Figure:
             hovertemplate="%{y}: %{x:,}<extra></extra>",
         )
     )
-    return _styled(figure, "rebalances", height=90 + _BAR_HEIGHT * len(ordered))
-
-
-def timeline_figure(rows: Sequence[Row], origin_us: Mapping[str, int | None]) -> go.Figure:
-    """Plot every rebalance as a mark at its start, one line per group, coloured by outcome.
-
-    Args:
-        rows: Rebalances with `label`, the name of their line.
-        origin_us: Start of the time axis per trace, or None to show calendar time.
-    """
-    figure = go.Figure()
-    labels = list(dict.fromkeys(row["label"] for row in rows))
-    for outcome, colour in OUTCOME_COLOURS.items():
-        chosen = [row for row in rows if row["outcome"] == outcome]
-        if not chosen:
-            continue
-        figure.add_trace(
-            go.Scatter(
-                x=[_instant(row, origin_us) for row in chosen],
-                y=[row["label"] for row in chosen],
-                mode="markers",
-                name=outcome,
-                marker={"color": colour, "size": 9, "opacity": 0.8, "symbol": "line-ns-open"},
-                customdata=[[row["reason"], _milliseconds(row["total_ms"])] for row in chosen],
-                hovertemplate="%{customdata[0]}<br>%{customdata[1]}<extra>%{y}</extra>",
-            )
-        )
-    figure.update_traces(marker_line_width=2)
-    calendar = any(origin is None for origin in origin_us.values())
-    title = "time (UTC)" if calendar else "seconds since the start of the run"
-    styled = _styled(figure, title, height=_LEGEND_HEIGHT + 70 + 26 * len(labels))
-    styled.update_yaxes(categoryorder="array", categoryarray=labels[::-1])
-    return styled
-
-
-def _instant(row: Row, origin_us: Mapping[str, int | None]) -> Any:  # noqa: ANN401 - axis value
-    from datetime import UTC, datetime, timedelta
-
-    origin = origin_us[row["trace_id"]]
-    if origin is None:
-        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=row["seen_us"])
-    return (row["seen_us"] - origin) / 1e6
-
-
-def _milliseconds(value: float | None) -> str:
-    return "not finished" if value is None else f"{value:,.0f} ms"
+    return styled(figure, "rebalances", height=90 + _BAR_HEIGHT * len(ordered))
 
 
 def _stacked(
@@ -160,12 +115,13 @@ def _stacked(
             )
         )
     figure.update_layout(barmode="stack", bargap=0.35)
-    styled = _styled(figure, title, height=_LEGEND_HEIGHT + 70 + _BAR_HEIGHT * len(rows))
-    styled.update_yaxes(autorange="reversed")
-    return styled
+    drawn = styled(figure, title, height=_LEGEND_HEIGHT + 70 + _BAR_HEIGHT * len(rows))
+    drawn.update_yaxes(autorange="reversed")
+    return drawn
 
 
-def _styled(figure: go.Figure, axis_title: str, *, height: int) -> go.Figure:
+def styled(figure: go.Figure, axis_title: str, *, height: int) -> go.Figure:
+    """Give a figure the looks of all charts of a page; return the figure."""
     figure.update_layout(
         height=height,
         margin={"l": 10, "r": 40, "t": 10, "b": 10},

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError, DataError
+from coordinator_sim_reports.page_options import PageOptions
 from coordinator_sim_reports.session import DEFAULT_MASTER, check_extra, spark_session
 from coordinator_sim_reports.sources import open_traces, read_traces
 
@@ -17,11 +18,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from coordinator_sim_reports.render import ReportRows
-    from coordinator_sim_reports.selection import PageLimits
 
 PAGE_NAME: Final = "report.html"
 TABLES_DIR: Final = "tables"
-DEFAULT_TITLE: Final = "Rebalance and assignor report"
 _UNREADABLE: Final = re.compile(r"FAILED_READ_FILE.*?file:/*(/\S+?)\.?\s", re.DOTALL)
 _SMALL_EVENTS: Final = 200_000
 """Number of events below which a job ends before generated code has paid for its compilation."""
@@ -59,8 +58,7 @@ def build_report(
     out: Path,
     *,
     master: str = DEFAULT_MASTER,
-    title: str = DEFAULT_TITLE,
-    limits: "PageLimits | None" = None,
+    page: PageOptions = PageOptions(),  # noqa: B008 - frozen
     progress: Callable[[str], None] | None = None,
 ) -> ReportSummary:
     """Compute the report of one or many traces.
@@ -69,8 +67,8 @@ def build_report(
         traces: Run directories, or directories that hold some.
         out: Directory for `report.html` and `tables/`; created with its parents.
         master: Spark master URL.
-        title: Heading of the page.
-        limits: Largest parts of long tables in the page and the summary.
+        page: Heading of the page, largest parts of long tables in it and in the summary, and
+            whether the runs are set beside each other.
         progress: Called with the name of each table that is done.
 
     Raises:
@@ -83,7 +81,6 @@ def build_report(
         raise ConfigError(f"{out} is a file; name a directory for the report")
     check_extra()
     from coordinator_sim_reports.render import render_page
-    from coordinator_sim_reports.selection import PageLimits
     from coordinator_sim_reports.tables import TableStore, derive_tables
 
     tables_path = out / TABLES_DIR
@@ -94,11 +91,11 @@ def build_report(
     ):
         store = TableStore(spark, tables_path.absolute(), progress or _silent)
         tables = derive_tables(read_traces(spark, runs), store)
-        rows = _page_rows(tables, title, limits or PageLimits())
-    page = out / PAGE_NAME
-    page.write_text(render_page(rows), encoding="utf-8")
+        rows = _page_rows(tables, page, [run.info.trace_id for run in runs])
+    file = out / PAGE_NAME
+    file.write_text(render_page(rows), encoding="utf-8")
     return ReportSummary(
-        page=str(page),
+        page=str(file),
         tables=str(tables_path),
         runs=len(runs),
         rebalances=rows.totals["rebalances"],
@@ -124,21 +121,32 @@ def _damage_named() -> Iterator[None]:
         raise DataError(f"{unquote(found[1])} cannot be read: it is damaged") from error
 
 
-def _page_rows(tables: "dict[str, DataFrame]", title: str, limits: "PageLimits") -> "ReportRows":
-    """Collect the rows of a page: short tables whole, long ones as far as the limits go."""
+def _page_rows(
+    tables: "dict[str, DataFrame]", options: PageOptions, trace_ids: Sequence[str]
+) -> "ReportRows":
+    """Collect the rows of a page: short tables whole, long ones as far as the limits go.
+
+    Args:
+        tables: All tables of the report, by name.
+        options: Heading and limits of the page.
+        trace_ids: The runs in the order of the page.
+    """
     from pyspark.sql import functions
 
     from coordinator_sim_reports import selection
     from coordinator_sim_reports.render import ReportRows, one_world_each, reading_order
 
-    runs = _rows(tables["runs"], "scenario", "assignor", "trace_id")
+    limits = options.limits
+    order = {trace_id: number for number, trace_id in enumerate(trace_ids)}
+    runs = sorted(_rows(tables["runs"]), key=lambda run: order[run["trace_id"]])
     told = one_world_each(runs)
-    groups = tables["groups"].where(
-        functions.col("trace_id").isin([run["trace_id"] for run in told])
-    )
+    is_told = functions.col("trace_id").isin([run["trace_id"] for run in told])
+    groups = tables["groups"].where(is_told)
+    windows = selection.first_windows(tables["fault_windows"].where(is_told), limits.windows)
+    drawn_groups = selection.worst_groups(groups, min(limits.groups, limits.drawn_groups))
     worst = selection.worst_groups(groups, limits.groups)
     rebalances = selection.with_group_names(tables["rebalances"], groups)
-    drawn = selection.of_groups(rebalances, selection.worst_groups(groups, limits.drawn_groups))
+    drawn = selection.of_groups(rebalances, drawn_groups)
     told_totals = selection.totals(groups)
     listed = (
         selection.longest
@@ -147,19 +155,21 @@ def _page_rows(tables: "dict[str, DataFrame]", title: str, limits: "PageLimits")
     )
     counts = tables["reasons"].groupBy("reason").agg(functions.sum("count").alias("count"))
     return ReportRows(
-        title=title,
-        limits=limits,
+        options=options,
         totals=selection.totals(tables["groups"]),
         told_totals=told_totals,
         runs=runs,
         told=told,
-        quality=_rows(tables["data_quality"], "scenario", "assignor", "trace_id"),
+        quality=sorted(_rows(tables["data_quality"]), key=lambda row: order[row["trace_id"]]),
         comparison=sorted(_rows(tables["comparison"]), key=reading_order),
         groups=_rows(worst),
         reasons=_rows(selection.of_groups(tables["reasons"], worst), "group_id", "reason"),
         reason_counts={row["reason"]: row["count"] for row in _rows(counts)},
         drawn=selection.longest_in_time(drawn, limits.drawn),
         listed=listed(rebalances, limits.listed),
+        windows=_rows(windows),
+        window_count=tables["fault_windows"].where(is_told).count(),
+        effects=selection.effects_on(tables["window_effects"], windows, drawn_groups),
         durations=_rows(tables["durations"], "phase"),
     )
 

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import jinja2
 import plotly.io
@@ -15,9 +14,11 @@ from plotly.offline import get_plotlyjs
 
 from coordinator_sim import __version__
 from coordinator_sim_reports import figures
-
-if TYPE_CHECKING:
-    from coordinator_sim_reports.selection import PageLimits
+from coordinator_sim_reports.fault_rows import fault_rows
+from coordinator_sim_reports.page_options import PageOptions
+from coordinator_sim_reports.run_labels import RunLabel, are_beside, run_labels
+from coordinator_sim_reports.side_by_side import shared_groups
+from coordinator_sim_reports.timeline import Block, timeline_figure
 
 Row = Mapping[str, Any]
 
@@ -27,7 +28,6 @@ _SUMMED: Final = (
     *("rebalances", "unknown_reasons", "open_rebalances", "lockstep_groups"),
 )
 """Columns of the data-quality table that are counts."""
-_DAY_US: Final = 86_400_000_000
 _PLOT: Final = {"displaylogo": False, "displayModeBar": False, "responsive": True}
 _PROTOCOL_TITLES: Final = {"consumer": "Consumer groups", "connect": "Connect workers"}
 """Protocol types with the headings of their blocks, in the order of the page."""
@@ -39,12 +39,13 @@ class ReportRows:
     """Rows of a page, as collected from the tables; see `reports.selection`.
 
     `totals` and `reason_counts` cover all runs. `groups` and their rows, `drawn` (rebalances of the
-    timeline) and `listed` (rebalances of the table) cover the runs in `told` (`one_world_each`) and
-    are cut to `limits`, the worst first; `told_totals` has the uncut counts.
+    timeline), `listed` (rebalances of the table), `windows` (fault windows) and `effects` (what
+    happened to groups in them) cover the runs in `told` (`one_world_each`) and are cut to the
+    options' limits, the worst first, of windows the earliest; `told_totals` has the uncut counts.
+    `runs` and `told` are in the order in which the runs were named.
     """
 
-    title: str
-    limits: "PageLimits"
+    options: PageOptions
     totals: Row
     told_totals: Row
     runs: Sequence[Row]
@@ -56,6 +57,9 @@ class ReportRows:
     reason_counts: Mapping[str, int]
     drawn: Sequence[Row]
     listed: Sequence[Row]
+    windows: Sequence[Row]
+    window_count: int
+    effects: Sequence[Row]
     durations: Sequence[Row]
 
 
@@ -78,19 +82,26 @@ def render_page(rows: ReportRows) -> str:
         count_spread=partial(spread_of, form=format_count),
         seconds_spread=partial(spread_of, form=format_seconds),
     )
-    causes = _causes(rows)
-    drawn = _labelled(rows.drawn)
+    labels = run_labels(rows.told, is_compared=rows.options.is_compared)
+    causes = _causes(rows, labels)
+    limits = rows.options.limits
+    listed = _labelled(rows.listed, labels)
+    if len(listed) == rows.told_totals["rebalances"]:
+        listed.sort(key=lambda row: row["shown_us"])
+    beside = are_beside(rows.told, is_compared=rows.options.is_compared)
     template = environment.get_template("report.html.j2")
     return template.render(
-        title=rows.title,
+        title=rows.options.title,
         version=__version__,
         plotly_js=Markup(get_plotlyjs()),  # noqa: S704 - the library's own script
         headline=_headline(rows),
-        quality=_quality_of_worlds(rows.quality),
+        quality=_quality_of_worlds(rows.quality, labels),
+        beside=[labels[run["trace_id"]] for run in rows.told] if beside else [],
+        shared=shared_groups(rows.groups, rows.reasons, labels) if beside else [],
         comparisons=_comparisons(rows.comparison),
         has_assignments=any(row["moved"] is not None for row in rows.comparison),
         missing=[
-            f"{row['group_id']} ({_run_name(row)}): {row['missing_assignments']}"
+            f"{row['group_id']} ({labels[row['trace_id']].name}): {row['missing_assignments']}"
             for row in rows.groups
             if row["missing_assignments"] is not None
         ],
@@ -100,11 +111,13 @@ def render_page(rows: ReportRows) -> str:
         reasons_chart=_html(figures.reasons_figure(rows.reason_counts))
         if rows.reason_counts
         else None,
-        timeline_chart=_timeline_chart(rows, drawn),
-        drawn=len(drawn),
-        drawn_groups=min(rows.limits.drawn_groups, len(rows.groups)),
-        drawn_total=sum(row["rebalances"] for row in rows.groups[: rows.limits.drawn_groups]),
-        rebalances=_labelled(rows.listed),
+        timeline_chart=_timeline_chart(rows, labels),
+        drawn=len(rows.drawn),
+        drawn_groups=min(limits.drawn_groups, len(rows.groups)),
+        drawn_total=sum(row["rebalances"] for row in rows.groups[: limits.drawn_groups]),
+        window_count=rows.window_count,
+        faults=fault_rows(rows.windows, rows.effects, labels),
+        rebalances=listed,
         totals=rows.told_totals,
         world_count=len(rows.runs),
         told_count=len(rows.told),
@@ -194,14 +207,6 @@ def reading_order(row: Row) -> tuple[int, str, str, str]:
     )
 
 
-def format_instant(ts_us: int, *, simulated: bool) -> str:
-    """Format an instant: seconds into a simulated run, or UTC date and time."""
-    if simulated:
-        return f"{ts_us / 1e6:,.3f} s"
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=ts_us)
-    return moment.strftime("%Y-%m-%d %H:%M:%S.") + f"{moment.microsecond // 1000:03d}"
-
-
 def _choice_of(run: Row) -> tuple[object, ...]:
     """Return the key shared by worlds of one scenario and assignor; other traces get their own."""
     if run["source"] != "sim" or run["seed"] is None:
@@ -221,13 +226,20 @@ def one_world_each(runs: Sequence[Row]) -> list[Row]:
     return [run for run in runs if run["trace_id"] in traces]
 
 
-def _quality_of_worlds(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def _quality_of_worlds(rows: Sequence[Row], labels: Mapping[str, RunLabel]) -> list[dict[str, Any]]:
     """Return the data-quality table with worlds of one scenario and assignor in one row."""
+    names = {
+        _choice_of(row): labels[row["trace_id"]].name for row in rows if row["trace_id"] in labels
+    }
     merged: dict[tuple[object, ...], dict[str, Any]] = {}
     for row in rows:
         first = merged.get(_choice_of(row))
         if first is None:
-            merged[_choice_of(row)] = {**row, "seeds": [row["seed"]]}
+            merged[_choice_of(row)] = {
+                **row,
+                "run_name": names[_choice_of(row)],
+                "seeds": [row["seed"]],
+            }
             continue
         first["seeds"].append(row["seed"])
         first["parsed_share"] = min(first["parsed_share"] or 0, row["parsed_share"] or 0)
@@ -307,7 +319,7 @@ def _best(rows: Sequence[Row]) -> dict[tuple[str, str], float]:
     return best
 
 
-def _causes(rows: ReportRows) -> list[dict[str, Any]]:
+def _causes(rows: ReportRows, labels: Mapping[str, RunLabel]) -> list[dict[str, Any]]:
     """Return the causes of rebalances: a row per group and reason, the worst group first.
 
     The list ends with the last group whose rows all fit the limit; the worst group is always in it.
@@ -318,9 +330,9 @@ def _causes(rows: ReportRows) -> list[dict[str, Any]]:
     causes: list[dict[str, Any]] = []
     for group in rows.groups:
         own = sorted(reasons.get(_group_key(group), ()), key=lambda row: -row["count"])
-        if causes and len(causes) + len(own) > rows.limits.causes:
+        if causes and len(causes) + len(own) > rows.options.limits.causes:
             break
-        named = {**group, "run_name": _run_name(group)}
+        named = {**group, "run_name": labels[group["trace_id"]].name}
         causes += [{**named, **row, "is_first": row is own[0]} for row in own]
     return causes
 
@@ -329,38 +341,38 @@ def _group_key(row: Row) -> tuple[str, ...]:
     return (row["trace_id"], row["cluster_id"], row["group_id"])
 
 
-def _run_name(row: Row) -> str:
-    simulated = row["source"] == "sim"
-    return f"{row['scenario']}, {row['assignor']}" if simulated else row["cluster_id"]
+def _labelled(rebalances: Sequence[Row], labels: Mapping[str, RunLabel]) -> list[dict[str, Any]]:
+    """Return rebalances with the page's texts for their run and time, and `shown_us`, to sort."""
+    return [
+        {
+            **row,
+            "run_name": labels[row["trace_id"]].name,
+            "when": labels[row["trace_id"]].when(row["seen_us"]),
+            "date": labels[row["trace_id"]].date(row["seen_us"]),
+            "shown_us": row["seen_us"] - (labels[row["trace_id"]].origin_us or 0),
+        }
+        for row in rebalances
+    ]
 
 
-def _labelled(rebalances: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return rebalances with the page's texts for their group, run and time."""
-    labelled = []
-    for row in rebalances:
-        simulated = row["source"] == "sim"
-        run_name = _run_name(row)
-        labelled.append(
-            {
-                **row,
-                "label": f"{row['group_id']} ({run_name})",
-                "run_name": run_name,
-                "simulated": simulated,
-                "when": format_instant(row["seen_us"], simulated=simulated),
-            }
+def _timeline_chart(rows: ReportRows, labels: Mapping[str, RunLabel]) -> Markup | None:
+    """Return the timeline, a block for each run and in it a line for each of the worst groups."""
+    drawn_groups = rows.groups[: rows.options.limits.drawn_groups]
+    blocks = [
+        Block(
+            label=label,
+            group_ids=[row["group_id"] for row in _of_run(drawn_groups, trace_id)],
+            rebalances=_of_run(rows.drawn, trace_id),
+            windows=_of_run(rows.windows, trace_id),
         )
-    return labelled
+        for trace_id, label in labels.items()
+    ]
+    shown = [block for block in blocks if block.group_ids or block.windows]
+    return _html(timeline_figure(shown)) if shown else None
 
 
-def _timeline_chart(rows: ReportRows, drawn: Sequence[dict[str, Any]]) -> Markup | None:
-    """Return the marks of the worst groups, a line each, the worst on top."""
-    if not drawn:
-        return None
-    rank = {_group_key(row): number for number, row in enumerate(rows.groups)}
-    chosen = sorted(drawn, key=lambda row: rank.get(_group_key(row), len(rank)))
-    all_simulated = all(row["simulated"] for row in chosen)
-    origin = {row["trace_id"]: 0 if all_simulated else None for row in chosen}
-    return _html(figures.timeline_figure(chosen, origin))
+def _of_run(rows: Sequence[Row], trace_id: str) -> list[Row]:
+    return [row for row in rows if row["trace_id"] == trace_id]
 
 
 def _html(figure: Any) -> Markup:  # noqa: ANN401 - a Plotly figure, which has no types

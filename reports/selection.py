@@ -6,7 +6,6 @@ is unfinished when the trace ends lasts until then.
 
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
@@ -17,24 +16,6 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 LASTED_US: Final = "lasted_us"
-
-
-class PageLimits(Struct, frozen=True, kw_only=True):
-    """Largest parts of the tables in a page and a summary; the Parquet tables hold all rows.
-
-    Args:
-        groups: Groups of the summary, and of the counts by reason.
-        causes: Rows of the table of groups and reasons; a group is listed whole or not at all.
-        drawn_groups: Lines of the timeline.
-        drawn: Marks of the timeline.
-        listed: Rows of the table of rebalances.
-    """
-
-    groups: int = 2_000
-    causes: int = 200
-    drawn_groups: int = 40
-    drawn: int = 5_000
-    listed: int = 200
 
 
 def worst_groups(groups: "DataFrame", limit: int) -> "DataFrame":
@@ -82,6 +63,32 @@ def longest_in_time(rebalances: "DataFrame", limit: int) -> list[Row]:
     """
     kept = rebalances.orderBy(F.desc(LASTED_US), *_in_time()).limit(limit)
     return _collected(kept.orderBy(*_in_time()))
+
+
+def first_windows(windows: "DataFrame", limit: int) -> "DataFrame":
+    """Return the first fault windows of each run, so many in all."""
+    return windows.orderBy("window_no", C.TRACE_ID, C.CLUSTER_ID).limit(limit)
+
+
+def effects_on(effects: "DataFrame", windows: "DataFrame", groups: "DataFrame") -> list[Row]:
+    """Return what happened to these groups in these windows, both few.
+
+    Input: window effects; fault windows; groups.
+    Output: effects with a rebalance or with time without an owner, the group with most of them
+    first; `unowned_s`, null where the trace does not tell owners, and `ownership_quality`.
+    """
+    keys = windows.select(C.TRACE_ID, C.CLUSTER_ID, "window_no")
+    named = groups.select(*C.GROUP_KEY, "ownership_quality", F.col("unowned_s").alias("known"))
+    unowned_s = F.when(F.col("known").isNotNull(), F.col("unowned_us") / 1_000_000)
+    rebalances = F.col("rebalances_during") + F.coalesce("rebalances_after", F.lit(0))
+    return _collected(
+        effects.join(F.broadcast(keys), keys.columns, "left_semi")
+        .join(F.broadcast(named), list(C.GROUP_KEY))
+        .withColumn("unowned_s", unowned_s)
+        .where((rebalances > 0) | (F.coalesce("unowned_s", F.lit(0.0)) > 0))
+        .drop("known", "unowned_us")
+        .orderBy(F.desc(rebalances), F.desc_nulls_last("unowned_s"), *C.GROUP_KEY)
+    )
 
 
 def totals(groups: "DataFrame") -> Row:

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import pyarrow as pa
 
 from coordinator_sim.errors import ConfigError, DataError
@@ -14,6 +16,7 @@ from coordinator_sim.trace.schema import (
     EVENTS_DIR,
     GENERATIONS_DIR,
     RESOURCES_DIR,
+    EventRow,
     event_schema,
     generation_schema,
     resource_schema,
@@ -135,8 +138,23 @@ def _table(
         if paths:
             reader = spark.read.schema(columns).option("recursiveFileLookup", value=True)
             part = reader.parquet(*paths) if trace_format == "parquet" else reader.json(paths)
+            if trace_format == "jsonl" and name == EVENTS_DIR:
+                part = _with_defaults(part)
             frame = frame.unionByName(part)
     return frame
+
+
+def _with_defaults(events: "DataFrame") -> "DataFrame":
+    """Fill in the values that a line of an event leaves out because they are the defaults."""
+    from pyspark.sql import functions
+
+    scalars = {}
+    for column in msgspec.structs.fields(EventRow):
+        default = column.default.value if isinstance(column.default, Enum) else column.default
+        if default is not None and default is not msgspec.NODEFAULT:
+            scalars[column.name] = default
+    no_attrs = functions.expr("map()").cast("map<string, string>")
+    return events.na.fill(scalars).withColumn("attrs", functions.coalesce("attrs", no_attrs))
 
 
 def ddl_of(schema: pa.Schema) -> str:

@@ -11,6 +11,7 @@ from coordinator_sim_reports.sources import TraceFrames
 from coordinator_sim_reports.transforms import (
     availability,
     balance,
+    fault_windows,
     moves,
     ownership,
     quality,
@@ -61,6 +62,7 @@ def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFram
     assigned = store.keep("assignments", ownership.assignments(dense, resources))
     owned = store.keep("ownership", working.ownership_of(dense, resources, events, runs))
     unowned = store.keep("unowned", availability.unowned(owned, held, runs))
+    windows = store.keep("fault_windows", fault_windows.fault_windows(frames.events, runs))
     groups = store.keep(
         "groups",
         summary.group_summary(
@@ -90,6 +92,11 @@ def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFram
         "assignments": assigned,
         "ownership": owned,
         "unowned": unowned,
+        "fault_windows": windows,
+        "window_effects": store.keep(
+            "window_effects",
+            fault_windows.window_effects(windows, events, held, unowned, runs),
+        ),
         "groups": groups,
         "comparison": store.keep("comparison", summary.churn_comparison(groups)),
         "work": store.keep("work", work.work(frames.events)),

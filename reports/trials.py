@@ -24,9 +24,8 @@ from coordinator_sim.sim.scenario import (
     with_assignor,
 )
 from coordinator_sim.sim.scenario.happenings import (
-    DelayResponse,
-    DropResponse,
     RemoveConnector,
+    ResponseHappening,
     RestartMember,
     StartMember,
 )
@@ -151,7 +150,7 @@ def _refusal(scenario: Scenario) -> str | None:
     all its clients must support every choice, which librdkafka and franz-go do not.
     """
     for happening in scenario.happenings:
-        if isinstance(happening, DropResponse | DelayResponse):
+        if isinstance(happening, ResponseHappening):
             return "its story hangs on single responses, which a drawn world does not meet"
         if isinstance(happening, RemoveConnector):
             return "it removes a connector, whose tasks are unowned for good"

@@ -1,4 +1,4 @@
-"""Overlaps of a group's intervals, and last marks before an instant, in one pass in time order.
+"""Overlaps of a group's intervals, and marks within them or before, in one pass in time order.
 
 A join that adds up what each pair shares would make as many rows as there are pairs: quadratic in
 the rebalances of a group. Here both are cut into their ends and sorted by time once.
@@ -22,7 +22,11 @@ _IS_ROW: Final = "is_row"
 
 
 def with_covered_time(
-    intervals: "DataFrame", covers: "DataFrame", kinds: Sequence[str]
+    intervals: "DataFrame",
+    covers: "DataFrame",
+    kinds: Sequence[str],
+    *,
+    outside: str | None = None,
 ) -> "DataFrame":
     """Add the time that the covers of each kind share with each interval.
 
@@ -31,20 +35,25 @@ def with_covered_time(
     kind that overlap each other count once each.
 
     Input: intervals with a group's key, `from_us`, `to_us` >= `from_us` and any columns that tell
-    them apart; covers: group's key, `cover` (one of `kinds`), `from_us`, `to_us`; a cover without
-    one of its ends, or of no length, counts nothing.
+    them apart; covers: group's key, `cover` (one of `kinds`, or `outside`), `from_us`, `to_us`; a
+    cover without one of its ends, or of no length, counts nothing. Time under a cover of the kind
+    `outside` counts for no kind.
     Output: the intervals' columns and one `KIND_us` per kind, 0 where nothing is shared.
     """
-    ends = _ends_of(intervals).unionByName(_steps_of(covers, kinds), allowMissingColumns=True)
+    told = kinds if outside is None else (*kinds, outside)
+    ends = _ends_of(intervals).unionByName(_steps_of(covers, told), allowMissingColumns=True)
     order = Window.partitionBy(*C.GROUP_KEY).orderBy(_AT)
     so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     passed_us = F.coalesce(F.col(_AT) - F.lag(_AT).over(order), F.lit(0))
-    step = {kind: F.coalesce(F.col(f"{kind}_step"), F.lit(0)) for kind in kinds}
+    step = {kind: F.coalesce(F.col(f"{kind}_step"), F.lit(0)) for kind in told}
     # Ends of one instant may come in any order: no time passes between them.
     opened = ends.withColumns(
         {"passed_us": passed_us}
-        | {f"{kind}_before": F.sum(step[kind]).over(so_far) - step[kind] for kind in kinds}
+        | {f"{kind}_before": F.sum(step[kind]).over(so_far) - step[kind] for kind in told}
     )
+    if outside is not None:
+        counted_us = F.when(F.col(f"{outside}_before") == 0, F.col("passed_us")).otherwise(0)
+        opened = opened.withColumn("passed_us", counted_us)
     summed = opened.withColumns(
         {
             f"{kind}_sum": F.sum(F.col(f"{kind}_before") * F.col("passed_us")).over(so_far)
@@ -55,6 +64,32 @@ def with_covered_time(
         summed.where(F.col(_SIGN).isNotNull())
         .groupBy(*intervals.columns)
         .agg(*(F.sum(F.col(_SIGN) * F.col(f"{kind}_sum")).alias(f"{kind}_us") for kind in kinds))
+    )
+
+
+def with_mark_count(intervals: "DataFrame", marks: "DataFrame", name: str) -> "DataFrame":
+    """Add the number of a group's marks in each interval, its start included, its end not.
+
+    Input: intervals as in `with_covered_time`; marks with a group's key and `from_us`; a mark
+    without an instant counts nothing.
+    Output: the intervals' columns and `name`, 0 where no mark is.
+    """
+    points = marks.where(F.col(C.FROM_US).isNotNull()).select(
+        *C.GROUP_KEY, F.col(C.FROM_US).alias(_AT), F.lit(1).alias("mark")
+    )
+    ends = _ends_of(intervals).unionByName(points, allowMissingColumns=True)
+    # At one instant the ends come first, so a mark there is in what begins, not in what ends.
+    so_far = (
+        Window.partitionBy(*C.GROUP_KEY)
+        .orderBy(_AT, F.col("mark").isNotNull())
+        .rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    )
+    passed = F.coalesce(F.sum("mark").over(so_far), F.lit(0))
+    return (
+        ends.withColumn("passed", passed)
+        .where(F.col(_SIGN).isNotNull())
+        .groupBy(*intervals.columns)
+        .agg(F.sum(F.col(_SIGN) * F.col("passed")).alias(name))
     )
 
 

@@ -1,7 +1,8 @@
 """Worlds in lockstep are told by the data-quality section, and costs agree with plain Python's."""
 
+from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import pytest
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 Frame = Callable[[str, Any], "DataFrame"]
-INFO = RunInfo(trace_id="t", source=Source.SIM, cluster_id="sim", version="0", profile="4.4")
 
 
 def played(scenario: Scenario) -> list[TraceEvent]:
@@ -40,29 +40,6 @@ def as_rows(row: Any) -> dict[str, Any]:  # noqa: ANN401 - any row of the schema
     return {name: plain(value) for name, value in msgspec.structs.asdict(row).items()}
 
 
-def frames(frame: Frame, events: list[TraceEvent]) -> tuple[Any, Any, Any, Any, Any]:
-    """Events of groups, dense generations, resource lists, rebalances and runs of one trace."""
-    told = [
-        {**as_rows(row), "cluster_id": "sim"}
-        for ordinal, event in enumerate(events)
-        for row in rows_of(event, ordinal, INFO)
-    ]
-    tracker = OwnershipTracker("t", "sim")
-    for event in events:
-        tracker.record(event)
-    tracker.finish()
-    generations, resources = tracker.take()
-    of_groups = rebalances.group_events(frame("events", told)).cache()
-    last = max(event.ts_us for event in events)
-    return (
-        of_groups,
-        frame("generations", [as_rows(row) for row in generations]),
-        frame("resources", [as_rows(row) for row in resources]),
-        rebalances.rebalances(of_groups).cache(),
-        frame("trace_id string, last_ts_us bigint", [{"trace_id": "t", "last_ts_us": last}]),
-    )
-
-
 STORIES = {
     "exact": with_assignor(scenario_named("rolling-bounce"), "range"),
     "varied": with_variety(
@@ -74,18 +51,68 @@ STORIES = {
 }
 
 
-@pytest.mark.parametrize("name", STORIES)
-def test_exact_worlds_are_in_lockstep_and_drawn_ones_are_not(frame: Frame, name: str) -> None:
-    """The finding is one of the trace; and whatever it says, both ways of counting agree."""
-    events = played(STORIES[name])
-    of_groups, dense, resources, held, runs = frames(frame, events)
-    (found,) = lockstep(of_groups, held).collect()
-    assert found.is_lockstep == name.startswith("exact")
+class Counted(NamedTuple):
+    """What Spark makes of a run: whether it is in lockstep, and its costs."""
 
-    owned = working.ownership_of(dense, resources, of_groups, runs).cache()
-    unowned = availability.unowned(owned, held, runs).agg({"unowned_us": "sum"}).first()
-    stopped = availability.stop_the_world(owned, held, runs).agg({"stopped_us": "sum"}).first()
-    assert unowned is not None
-    assert stopped is not None
-    (cost,) = costs_of(events)
-    assert (unowned[0] or 0, stopped[0] or 0) == (cost.unowned_us, cost.stopped_us)
+    is_lockstep: bool
+    unowned_us: int
+    stopped_us: int
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[str, list[TraceEvent]]:
+    """The events of each story's run."""
+    return {name: played(scenario) for name, scenario in STORIES.items()}
+
+
+@pytest.fixture(scope="module")
+def counted(frame: Frame, runs: dict[str, list[TraceEvent]]) -> dict[str, Counted]:
+    """What Spark makes of every run, each a trace of its own in one job."""
+    told: list[dict[str, Any]] = []
+    dense: list[dict[str, Any]] = []
+    lists: list[dict[str, Any]] = []
+    for name, events in runs.items():
+        info = RunInfo(
+            trace_id=name, source=Source.SIM, cluster_id="sim", version="0", profile="4.4"
+        )
+        told += [
+            {**as_rows(row), "cluster_id": "sim"}
+            for ordinal, event in enumerate(events)
+            for row in rows_of(event, ordinal, info)
+        ]
+        tracker = OwnershipTracker(name, "sim")
+        for event in events:
+            tracker.record(event)
+        tracker.finish()
+        generations, resources = tracker.take()
+        dense += [as_rows(row) for row in generations]
+        lists += [as_rows(row) for row in resources]
+    ends = [
+        {"trace_id": name, "last_ts_us": max(event.ts_us for event in events)}
+        for name, events in runs.items()
+    ]
+    of_groups = rebalances.group_events(frame("events", told)).cache()
+    held = rebalances.rebalances(of_groups).cache()
+    of_runs = frame("trace_id string, last_ts_us bigint", ends)
+    owned = working.ownership_of(
+        frame("generations", dense), frame("resources", lists), of_groups, of_runs
+    ).cache()
+    in_step = {row.trace_id: row.is_lockstep for row in lockstep(of_groups, held).collect()}
+    unowned = by_trace(availability.unowned(owned, held, of_runs), "unowned_us")
+    stopped = by_trace(availability.stop_the_world(owned, held, of_runs), "stopped_us")
+    return {name: Counted(in_step[name], unowned[name], stopped[name]) for name in runs}
+
+
+def by_trace(costs: "DataFrame", column: str) -> Counter[str]:
+    """The sum of a column of each trace."""
+    return Counter(dict(costs.groupBy("trace_id").agg({column: "sum"}).collect()))
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_exact_worlds_are_in_lockstep_and_drawn_ones_are_not(
+    name: str, counted: dict[str, Counted], runs: dict[str, list[TraceEvent]]
+) -> None:
+    """The trace alone tells lockstep, and Spark and the pure module count the same costs."""
+    assert counted[name].is_lockstep == name.startswith("exact")
+    (cost,) = costs_of(runs[name])
+    assert counted[name][1:] == (cost.unowned_us, cost.stopped_us)

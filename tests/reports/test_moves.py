@@ -11,6 +11,7 @@ from coordinator_sim_reports.transforms.moves import chain_ends, moves
 pytestmark = pytest.mark.spark
 
 Frame = Callable[..., Any]
+Test = Callable[..., None]
 
 RUNS = "trace_id string, last_ts_us bigint"
 
@@ -39,13 +40,41 @@ def generation(
     return row | columns
 
 
-def compared(
-    frame: Frame, *rows: dict[str, Any], names: Sequence[str] = ()
-) -> list[dict[str, Any]]:
-    """The rows of the moves table, by generation and kind."""
-    lists = [{"trace_id": "t", "resource_list_id": 0, "resources": list(names)}]
+STORIES: dict[str, tuple[Sequence[dict[str, Any]], Sequence[str]]] = {}
+"""Generations and resource names by trace id; all of them are compared in one job."""
+
+
+def story(*generations: dict[str, Any], names: Sequence[str] = ()) -> Callable[[Test], Test]:
+    """Give a test the comparison of these generations as `compared`."""
+
+    def remembered(test: Test) -> Test:
+        STORIES[test.__name__] = (generations, names)
+        return test
+
+    return remembered
+
+
+@pytest.fixture(scope="module")
+def all_compared(frame: Frame) -> dict[str, list[dict[str, Any]]]:
+    """The rows of the moves table for every story, by generation and kind."""
+    rows = [row | {"trace_id": each} for each, (told, _) in STORIES.items() for row in told]
+    lists = [
+        {"trace_id": each, "resource_list_id": 0, "resources": list(names)}
+        for each, (_, names) in STORIES.items()
+    ]
     table = moves(frame("generations", rows), frame("resources", lists))
-    return [row.asDict() for row in table.orderBy("generation", "kind").collect()]
+    found: dict[str, list[dict[str, Any]]] = {each: [] for each in STORIES}
+    for row in table.orderBy("generation", "kind").collect():
+        found[row.trace_id].append(row.asDict())
+    return found
+
+
+@pytest.fixture
+def compared(
+    request: pytest.FixtureRequest, all_compared: dict[str, list[dict[str, Any]]]
+) -> list[dict[str, Any]]:
+    """The rows of the moves table for a test's story."""
+    return all_compared[request.node.name]
 
 
 def pick(row: dict[str, Any], *names: str) -> tuple[Any, ...]:
@@ -53,13 +82,13 @@ def pick(row: dict[str, Any], *names: str) -> tuple[Any, ...]:
     return tuple(row[name] for name in names)
 
 
-def test_third_member_joins_a_sticky_group(frame: Frame) -> None:
+@story(
+    generation(1, "ab", [0, 1, 0, 1, 0, 1, 0]),
+    generation(2, "abc", [0, 1, 0, 1, 0, 2, 2]),
+)
+def test_third_member_joins_a_sticky_group(compared: list[dict[str, Any]]) -> None:
     """Seven partitions, two members and a third: two moves, as few as balance allows."""
-    (row,) = compared(
-        frame,
-        generation(1, "ab", [0, 1, 0, 1, 0, 1, 0]),
-        generation(2, "abc", [0, 1, 0, 1, 0, 2, 2]),
-    )
+    (row,) = compared
     assert pick(row, "kept", "moved", "orphaned", "voluntary", "added", "dropped") == (
         5,
         2,
@@ -73,103 +102,97 @@ def test_third_member_joins_a_sticky_group(frame: Frame) -> None:
     assert row["relative_stickiness"] == pytest.approx(1.0)
 
 
-def test_a_cooperative_hand_over_is_compared_end_to_end(frame: Frame) -> None:
+@story(
+    generation(1, "ab", [0, 1, 0, 1, 0, 1, 0], protocol_name="cooperative-sticky"),
+    generation(2, "abc", [0, 1, 0, 1, 0, -1, -1], protocol_name="cooperative-sticky"),
+    generation(3, "abc", [0, 1, 0, 1, 0, 2, 2], protocol_name="cooperative-sticky"),
+)
+def test_a_cooperative_hand_over_is_compared_end_to_end(compared: list[dict[str, Any]]) -> None:
     """Two partitions are taken away in one generation and given out in the next: two moves."""
-    name = {"protocol_name": "cooperative-sticky"}
-    (row,) = compared(
-        frame,
-        generation(1, "ab", [0, 1, 0, 1, 0, 1, 0], **name),
-        generation(2, "abc", [0, 1, 0, 1, 0, -1, -1], **name),
-        generation(3, "abc", [0, 1, 0, 1, 0, 2, 2], **name),
-    )
+    (row,) = compared
     assert pick(row, "generation", "previous_generation", "chain_generations") == (3, 1, 2)
     assert pick(row, "kept", "moved", "added", "dropped") == (5, 2, 0, 0)
 
 
-def test_partitions_of_a_lost_member_are_orphaned(frame: Frame) -> None:
+@story(generation(1, "abc", [0, 1, 1, 2, 2]), generation(2, "bc", [0, 0, 0, 1, 1]))
+def test_partitions_of_a_lost_member_are_orphaned(compared: list[dict[str, Any]]) -> None:
     """What a member that left had must move; indexes into other member lists do not mislead."""
-    (row,) = compared(
-        frame, generation(1, "abc", [0, 1, 1, 2, 2]), generation(2, "bc", [0, 0, 0, 1, 1])
-    )
+    (row,) = compared
     assert pick(row, "kept", "moved", "orphaned", "voluntary") == (4, 1, 1, 0)
     assert pick(row, "held_by_survivors", "stickiness", "lb_balanced") == (4, 1.0, 1)
 
 
-def test_new_and_vanished_partitions_are_no_moves(frame: Frame) -> None:
+@story(generation(1, "ab", [0, 0, 1]), generation(2, "ab", [0, -1, 1, 1]))
+def test_new_and_vanished_partitions_are_no_moves(compared: list[dict[str, Any]]) -> None:
     """A partition that appears is added, one that nobody gets is dropped."""
-    (row,) = compared(frame, generation(1, "ab", [0, 0, 1]), generation(2, "ab", [0, -1, 1, 1]))
+    (row,) = compared
     assert pick(row, "kept", "moved", "added", "dropped") == (2, 0, 1, 1)
     assert pick(row, "held_by_survivors", "stickiness") == (2, 1.0)
 
 
-def test_an_unbalanced_result_is_judged_by_its_own_sizes(frame: Frame) -> None:
+@story(generation(1, "ab", [0, 0, 0, 0, 0, 1]), generation(2, "ab", [0, 0, 0, 0, 1, 1]))
+def test_an_unbalanced_result_is_judged_by_its_own_sizes(compared: list[dict[str, Any]]) -> None:
     """Fewer moves than balance needs leave no negative excess."""
-    (row,) = compared(
-        frame, generation(1, "ab", [0, 0, 0, 0, 0, 1]), generation(2, "ab", [0, 0, 0, 0, 1, 1])
-    )
+    (row,) = compared
     assert pick(row, "moved", "lb_sizes", "lb_balanced", "excess_moves") == (1, 1, 2, 0)
 
 
-def test_unequal_subscriptions_have_no_balanced_bound(frame: Frame) -> None:
+@story(
+    generation(1, "ab", [0, 1]),
+    generation(2, "ab", [1, 1], subscriptions_equal=False),
+)
+def test_unequal_subscriptions_have_no_balanced_bound(compared: list[dict[str, Any]]) -> None:
     """The bound of equal subscriptions is never used for others."""
-    (row,) = compared(
-        frame,
-        generation(1, "ab", [0, 1]),
-        generation(2, "ab", [1, 1], subscriptions_equal=False),
-    )
+    (row,) = compared
     assert pick(row, "lb_balanced", "excess_moves", "ideal_stickiness") == (None, None, None)
     assert row["lb_sizes"] == 1
 
 
-def test_connectors_and_tasks_are_compared_apart(frame: Frame) -> None:
+@story(
+    generation(1, "a", [0, 0, 0, 0], protocol_type="connect", protocol_name="default"),
+    generation(2, "ab", [0, 1, 0, 1], protocol_type="connect", protocol_name="default"),
+    names=["c:x", "c:y", "t:x-0", "t:y-0"],
+)
+def test_connectors_and_tasks_are_compared_apart(compared: list[dict[str, Any]]) -> None:
     """Connect balances connectors and tasks each for itself, and so are the bounds."""
-    connect = {"protocol_type": "connect", "protocol_name": "default"}
-    rows = compared(
-        frame,
-        generation(1, "a", [0, 0, 0, 0], **connect),
-        generation(2, "ab", [0, 1, 0, 1], **connect),
-        names=["c:x", "c:y", "t:x-0", "t:y-0"],
-    )
-    assert [pick(row, "kind", "resource_count", "moved", "lb_balanced") for row in rows] == [
+    assert [pick(row, "kind", "resource_count", "moved", "lb_balanced") for row in compared] == [
         ("connector", 2, 1, 1),
         ("task", 2, 1, 1),
     ]
 
 
-def test_a_scheduled_delay_keeps_a_chain_open(frame: Frame) -> None:
+@story(
+    generation(1, "ab", [0, 1], protocol_type="connect", protocol_name="sessioned"),
+    generation(2, "a", [0, -1], delay_ms=5_000, protocol_type="connect", protocol_name="sessioned"),
+    generation(3, "a", [0, -1], delay_ms=3_000, protocol_type="connect", protocol_name="sessioned"),
+    generation(4, "a", [0, 0], protocol_type="connect", protocol_name="sessioned"),
+    names=["t:x-0", "t:x-1"],
+)
+def test_a_scheduled_delay_keeps_a_chain_open(compared: list[dict[str, Any]]) -> None:
     """While Connect waits for a lost worker, its tasks are on their way, not dropped."""
-    connect = {"protocol_type": "connect", "protocol_name": "sessioned"}
-    rows = compared(
-        frame,
-        generation(1, "ab", [0, 1], **connect),
-        generation(2, "a", [0, -1], delay_ms=5_000, **connect),
-        generation(3, "a", [0, -1], delay_ms=3_000, **connect),
-        generation(4, "a", [0, 0], **connect),
-        names=["t:x-0", "t:x-1"],
-    )
-    tasks = [row for row in rows if row["kind"] == "task"]
+    tasks = [row for row in compared if row["kind"] == "task"]
     assert [
         pick(row, "previous_generation", "generation", "moved", "orphaned") for row in tasks
     ] == [(1, 4, 1, 1)]
 
 
-def test_an_emptied_group_ends_a_chain(frame: Frame) -> None:
+@story(
+    generation(1, "a", [0, 0]),
+    generation(2, "", [-1, -1], protocol_name=None, subscriptions_equal=None),
+    generation(3, "b", [0, 0]),
+)
+def test_an_emptied_group_ends_a_chain(compared: list[dict[str, Any]]) -> None:
     """Everything is dropped when a group empties, and added when members return."""
-    rows = compared(
-        frame,
-        generation(1, "a", [0, 0]),
-        generation(2, "", [-1, -1], protocol_name=None, subscriptions_equal=None),
-        generation(3, "b", [0, 0]),
-    )
-    assert [pick(row, "moved", "dropped", "added", "stickiness") for row in rows] == [
+    assert [pick(row, "moved", "dropped", "added", "stickiness") for row in compared] == [
         (0, 2, 0, 1.0),
         (0, 0, 2, 1.0),
     ]
 
 
-def test_incarnations_are_not_compared(frame: Frame) -> None:
+@story(generation(1, "a", [0]), generation(1, "b", [0], incarnation=1))
+def test_incarnations_are_not_compared(compared: list[dict[str, Any]]) -> None:
     """A group that died and came back starts afresh."""
-    assert compared(frame, generation(1, "a", [0]), generation(1, "b", [0], incarnation=1)) == []
+    assert compared == []
 
 
 def test_an_unnamed_protocol_is_eager(frame: Frame) -> None:

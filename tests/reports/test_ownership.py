@@ -11,6 +11,7 @@ from coordinator_sim_reports.transforms.rebalances import rebalances
 pytestmark = pytest.mark.spark
 
 Frame = Callable[..., Any]
+Test = Callable[..., None]
 S = 1_000_000
 KEY = "trace_id string, cluster_id string, group_id string"
 INTERVALS = f"{KEY}, resource string, member_key string, from_us bigint, to_us bigint"
@@ -46,18 +47,45 @@ def dense(number: int, at: float, members: str, owners: list[int], **columns: An
     return row | columns
 
 
-def owned(frame: Frame, told: list[Any], generations: list[Any], end: float) -> set[Any]:
-    """Ownership as (resource, member, from, to) in seconds."""
-    runs = frame("trace_id string, last_ts_us bigint", [{"trace_id": "t", "last_ts_us": end * S}])
-    resources = frame(
-        "resources", [{"trace_id": "t", "resource_list_id": 0, "resources": ["p0", "p1"]}]
-    )
+STORIES: dict[str, tuple[list[Any], list[Any], float]] = {}
+"""Events, generations and last second by trace id; who owned what is asked in one job."""
+
+
+def story(told: list[Any], generations: list[Any], end: float) -> Callable[[Test], Test]:
+    """Give a test the ownership that follows from these rows as `owned`."""
+
+    def remembered(test: Test) -> Test:
+        STORIES[test.__name__] = (told, generations, end)
+        return test
+
+    return remembered
+
+
+@pytest.fixture(scope="module")
+def all_owned(frame: Frame) -> dict[str, set[Any]]:
+    """Ownership as (resource, member, from, to) in seconds, for every story."""
+    told, generations = [], []
+    for each, (events_of_it, generations_of_it, _) in STORIES.items():
+        told += [row | {"trace_id": each} for row in events_of_it]
+        generations += [row | {"trace_id": each} for row in generations_of_it]
+    ends = [{"trace_id": each, "last_ts_us": end * S} for each, (_, _, end) in STORIES.items()]
+    lists = [
+        {"trace_id": each, "resource_list_id": 0, "resources": ["p0", "p1"]} for each in STORIES
+    ]
     rows = frame("generations", generations)
-    held = ownership.holds(rows, ownership.member_marks(frame("events", told)), runs)
-    table = ownership.ownership(ownership.assignments(rows, resources), held)
-    return {
-        (row.resource, row.member_key, row.from_us / S, row.to_us / S) for row in table.collect()
-    }
+    marks = ownership.member_marks(frame("events", told))
+    held = ownership.holds(rows, marks, frame("trace_id string, last_ts_us bigint", ends))
+    assigned = ownership.assignments(rows, frame("resources", lists))
+    found: dict[str, set[Any]] = {each: set() for each in STORIES}
+    for row in ownership.ownership(assigned, held).collect():
+        found[row.trace_id].add((row.resource, row.member_key, row.from_us / S, row.to_us / S))
+    return found
+
+
+@pytest.fixture
+def owned(request: pytest.FixtureRequest, all_owned: dict[str, set[Any]]) -> set[Any]:
+    """Ownership in a test's story."""
+    return all_owned[request.node.name]
 
 
 def intervals(frame: Frame, *rows: tuple[str, str, float, float]) -> Any:  # noqa: ANN401
@@ -77,18 +105,21 @@ def intervals(frame: Frame, *rows: tuple[str, str, float, float]) -> Any:  # noq
     )
 
 
-def test_an_eager_member_lets_go_when_it_rejoins(frame: Frame) -> None:
-    """An eager member owns from its own SyncGroup answer to its own next JoinGroup request."""
-    told = events(
+@story(
+    events(
         mark("SYNC_RESP", 1, "a", generation=1),
         mark("SYNC_RESP", 2, "b", generation=1),
         mark("JOIN_REQ", 10, "a"),
         mark("JOIN_REQ", 12, "b"),
         mark("SYNC_RESP", 13, "a", generation=2),
         mark("SYNC_RESP", 13, "b", generation=2),
-    )
-    generations = [dense(1, 1, "ab", [0, 1]), dense(2, 13, "ab", [0, 1])]
-    assert owned(frame, told, generations, 20) == {
+    ),
+    [dense(1, 1, "ab", [0, 1]), dense(2, 13, "ab", [0, 1])],
+    20,
+)
+def test_an_eager_member_lets_go_when_it_rejoins(owned: set[Any]) -> None:
+    """An eager member owns from its own SyncGroup answer to its own next JoinGroup request."""
+    assert owned == {
         ("p0", "a", 1, 10),
         ("p1", "b", 2, 12),
         ("p0", "a", 13, 20),
@@ -96,55 +127,63 @@ def test_an_eager_member_lets_go_when_it_rejoins(frame: Frame) -> None:
     }
 
 
-def test_a_cooperative_member_keeps_what_it_keeps(frame: Frame) -> None:
-    """A kept partition is one interval; a revoked one ends with the answer that takes it."""
-    name = {"protocol_name": "cooperative-sticky"}
-    told = events(
+@story(
+    events(
         mark("SYNC_RESP", 1, "a", generation=1),
         mark("JOIN_REQ", 10, "a"),
         mark("SYNC_RESP", 13, "a", generation=2),
         mark("SYNC_RESP", 16, "b", generation=3),
         mark("SYNC_RESP", 16, "a", generation=3),
-    )
-    generations = [
-        dense(1, 1, "a", [0, 0], **name),
-        dense(2, 13, "ab", [0, -1], **name),
-        dense(3, 16, "ab", [0, 1], **name),
-    ]
-    assert owned(frame, told, generations, 20) == {
+    ),
+    [
+        dense(1, 1, "a", [0, 0], protocol_name="cooperative-sticky"),
+        dense(2, 13, "ab", [0, -1], protocol_name="cooperative-sticky"),
+        dense(3, 16, "ab", [0, 1], protocol_name="cooperative-sticky"),
+    ],
+    20,
+)
+def test_a_cooperative_member_keeps_what_it_keeps(owned: set[Any]) -> None:
+    """A kept partition is one interval; a revoked one ends with the answer that takes it."""
+    assert owned == {
         ("p0", "a", 1, 20),
         ("p1", "a", 1, 13),
         ("p1", "b", 16, 20),
     }
 
 
-def test_a_failed_member_owned_until_its_last_sign_of_life(frame: Frame) -> None:
-    """Not until its removal, a session timeout later."""
-    told = events(
+@story(
+    events(
         mark("SYNC_RESP", 1, "a", generation=1),
         mark("HEARTBEAT", 30, "a", generation=1),
         mark("MEMBER_FAILED", 40, "a", session_timeout_ms=10_000),
-    )
-    assert owned(frame, told, [dense(1, 1, "a", [0, -1])], 50) == {("p0", "a", 1, 30)}
+    ),
+    [dense(1, 1, "a", [0, -1])],
+    50,
+)
+def test_a_failed_member_owned_until_its_last_sign_of_life(owned: set[Any]) -> None:
+    """Not until its removal, a session timeout later."""
+    assert owned == {("p0", "a", 1, 30)}
 
 
-def test_a_killed_process_owns_nothing(frame: Frame) -> None:
-    """The process of a static member dies and comes back within the same generation."""
-    instance = {"group_instance_id": "i"}
-    told = events(
-        mark("ASSIGNED", 1, "a", generation=1, client_id="host", **instance),
-        mark("SYNC_RESP", 1, "a", generation=1, **instance),
+@story(
+    events(
+        mark("ASSIGNED", 1, "a", generation=1, client_id="host", group_instance_id="i"),
+        mark("SYNC_RESP", 1, "a", generation=1, group_instance_id="i"),
         ("LIFECYCLE", 5, {"client_id": "host", "reason_text": "crashed"}),
-        mark("SYNC_RESP", 8, "a2", generation=1, **instance),
-    )
-    generations = [dense(1, 1, "a", [0, -1], member_keys=["i"])]
-    assert owned(frame, told, generations, 20) == {("p0", "i", 1, 5), ("p0", "i", 8, 20)}
+        mark("SYNC_RESP", 8, "a2", generation=1, group_instance_id="i"),
+    ),
+    [dense(1, 1, "a", [0, -1], member_keys=["i"])],
+    20,
+)
+def test_a_killed_process_owns_nothing(owned: set[Any]) -> None:
+    """The process of a static member dies and comes back within the same generation."""
+    assert owned == {("p0", "i", 1, 5), ("p0", "i", 8, 20)}
 
 
-def test_without_marks_a_generation_lasts_until_the_next(frame: Frame) -> None:
+@story(events(), [dense(1, 1, "a", [0, 0]), dense(2, 6, "b", [0, -1])], 9)
+def test_without_marks_a_generation_lasts_until_the_next(owned: set[Any]) -> None:
     """Sources that tell of assignments only give whole generations."""
-    generations = [dense(1, 1, "a", [0, 0]), dense(2, 6, "b", [0, -1])]
-    assert owned(frame, events(), generations, 9) == {
+    assert owned == {
         ("p0", "a", 1, 6),
         ("p1", "a", 1, 6),
         ("p0", "b", 6, 9),

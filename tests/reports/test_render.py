@@ -5,7 +5,6 @@ pytest.importorskip("plotly", reason="needs the spark extra")
 from coordinator_sim_reports.render import (
     format_count,
     format_duration,
-    format_instant,
     format_seconds,
     format_share,
     mark_quality,
@@ -48,9 +47,3 @@ def test_units_follow_the_size_of_a_value() -> None:
         "12,345",
     ]
     assert format_count(2.5) == "2.5"
-
-
-def test_instants_are_seconds_of_a_run_or_dates_of_a_log() -> None:
-    """A simulation starts at zero; a log has a calendar."""
-    assert format_instant(1_500_000, simulated=True) == "1.500 s"
-    assert format_instant(1_500_000, simulated=False) == "1970-01-01 00:00:01.500"

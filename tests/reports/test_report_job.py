@@ -21,7 +21,7 @@ from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subsc
 from coordinator_sim.runs.run_directory import RunDirectoryWriter, TraceFormat
 from coordinator_sim.trace.events import Event, RebalanceReason, RunInfo, Source, TraceEvent
 from coordinator_sim_reports.jobs import build_report
-from coordinator_sim_reports.sources import open_traces
+from coordinator_sim_reports.sources import open_traces, read_traces
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -201,7 +201,7 @@ def test_what_is_cut_is_the_best_and_is_said(tmp_path: Path, spark: "SparkSessio
 
     The n-th rebalance of a group takes n seconds, and the last group does not finish its last one.
     """
-    from coordinator_sim_reports.selection import PageLimits
+    from coordinator_sim_reports.page_options import PageLimits, PageOptions
 
     del spark
     told = []
@@ -223,20 +223,40 @@ def test_what_is_cut_is_the_best_and_is_said(tmp_path: Path, spark: "SparkSessio
     )
     write(tmp_path / "log", log, told, "parquet")
     limits = PageLimits(groups=2, causes=2, drawn_groups=2, drawn=3, listed=2)
-    summary = build_report([tmp_path / "log"], tmp_path / "out", limits=limits)
+    page = PageOptions(limits=limits)
+    summary = build_report([tmp_path / "log"], tmp_path / "out", page=page)
     assert (summary.group_count, summary.rebalances) == (5, 15)
     assert [row["group_id"] for row in summary.groups] == ["group-5", "group-4"]
     assert {row["group_id"] for row in summary.reasons} == {"group-5", "group-4"}
-    page = (tmp_path / "out" / "report.html").read_text()
-    text = " ".join(re.sub(r"<script.*?</script>|<[^>]*>", "", page, flags=re.DOTALL).split())
+    html = (tmp_path / "out" / "report.html").read_text()
+    text = " ".join(re.sub(r"<script.*?</script>|<[^>]*>", "", html, flags=re.DOTALL).split())
     assert "The 2 groups with most rebalances of 5 are listed" in text
     assert "The 2 groups with most rebalances of 5 are drawn. Of their 9 rebalances the 3" in text
     assert "The 2 longest of 15, longest first" in text
     assert "0 of them follow-up rounds, 1 unfinished" in text
-    table = page[page.index("Longest rebalances") : page.index("longest first")]
+    table = html[html.index("Longest rebalances") : html.index("longest first")]
     # The unfinished one has lasted for 4,000 s, and the next takes 4 s.
-    assert re.findall(r"1970-01-01 (\d\d:\d\d:\d\d)", table) == ["01:23:20", "01:06:40"]
-    assert "group-3" not in page
+    assert re.findall(r">1970-01-01 (\d\d:\d\d:\d\d)", table) == ["01:23:20", "01:06:40"]
+    assert "group-3" not in html
+
+
+@pytest.mark.spark
+def test_both_forms_of_a_trace_are_read_the_same(tmp_path: Path, spark: "SparkSession") -> None:
+    """Lines leave out what is at its default; a served cluster's trace has no other form."""
+    info = RunInfo(
+        trace_id="run", source=Source.WIRE, cluster_id="c", version="0", profile="4.4", seed=1
+    )
+    owners = {"a": [0, 1], "b": [2]}
+    told = [*round_of(1, 0, owners), *round_of(2, 10, owners)]
+    told.append(TraceEvent(event=Event.FAULT, ts_us=20 * S, attrs={"task": "t"}))
+    frames = []
+    for form in ("parquet", "jsonl"):
+        write(tmp_path / form, info, told, form)
+        frames.append(read_traces(spark, open_traces([tmp_path / form])))
+    for name in ("events", "generations", "resources"):
+        as_parquet, as_lines = (getattr(each, name).collect() for each in frames)
+        assert sorted(map(str, as_lines)) == sorted(map(str, as_parquet))
+        assert as_lines != []
 
 
 def test_a_directory_of_traces_names_them_all(tmp_path: Path) -> None:
