@@ -14,8 +14,14 @@ PUSH_SIZES = {"kafka-4.4.0": 50_000, "kafka-3.9.2": 20_000}
 NIGHTLY_SIZES = {"kafka-4.4.0": 1_000_000, "kafka-4.3.1": 300_000, "kafka-3.9.2": 300_000}
 """Operations compared with each reference."""
 
-ON_EVERY_PROCESSOR = ("-n", "auto", "--maxprocesses", "8", "--dist", "worksteal")
-"""Each process begins with neighbours in the tests' order, which share what is made once."""
+ON_EVERY_PROCESSOR = ("-n", "auto", "--maxprocesses", "8")
+"""`auto` is one process more than processors; see `tests/conftest.py`."""
+BY_FILE = ("--dist", "loadfile", "--no-loadscope-reorder")
+"""A process takes whole files, in the tests' order: the tests of one share what is made once."""
+BY_TEST = ("--dist", "worksteal")
+"""For few tests that take long: each process begins with neighbours, and takes from others."""
+COMPILED_ONCE = {"PYTHONDONTWRITEBYTECODE": None}
+"""The suite starts hundreds of interpreters: none compiles the library anew."""
 
 
 @nox.session
@@ -32,14 +38,15 @@ def test(session: nox.Session) -> None:
     """
     others = ("property", "oracle", "nightly", "real_kafka")
     chosen = " and ".join(f"not {marker}" for marker in others)
-    session.run("pytest", *ON_EVERY_PROCESSOR, "-m", chosen, *session.posargs)
+    command = ("pytest", *ON_EVERY_PROCESSOR, *BY_FILE, "-m", chosen)
+    session.run(*command, *session.posargs, env=COMPILED_ONCE)
 
 
 @nox.session(name="property")
 def property_(session: nox.Session) -> None:
     """Property tests; `-- --hypothesis-profile nightly` for the long run."""
     wanted = session.posargs or ("--hypothesis-profile", "ci")
-    session.run("pytest", *ON_EVERY_PROCESSOR, "-m", "property", *wanted)
+    session.run("pytest", *ON_EVERY_PROCESSOR, *BY_TEST, "-m", "property", *wanted)
 
 
 @nox.session
@@ -78,7 +85,7 @@ def conformance(session: nox.Session) -> None:
 def nightly(session: nox.Session) -> None:
     """The same suites with larger numbers, then the benchmarks. Hours."""
     long = ("--hypothesis-profile", "nightly")
-    session.run("pytest", *ON_EVERY_PROCESSOR, "-m", "property", *long)
+    session.run("pytest", *ON_EVERY_PROCESSOR, *BY_TEST, "-m", "property", *long)
     session.run("pytest", "-m", "nightly")
     for reference, steps in NIGHTLY_SIZES.items():
         wanted = ("--reference", reference, "--steps", str(steps))

@@ -19,6 +19,7 @@ DESCRIPTIONS = {
     "hash_seeds": "where that hour's clients part under other hash seeds",
     "serve": "serve under load beside a real Kafka and kfake (Go; Java and Maven for Kafka)",
     "walk": "calls and modules of a request from socket to answer",
+    "trogdor": "a task, a heartbeat, an agent of Trogdor, in virtual time and over loopback",
     "churn": "the Spark churn job on the dense trace form (also: --full in its own module)",
 }
 

@@ -85,15 +85,15 @@ def ours(name: str, *options: str, port: int = 0) -> Iterator[Server]:
         str(port),
         "--no-control",
     ]
-    with _process([*command, "--set", "group.initial.rebalance.delay.ms=0", *options]) as process:
-        yield Server(name, json.loads(_line_of(process))["bootstrap"], process.pid)
+    with started([*command, "--set", "group.initial.rebalance.delay.ms=0", *options]) as process:
+        yield Server(name, json.loads(line_of(process))["bootstrap"], process.pid)
 
 
 @contextmanager
 def kfake(folder: Path) -> Iterator[Server]:
     """franz-go's fake cluster."""
-    with _process([str(build("kfake", folder))]) as process:
-        yield Server("kfake", _line_of(process).strip(), process.pid)
+    with started([str(build("kfake", folder))]) as process:
+        yield Server("kfake", line_of(process).strip(), process.pid)
 
 
 def build(name: str, folder: Path) -> Path:
@@ -136,7 +136,7 @@ class Load:
             raise DataError("the load generator has no stdin")
         stdin.write(f"{command}\n")
         stdin.flush()
-        return json.loads(_line_of(self._process))
+        return json.loads(line_of(self._process))
 
     def measured(self, command: str) -> tuple[Any, float]:
         """Do as `tell`, and say how many CPU-seconds it cost the server."""
@@ -148,7 +148,7 @@ class Load:
 @contextmanager
 def load(program: Path, server: Server) -> Iterator[Load]:
     """The load generator, connected to nothing yet."""
-    with _process([str(program), server.address], stdin=subprocess.PIPE) as process:
+    with started([str(program), server.address], stdin=subprocess.PIPE) as process:
         yield Load(process, server)
 
 
@@ -157,7 +157,7 @@ def start_up_s() -> float:
     port, _ = free_ports()
     began = time.monotonic()
     command = [sys.executable, "-m", "coordinator_sim", "serve", "--port", str(port)]
-    with _process([*command, "--no-control"]):
+    with started([*command, "--no-control"]):
         while time.monotonic() - began < _START_TIMEOUT_S:
             if _answers(port):
                 return time.monotonic() - began
@@ -189,7 +189,8 @@ def _answers(port: int) -> bool:
 
 
 @contextmanager
-def _process(command: list[str], stdin: int = subprocess.DEVNULL) -> Iterator[Any]:
+def started(command: list[str], stdin: int = subprocess.DEVNULL) -> Iterator[Any]:
+    """A process of a command, until the end; its output is a pipe."""
     process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, text=True)
     try:
         yield process
@@ -202,7 +203,12 @@ def _process(command: list[str], stdin: int = subprocess.DEVNULL) -> Iterator[An
             process.wait()
 
 
-def _line_of(process: subprocess.Popen[str]) -> str:
+def line_of(process: subprocess.Popen[str]) -> str:
+    """The next line that a process writes.
+
+    Raises:
+        DataError: It has ended.
+    """
     line = process.stdout.readline() if process.stdout is not None else ""
     if not line:
         raise DataError(f"{process.args} ended without a word")

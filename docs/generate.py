@@ -27,9 +27,10 @@ from coordinator_sim.kafka.switch import Switch  # noqa: E402 - as above
 from coordinator_sim.kafka.switches import SECTIONS  # noqa: E402 - as above
 from coordinator_sim_conformance.coverage import read_deferred  # noqa: E402 - needs the path above
 from coordinator_sim_conformance.museum.exhibits import EXHIBITS  # noqa: E402 - as above
-from coordinator_sim_conformance.registry import all_requirements  # noqa: E402 - as above
+from coordinator_sim_conformance.registry import all_requirements, all_trogdor_cases  # noqa: E402 - as above
 from coordinator_sim_conformance.requirements import RELEASES, Requirement  # noqa: E402 - as above
 from coordinator_sim_conformance.scenario_cases.registry import all_scenario_cases  # noqa: E402 - as above
+from coordinator_sim_conformance.trogdor_cases.case import ExecCase, StoryCase  # noqa: E402 - as above
 from coordinator_sim_scenarios.catalog import all_scenarios  # noqa: E402 - as above
 
 TAGS = {
@@ -126,13 +127,13 @@ def requirements_page() -> str:
     """Every requirement by area: who must meet it, and where Kafka says so."""
     requirements = all_requirements()
     lines = [
-        HEADER.format(source="conformance/cases and conformance/client_cases"),
+        HEADER.format(source="conformance/cases, client_cases and trogdor_cases"),
         "# Requirements\n\n",
         f"{len(requirements)} requirements; how to check them: [guide](guides/conformance.md).\n",
         "`must`: a client can tell, by requests, replies and waiting. `model`: it takes exact\n",
         "time, a fault of the log, a failover or a look inside. *Seen*: on these real brokers.\n",
     ]
-    for area in dict.fromkeys(each.area for each in requirements if not each.is_of_clients):
+    for area in dict.fromkeys(each.area for each in requirements if each.families):
         lines.append(f"\n## {area}\n\n| id | requirement | level | profiles | seen | source |\n")
         lines.append("|---|---|---|---|---|---|\n")
         lines += [requirement_row(each) for each in requirements if each.area == area]
@@ -143,6 +144,16 @@ def requirements_page() -> str:
     for area in dict.fromkeys(each.area for each in requirements if each.is_of_clients):
         lines.append(f"\n### {area}\n\n| id | requirement | source |\n|---|---|---|\n")
         lines += [client_row(each) for each in requirements if each.area == area]
+    lines.append("\n## Trogdor\n\n")
+    lines.append(
+        "What a coordinator and agents of Kafka's fault and workload tasks must do; played in\n"
+        "virtual time or on this host. *Daemons*: whether it is also played on processes, ours\n"
+        "and Apache Kafka's, or why not.\n"
+    )
+    for area in dict.fromkeys(each.area for each in requirements if each.is_of_trogdor):
+        lines.append(f"\n### {area}\n\n| id | requirement | quirk | daemons | source |\n")
+        lines.append("|---|---|---|---|---|\n")
+        lines += [trogdor_row(each) for each in requirements if each.area == area]
     lines.append("\n## Deferred\n\n| id | waits because |\n|---|---|\n")
     lines += [f"| {each} | it {reason} |\n" for each, reason in read_deferred().items()]
     return "".join(lines)
@@ -161,6 +172,29 @@ def requirement_row(each: Requirement) -> str:
 def client_row(each: Requirement) -> str:
     """One line of a table of what clients must do."""
     return f"| {each.requirement_id} | {each.title} | {'; '.join(each.sources)} |\n"
+
+
+def trogdor_row(each: Requirement) -> str:
+    """One line of a table of what Trogdor must do."""
+    quirk = "quirk" if each.is_quirk else ""
+    daemons = daemons_of(each)
+    sources = "; ".join(each.sources)
+    return f"| {each.requirement_id} | {each.title} | {quirk} | {daemons} | {sources} |\n"
+
+
+def daemons_of(requirement: Requirement) -> str:
+    """Whether a case of a requirement is played on daemons, and why not."""
+    cases = [
+        case
+        for case in all_trogdor_cases()
+        if case.requirement.requirement_id == requirement.requirement_id
+    ]
+    stories = [case for case in cases if isinstance(case, StoryCase)]
+    if any(isinstance(case, ExecCase) for case in cases):
+        return "yes"
+    if any(not case.only_virtual for case in stories):
+        return "yes"
+    return f"no: {stories[0].only_virtual}" if stories else "no: functions alone"
 
 
 def span(names: tuple[str, ...]) -> str:

@@ -1,13 +1,15 @@
-"""What all tests share: the profiles of the property tests.
+"""What all tests share: the profiles of the property tests, and who shares a process.
 
 `--hypothesis-profile NAME` chooses one: `dev` (the default), `ci` (the same draws every time) or
 `nightly`.
 """
 
+import os
 import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # What a shell starts in the background ignores Ctrl-C, and so would the processes of tests.
@@ -29,3 +31,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--rewrite", action="store_true", help="rewrite the observed lines of transcripts"
     )
+
+
+class ByFile(LoadFileScheduling):  # type: ignore[misc] # xdist has no types
+    """Gives each process whole files, and one of them all reports: they share a Spark session."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return "reports" if file.startswith("tests/reports/") else file
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the reports: one process has them all, which takes as long as the rest."""
+    items.sort(key=lambda item: not item.nodeid.startswith("tests/reports/"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than processors: tests of clients and sockets wait for a fifth of a run."""
+    return (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile | None:
+    """Take the scheduler above for `--dist loadfile`."""
+    return ByFile(config, log) if config.getoption("dist") == "loadfile" else None

@@ -4,15 +4,17 @@
 folder, so that a later one may read what an earlier one wrote.
 """
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from coordinator_sim.cli.entry import main as coordinator_sim
+from coordinator_sim_conformance.cli.main import main as conformance
+from tests.command_line import run_here
+
+COMMANDS = {"coordinator-sim": coordinator_sim, "conformance": conformance}
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"```\n\$ ((?:coordinator-sim|conformance) [^\n]*)\n(.*?)\n?```", re.DOTALL)
@@ -25,14 +27,7 @@ CUT = re.compile(r"^\.\.\.$", re.MULTILINE)
 def output_of(command: str, folder: Path) -> str:
     """What a command prints, with the commit it was run at left out."""
     name, *words = shlex.split(command.partition("#")[0])
-    done = subprocess.run(
-        [sys.executable, "-m", name.replace("-", "_"), *words],
-        cwd=folder,
-        env={**os.environ, "COLUMNS": WIDTH, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_here(*words, command=COMMANDS[name], folder=folder, environment={"COLUMNS": WIDTH})
     assert not done.stderr, done.stderr
     lines = [line.rstrip() for line in done.stdout.strip("\n").splitlines()]
     return COMMIT.sub(r"\1", "\n".join(lines)).strip("\n")
@@ -76,10 +71,7 @@ WORD = re.compile(r"\s+([a-z-]+)")
 
 def help_of(words: list[str]) -> str:
     """What a command says of itself."""
-    command = [sys.executable, "-m", "coordinator_sim", *words, "--help"]
-    return subprocess.run(
-        command, capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": WIDTH}
-    ).stdout
+    return run_here(*words, "--help", environment={"COLUMNS": WIDTH}).stdout
 
 
 def test_documented_commands_of_serve_and_ctl_exist() -> None:

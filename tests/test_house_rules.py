@@ -5,7 +5,9 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -26,38 +28,15 @@ def sources(*tops: str) -> Iterator[Path]:
         yield from sorted((ROOT / top).rglob("*.py"))
 
 
-def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Every function and method of a file."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
+@cache
+def text_of(path: Path) -> str:
+    """A file's text, read once for all rules."""
+    return path.read_text(encoding="utf-8")
 
 
 def where(path: Path, node: ast.AST) -> str:
     """A place a reader can jump to."""
     return f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
-
-
-def test_no_function_is_longer_than_a_screen() -> None:
-    """Functions stay within 70 lines."""
-    long = [
-        f"{where(path, node)} {node.name}"
-        for path in sources(*PACKAGES, "tools", "benchmarks", "tests")
-        for node in functions(path)
-        if (node.end_lineno or 0) - node.lineno + 1 > FUNCTION_LINES
-    ]
-    assert long == []
-
-
-def test_no_module_outgrows_its_room() -> None:
-    """Modules stay within 500 lines, test modules within 800."""
-
-    def line_count(path: Path) -> int:
-        return path.read_text(encoding="utf-8").count("\n")
-
-    large = [p for p in sources(*PACKAGES, "tools", "benchmarks") if line_count(p) > MODULE_LINES]
-    large += [p for p in sources("tests") if line_count(p) > TEST_MODULE_LINES]
-    assert [str(p.relative_to(ROOT)) for p in large] == []
 
 
 def depth(node: ast.AST, level: int = 0) -> int:
@@ -73,17 +52,6 @@ def depth(node: ast.AST, level: int = 0) -> int:
     return deepest
 
 
-def test_blocks_do_not_nest_deeply() -> None:
-    """No function nests its blocks more than four deep."""
-    nested = [
-        f"{where(path, node)} {node.name}"
-        for path in sources(*PACKAGES)
-        for node in functions(path)
-        if depth(node) > NESTING
-    ]
-    assert nested == []
-
-
 def is_set_expression(node: ast.expr) -> bool:
     """Whether an expression plainly builds a set."""
     if isinstance(node, ast.Set | ast.SetComp):
@@ -95,24 +63,71 @@ def is_set_expression(node: ast.expr) -> bool:
     )
 
 
+def iterated_by(node: ast.AST) -> list[ast.expr]:
+    """What a loop, a comprehension or a call goes through."""
+    if isinstance(node, ast.For):
+        return [node.iter]
+    if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.DictComp):
+        return [generator.iter for generator in node.generators]
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in {"list", "tuple", "iter", "next"}
+    ):
+        return node.args[:1]
+    return []
+
+
+class Places(NamedTuple):
+    """Where a file breaks a rule about its syntax tree."""
+
+    long: list[str]
+    nested: list[str]
+    unordered: list[str]
+
+
+@cache
+def places_in(path: Path) -> Places:
+    """Parse a file once for all rules; trees are too large to be kept."""
+    found = Places([], [], [])
+    for node in ast.walk(ast.parse(text_of(path))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            place = f"{where(path, node)} {node.name}"
+            if (node.end_lineno or 0) - node.lineno + 1 > FUNCTION_LINES:
+                found.long.append(place)
+            if depth(node) > NESTING:
+                found.nested.append(place)
+        found.unordered.extend(
+            where(path, node) for each in iterated_by(node) if is_set_expression(each)
+        )
+    return found
+
+
+def test_no_function_is_longer_than_a_screen() -> None:
+    """Functions stay within 70 lines."""
+    everywhere = sources(*PACKAGES, "tools", "benchmarks", "tests")
+    assert [place for path in everywhere for place in places_in(path).long] == []
+
+
+def test_blocks_do_not_nest_deeply() -> None:
+    """No function nests its blocks more than four deep."""
+    assert [place for path in sources(*PACKAGES) for place in places_in(path).nested] == []
+
+
 def test_no_iteration_over_a_set() -> None:
     """Set order depends on the hash seed; it never reaches an output."""
-    found = []
-    for path in sources(*PACKAGES):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            iterated: list[ast.expr] = []
-            if isinstance(node, ast.For):
-                iterated.append(node.iter)
-            elif isinstance(node, ast.ListComp | ast.GeneratorExp | ast.DictComp):
-                iterated += [generator.iter for generator in node.generators]
-            elif (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Name)
-                and node.func.id in {"list", "tuple", "iter", "next"}
-            ):
-                iterated += node.args[:1]
-            found += [where(path, node) for each in iterated if is_set_expression(each)]
-    assert found == []
+    assert [place for path in sources(*PACKAGES) for place in places_in(path).unordered] == []
+
+
+def test_no_module_outgrows_its_room() -> None:
+    """Modules stay within 500 lines, test modules within 800."""
+
+    def line_count(path: Path) -> int:
+        return text_of(path).count("\n")
+
+    large = [p for p in sources(*PACKAGES, "tools", "benchmarks") if line_count(p) > MODULE_LINES]
+    large += [p for p in sources("tests") if line_count(p) > TEST_MODULE_LINES]
+    assert [str(p.relative_to(ROOT)) for p in large] == []
 
 
 def test_comment_tags_are_the_four_known_ones() -> None:
@@ -121,7 +136,7 @@ def test_comment_tags_are_the_four_known_ones() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{number}"
         for path in sources(*PACKAGES, "tests", "benchmarks", "examples")
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        for number, line in enumerate(text_of(path).splitlines(), 1)
         if unknown.search(line)
     ]
     assert found == []

@@ -12,16 +12,28 @@ from msgspec import Struct
 
 from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, profile_named
 from coordinator_sim_conformance.client_cases.case import CLIENTS
-from coordinator_sim_conformance.registry import all_cases, all_client_cases
-from coordinator_sim_conformance.running import Ending, Verdict, play_case, play_client_case
+from coordinator_sim_conformance.registry import (
+    all_cases,
+    all_client_cases,
+    all_trogdor_cases,
+)
+from coordinator_sim_conformance.running import (
+    Ending,
+    Verdict,
+    play_case,
+    play_client_case,
+    play_trogdor_case,
+)
 from coordinator_sim_conformance.scenario_cases.registry import all_scenario_cases
 from coordinator_sim_conformance.targets.simulator import SimulatorTarget
 from coordinator_sim_scenarios.catalog import all_scenarios
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PAGE: Final = (ROOT / "docs" / "source-documents.md").read_text("utf-8")
-ROWS: Final = {"000": 7, "002": 7, "003": 9, "004": 6}
+ROWS: Final = {"000": 7, "001": 4, "002": 7, "003": 9, "004": 6}
 """Rows of each document that is built."""
+TROGDOR: Final = "trogdor"
+"""What rows about Trogdor are played as."""
 _QUOTED: Final = re.compile(r"`([^`]+)`")
 
 
@@ -29,7 +41,8 @@ class Row(Struct, frozen=True, kw_only=True):
     """One row of a document.
 
     Args:
-        profiles: What it is played as; `CLIENTS` among them for the ports of clients.
+        profiles: What it is played as; `CLIENTS` among them for the ports of clients, `TROGDOR` for
+            its coordinator and agents.
         modules: That do it, below the package.
         evidence: What shows it.
     """
@@ -42,7 +55,7 @@ class Row(Struct, frozen=True, kw_only=True):
     @property
     def kafkas(self) -> tuple[str, ...]:
         """The profiles of coordinators among those it is played as."""
-        return tuple(each for each in self.profiles if each != CLIENTS)
+        return tuple(each for each in self.profiles if each not in {CLIENTS, TROGDOR})
 
 
 def table_rows() -> Iterator[Row]:
@@ -69,9 +82,11 @@ def _played(case_id: str, profile: str) -> Ending:
 
 def _wrong_with_requirement(name: str, row: Row) -> str | None:
     """What is wrong with a requirement as evidence, None when every case of it passes."""
+    trogdor_cases = [each for each in all_trogdor_cases() if _is_of(each.case_id, name)]
     client_cases = [each for each in all_client_cases() if _is_of(each.case_id, name)]
     cases = [each for each in all_cases() if _is_of(each.case_id, name)]
     endings = [play_client_case(each) for each in client_cases if CLIENTS in row.profiles]
+    endings += [play_trogdor_case(each) for each in trogdor_cases if TROGDOR in row.profiles]
     for profile in row.kafkas if cases else ():
         if profile not in cases[0].requirement.profiles:
             return f"{name} is not about {profile}"
@@ -124,7 +139,8 @@ def wrong_with(name: str, row: Row) -> str | None:
         return _wrong_with_file(name, row)
     if name in all_scenarios():
         return _wrong_with_scenario(name, row)
-    if any(_is_of(each.case_id, name) for each in (*all_cases(), *all_client_cases())):
+    known = (*all_cases(), *all_client_cases(), *all_trogdor_cases())
+    if any(_is_of(each.case_id, name) for each in known):
         return _wrong_with_requirement(name, row)
     return f"{name} is nothing"
 

@@ -54,7 +54,7 @@ def test_page_names_the_command_of_its_table(page: str, command: str, first: str
 def test_page_shows_the_table_that_its_command_prints(
     page: str, command: str, first: str, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
-    """Nobody copies figures by hand."""
+    """The figures on the page are those of the command."""
     path = ROOT / page
     text = path.read_text(encoding="utf-8")
     begin = text.index(f"```\n{first}") + len("```\n")
