@@ -3,6 +3,7 @@
 Every message names the value, the bound and the fix.
 """
 
+from collections.abc import Collection
 from typing import Final
 
 from coordinator_sim.errors import ConfigError, ScenarioError
@@ -34,10 +35,10 @@ def unique(what: str, names: list[str]) -> None:
         seen.add(name)
 
 
-def known(what: str, name: str, names: list[str]) -> None:
+def known(what: str, name: str, names: Collection[str]) -> None:
     """Refuse a name that the scenario does not have."""
     if name not in names:
-        listed = ", ".join(names[:20]) or "none"
+        listed = ", ".join(sorted(names)[:20]) or "none"
         raise ScenarioError(f"unknown {what} {name!r}: the scenario has {listed}")
 
 

@@ -137,11 +137,11 @@ def _check_world_happening(
             if isinstance(happening, FailOffsetsReads):
                 _check_prefix(scenario, happening.prefix)
         case AddPartitions():
-            known("topic", happening.topic, [topic.name for topic in scenario.topics])
-            before = next(t.partitions for t in scenario.topics if t.name == happening.topic)
+            known("topic", happening.topic, scenario.partitions_by_topic)
+            before = scenario.partitions_by_topic[happening.topic]
             within(f"to of AddPartitions {happening.topic!r}", happening.to, before, 10**6)
         case CreateTopic():
-            if happening.topic in [topic.name for topic in scenario.topics]:
+            if happening.topic in scenario.partitions_by_topic:
                 raise ScenarioError(f"topic {happening.topic!r} is there from the start: rename it")
             check_name_of_topic(happening.topic)
             name = f"partitions of CreateTopic {happening.topic!r}"
@@ -149,11 +149,11 @@ def _check_world_happening(
 
 
 def _check_member(scenario: UncheckedScenario, member: str) -> None:
-    known("member", member, [spec.name for spec in scenario.members()])
+    known("member", member, scenario.groups_by_member)
 
 
 def _check_process(scenario: UncheckedScenario, name: str) -> None:
-    known("member", name, scenario.processes())
+    known("member", name, scenario.known_processes)
 
 
 def _check_start(scenario: UncheckedScenario, happening: StartMember | RestartMember) -> None:
@@ -172,7 +172,7 @@ def _check_response(scenario: UncheckedScenario, happening: ResponseHappening) -
     elif happening.group_id is None or happening.role is None:
         raise ScenarioError(f"{kind} needs a member, or a group_id and a role of {'/'.join(ROLES)}")
     else:
-        known("group", happening.group_id, scenario.group_ids())
+        known("group", happening.group_id, scenario.known_groups)
         if happening.role not in ROLES:
             raise ScenarioError(f"role of {kind}={happening.role!r}: use {' or '.join(ROLES)}")
     within(f"count of {kind}", happening.count, 1, MAX_PARTITIONS)
@@ -328,7 +328,7 @@ def _check_offsets_partition(
     if (happening.group_id is None) == (happening.partition is None):
         raise ScenarioError(f"{kind} needs a group_id or a partition, and not both")
     if happening.group_id is not None:
-        known("group", happening.group_id, scenario.group_ids())
+        known("group", happening.group_id, scenario.known_groups)
     if happening.partition is not None:
         last = _offsets_partitions(scenario) - 1
         within(f"partition of {kind}", happening.partition, 0, last)

@@ -1,5 +1,7 @@
 """`UncheckedScenario`: what is written in a scenario, and the questions that it answers at once."""
 
+from functools import cached_property
+
 from msgspec import Struct
 
 from coordinator_sim.errors import ScenarioError
@@ -33,7 +35,7 @@ class TaskWindow(Struct, frozen=True):
     end_ms: int
 
 
-class UncheckedScenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class UncheckedScenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
     """A world and its happenings as they are written down, possible or not.
 
     Args:
@@ -81,6 +83,34 @@ class UncheckedScenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields
         """Return the names of all members, and of the processes of workloads."""
         return [*(spec.name for spec in self.members()), *process_names(self.workloads)]
 
+    # Each happening asks for these by name: they are made once, so that a scenario of many members
+    # and many happenings is checked in linear time.
+
+    @cached_property
+    def groups_by_member(self) -> dict[str, GroupSpec]:
+        """Every member's name, with its group."""
+        return {spec.name: group for group in self.groups for spec in members_of(group)}
+
+    @cached_property
+    def members_by_name(self) -> dict[str, MemberSpec]:
+        """Every consumer and worker, by its name."""
+        return {spec.name: spec for spec in self.members()}
+
+    @cached_property
+    def known_processes(self) -> frozenset[str]:
+        """The names of `processes`."""
+        return frozenset(self.processes())
+
+    @cached_property
+    def known_groups(self) -> frozenset[str]:
+        """The names of `group_ids`."""
+        return frozenset(self.group_ids())
+
+    @cached_property
+    def partitions_by_topic(self) -> dict[str, int]:
+        """Every topic's name, with its number of partitions at the start."""
+        return {topic.name: topic.partitions for topic in self.topics}
+
     def group_ids(self) -> list[str]:
         """Return every group that is described, or that a workload names."""
         own = [group.group_id for group in self.groups]
@@ -97,10 +127,10 @@ class UncheckedScenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields
         Raises:
             ScenarioError: no group has such a member.
         """
-        for group in self.groups:
-            if any(spec.name == member for spec in members_of(group)):
-                return group
-        raise ScenarioError(f"unknown member {member!r} in scenario {self.name!r}")
+        group = self.groups_by_member.get(member)
+        if group is None:
+            raise ScenarioError(f"unknown member {member!r} in scenario {self.name!r}")
+        return group
 
     def calm_from_ms(self) -> int:
         """Return the instant of the last change to the world."""

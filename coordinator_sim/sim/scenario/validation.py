@@ -6,6 +6,8 @@ Every message names the value, the bound and the fix.
 import re
 from typing import Final
 
+import msgspec
+
 from coordinator_sim.errors import ConfigError, ScenarioError
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.sim.scenario.checks import (
@@ -87,10 +89,17 @@ def check_scenario(scenario: UncheckedScenario) -> None:
     _check_workloads(scenario)
     for happening in scenario.happenings:
         check_happening(scenario, happening)
-        if isinstance(happening, StartMember | RestartMember):
-            # The group with these settings is checked like any other.
-            group = scenario.group_of(happening.member)
+        if isinstance(happening, StartMember | RestartMember) and happening.settings:
+            # A group of this member alone, with these settings, is checked like any other.
+            group = _alone(scenario, happening.member)
             _check_group(scenario, with_member_settings(group, happening.settings))
+
+
+def _alone(scenario: UncheckedScenario, name: str) -> GroupSpec:
+    """The group of a member, without the others."""
+    group, spec = scenario.group_of(name), scenario.members_by_name[name]
+    field = "members" if isinstance(group, ConsumerGroupSpec) else "workers"
+    return msgspec.structs.replace(group, **{field: (spec,)})
 
 
 def _check_latency(name: str, latency: LatencyLaw) -> None:
@@ -139,7 +148,7 @@ def _check_group(scenario: UncheckedScenario, group: GroupSpec) -> None:
 
 
 def _check_consumers(scenario: UncheckedScenario, group: ConsumerGroupSpec) -> None:
-    topics = [topic.name for topic in scenario.topics]
+    topics = scenario.partitions_by_topic
     if not group.assignors:
         raise ConfigError(
             f"group {group.group_id!r} has no assignor: name one of {', '.join(ASSIGNORS)}"
@@ -271,7 +280,7 @@ def _check_internal_topics(group: ConnectGroupSpec) -> None:
 
 
 def _check_work(scenario: UncheckedScenario, group: ConnectGroupSpec) -> None:
-    topics = [topic.name for topic in scenario.topics]
+    topics = scenario.partitions_by_topic
     for connector, work in group.work.items():
         known("connector", connector, [*group.connectors, *added_connectors(scenario, group)])
         check_connector_work(connector, work)
