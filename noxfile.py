@@ -134,5 +134,7 @@ def package(session: nox.Session) -> None:
     session.run("coordinator-sim", "assign", "--check", str(golden))
     session.install(f"{wheel}[serve]", "aiokafka", "pytest")
     session.run("pytest", "-q", "-c", "/dev/null", str(ROOT / "examples" / "pytest_aiokafka"))
+    session.install(f"{wheel}[conformance]")
+    session.run("pytest", "-q", "-c", "/dev/null", str(ROOT / "examples" / "pytest_properties"))
     session.install(f"{wheel}[spark]")
     session.run("coordinator-sim", "demo")

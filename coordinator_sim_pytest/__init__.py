@@ -4,7 +4,7 @@
         consumer = Consumer({"bootstrap.servers": kafka_server.bootstrap, ...})
 
 Before a fixture is used, only the standard library and pytest are imported; the names of
-`ASSERTIONS` and `virtual_loop` are loaded on first access.
+`ASSERTIONS`, `simulated` and `virtual_loop` are loaded on first access.
 """
 
 import importlib
@@ -37,12 +37,13 @@ ASSERTIONS: Final = (
 
 _HOMES: Final = {
     **dict.fromkeys(ASSERTIONS, "coordinator_sim_pytest.assertions"),
+    "simulated": "coordinator_sim_pytest.properties",
     "virtual_loop": "coordinator_sim_pytest.virtual",
 }
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module's attributes
-    """Load an assertion, or a name of virtual time, on first access."""
+    """Load an assertion, or a name of virtual time or of properties, on first access."""
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -56,6 +57,7 @@ __all__ = [  # noqa: PLE0604 - the names of the assertions are strings
     "kafka_servers",
     "pytest_configure",
     "pytest_runtest_makereport",
+    "simulated",
     "virtual_clock",
     "virtual_kafka",
     "virtual_loop",

@@ -101,7 +101,9 @@ def invariants_hold(trace: Trace) -> None:
         _judge(checker, checker.judge(history), events, 0)
 
 
-def converged_within(trace: Trace, ms: int, *, group_id: str | None = None) -> None:
+def converged_within(
+    trace: Trace, ms: int, *, group_id: str | None = None, judged: int = 1
+) -> None:
     """Every rebalance ended within so many milliseconds, and none is in progress.
 
     Args:
@@ -109,6 +111,8 @@ def converged_within(trace: Trace, ms: int, *, group_id: str | None = None) -> N
         ms: Limit from the first step out of a state of rest to the next state of rest: Stable,
             Empty or Dead.
         group_id: Group to check; None for all.
+        judged: Least number of groups that the trace must show in a rebalance; 0 for drawn worlds,
+            where everybody may be gone before the first one.
     """
     __tracebackhide__ = True
     began: dict[str, TraceEvent] = {}
@@ -123,9 +127,10 @@ def converged_within(trace: Trace, ms: int, *, group_id: str | None = None) -> N
             began.setdefault(group, event)
         elif event.event in _RESTING and group in began:
             _lasted(began.pop(group), event, ms)
-    if not seen:
+    if len(seen) < judged:
         which = "a group" if group_id is None else f"group {group_id!r}"
-        raise AssertionError(f"nothing to judge: the trace tells of no rebalance of {which}")
+        found = f"{len(seen)} groups, {judged} are wanted" if seen else f"no rebalance of {which}"
+        raise AssertionError(f"nothing to judge: the trace tells of {found}")
     for group, event in began.items():
         raise AssertionError(f"group {group!r} is not at rest:\n{_told([event, events[-1]])}")
 

@@ -3,94 +3,83 @@
 A drawn scenario is the first phase of a property: things happen, and every one of them ends. The
 second phase, calm until the group must have converged, is added by `conformance.scenario_timing`.
 Values shrink towards few members, few happenings and round times. Needs the extra `conformance`.
+
+`scenarios()` draws all of it. Its arguments, also those of `consumer_scenarios` and
+`connect_scenarios`, say what is one's own:
+
+- settings: Kafka's name -> a value, a list to draw from, or a strategy of values. What is not
+  named keeps Kafka's default, or is drawn where no settings are given at all.
+- topologies: topic -> number of partitions, a list of such topologies, or a strategy of them.
+- faults: kinds of happenings, as `FAULTS` names them; none for a world in which nothing happens.
+- assignors: names, or lists of names in order of preference; protocols of Connect alike.
+- members: how many, or the least and the most.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+import msgspec
 from hypothesis import strategies as st
 
-from coordinator_sim.assignors.registry import KAFKA_ASSIGNORS, OWN_ASSIGNORS
-from coordinator_sim.kafka.roles import ROLES
+from coordinator_sim.errors import ConfigError
 from coordinator_sim.sim.scenario import (
-    AddConnector,
-    AddPartitions,
-    ChangeSubscription,
-    ChangeTaskCount,
     ConnectGroupSpec,
     ConstantLatency,
     ConsumerGroupSpec,
     ConsumerSpec,
-    CrashBroker,
-    CrashMember,
-    DegradeNetwork,
-    DelayResponse,
-    DropResponse,
-    DuplicateResponse,
-    FailOffsetsReads,
-    FailWork,
     GroupSpec,
     Happening,
-    LagConfigTopic,
-    MoveCoordinator,
     NetworkSpec,
-    PartitionNetwork,
-    PauseBroker,
-    PauseMember,
-    RemoveConnector,
-    ReorderResponses,
-    RestartMember,
-    RestRequest,
     Scenario,
-    SetClock,
-    SlowPoll,
-    StartMember,
-    StopMember,
     TableLatency,
     TopicSpec,
     UniformLatency,
     WorkerSpec,
-    members_of,
 )
-from coordinator_sim.sim.scenario.settings import CONNECT_PROTOCOL, CONNECT_PROTOCOLS, STRATEGY
+from coordinator_sim.sim.scenario.scenario import with_settings
+from coordinator_sim.sim.scenario.settings import ASSIGNORS as KNOWN_ASSIGNORS
+from coordinator_sim.sim.scenario.settings import (
+    CONNECT_PROTOCOL,
+    CONNECT_PROTOCOLS,
+    SETTINGS,
+    STRATEGY,
+    Scope,
+    check_value,
+    known_names,
+    unknown_setting,
+)
 from coordinator_sim.sim.scenario.world import LatencyLaw
+from coordinator_sim_scenarios.drawn_faults import (
+    ADDED_CONNECTOR,
+    ASSIGNORS,
+    FAULTS,
+    LAST_FAULT_MS,
+    World,
+    check_faults,
+    faults_of,
+)
 
 MAX_MEMBERS: Final = 5
 MAX_HAPPENINGS: Final = 8
 BROKERS: Final = 3
-LAST_FAULT_MS: Final = 60_000
-"""No happening begins later; the first phase of a drawn scenario."""
-_MOMENT_MS: Final = 10_000
-ASSIGNORS: Final = (
-    *((name,) for name in KAFKA_ASSIGNORS),
-    ("range", "cooperative-sticky"),
-    *((name,) for name in OWN_ASSIGNORS),
-)
-OF_MEMBERS: Final = ("HEARTBEAT", "JOIN_GROUP", "SYNC_GROUP", "OFFSET_COMMIT")
-OF_MEMBERSHIP: Final = OF_MEMBERS[:3]
-"""Those of OF_MEMBERS that Connect workers send too."""
-APIS: Final = (*OF_MEMBERS, "FIND_COORDINATOR")
 TOPICS: Final = ("orders", "payments")
 CONSUMERS: Final = "orders-app"
 WORKERS: Final = "connect-cluster"
 CONNECTORS: Final = ("jdbc", "s3")
-ADDED_CONNECTOR: Final = "elastic"
+_MOST_MEMBERS: Final = 1_000
+"""Most members that may be asked for: an example of more takes minutes."""
+
+Value = str | Sequence[str] | st.SearchStrategy[str]
+"""A setting's value, values to draw from, or a strategy of values."""
+Topology = Mapping[str, int]
+"""Topic -> number of partitions."""
+Topologies = Topology | Sequence[Topology] | st.SearchStrategy[Topology]
+Count = int | tuple[int, int]
+"""So many, or from so many to so many."""
 
 _LATENCIES: Final[st.SearchStrategy[LatencyLaw]] = st.sampled_from(
     (ConstantLatency(), UniformLatency(100, 20_000), TableLatency())
 )
-
-
-def _instants() -> st.SearchStrategy[int]:
-    """Instants in the first four seconds of each ten, so that happenings meet in one rebalance.
-
-    A rebalance lasts until the next heartbeats, a few seconds; instants drawn evenly from a minute
-    would seldom fall into one that another happening began.
-    """
-    moments = st.integers(0, LAST_FAULT_MS // _MOMENT_MS - 1)
-    return st.builds(
-        lambda moment, step: moment * _MOMENT_MS + step * 100, moments, st.integers(0, 40)
-    )
 
 
 def _starts() -> st.SearchStrategy[int | None]:
@@ -98,17 +87,8 @@ def _starts() -> st.SearchStrategy[int | None]:
     return st.one_of(st.integers(0, 50).map(lambda step: step * 100), st.none())
 
 
-def _durations(low_ms: int, high_ms: int) -> st.SearchStrategy[int]:
-    return st.integers(low_ms // 100, high_ms // 100).map(lambda step: step * 100)
-
-
 def _of(*values: int) -> st.SearchStrategy[str]:
     return st.sampled_from([str(value) for value in values])
-
-
-def _added_latencies() -> st.SearchStrategy[int]:
-    """From a slow network to one that outlasts session timeouts."""
-    return st.sampled_from((100, 1_000, 7_000))
 
 
 _CLIENT_SETTINGS: Final = {
@@ -135,6 +115,210 @@ _CONNECT_SETTINGS: Final = st.fixed_dictionaries(
 _BROKER_SETTINGS: Final = st.fixed_dictionaries({"group.initial.rebalance.delay.ms": _of(3_000, 0)})
 
 
+class _Wishes(msgspec.Struct, frozen=True):
+    """The arguments of a strategy, checked; None is what nothing was said of."""
+
+    settings: dict[str, st.SearchStrategy[str]] | None
+    topologies: st.SearchStrategy[Topology] | None
+    faults: tuple[str, ...] | None
+    assignors: tuple[tuple[str, ...], ...]
+    protocols: tuple[str, ...]
+    members: tuple[int, int]
+
+    @property
+    def allows_upgrades(self) -> bool:
+        """Whether members may come back with settings that were drawn."""
+        return self.settings is None and not self.assignors and not self.protocols
+
+    def suit(self, scope: Scope) -> bool:
+        """Whether groups of a kind can be as it was wished."""
+        field, others = (
+            (STRATEGY, self.protocols)
+            if scope is Scope.CONSUMER
+            else (CONNECT_PROTOCOL, self.assignors)
+        )
+        read = {*SETTINGS[Scope.BROKER], *SETTINGS[scope], field}
+        return not others and all(name in read for name in self.settings or ())
+
+
+def scenarios(
+    *,
+    settings: Mapping[str, Value] | None = None,
+    topologies: Topologies | None = None,
+    faults: Sequence[str] | None = None,
+    assignors: Sequence[str | Sequence[str]] | None = None,
+    members: Count | None = None,
+) -> st.SearchStrategy[Scenario]:
+    """Worlds with a consumer group or a Connect cluster, and what happens to them.
+
+    Args:
+        settings: Settings by Kafka's names, see above; those that only one kind of client reads
+            leave groups of that kind alone.
+        topologies: Topics and their partitions, see above.
+        faults: Kinds of happenings to draw, such as RestartMember; None for all.
+        assignors: Assignors of consumers, or protocols of Connect, to draw from.
+        members: Number of consumers or workers; 1 to 5 if nothing is said.
+
+    Raises:
+        ConfigError: a name is unknown, a value is outside its bounds, or no client reads all of it.
+    """
+    wishes = _wishes(settings, topologies, faults, assignors, members)
+    kinds = []
+    if wishes.suit(Scope.CONSUMER):
+        kinds.append(_consumer_scenarios(wishes))
+    if wishes.suit(Scope.CONNECT):
+        kinds.append(_connect_scenarios(wishes))
+    if not kinds:
+        raise ConfigError(
+            "settings and assignors: some are of consumers alone, some of Connect alone; "
+            "ask for them apart"
+        )
+    return st.one_of(kinds)
+
+
+def consumer_scenarios(
+    *,
+    settings: Mapping[str, Value] | None = None,
+    topologies: Topologies | None = None,
+    faults: Sequence[str] | None = None,
+    assignors: Sequence[str | Sequence[str]] | None = None,
+    members: Count | None = None,
+) -> st.SearchStrategy[Scenario]:
+    """Worlds with a consumer group of static and dynamic members; arguments as in `scenarios`.
+
+    Raises:
+        ConfigError: as `scenarios`; or something is of Connect alone.
+    """
+    wishes = _wishes(settings, topologies, faults, assignors, members)
+    if not wishes.suit(Scope.CONSUMER):
+        raise ConfigError("settings and assignors: some are of Connect; take connect_scenarios")
+    return _consumer_scenarios(wishes)
+
+
+def connect_scenarios(
+    *,
+    settings: Mapping[str, Value] | None = None,
+    topologies: Topologies | None = None,
+    faults: Sequence[str] | None = None,
+    assignors: Sequence[str | Sequence[str]] | None = None,
+    members: Count | None = None,
+) -> st.SearchStrategy[Scenario]:
+    """Worlds with a Connect cluster; arguments as in `scenarios`, with protocols for assignors.
+
+    Raises:
+        ConfigError: as `scenarios`; or something is of consumers alone.
+    """
+    wishes = _wishes(settings, topologies, faults, assignors, members)
+    if not wishes.suit(Scope.CONNECT):
+        raise ConfigError("settings and assignors: some are of consumers; take consumer_scenarios")
+    return _connect_scenarios(wishes)
+
+
+@st.composite
+def faults_on(
+    draw: st.DrawFn, scenario: Scenario, *, faults: Sequence[str] | None = None
+) -> Scenario:
+    """A scenario of one's own with more happenings to one of its groups.
+
+    Args:
+        draw: Hypothesis gives it.
+        scenario: A world with at least one topic and one group, such as a file's.
+        faults: Kinds of happenings to draw; None for all.
+
+    Raises:
+        ConfigError: a kind is unknown, or the scenario has no topic or no group.
+    """
+    check_faults(faults or ())
+    if not scenario.topics or not scenario.groups:
+        raise ConfigError(f"scenario {scenario.name!r}: faults need a topic and a group")
+    group = draw(st.sampled_from(scenario.groups))
+    world = World(scenario.topics, group, scenario.brokers, upgrades=False)
+    happenings = _happenings(draw, world, None if faults is None else tuple(faults))
+    return msgspec.structs.replace(
+        scenario,
+        happenings=(*scenario.happenings, *happenings),
+        duration_ms=max(scenario.duration_ms, LAST_FAULT_MS),
+    )
+
+
+# What was asked for.
+
+
+def _wishes(
+    settings: Mapping[str, Value] | None,
+    topologies: Topologies | None,
+    faults: Sequence[str] | None,
+    assignors: Sequence[str | Sequence[str]] | None,
+    members: Count | None,
+) -> _Wishes:
+    check_faults(faults or ())
+    named = [(one,) if isinstance(one, str) else tuple(one) for one in assignors or ()]
+    for name in (name for names in named for name in names):
+        if name not in (*KNOWN_ASSIGNORS, *CONNECT_PROTOCOLS):
+            known = ", ".join((*KNOWN_ASSIGNORS, *CONNECT_PROTOCOLS))
+            raise ConfigError(f"assignors: unknown {name!r}: must be of {known}")
+    protocols = tuple(name for names in named for name in names if name in CONNECT_PROTOCOLS)
+    return _Wishes(
+        settings=None if settings is None else _values(settings),
+        topologies=None if topologies is None else _topologies(topologies),
+        faults=None if faults is None else tuple(faults),
+        assignors=tuple(names for names in named if names[0] not in CONNECT_PROTOCOLS),
+        protocols=protocols,
+        members=_bounds(members),
+    )
+
+
+def _values(settings: Mapping[str, Value]) -> dict[str, st.SearchStrategy[str]]:
+    """A strategy for each setting; values that are there already are checked."""
+    known = known_names()
+    drawn: dict[str, st.SearchStrategy[str]] = {}
+    for name, value in settings.items():
+        if name not in known:
+            raise unknown_setting(name)
+        if isinstance(value, st.SearchStrategy):
+            drawn[name] = value
+            continue
+        given = [value] if isinstance(value, str) else list(value)
+        for one in given:
+            _check_value(name, one)
+        drawn[name] = st.sampled_from(given)
+    return drawn
+
+
+def _check_value(name: str, value: str) -> None:
+    for scope in Scope:
+        setting = SETTINGS[scope].get(name)
+        if setting is not None:
+            check_value(name, setting, value)
+
+
+def _topologies(topologies: Topologies) -> st.SearchStrategy[Topology]:
+    if isinstance(topologies, st.SearchStrategy):
+        return topologies
+    if isinstance(topologies, Mapping):
+        return st.just(topologies)
+    return st.sampled_from(list(topologies))
+
+
+def _bounds(members: Count | None) -> tuple[int, int]:
+    low, high = (
+        (1, MAX_MEMBERS)
+        if members is None
+        else (members, members)
+        if isinstance(members, int)
+        else members
+    )
+    if not 1 <= low <= high <= _MOST_MEMBERS:
+        raise ConfigError(
+            f"members={members}: must be a number from 1 to {_MOST_MEMBERS}, or the least and the "
+            "most of them"
+        )
+    return low, high
+
+
+# Worlds.
+
+
 @st.composite
 def topics(draw: st.DrawFn) -> tuple[TopicSpec, ...]:
     """One or two topics of up to eight partitions."""
@@ -142,10 +326,18 @@ def topics(draw: st.DrawFn) -> tuple[TopicSpec, ...]:
     return tuple(TopicSpec(name=name, partitions=draw(st.integers(1, 8))) for name in names)
 
 
+def _drawn_topics(draw: st.DrawFn, wishes: _Wishes) -> tuple[TopicSpec, ...]:
+    if wishes.topologies is None:
+        return draw(topics())
+    topology = draw(wishes.topologies)
+    if not topology:
+        raise ConfigError("topologies: one has no topic; give each at least one")
+    return tuple(TopicSpec(name=name, partitions=count) for name, count in topology.items())
+
+
 @st.composite
-def consumer_groups(draw: st.DrawFn, world: Sequence[TopicSpec]) -> ConsumerGroupSpec:
-    """A consumer group of static and dynamic members."""
-    count = draw(st.integers(1, MAX_MEMBERS))
+def _consumer_scenarios(draw: st.DrawFn, wishes: _Wishes) -> Scenario:
+    world = _drawn_topics(draw, wishes)
     members = tuple(
         ConsumerSpec(
             name=f"consumer-{number}",
@@ -154,259 +346,76 @@ def consumer_groups(draw: st.DrawFn, world: Sequence[TopicSpec]) -> ConsumerGrou
             processing_ms=draw(st.sampled_from((500, 1_000, 2_000))),
             callback_ms=draw(st.sampled_from((0, 300))),
         )
-        for number in range(1, count + 1)
+        for number in range(1, draw(st.integers(*wishes.members)) + 1)
     )
-    return ConsumerGroupSpec(
+    group = ConsumerGroupSpec(
         group_id=CONSUMERS,
         topics=tuple(topic.name for topic in world),
         members=members,
-        assignors=draw(st.sampled_from(ASSIGNORS)),
-        settings=draw(_CONSUMER_SETTINGS),
+        assignors=draw(st.sampled_from(wishes.assignors or ASSIGNORS)),
+        settings=draw(_CONSUMER_SETTINGS) if wishes.settings is None else {},
     )
+    return _drawn_scenario(draw, group, world, wishes)
 
 
 @st.composite
-def connect_groups(draw: st.DrawFn) -> ConnectGroupSpec:
-    """A Connect cluster of up to four workers."""
-    count = draw(st.integers(1, MAX_MEMBERS - 1))
+def _connect_scenarios(draw: st.DrawFn, wishes: _Wishes) -> Scenario:
     names = CONNECTORS[: draw(st.integers(0, len(CONNECTORS)))]
-    return ConnectGroupSpec(
+    group = ConnectGroupSpec(
         group_id=WORKERS,
         workers=tuple(
             WorkerSpec(
                 name=f"worker-{number}",
                 start_ms=draw(_starts()) if number > 1 else 0,
             )
-            for number in range(1, count + 1)
+            for number in range(1, draw(st.integers(*wishes.members)) + 1)
         ),
-        connect_protocol=draw(st.sampled_from(("sessioned", "compatible", "eager"))),
+        connect_protocol=draw(st.sampled_from(wishes.protocols or CONNECT_PROTOCOLS[::-1])),
         connectors={name: draw(st.integers(0, 5)) for name in names},
-        settings=draw(_CONNECT_SETTINGS),
+        settings=draw(_CONNECT_SETTINGS) if wishes.settings is None else {},
     )
+    return _drawn_scenario(draw, group, _drawn_topics(draw, wishes), wishes)
 
 
-def _clock_set(*, at_ms: int, member: str, skew_ms: int, drift_ppm: int) -> Happening:
-    """A step to an instant that is not before the start of the run, and a drift."""
-    step_ms = max(skew_ms, -at_ms)
-    return SetClock(at_ms=at_ms, member=member, skew_ms=step_ms, drift_ppm=drift_ppm)
-
-
-def _member_happenings(names: Sequence[str], group_id: str) -> st.SearchStrategy[Happening]:
-    at_ms, member = _instants(), st.sampled_from(names)
-    of_role = {"at_ms": at_ms, "group_id": st.just(group_id), "role": st.sampled_from(ROLES)}
-    return st.one_of(
-        st.builds(StartMember, at_ms=at_ms, member=member),
-        st.builds(StopMember, at_ms=at_ms, member=member),
-        st.builds(CrashMember, at_ms=at_ms, member=member),
-        st.builds(
-            RestartMember,
-            at_ms=at_ms,
-            member=member,
-            down_ms=_durations(0, 20_000),
-            graceful=st.booleans(),
-        ),
-        st.builds(PauseMember, at_ms=at_ms, member=member, for_ms=_durations(100, 30_000)),
-        st.builds(SlowPoll, at_ms=at_ms, member=member, for_ms=_durations(100, 30_000)),
-        st.builds(
-            DropResponse,
-            at_ms=at_ms,
-            member=member,
-            api=st.sampled_from(APIS),
-            count=st.integers(1, 2),
-        ),
-        st.builds(
-            DelayResponse,
-            at_ms=at_ms,
-            member=member,
-            api=st.sampled_from(APIS),
-            by_ms=_durations(100, 15_000),
-            count=st.integers(1, 2),
-        ),
-        *(
-            st.builds(kind, at_ms=at_ms, member=member, api=st.sampled_from(OF_MEMBERSHIP))
-            for kind in (DuplicateResponse, ReorderResponses)
-        ),
-        st.builds(
-            _clock_set,
-            at_ms=at_ms,
-            member=member,
-            skew_ms=st.integers(-30_000, 30_000),
-            drift_ppm=st.integers(-500, 500),
-        ),
-        st.builds(DropResponse, **of_role, api=st.sampled_from(OF_MEMBERS)),
-        st.builds(
-            DelayResponse, **of_role, api=st.sampled_from(OF_MEMBERS), by_ms=_durations(100, 9_000)
-        ),
-    )
-
-
-def _world_happenings(names: Sequence[str], group: GroupSpec) -> st.SearchStrategy[Happening]:
-    """Happenings to brokers and links.
-
-    HoldReplication is not drawn: a heartbeat that waits for replication is in the trace when it is
-    answered, and its session counts from when it arrived, which I6 cannot see.
-    """
-    at_ms, broker = _instants(), st.integers(1, BROKERS)
-    cut_off = {"at_ms": at_ms, "for_ms": _durations(100, 20_000)}
-    return st.one_of(
-        st.builds(
-            MoveCoordinator,
-            at_ms=at_ms,
-            group_id=st.just(group.group_id),
-            to_broker=st.one_of(st.none(), broker),
-        ),
-        st.builds(PartitionNetwork, **cut_off, member=st.sampled_from(names)),
-        st.builds(PartitionNetwork, **cut_off, broker=broker),
-        st.builds(PartitionNetwork, **cut_off, broker=broker, member=st.sampled_from(names)),
-        st.builds(
-            DegradeNetwork, **cut_off, member=st.sampled_from(names), latency_ms=_added_latencies()
-        ),
-        st.builds(DegradeNetwork, **cut_off, broker=broker, latency_ms=_added_latencies()),
-        st.builds(
-            SetClock,
-            at_ms=at_ms,
-            broker=broker,
-            skew_ms=st.sampled_from((0, 30_000, 8 * 24 * 3_600_000)),
-            drift_ppm=st.integers(-500, 500),
-        ),
-        st.builds(FailOffsetsReads, at_ms=at_ms, broker=broker, for_ms=_durations(100, 20_000)),
-        st.builds(PauseBroker, at_ms=at_ms, broker=broker, for_ms=_durations(100, 20_000)),
-        st.builds(CrashBroker, at_ms=at_ms, broker=broker, for_ms=_durations(100, 20_000)),
-    )
-
-
-def _consumer_happenings(
-    group: ConsumerGroupSpec, world: Sequence[TopicSpec]
-) -> st.SearchStrategy[Happening]:
-    names = [member.name for member in group.members]
-    subscriptions = st.lists(st.sampled_from(group.topics), min_size=1, unique=True).map(tuple)
-    return st.one_of(
-        st.builds(
-            ChangeSubscription,
-            at_ms=_instants(),
-            member=st.sampled_from(names),
-            topics=subscriptions,
-        ),
-        st.builds(AddPartitions, at_ms=_instants(), topic=st.just(world[0].name), to=st.just(10)),
-        st.builds(
-            RestartMember,
-            at_ms=_instants(),
-            member=st.sampled_from(names),
-            down_ms=_durations(0, 5_000),
-            settings=st.sampled_from(_upgrades(group)),
-        ),
-    )
-
-
-def _upgrades(group: ConsumerGroupSpec) -> list[dict[str, str]]:
-    """Settings of a new process that get on with the assignors of the old ones."""
-    first = group.assignors[0]
-    others = [name for names in ASSIGNORS for name in names if name != first]
-    return [
-        {STRATEGY: ",".join((other, *group.assignors)), "session.timeout.ms": "15000"}
-        for other in dict.fromkeys(others)
-        if other not in group.assignors
-    ]
-
-
-def _connect_happenings(group: ConnectGroupSpec) -> st.SearchStrategy[Happening]:
-    common = {"at_ms": _instants(), "group_id": st.just(group.group_id)}
-    tasks = st.integers(0, 5)
-    choices: list[st.SearchStrategy[Happening]] = [
-        st.builds(AddConnector, **common, connector=st.just(ADDED_CONNECTOR), tasks=tasks),
-        st.builds(
-            LagConfigTopic,
-            at_ms=_instants(),
-            member=st.sampled_from([worker.name for worker in group.workers]),
-            for_ms=_durations(100, 20_000),
-        ),
-        st.builds(
-            RestartMember,
-            at_ms=_instants(),
-            member=st.sampled_from([worker.name for worker in group.workers]),
-            down_ms=_durations(0, 5_000),
-            settings=st.sampled_from([{CONNECT_PROTOCOL: name} for name in CONNECT_PROTOCOLS]),
-        ),
-    ]
-    if group.connectors:
-        present = st.sampled_from(list(group.connectors))
-        choices.append(st.builds(ChangeTaskCount, **common, connector=present, tasks=tasks))
-        choices.append(st.builds(RemoveConnector, **common, connector=present))
-        number = st.one_of(st.none(), st.integers(0, 5))
-        choices.append(st.builds(FailWork, **common, connector=present, task=number))
-        choices.append(_rest_requests(group))
-    return st.one_of(choices)
-
-
-def _rest_requests(group: ConnectGroupSpec) -> st.SearchStrategy[Happening]:
-    """What an operator does to a connector that exists from the start."""
-    verbs = st.sampled_from(
-        [
-            ("PUT", "pause"),
-            ("PUT", "resume"),
-            ("PUT", "stop"),
-            ("POST", "restart"),
-            ("POST", "restart?includeTasks=true&onlyFailed=true"),
-            ("POST", "tasks/0/restart"),
-        ]
-    )
-    return st.builds(
-        lambda at_ms, worker, connector, verb: RestRequest(
-            at_ms=at_ms,
-            member=worker,
-            method=verb[0],
-            target=f"/connectors/{connector}/{verb[1]}",
-        ),
-        _instants(),
-        st.sampled_from([worker.name for worker in group.workers]),
-        st.sampled_from(list(group.connectors)),
-        verbs,
-    )
-
-
-@st.composite
-def scenarios(draw: st.DrawFn) -> Scenario:
-    """A world with a consumer group or a Connect cluster, and things that happen to it."""
-    world = draw(topics())
-    group: GroupSpec = draw(st.one_of(consumer_groups(world), connect_groups()))
-    return draw(_happening_to(group, world))
-
-
-@st.composite
-def consumer_scenarios(draw: st.DrawFn) -> Scenario:
-    """A world with a consumer group, and things that happen to it."""
-    world = draw(topics())
-    return draw(_happening_to(draw(consumer_groups(world)), world))
-
-
-@st.composite
-def connect_scenarios(draw: st.DrawFn) -> Scenario:
-    """A world with a Connect cluster, and things that happen to it."""
-    return draw(_happening_to(draw(connect_groups()), draw(topics())))
-
-
-@st.composite
-def _happening_to(draw: st.DrawFn, group: GroupSpec, world: tuple[TopicSpec, ...]) -> Scenario:
-    """The group's world with one to `MAX_HAPPENINGS` happenings."""
-    names = [member.name for member in members_of(group)]
-    own = (
-        _consumer_happenings(group, world)
-        if isinstance(group, ConsumerGroupSpec)
-        else _connect_happenings(group)
-    )
-    anything = st.one_of(
-        _member_happenings(names, group.group_id), _world_happenings(names, group), own
-    )
-    happenings = tuple(draw(st.lists(anything, min_size=1, max_size=MAX_HAPPENINGS)))
-    return Scenario(
+def _drawn_scenario(
+    draw: st.DrawFn, group: GroupSpec, world: tuple[TopicSpec, ...], wishes: _Wishes
+) -> Scenario:
+    """The group's world with what happens to it, and the settings that were asked for."""
+    drawn_for = World(world, group, BROKERS, upgrades=wishes.allows_upgrades)
+    scenario = Scenario(
         name="drawn",
         title="A drawn scenario",
         story="Drawn by a property test.",
         duration_ms=LAST_FAULT_MS,
         topics=world,
         groups=(group,),
-        happenings=happenings,
+        happenings=_happenings(draw, drawn_for, wishes.faults),
         brokers=BROKERS,
-        broker_settings=draw(_BROKER_SETTINGS),
+        broker_settings=draw(_BROKER_SETTINGS) if wishes.settings is None else {},
         network=NetworkSpec(latency=draw(_LATENCIES)),
     )
+    asked = {name: draw(value) for name, value in (wishes.settings or {}).items()}
+    return with_settings(scenario, asked)
+
+
+def _happenings(
+    draw: st.DrawFn, world: World, faults: tuple[str, ...] | None
+) -> tuple[Happening, ...]:
+    """One to `MAX_HAPPENINGS` happenings; none where no kind suits the group."""
+    suiting = faults_of(world, faults)
+    if not suiting:
+        return ()
+    return tuple(draw(st.lists(st.one_of(suiting), min_size=1, max_size=MAX_HAPPENINGS)))
+
+
+__all__ = [
+    "ADDED_CONNECTOR",
+    "ASSIGNORS",
+    "FAULTS",
+    "LAST_FAULT_MS",
+    "connect_scenarios",
+    "consumer_scenarios",
+    "faults_on",
+    "scenarios",
+    "topics",
+]

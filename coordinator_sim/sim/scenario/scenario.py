@@ -1,8 +1,11 @@
 """`Scenario`: a world and its happenings, as one value that can be written to a file."""
 
+from typing import Final
+
 import msgspec
 
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.sim.scenario.happenings import Happening
 from coordinator_sim.sim.scenario.settings import (
     ASSIGNORS,
     CONNECT_PROTOCOL,
@@ -19,9 +22,14 @@ from coordinator_sim.sim.scenario.world import (
     ConnectGroupSpec,
     ConsumerGroupSpec,
     GroupSpec,
+    members_of,
     names_read_by,
     with_member_settings,
 )
+
+_SHOWN: Final = 8
+"""Happenings that the one-line form of a scenario names."""
+_WHOM: Final = ("member", "broker", "connector", "group_id", "topic")
 
 
 class Scenario(UncheckedScenario, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -35,6 +43,21 @@ class Scenario(UncheckedScenario, frozen=True, kw_only=True, forbid_unknown_fiel
             ConfigError: a setting is unknown or outside its bounds.
         """
         check_scenario(self)
+
+    def __repr__(self) -> str:
+        """Return one line that tells who is in it and what happens; the whole is its JSON form."""
+        groups = [f"{group.group_id} of {len(members_of(group))}" for group in self.groups]
+        topics = [f"{topic.name} of {topic.partitions}" for topic in self.topics]
+        told = [_told(happening) for happening in self.happenings[:_SHOWN]]
+        more = len(self.happenings) - len(told)
+        then = ", ".join([*told, f"{more} more"] if more else told) or "nothing happens"
+        return f"<Scenario {self.name}: {', '.join([*groups, *topics])}; {then}>"
+
+
+def _told(happening: Happening) -> str:
+    whom = [str(getattr(happening, name, None) or "") for name in _WHOM]
+    who = next((name for name in whom if name), "")
+    return f"{type(happening).__name__} {who} at {happening.at_ms / 1_000:g} s"
 
 
 def with_settings(scenario: Scenario, settings: dict[str, str]) -> Scenario:

@@ -16,8 +16,8 @@ ON_CI = {"CI", "BUILD_NUMBER"}
 SECONDS = re.compile(r" in [0-9.]+s")
 
 
-def pytest_in(folder: Path, *options: str) -> str:
-    """What pytest prints there with the plugin alone.
+def pytest_in(folder: Path, *options: str, library: Path = ROOT) -> str:
+    """What pytest prints there with the plugin alone, of the library in that folder.
 
     At a terminal, that is: where CI or BUILD_NUMBER is set it does not shorten its summary.
     """
@@ -32,7 +32,7 @@ def pytest_in(folder: Path, *options: str) -> str:
             **here,
             "COLUMNS": "80",
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": str(library),
         },
     )
     return done.stdout + done.stderr
@@ -47,11 +47,44 @@ def test_the_guide_shows_what_its_tests_print(tmp_path: Path) -> None:
     for name, source in FILE.findall(text):
         (tmp_path / name).write_text(f"# {name}\n{source}")
     runs = RUN.findall(text)
-    assert len(runs) == 3
+    assert len(runs) == 5
     for options, shown in runs:
         printed = pytest_in(tmp_path, *options.split())
         printed = SECONDS.sub(" in 0.00s", printed).replace(f"{tmp_path}/", "")
         assert printed == shown
+
+
+@pytest.mark.nightly
+def test_properties_from_an_installed_wheel_in_an_empty_folder(tmp_path: Path) -> None:
+    """The guide's property passes, and the command that a failure prints repeats its story.
+
+    The wheel is built by pip, which downloads what builds it.
+    """
+    site = tmp_path / "site"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site)]
+    subprocess.run([*pip, str(ROOT)], check=True)
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    for name, source in FILE.findall(GUIDE.read_text(encoding="utf-8")):
+        if name in {"test_my_settings.py", "test_too_much.py"}:
+            where = "import coordinator_sim\nprint(coordinator_sim.__file__)\n"
+            (folder / name).write_text(f"{where}{source}")
+    passed = pytest_in(folder, "-q", "-s", "test_my_settings.py", library=site)
+    assert str(site) in passed
+    assert "1 passed" in passed, passed
+    failed = pytest_in(folder, "-q", "test_too_much.py", library=site)
+    command = re.findall(r"Run it again: coordinator-sim ([^\n]*)", failed)[-1]
+    again = subprocess.run(
+        [sys.executable, "-m", "coordinator_sim", *command.split()],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(site)},
+    )
+    crash = next(line for line in again.stdout.splitlines() if "CrashMember" in line)
+    assert crash in failed
 
 
 @pytest.mark.parametrize(
