@@ -10,7 +10,7 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from coordinator_sim.assignors.registry import KAFKA_ASSIGNORS, OWN_ASSIGNORS
+from coordinator_sim.assignors.registry import KAFKA_ASSIGNORS, own_assignors
 from coordinator_sim.kafka.roles import ROLES
 from coordinator_sim.sim.scenario import (
     AddConnector,
@@ -61,11 +61,6 @@ BROKERS: Final = 3
 LAST_FAULT_MS: Final = 60_000
 """No happening begins later; the first phase of a drawn scenario."""
 _MOMENT_MS: Final = 10_000
-ASSIGNORS: Final = (
-    *((name,) for name in KAFKA_ASSIGNORS),
-    ("range", "cooperative-sticky"),
-    *((name,) for name in OWN_ASSIGNORS),
-)
 OF_MEMBERS: Final = ("HEARTBEAT", "JOIN_GROUP", "SYNC_GROUP", "OFFSET_COMMIT")
 OF_MEMBERSHIP: Final = OF_MEMBERS[:3]
 """Those of OF_MEMBERS that Connect workers send too."""
@@ -79,6 +74,15 @@ ADDED_CONNECTOR: Final = "elastic"
 _LATENCIES: Final[st.SearchStrategy[LatencyLaw]] = st.sampled_from(
     (ConstantLatency(), UniformLatency(100, 20_000), TableLatency())
 )
+
+
+def assignor_lists() -> tuple[tuple[str, ...], ...]:
+    """Return the lists of assignors that groups are drawn with, the user's own at the end."""
+    return (
+        *((name,) for name in KAFKA_ASSIGNORS),
+        ("range", "cooperative-sticky"),
+        *((name,) for name in own_assignors()),
+    )
 
 
 def _instants() -> st.SearchStrategy[int]:
@@ -160,7 +164,7 @@ def consumer_groups(draw: st.DrawFn, world: Sequence[TopicSpec]) -> ConsumerGrou
         group_id=CONSUMERS,
         topics=tuple(topic.name for topic in world),
         members=members,
-        assignors=draw(st.sampled_from(ASSIGNORS)),
+        assignors=draw(st.sampled_from(assignor_lists())),
         settings=draw(_CONSUMER_SETTINGS),
     )
 
@@ -301,7 +305,7 @@ def _consumer_happenings(
 def _upgrades(group: ConsumerGroupSpec) -> list[dict[str, str]]:
     """Settings of a new process that get on with the assignors of the old ones."""
     first = group.assignors[0]
-    others = [name for names in ASSIGNORS for name in names if name != first]
+    others = [name for names in assignor_lists() for name in names if name != first]
     return [
         {STRATEGY: ",".join((other, *group.assignors)), "session.timeout.ms": "15000"}
         for other in dict.fromkeys(others)
