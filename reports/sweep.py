@@ -1,18 +1,28 @@
 """The sweep job: a grid of scenarios and choices, simulated and compared by Spark."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from coordinator_sim.errors import ConfigError
+from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
+from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim_reports.session import DEFAULT_MASTER, check_extra, spark_session
 from coordinator_sim_reports.sources import TraceFrames, open_traces, read_traces
-from coordinator_sim_reports.trials import Trial, simulate_trial
+from coordinator_sim_reports.trials import (
+    Asked,
+    Finished,
+    Trial,
+    simulate_trial,
+    trials,
+)
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import DataFrame, SparkSession
 
     from coordinator_sim_reports.tables import TableStore
@@ -20,6 +30,7 @@ if TYPE_CHECKING:
 PAGE_NAME: Final = "sweep.html"
 TABLES_DIR: Final = "tables"
 TRACES_DIR: Final = "traces"
+_TOLD_EVERY_S: Final = 1.0
 _TRIAL_COLUMNS: Final = (
     "trace_id string, scenario string, choice string, membership string, seed bigint, "
     "processing_ms bigint"
@@ -32,7 +43,8 @@ class SweepSummary(Struct, frozen=True, kw_only=True):
     Args:
         page: The HTML file.
         tables: Directory with one subdirectory per Parquet table.
-        runs: Number of runs simulated.
+        runs: Number of runs compared.
+        kept: How many of them an earlier sweep into the same directory had simulated.
         scenarios: Number of scenarios in them.
         choices: Rows of `transforms.costs.choice_costs`, in reading order.
         by_scenario: Rows of `transforms.costs.scenario_costs`, in reading order.
@@ -43,6 +55,7 @@ class SweepSummary(Struct, frozen=True, kw_only=True):
     page: str
     tables: str
     runs: int
+    kept: int
     scenarios: int
     choices: list[dict[str, Any]]
     by_scenario: list[dict[str, Any]]
@@ -50,7 +63,7 @@ class SweepSummary(Struct, frozen=True, kw_only=True):
 
 
 def run_sweep(
-    grid: Sequence[Trial],
+    asked: Asked,
     out: Path,
     *,
     unasked: Mapping[str, str],
@@ -59,30 +72,31 @@ def run_sweep(
 ) -> SweepSummary:
     """Simulate every trial as a Spark task, and compare the costs of the choices.
 
+    A trial whose finished trace is in `out` is not run again.
+
     Args:
-        grid: Trials to run (`trials.trials`).
+        asked: What to run.
         out: Directory for `sweep.html`, `tables/` and `traces/`; created with its parents.
         unasked: Scenarios of the catalogue that are not in the grid, with the reason.
         master: Spark master URL; its workers must see `out`.
         progress: Called with the present step.
 
     Raises:
-        ConfigError: `out` is a file.
+        ConfigError: `out` is a file, or a scenario cannot be compared.
+        DataError: a run failed, as one with an assignor that raises.
         MissingDependencyError: the `spark` extra or a Java runtime is missing.
     """
     if out.exists() and not out.is_dir():
         raise ConfigError(f"{out} is a file; name a directory for the sweep")
+    grid = trials(asked)
     check_extra()
     from coordinator_sim_reports.sweep_page import render_sweep
     from coordinator_sim_reports.tables import TableStore
 
     tell = progress or _silent
     with spark_session(master, small=True) as spark:
-        tell(f"simulating {len(grid)} runs")
-        simulate = partial(simulate_trial, out=str((out / TRACES_DIR).absolute()))
-        context = spark.sparkContext
-        paths = context.parallelize(grid, len(grid)).map(simulate).collect()
-        frames = read_traces(spark, open_traces([Path(path) for path in paths]))
+        finished = simulate_all(spark, grid, asked, out / TRACES_DIR, tell)
+        frames = read_traces(spark, open_traces([Path(each.path) for each in finished]))
         store = TableStore(
             spark, (out / TABLES_DIR).absolute(), lambda name: tell(f"computed {name}")
         )
@@ -100,10 +114,57 @@ def run_sweep(
         page=str(page),
         tables=str(out / TABLES_DIR),
         runs=len(grid),
+        kept=sum(each.is_kept for each in finished),
         scenarios=scenarios,
         left_out=dict(unasked),
         **rows,
     )
+
+
+def simulate_all(
+    spark: "SparkSession",
+    grid: Sequence[Trial],
+    asked: Asked,
+    traces: Path,
+    tell: Callable[[str], None],
+) -> list[Finished]:
+    """Simulate the trials, each as a task; those that an earlier sweep finished are kept.
+
+    Raises:
+        DataError: a run failed; names the first one, and how many.
+    """
+    # Workers import this package; a cluster whose workers lack it is sent it before this line.
+    simulate = partial(simulate_trial, out=str(traces.absolute()), asked=asked)
+    context = spark.sparkContext
+    with _counted(context, len(grid), tell):
+        finished = context.parallelize(grid, len(grid)).map(simulate).collect()
+    failures = [each.failure for each in finished if each.failure]
+    if failures:
+        more = f" (and {len(failures) - 1} more runs)" if len(failures) > 1 else ""
+        raise DataError(f"{failures[0]}{more}")
+    return finished
+
+
+@contextmanager
+def _counted(context: "SparkContext", total: int, tell: Callable[[str], None]) -> Iterator[None]:
+    """Tell now and then how many of the tasks of the running job are done."""
+    done = Event()
+    tracker = context.statusTracker()
+
+    def watch() -> None:
+        tell(f"simulated 0 of {total} runs")
+        while not done.wait(_TOLD_EVERY_S):
+            stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            count = sum(stage.numCompletedTasks for stage in stages if stage is not None)
+            tell(f"simulated {count} of {total} runs")
+
+    watcher = Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
 
 
 def _trial_rows(spark: "SparkSession", grid: Sequence[Trial]) -> "DataFrame":
@@ -152,9 +213,9 @@ def _rows(table: "DataFrame") -> list[dict[str, Any]]:
 def _reading_order(row: dict[str, Any]) -> tuple[int, str, int, int]:
     """Sort key: questions in their order, scenarios by name, choices from oldest to newest."""
     from coordinator_sim_reports.transforms.costs import QUESTIONS
-    from coordinator_sim_reports.trials import ASSIGNORS, MEMBERSHIPS, PROTOCOLS
+    from coordinator_sim_reports.trials import MEMBERSHIPS, PROTOCOLS
 
-    choices = (*PROTOCOLS, *ASSIGNORS, *MEMBERSHIPS)
+    choices = (*PROTOCOLS, *CONSUMER_ASSIGNORS, *MEMBERSHIPS)
     pace, is_paced, choice = row["choice"].rpartition(" ms, ")
     return (
         QUESTIONS.index(row["question"]),

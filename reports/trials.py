@@ -4,7 +4,7 @@ A trial is simulated inside a Spark task, so this is the one module here that ru
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -12,9 +12,10 @@ import msgspec
 from msgspec import Struct
 
 from coordinator_sim import __version__
-from coordinator_sim.assignors.registry import OWN_ASSIGNORS
+from coordinator_sim.assignors.foreign.contract import OwnAssignor
+from coordinator_sim.assignors.registry import own_assignors, register_own
 from coordinator_sim.errors import ConfigError, CoordinatorSimError
-from coordinator_sim.runs.run_directory import RunDirectoryWriter
+from coordinator_sim.runs.run_directory import RunDirectoryWriter, read_run
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import (
     ConnectGroupSpec,
@@ -22,6 +23,7 @@ from coordinator_sim.sim.scenario import (
     GroupSpec,
     Scenario,
     with_assignor,
+    with_settings,
 )
 from coordinator_sim.sim.scenario.happenings import (
     RemoveConnector,
@@ -37,7 +39,8 @@ from coordinator_sim_scenarios.catalog import all_scenarios, scenario_named
 
 PROTOCOLS: Final = ("eager", "sessioned")
 """Connect's old protocol, and the newest incremental cooperative one."""
-ASSIGNORS: Final = ("range", "sticky", "cooperative-sticky", *OWN_ASSIGNORS)
+COMPARED: Final = ("range", "sticky", "cooperative-sticky")
+"""Kafka's assignors that a sweep compares; `roundrobin` only where it is asked for."""
 MEMBERSHIPS: Final = ("dynamic", "static")
 
 
@@ -45,12 +48,14 @@ class Trial(Struct, frozen=True, kw_only=True):
     """One run of a sweep.
 
     Args:
-        scenario: Name in the catalogue.
+        scenario: Name in the catalogue, or of an own scenario of the sweep.
         choice: The assignor, or the value of `connect.protocol`.
         membership: `dynamic` or `static`; empty for workers, which are always dynamic.
         seed: Seed of all random choices: it draws the world, the same one under every choice.
         variety: Distributions of the world, unless the scenario has a variety of its own.
         processing_ms: Typical processing time to compare; None where it is drawn.
+        settings: Settings by Kafka's names, over the scenario's.
+        written: Hash of an own scenario; empty for one of the catalogue.
     """
 
     scenario: str
@@ -59,26 +64,43 @@ class Trial(Struct, frozen=True, kw_only=True):
     seed: int = 0
     variety: Variety = Variety()
     processing_ms: int | None = None
+    settings: dict[str, str] = {}
+    written: str = ""
 
     @property
     def label(self) -> str:
         """Name of the trial as a directory."""
         pace = "" if self.processing_ms is None else f"{self.processing_ms}ms"
-        parts = (self.scenario, self.choice, self.membership, pace, str(self.seed))
+        changed = "" if not self.settings else _hash_of(sorted(self.settings.items()))[:10]
+        parts = (self.scenario, self.choice, self.membership, pace, changed, str(self.seed))
         return "-".join(part for part in parts if part)
+
+    @property
+    def settings_text(self) -> str:
+        """The settings as `key=value`, separated by spaces."""
+        return " ".join(f"{key}={value}" for key, value in sorted(self.settings.items()))
 
     @property
     def trace_id(self) -> str:
         """Id of the run in 32 hex digits."""
-        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()[:32]
+        return _hash_of(self)[:32]
 
-    def world(self) -> Scenario:
-        """Return the scenario under the trial's choices, drawn from a variety, its work counted."""
-        found = with_assignor(scenario_named(self.scenario), self.choice)
+    def world(self, written: Mapping[str, Scenario] | None = None) -> Scenario:
+        """Return the scenario under the trial's choices, drawn from a variety, its work counted.
+
+        Args:
+            written: Own scenarios by name, before those of the catalogue.
+        """
+        found = (written or {}).get(self.scenario) or scenario_named(self.scenario)
+        found = with_settings(with_assignor(found, self.choice), self.settings)
         if self.membership:
             found = with_membership(found, static=self.membership == "static")
         if found.variety is None:
             found = with_variety(found, self._drawn_from())
+        elif self.processing_ms is not None:
+            times_ms = (self.processing_ms, self.processing_ms)
+            changed = msgspec.structs.replace(found.variety, processing_ms=times_ms)
+            found = msgspec.structs.replace(found, variety=changed)
         return with_counted_work(found)
 
     def _drawn_from(self) -> Variety:
@@ -88,62 +110,101 @@ class Trial(Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self.variety, processing_ms=times_ms)
 
 
-def trials(
-    names: Sequence[str],
-    seeds: int,
-    *,
-    variety: Variety | None = None,
-    processing_times: Sequence[int] = (),
-) -> list[Trial]:
-    """Return every scenario under every choice, in so many drawn worlds.
+class Asked(Struct, frozen=True, kw_only=True):
+    """Runs that a sweep is asked for: every combination of these.
 
     Args:
-        names: Scenarios of the catalogue; empty takes all that can be compared.
-        seeds: Seeds 0 to `seeds - 1`.
-        variety: Distributions of the worlds; None takes the default.
+        names: Scenarios of the catalogue or among `written`; empty takes all of the catalogue
+            that can be compared.
+        seeds: Seeds, each a drawn world.
+        variety: Distributions of the worlds, for scenarios without a variety of their own.
         processing_times: Typical processing times in milliseconds. Where some are given, dynamic
             consumers are run under every assignor with each of them, and nothing else is run.
+        written: Own scenarios by name.
+        assignors: Assignors of consumer groups; empty takes `compared_assignors`.
+        memberships: Kinds of membership of consumers.
+        settings: Settings to compare, each over those of the scenario.
+        own: Assignors from outside that the runs need.
+    """
+
+    names: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = (0,)
+    variety: Variety = Variety()
+    processing_times: tuple[int, ...] = ()
+    written: dict[str, Scenario] = {}
+    assignors: tuple[str, ...] = ()
+    memberships: tuple[str, ...] = MEMBERSHIPS
+    settings: tuple[dict[str, str], ...] = ({},)
+    own: tuple[OwnAssignor, ...] = ()
+
+    def scenario(self, name: str) -> Scenario:
+        """Return an own scenario, or one of the catalogue.
+
+        Raises:
+            ScenarioError: the name is unknown.
+        """
+        return self.written.get(name) or scenario_named(name)
+
+
+def compared_assignors() -> tuple[str, ...]:
+    """Return the assignors that a sweep compares unless it is told others."""
+    return (*COMPARED, *own_assignors())
+
+
+def trials(asked: Asked) -> list[Trial]:
+    """Return every scenario under every choice, in so many drawn worlds.
 
     Raises:
         ScenarioError: a name is unknown.
         ConfigError: a scenario cannot be compared, or there is no seed.
     """
-    if seeds < 1:
-        raise ConfigError(f"seeds={seeds}: must be at least 1")
-    named = [scenario_named(name) for name in names]
+    if not asked.seeds:
+        raise ConfigError("a sweep without a seed has no world: name at least one")
+    named = [asked.scenario(name) for name in asked.names]
     for scenario in named:
-        refusal = _refusal(scenario)
+        refusal = _refusal(scenario, asked)
         if refusal is not None:
             raise ConfigError(f"scenario {scenario.name!r} cannot be compared: {refusal}")
-    chosen = named or [found for found in all_scenarios().values() if _refusal(found) is None]
-    drawn_from = variety or Variety()
-    grid = [
-        msgspec.structs.replace(trial, seed=seed, variety=drawn_from)
-        for scenario in chosen
-        for trial in _choices(scenario)
-        for seed in range(seeds)
+    chosen = named or [
+        found for found in all_scenarios().values() if _refusal(found, asked) is None
     ]
-    if not processing_times:
+    written = {name: _hash_of(scenario) for name, scenario in asked.written.items()}
+    grid = [
+        msgspec.structs.replace(
+            trial,
+            seed=seed,
+            variety=asked.variety,
+            written=written.get(scenario.name, ""),
+        )
+        for scenario in chosen
+        for trial in _choices(scenario, asked)
+        for seed in asked.seeds
+    ]
+    if not asked.processing_times:
         return grid
     timed = [trial for trial in grid if trial.membership == "dynamic"]
     if not timed:
         raise ConfigError("processing times are of consumers: name a scenario that has some")
-    for time_ms in processing_times:
-        check_variety(msgspec.structs.replace(drawn_from, processing_ms=(time_ms, time_ms)))
+    for time_ms in asked.processing_times:
+        check_variety(msgspec.structs.replace(asked.variety, processing_ms=(time_ms, time_ms)))
     return [
         msgspec.structs.replace(trial, processing_ms=time_ms)
-        for time_ms in processing_times
+        for time_ms in asked.processing_times
         for trial in timed
     ]
 
 
+def _hash_of(value: object) -> str:
+    return hashlib.sha256(msgspec.json.encode(value)).hexdigest()
+
+
 def left_out() -> dict[str, str]:
     """Return the scenarios of the catalogue that a sweep leaves out, with the reason, by name."""
-    refusals = {name: _refusal(found) for name, found in all_scenarios().items()}
+    refusals = {name: _refusal(found, Asked()) for name, found in all_scenarios().items()}
     return {name: reason for name, reason in refusals.items() if reason is not None}
 
 
-def _refusal(scenario: Scenario) -> str | None:
+def _refusal(scenario: Scenario, asked: Asked) -> str | None:
     """Return why the scenario cannot be run under every choice; None when it can be.
 
     Its story must not depend on the protocol used or on exact times; its consumers must commit, and
@@ -161,8 +222,8 @@ def _refusal(scenario: Scenario) -> str | None:
     if any(map(_never_commits, scenario.groups)):
         return "its consumers never commit, so every handover repeats everything"
     try:
-        for trial in _choices(scenario):
-            trial.world()
+        for trial in _choices(scenario, asked):
+            trial.world({scenario.name: scenario})
     except CoordinatorSimError as error:
         return str(error)
     return None
@@ -176,32 +237,74 @@ def _never_commits(group: GroupSpec) -> bool:
     )
 
 
-def _choices(scenario: Scenario) -> Iterable[Trial]:
+def _choices(scenario: Scenario, asked: Asked) -> Iterable[Trial]:
     kinds = {type(group) for group in scenario.groups}
-    if ConnectGroupSpec in kinds:
-        for protocol in PROTOCOLS:
-            yield Trial(scenario=scenario.name, choice=protocol)
-    if ConsumerGroupSpec in kinds:
-        for assignor in ASSIGNORS:
-            for membership in MEMBERSHIPS:
-                yield Trial(scenario=scenario.name, choice=assignor, membership=membership)
+    for settings in asked.settings:
+        if ConnectGroupSpec in kinds:
+            for protocol in PROTOCOLS:
+                yield Trial(scenario=scenario.name, choice=protocol, settings=settings)
+        if ConsumerGroupSpec in kinds:
+            for assignor in asked.assignors or compared_assignors():
+                for membership in asked.memberships:
+                    yield Trial(
+                        scenario=scenario.name,
+                        choice=assignor,
+                        membership=membership,
+                        settings=settings,
+                    )
 
 
-def simulate_trial(trial: Trial, out: str) -> str:
-    """Run one trial; return its run directory below `out`."""
-    scenario = trial.world()
+class Finished(Struct, frozen=True, kw_only=True):
+    """What became of a trial.
+
+    Args:
+        path: Its run directory; empty where it failed.
+        failure: One line that says why it failed; empty where it did not.
+        is_kept: Whether an earlier sweep had finished it.
+    """
+
+    path: str = ""
+    failure: str = ""
+    is_kept: bool = False
+
+
+def simulate_trial(trial: Trial, out: str, asked: Asked) -> Finished:
+    """Run one trial into a directory below `out`, unless its finished trace is there.
+
+    Args:
+        trial: The run.
+        out: Directory of all traces of the sweep.
+        asked: What the sweep was asked for: own scenarios and assignors.
+    """
     directory = Path(out) / trial.label
-    info = RunInfo(
-        trace_id=trial.trace_id,
-        source=Source.SIM,
-        cluster_id="sim",
-        version=__version__,
-        profile=scenario.profile,
-        seed=trial.seed,
-        scenario=trial.scenario,
-        assignor=f"{trial.choice} {trial.membership}".strip(),
-        options={"varied": "true", "work": "true"},
-    )
-    with RunDirectoryWriter(directory, info) as writer:
-        run_scenario(scenario, seed=trial.seed, recorder=writer)
-    return str(directory)
+    if _is_finished(directory, trial):
+        return Finished(path=str(directory), is_kept=True)
+    try:
+        for own in asked.own:
+            register_own(own)
+        scenario = trial.world(asked.written)
+        info = RunInfo(
+            trace_id=trial.trace_id,
+            source=Source.SIM,
+            cluster_id="sim",
+            version=__version__,
+            profile=scenario.profile,
+            seed=trial.seed,
+            scenario=trial.scenario,
+            assignor=f"{trial.choice} {trial.membership}".strip(),
+            options={"varied": "true", "work": "true", **trial.settings},
+        )
+        with RunDirectoryWriter(directory, info) as writer:
+            run_scenario(scenario, seed=trial.seed, recorder=writer)
+    except CoordinatorSimError as error:
+        return Finished(failure=f"{trial.label}: {error}")
+    return Finished(path=str(directory))
+
+
+def _is_finished(directory: Path, trial: Trial) -> bool:
+    """Whether a directory holds the whole trace of this trial, by this version."""
+    try:
+        info = read_run(directory).info
+    except CoordinatorSimError:
+        return False
+    return info.trace_id == trial.trace_id and info.version == __version__

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, get_args
 
 from hypothesis import strategies as st
 
-from coordinator_sim.assignors.registry import KAFKA_ASSIGNORS, OWN_ASSIGNORS
+from coordinator_sim.assignors.registry import KAFKA_ASSIGNORS, own_assignors
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.roles import ROLES
 from coordinator_sim.sim.scenario import (
@@ -51,11 +51,6 @@ from coordinator_sim.sim.scenario.settings import CONNECT_PROTOCOL, CONNECT_PROT
 LAST_FAULT_MS: Final = 60_000
 """No happening begins later; the first phase of a drawn scenario."""
 _MOMENT_MS: Final = 10_000
-ASSIGNORS: Final = (
-    *((name,) for name in KAFKA_ASSIGNORS),
-    ("range", "cooperative-sticky"),
-    *((name,) for name in OWN_ASSIGNORS),
-)
 OF_MEMBERS: Final = ("HEARTBEAT", "JOIN_GROUP", "SYNC_GROUP", "OFFSET_COMMIT")
 OF_MEMBERSHIP: Final = OF_MEMBERS[:3]
 """Those of OF_MEMBERS that Connect workers send too."""
@@ -76,6 +71,15 @@ FAULTS: Final = tuple(
     )
 )
 """The kinds of happenings that can be drawn, as a scenario's file calls them."""
+
+
+def assignor_lists() -> tuple[tuple[str, ...], ...]:
+    """Return the lists of assignors that groups are drawn with, the user's own at the end."""
+    return (
+        *((name,) for name in KAFKA_ASSIGNORS),
+        ("range", "cooperative-sticky"),
+        *((name,) for name in own_assignors()),
+    )
 
 
 class World(NamedTuple):
@@ -287,7 +291,7 @@ def _upgrades(group: GroupSpec) -> list[dict[str, str]]:
     if isinstance(group, ConnectGroupSpec):
         return [{CONNECT_PROTOCOL: name} for name in CONNECT_PROTOCOLS]
     first = group.assignors[0]
-    others = [name for names in ASSIGNORS for name in names if name != first]
+    others = [name for names in assignor_lists() for name in names if name != first]
     return [
         {STRATEGY: ",".join((other, *group.assignors)), "session.timeout.ms": "15000"}
         for other in dict.fromkeys(others)

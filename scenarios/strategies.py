@@ -21,6 +21,7 @@ from typing import Final
 import msgspec
 from hypothesis import strategies as st
 
+from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.sim.scenario import (
     ConnectGroupSpec,
@@ -37,7 +38,6 @@ from coordinator_sim.sim.scenario import (
     WorkerSpec,
 )
 from coordinator_sim.sim.scenario.scenario import with_settings
-from coordinator_sim.sim.scenario.settings import ASSIGNORS as KNOWN_ASSIGNORS
 from coordinator_sim.sim.scenario.settings import (
     CONNECT_PROTOCOL,
     CONNECT_PROTOCOLS,
@@ -51,10 +51,10 @@ from coordinator_sim.sim.scenario.settings import (
 from coordinator_sim.sim.scenario.world import LatencyLaw
 from coordinator_sim_scenarios.drawn_faults import (
     ADDED_CONNECTOR,
-    ASSIGNORS,
     FAULTS,
     LAST_FAULT_MS,
     World,
+    assignor_lists,
     check_faults,
     faults_of,
 )
@@ -254,8 +254,8 @@ def _wishes(
     check_faults(faults or ())
     named = [(one,) if isinstance(one, str) else tuple(one) for one in assignors or ()]
     for name in (name for names in named for name in names):
-        if name not in (*KNOWN_ASSIGNORS, *CONNECT_PROTOCOLS):
-            known = ", ".join((*KNOWN_ASSIGNORS, *CONNECT_PROTOCOLS))
+        if name not in (*CONSUMER_ASSIGNORS, *CONNECT_PROTOCOLS):
+            known = ", ".join((*CONSUMER_ASSIGNORS, *CONNECT_PROTOCOLS))
             raise ConfigError(f"assignors: unknown {name!r}: must be of {known}")
     protocols = tuple(name for names in named for name in names if name in CONNECT_PROTOCOLS)
     return _Wishes(
@@ -352,7 +352,7 @@ def _consumer_scenarios(draw: st.DrawFn, wishes: _Wishes) -> Scenario:
         group_id=CONSUMERS,
         topics=tuple(topic.name for topic in world),
         members=members,
-        assignors=draw(st.sampled_from(wishes.assignors or ASSIGNORS)),
+        assignors=draw(st.sampled_from(wishes.assignors or assignor_lists())),
         settings=draw(_CONSUMER_SETTINGS) if wishes.settings is None else {},
     )
     return _drawn_scenario(draw, group, world, wishes)
@@ -410,9 +410,9 @@ def _happenings(
 
 __all__ = [
     "ADDED_CONNECTOR",
-    "ASSIGNORS",
     "FAULTS",
     "LAST_FAULT_MS",
+    "assignor_lists",
     "connect_scenarios",
     "consumer_scenarios",
     "faults_on",

@@ -1,10 +1,14 @@
 """The assignors by their names on the wire.
 
-A consumer assignor is known by its module in this room: `OFFERED` there names its classes.
+A consumer assignor is known by its module in this room: `OFFERED` there names its classes. The
+user's own are registered, or declared by a package as entry points.
 """
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from pkgutil import iter_modules
 from typing import Final, TypeVar
 
@@ -12,9 +16,16 @@ from coordinator_sim import assignors
 from coordinator_sim.assignors.connect_eager import EagerConnectAssignor
 from coordinator_sim.assignors.connect_incremental import IncrementalConnectAssignor
 from coordinator_sim.assignors.contract import ConnectAssignor, ConsumerAssignor
+from coordinator_sim.assignors.foreign.asked import AskedAssignor
+from coordinator_sim.assignors.foreign.callables import function_at, guarded
+from coordinator_sim.assignors.foreign.contract import AssignFunction, OwnAssignor
 from coordinator_sim.errors import ConfigError
 
 T = TypeVar("T")
+
+ENTRY_POINTS: Final = "coordinator_sim.assignors"
+"""Group of entry points by which other packages declare assignors: functions by their names."""
+_NAME: Final = re.compile(r"[a-z][a-z0-9.-]{0,99}")
 
 KAFKA_ASSIGNORS: Final = ("range", "roundrobin", "sticky", "cooperative-sticky")
 """The consumer assignors that Kafka's clients bring along."""
@@ -30,11 +41,94 @@ def _offered() -> dict[str, Callable[[], ConsumerAssignor]]:
     return {name: found[name] for name in (*KAFKA_ASSIGNORS, *sorted(found))}
 
 
-CONSUMER_ASSIGNORS: Final[Mapping[str, Callable[[], ConsumerAssignor]]] = _offered()
+class _Assignors(Mapping[str, Callable[[], ConsumerAssignor]]):
+    """The assignors of this package, then the user's own by name.
+
+    Assignors that other packages declare are looked for once, when a name is unknown or all are
+    asked for.
+    """
+
+    def __init__(self) -> None:
+        self._offered = _offered()
+        self._own: dict[str, Callable[[], ConsumerAssignor]] = {}
+        self._has_declared = False
+
+    def __getitem__(self, name: str) -> Callable[[], ConsumerAssignor]:
+        if name not in self._offered and name not in self._own:
+            self._find_declared()
+        return self._offered[name] if name in self._offered else self._own[name]
+
+    def __iter__(self) -> Iterator[str]:
+        self._find_declared()
+        yield from self._offered
+        yield from sorted(self._own)
+
+    def __len__(self) -> int:
+        self._find_declared()
+        return len(self._offered) + len(self._own)
+
+    def add(self, name: str, make: Callable[[], ConsumerAssignor]) -> None:
+        """Add an own assignor, in the place of an earlier own one of that name."""
+        if name in self._offered:
+            raise ConfigError(f"assignor {name!r} is there already; give yours another name")
+        if _NAME.fullmatch(name) is None:
+            raise ConfigError(
+                f"assignor {name!r}: a name has 1 to 100 lower-case letters, digits, '.' and '-', "
+                "the first a letter"
+            )
+        self._own[name] = make
+
+    def _find_declared(self) -> None:
+        if self._has_declared:
+            return
+        self._has_declared = True
+        for declared in entry_points(group=ENTRY_POINTS):
+            if declared.name not in self._own:
+                self.add(declared.name, partial(_declared, declared))
+
+
+def _declared(declared: EntryPoint) -> ConsumerAssignor:
+    function = guarded(declared.name, declared.load())
+    return AskedAssignor(declared.name, function)
+
+
+_KNOWN: Final = _Assignors()
+CONSUMER_ASSIGNORS: Final[Mapping[str, Callable[[], ConsumerAssignor]]] = _KNOWN
 """Protocol name -> constructor."""
 
-OWN_ASSIGNORS: Final = tuple(name for name in CONSUMER_ASSIGNORS if name not in KAFKA_ASSIGNORS)
-"""The consumer assignors that were added to Kafka's."""
+
+def own_assignors() -> tuple[str, ...]:
+    """Return the names of the consumer assignors that were added to Kafka's."""
+    return tuple(name for name in CONSUMER_ASSIGNORS if name not in KAFKA_ASSIGNORS)
+
+
+def register_assignor(name: str, function: AssignFunction) -> None:
+    """Make a function an assignor, known by its name wherever an assignor is named.
+
+    Args:
+        name: Name in JoinGroup; one that begins with `cooperative-` is a cooperative assignor.
+        function: Asked with topics and members; returns the partitions of each member
+            (`foreign.contract`). An earlier function of that name is replaced.
+
+    Raises:
+        ConfigError: the name is one of this package's, or cannot be a name.
+    """
+    _KNOWN.add(name, partial(AskedAssignor, name, guarded(name, function)))
+
+
+def register_own(own: OwnAssignor) -> None:
+    """Make an assignor from outside known by its name, and load it if it is a function.
+
+    Raises:
+        ConfigError: the name cannot be used, or there is no such function.
+    """
+    if own.kind == "python":
+        register_assignor(own.name, function_at(own))
+    else:
+        from coordinator_sim.assignors.foreign.process import process_function
+
+        _KNOWN.add(own.name, partial(AskedAssignor, own.name, process_function(own)))
+
 
 CONNECT_PROTOCOLS: Final[Mapping[str, Callable[[int], ConnectAssignor]]] = {
     "default": lambda _: EagerConnectAssignor(),

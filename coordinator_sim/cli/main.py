@@ -19,6 +19,7 @@ from coordinator_sim.cli.replay import replay
 from coordinator_sim.cli.report import report
 from coordinator_sim.cli.run import run
 from coordinator_sim.cli.serve import serve
+from coordinator_sim.cli.shape import shape
 from coordinator_sim.cli.sweep import sweep
 from coordinator_sim.cli.trogdor import trogdor
 
@@ -35,6 +36,7 @@ app.command(short_help="Roll deploys under every assignor; report the churn.")(d
 app.command(short_help="Run a scenario in virtual time.")(run)
 app.command("list", short_help="List the scenarios of the catalogue.")(list_scenarios)
 app.command(short_help="Show a scenario; --json: as data that `run` takes.")(show)
+app.command(short_help="Describe your own topology in one line.")(shape)
 app.command(short_help="Read logs of brokers and clients into a trace.")(ingest)
 app.command(short_help="Drive the core from a trace; try other settings.")(replay)
 app.command(short_help="Report rebalances and churn of traces (PySpark).")(report)

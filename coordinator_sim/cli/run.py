@@ -18,6 +18,11 @@ from coordinator_sim.cli.arguments import (
 )
 from coordinator_sim.cli.broker_log import write_broker_log
 from coordinator_sim.cli.metrics import print_metrics
+from coordinator_sim.cli.own_assignors import (
+    AssignorFromOption,
+    AssignorProcessOption,
+    register_given,
+)
 from coordinator_sim.cli.simulation import Simulation, assignor_label, simulate
 
 if TYPE_CHECKING:
@@ -62,38 +67,48 @@ MetricsOption = Annotated[
 ]
 
 
+ScenarioOption = Annotated[
+    str, typer.Argument(help="Catalogue name, or a scenario's .json file.", metavar="SCENARIO")
+]
+SeedOption = Annotated[
+    int, typer.Option(help="Seed of all chance; the same seed gives the same trace.")
+]
+AssignorOption = Annotated[
+    str, typer.Option(help="Assignor or Connect protocol instead of the scenario's.")
+]
+ProfileOption = Annotated[
+    str, typer.Option(help="Behaviour profile instead of the scenario's, such as 4.4.")
+]
+ShuffleTiesOption = Annotated[
+    bool, typer.Option("--shuffle-ties", help="Draw the order of simultaneous happenings.")
+]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON summary instead of the story.")
+]
+
+
 def run(
-    scenario: Annotated[
-        str, typer.Argument(help="Catalogue name, or a scenario's .json file.", metavar="SCENARIO")
-    ],
-    seed: Annotated[
-        int, typer.Option(help="Seed of all chance; the same seed gives the same trace.")
-    ] = 0,
+    scenario: ScenarioOption,
+    seed: SeedOption = 0,
     set_: SettingsOption = None,
-    assignor: Annotated[
-        str, typer.Option(help="Assignor or Connect protocol instead of the scenario's.")
-    ] = "",
-    profile: Annotated[
-        str, typer.Option(help="Behaviour profile instead of the scenario's, such as 4.4.")
-    ] = "",
+    assignor: AssignorOption = "",
+    profile: ProfileOption = "",
     out: Annotated[Path | None, typer.Option(help="Run directory; out/NAME by default.")] = None,
     format_: Annotated[TraceFormat, typer.Option("--format", help="Form of the trace.")] = (
         TraceFormat.PARQUET
     ),
     log_dir: LogDirOption = None,
-    shuffle_ties: Annotated[
-        bool, typer.Option("--shuffle-ties", help="Draw the order of simultaneous happenings.")
-    ] = False,
+    shuffle_ties: ShuffleTiesOption = False,
     verbose: VerboseOption = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON summary instead of the story.")
-    ] = False,
+    json: JsonOption = False,
     broker_log: LogFileOption = None,
     metrics: MetricsOption = False,
     work: WorkOption = False,
     varied: VariedOption = False,
     processing: ProcessingOption = "",
     processing_ms: ProcessingTimeOption = "",
+    assignor_from: AssignorFromOption = None,
+    assignor_process: AssignorProcessOption = None,
 ) -> None:
     """Run one scenario in virtual time: print its story, check its invariants, write its trace.
 
@@ -104,6 +119,7 @@ def run(
     from coordinator_sim_conformance.checkers import check_all
     from coordinator_sim_conformance.scenario_timing import circumstances_of
 
+    register_given(assignor_from, assignor_process)
     simulation = prepare(scenario, seed, set_ or [], assignor=assignor, profile=profile)
     if varied or processing or processing_ms:
         simulation = with_variety(simulation, processing, processing_ms)

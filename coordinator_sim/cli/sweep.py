@@ -12,43 +12,69 @@ from coordinator_sim.cli.arguments import (
     SeedsOption,
     parse_variety,
 )
+from coordinator_sim.cli.own_assignors import (
+    AssignorFromOption,
+    AssignorProcessOption,
+    register_given,
+)
 from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
+    from coordinator_sim.assignors.foreign.contract import OwnAssignor
+    from coordinator_sim.sim.scenario.variety import Variety
     from coordinator_sim_reports.sweep import SweepSummary
+    from coordinator_sim_reports.trials import Asked
+
+
+ScenariosOption = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Catalogue names and scenario files, or one grid.toml; by default all of the "
+        "catalogue that can be compared.",
+    ),
+]
+OutOption = Annotated[Path, typer.Option(help="Directory for sweep.html, tables/ and traces/.")]
+ProcessingTimesOption = Annotated[
+    str,
+    typer.Option(
+        help="Compare assignors at each of these typical processing times instead.",
+        metavar="MS,MS,...",
+    ),
+]
+AssignorsOption = Annotated[
+    str,
+    typer.Option(help="Assignors to compare instead of the usual ones.", metavar="NAME,..."),
+]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON summary instead of tables.")
+]
 
 
 def sweep(
-    scenarios: Annotated[
-        list[str] | None,
-        typer.Argument(help="Catalogue names; all that can be compared by default."),
-    ] = None,
-    out: Annotated[
-        Path, typer.Option(help="Directory for sweep.html, tables/ and traces/.")
-    ] = Path("out/sweep"),
+    scenarios: ScenariosOption = None,
+    out: OutOption = Path("out/sweep"),
     seeds: SeedsOption = 3,
     processing: ProcessingOption = "",
     processing_ms: ProcessingTimeOption = "",
-    processing_times: Annotated[
-        str,
-        typer.Option(
-            help="Compare assignors at each of these typical processing times instead.",
-            metavar="MS,MS,...",
-        ),
-    ] = "",
+    processing_times: ProcessingTimesOption = "",
+    assignors: AssignorsOption = "",
+    assignor_from: AssignorFromOption = None,
+    assignor_process: AssignorProcessOption = None,
     master: Annotated[str, typer.Option(help="Spark master URL.")] = "local[2]",
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON summary instead of tables.")
-    ] = False,
+    json: JsonOption = False,
 ) -> None:
     """Run scenarios under every choice as Spark tasks; compare what the choices cost.
 
     Eager against incremental cooperative Connect, range against sticky against cooperative-sticky,
     dynamic against static members. Every choice meets the same drawn worlds.
 
-    Example: coordinator-sim sweep consumer-rolling-deploy connect-worker-crash --out out/sweep
+    Runs that are finished in --out are kept, so a sweep that was interrupted goes on.
+
+    Example: coordinator-sim sweep consumer-rolling-deploy mine.json --out out/sweep
     """
     from rich.console import Console
 
@@ -56,15 +82,25 @@ def sweep(
 
     check_extra()
     from coordinator_sim_reports.sweep import run_sweep
-    from coordinator_sim_reports.trials import left_out, trials
+    from coordinator_sim_reports.trials import left_out
 
-    grid = trials(
-        scenarios or [],
-        seeds,
-        variety=parse_variety(processing, processing_ms),
-        processing_times=parse_times(processing_times),
-    )
-    sweeping = partial(run_sweep, grid, out, unasked={} if scenarios else left_out(), master=master)
+    own = register_given(assignor_from, assignor_process)
+    named = scenarios or []
+    if any(name.endswith(".toml") for name in named):
+        asked = grid_alone(
+            named,
+            beside=[processing, processing_ms, processing_times, assignors, *own],
+        )
+    else:
+        asked = asked_for(
+            named,
+            seeds,
+            variety=parse_variety(processing, processing_ms),
+            processing_times=parse_times(processing_times),
+            assignors=assignors,
+            own=own,
+        )
+    sweeping = partial(run_sweep, asked, out, unasked={} if named else left_out(), master=master)
     errors = Console(stderr=True)
     if json or not errors.is_terminal:
         summary = sweeping()
@@ -75,6 +111,56 @@ def sweep(
         print_json(summary)
     else:
         print_choices(summary, Console())
+
+
+def asked_for(
+    named: list[str],
+    seeds: int,
+    *,
+    variety: "Variety",
+    processing_times: tuple[int, ...],
+    assignors: str,
+    own: "tuple[OwnAssignor, ...]",
+) -> "Asked":
+    """What the command line asks for.
+
+    Raises:
+        ConfigError: Two files hold scenarios of one name.
+        ScenarioError: A file holds no scenario.
+    """
+    from coordinator_sim_reports.grid import own_scenarios
+    from coordinator_sim_reports.trials import Asked
+
+    names, written = own_scenarios(named, Path())
+    return Asked(
+        names=names,
+        seeds=tuple(range(seeds)),
+        variety=variety,
+        processing_times=processing_times,
+        written=written,
+        assignors=tuple(name.strip() for name in assignors.split(",")) if assignors else (),
+        own=own,
+    )
+
+
+def grid_alone(named: list[str], beside: "Sequence[object]") -> "Asked":
+    """What a grid file asks for.
+
+    Args:
+        named: The arguments; the file must be the only one.
+        beside: Options that say what the file says.
+
+    Raises:
+        ConfigError: Something is named beside the file, or it is no grid.
+    """
+    from coordinator_sim_reports.grid import read_grid
+
+    if len(named) > 1 or any(beside):
+        raise ConfigError(
+            f"{next(name for name in named if name.endswith('.toml'))}: a grid says all of what "
+            "is run; put scenarios, assignors and processing times into it"
+        )
+    return read_grid(Path(named[0]))
 
 
 def parse_times(text: str) -> tuple[int, ...]:

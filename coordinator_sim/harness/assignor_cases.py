@@ -21,6 +21,7 @@ from coordinator_sim.assignors.contract import (
     ConnectMember,
     WorkerLoad,
 )
+from coordinator_sim.assignors.foreign.contract import Member
 from coordinator_sim.assignors.registry import (
     CONSUMER_ASSIGNORS,
     make_connect_assignor,
@@ -52,23 +53,12 @@ class CaseFormError(CoordinatorSimError):
     """A malformed case; the message names the field."""
 
 
-class CaseMember(Struct, frozen=True):
-    """A consumer: its topics, owned partitions, and their generation (-1: none)."""
-
-    id: str
-    topics: tuple[str, ...]
-    owned: tuple[tuple[str, int], ...] = ()
-    generation: int = -1
-    instance: str | None = None
-    rack: str | None = None
-
-
 class ConsumerCase(Struct, frozen=True):
     """One assignment of a consumer assignor; members in JoinGroup order."""
 
     assignor: str
     topics: dict[str, tuple[tuple[str, ...], ...]]
-    members: tuple[CaseMember, ...]
+    members: tuple[Member, ...]
     label: str = ""
     expected: dict[str, tuple[tuple[str, int], ...]] | None = None
 
@@ -206,7 +196,7 @@ def _decode(line: bytes, form: type[T]) -> T:
         raise CaseFormError(str(error)) from error
 
 
-def _check_ids(members: Sequence[CaseMember | CaseWorker | CaseServerMember]) -> None:
+def _check_ids(members: Sequence[Member | CaseWorker | CaseServerMember]) -> None:
     ids = [member.id for member in members]
     if len(set(ids)) < len(ids):
         raise CaseFormError("two members have the same id")
@@ -235,8 +225,8 @@ def _run_consumer_case(case: ConsumerCase) -> CaseOutcome:
     return CaseOutcome({m: [tp.resource() for tp in given] for m, given in assignment.items()})
 
 
-def _assignor_member(member: CaseMember, assignor: str) -> AssignorMember:
-    owned = tuple(TopicPartition(*partition) for partition in member.owned)
+def _assignor_member(member: Member, assignor: str) -> AssignorMember:
+    owned = member.owned
     user_data = None
     if assignor == "sticky" and (owned or member.generation >= 0):
         # Runs of one topic instead of one entry per topic keep the order of the case.

@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.messages.embedded.contents import COOPERATIVE_PROTOCOLS
+from coordinator_sim.messages.embedded.contents import is_cooperative
 from coordinator_sim.runs.ownership import OwnershipTracker
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.schema import GenerationRow
@@ -197,7 +197,7 @@ def _holds(
     row: GenerationRow, following: GenerationRow | None, marks: list[_Mark], ends_us: int
 ) -> Iterator[Interval]:
     """Yield when one member held the resources of one generation."""
-    is_eager = (row.protocol_name or "") not in COOPERATIVE_PROTOCOLS
+    is_eager = not is_cooperative(row.protocol_name)
     next_us = None
     if following is not None:
         later = [m.synced_us for m in marks if m.generation == following.generation]

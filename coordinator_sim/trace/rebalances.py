@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.messages.embedded.contents import COOPERATIVE_PROTOCOLS
+from coordinator_sim.messages.embedded.contents import is_cooperative
 from coordinator_sim.trace.events import RebalanceReason, TimeKind, TraceEvent
 
 FOLLOW_UP_REASON: Final = "need to revoke partitions and re-join"
@@ -251,11 +251,8 @@ def follows_up(rebalance: Rebalance, previous: Rebalance) -> bool:
         return False
     same_members = rebalance.members is not None and rebalance.members == previous.members
     protocol = rebalance.join.protocol_name if rebalance.join else None
-    if protocol is None:
-        # A broker log names no protocol; a member that rejoins by itself shows the same.
-        cooperative = rebalance.reason in _REJOINS
-    else:
-        cooperative = protocol in COOPERATIVE_PROTOCOLS
+    # A broker log names no protocol; a member that rejoins by itself shows the same.
+    cooperative = rebalance.reason in _REJOINS if protocol is None else is_cooperative(protocol)
     return same_members and cooperative and start.ts_us - ended.ts_us <= FOLLOW_UP_US
 
 

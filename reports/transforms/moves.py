@@ -67,7 +67,7 @@ def chain_ends(generations: "DataFrame") -> "DataFrame":
     generations the chain has, 1 for eager protocols.
     """
     history = Window.partitionBy(*_MOVE_KEY).orderBy(C.GENERATION)
-    cooperative = F.coalesce(F.col(C.PROTOCOL_NAME), F.lit("")).isin(*COOPERATIVE_PROTOCOLS)
+    cooperative = F.coalesce(F.col(C.PROTOCOL_NAME), F.lit("")).rlike(COOPERATIVE_PROTOCOLS)
     drops = F.expr(
         "coalesce(exists(zip_with(before, owners, (p, c) -> p >= 0 AND c < 0), d -> d), false)"
     )

@@ -141,7 +141,7 @@ def holds(generations: "DataFrame", marks: "DataFrame", runs: "DataFrame") -> "D
         next_spans, [*C.LIFE_KEY, "next_generation", C.MEMBER_KEY], "left"
     )
     ends = runs.select(C.TRACE_ID, F.col("last_ts_us").alias("trace_end_us"))
-    cooperative = F.coalesce(F.col(C.PROTOCOL_NAME), F.lit("")).isin(*COOPERATIVE_PROTOCOLS)
+    cooperative = F.coalesce(F.col(C.PROTOCOL_NAME), F.lit("")).rlike(COOPERATIVE_PROTOCOLS)
     next_us = F.coalesce("next_from_us", "next_sync_us")
     eager_end = F.least("gone_us", "rejoin_us", next_us)
     cooperative_end = F.least(F.col("gone_us"), next_us)

@@ -198,7 +198,7 @@ def _with_quality(rows: "DataFrame") -> "DataFrame":
     source = F.col("source")
     timed = F.coalesce("is_exact", F.expr("true"))
     bound = F.when(
-        F.coalesce(F.col("told_protocol_name"), F.lit("")).isin(*COOPERATIVE_PROTOCOLS), 0.0
+        F.coalesce(F.col("told_protocol_name"), F.lit("")).rlike(COOPERATIVE_PROTOCOLS), 0.0
     ).otherwise(F.col("rebalancing_ms") / 1000)
     labelled = (
         rows.withColumn(

@@ -15,7 +15,7 @@ from coordinator_sim.errors import ConfigError, ScenarioError
 from coordinator_sim.sim.scenario import Choices, ConsumerGroupSpec
 from coordinator_sim.sim.scenario.variants import realised
 from coordinator_sim_reports.sweep_page import MEASURES, in_short, render_sweep
-from coordinator_sim_reports.trials import Trial, left_out, trials
+from coordinator_sim_reports.trials import Asked, Trial, left_out, trials
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def test_a_scenario_is_run_under_every_choice_that_fits() -> None:
     """Consumers under assignors and memberships, workers under protocols."""
-    grid = trials(["member-crash", "connect-worker-crash"], seeds=2)
+    grid = trials(Asked(names=("member-crash", "connect-worker-crash"), seeds=(0, 1)))
 
     assert len(grid) == (3 * 2 + 2) * 2
     assert len({trial.trace_id for trial in grid}) == len({trial.label for trial in grid}) == 16
@@ -32,7 +32,7 @@ def test_a_scenario_is_run_under_every_choice_that_fits() -> None:
 
 def test_the_whole_catalogue_is_run_but_for_stories_about_protocols() -> None:
     """An upgrade from eager to cooperative has no variant under one of them alone."""
-    names = {trial.scenario for trial in trials([], seeds=1)}
+    names = {trial.scenario for trial in trials(Asked())}
 
     assert {"member-crash", "connect-rolling-deploy"} <= names
     assert "cooperative-upgrade" not in names
@@ -41,11 +41,11 @@ def test_the_whole_catalogue_is_run_but_for_stories_about_protocols() -> None:
 def test_impossible_sweeps_are_refused() -> None:
     """The message says what is wrong."""
     with pytest.raises(ScenarioError, match="unknown scenario 'nothing'"):
-        trials(["nothing"], seeds=1)
+        trials(Asked(names=("nothing",)))
     with pytest.raises(ConfigError, match="it changes assignors"):
-        trials(["cooperative-upgrade"], seeds=1)
-    with pytest.raises(ConfigError, match="seeds=0"):
-        trials([], seeds=0)
+        trials(Asked(names=("cooperative-upgrade",)))
+    with pytest.raises(ConfigError, match="without a seed"):
+        trials(Asked(seeds=()))
 
 
 def test_static_members_are_called_by_their_names() -> None:
@@ -121,7 +121,7 @@ def costs_row(choice: str, **spreads: tuple[float, float, float]) -> dict[str, A
 
 def test_every_choice_meets_the_same_worlds() -> None:
     """Starts and happenings are those of the seed, whatever the assignor and the membership."""
-    grid = trials(["member-crash"], seeds=1)
+    grid = trials(Asked(names=("member-crash",)))
     worlds = [realised(trial.world(), Choices(trial.seed)) for trial in grid]
     assert len({tuple(one.start_ms for one in world.members()) for world in worlds}) == 1
     assert len({world.happenings for world in worlds}) == 1
@@ -130,13 +130,15 @@ def test_every_choice_meets_the_same_worlds() -> None:
 
 def test_processing_times_are_compared_alone() -> None:
     """Dynamic consumers under every assignor at each time; the label tells the time."""
-    grid = trials(["member-crash", "connect-worker-crash"], 1, processing_times=(50, 5_000))
+    grid = trials(
+        Asked(names=("member-crash", "connect-worker-crash"), processing_times=(50, 5_000))
+    )
     assert len(grid) == 3 * 2
     assert {trial.membership for trial in grid} == {"dynamic"}
     assert {trial.processing_ms for trial in grid} == {50, 5_000}
     assert "member-crash-range-dynamic-50ms-0" in {trial.label for trial in grid}
     with pytest.raises(ConfigError, match="name a scenario that has some"):
-        trials(["connect-worker-crash"], 1, processing_times=(50,))
+        trials(Asked(names=("connect-worker-crash",), processing_times=(50,)))
 
 
 def test_what_a_sweep_leaves_out_is_named_with_the_reason() -> None:

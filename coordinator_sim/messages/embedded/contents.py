@@ -6,6 +6,7 @@ Source: kafka trunk, ConsumerProtocolSubscription.json, ConsumerProtocolAssignme
 connect/runtime ConnectProtocol.java and IncrementalCooperativeConnectProtocol.java.
 """
 
+import re
 from enum import IntEnum, unique
 from typing import Final
 
@@ -13,8 +14,16 @@ from msgspec import Struct
 
 from coordinator_sim.kafka.resources import ConnectorTaskId, TopicPartition
 
-COOPERATIVE_PROTOCOLS: Final = ("cooperative-sticky", "compatible", "sessioned")
-"""Protocol names whose members keep what they own while the group rebalances."""
+COOPERATIVE_PROTOCOLS: Final = "^(cooperative-.*|compatible|sessioned)$"
+"""Regular expression of protocol names whose members keep what they own in a rebalance.
+
+An own assignor is cooperative if its name begins as that of Kafka's does.
+"""
+
+
+def is_cooperative(protocol_name: str | None) -> bool:
+    """Whether members of the protocol keep what they own while the group rebalances."""
+    return re.match(COOPERATIVE_PROTOCOLS, protocol_name or "") is not None
 
 
 class Subscription(Struct, frozen=True, kw_only=True):

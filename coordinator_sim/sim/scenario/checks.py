@@ -9,6 +9,7 @@ from typing import Final
 from coordinator_sim.errors import ConfigError, ScenarioError
 from coordinator_sim.kafka.topic_names import check_topic_name
 from coordinator_sim.sim.scenario.happenings import AddConnector
+from coordinator_sim.sim.scenario.ranges import RANGE
 from coordinator_sim.sim.scenario.unchecked import UncheckedScenario
 from coordinator_sim.sim.scenario.world import ConnectGroupSpec
 
@@ -25,11 +26,13 @@ def within(name: str, value: int, low: int, high: int) -> None:
 
 
 def unique(what: str, names: list[str]) -> None:
-    """Refuse names that are empty or used twice."""
+    """Refuse names that are empty, used twice, or read as many in a scenario file."""
     seen: set[str] = set()
     for name in names:
         if not name:
             raise ScenarioError(f"a {what} has an empty name: give it one")
+        if RANGE.search(name) is not None:
+            raise ScenarioError(f"{what} {name!r}: only a file may name a range; name each one")
         if name in seen:
             raise ScenarioError(f"{what} {name!r} is defined twice: rename or remove one")
         seen.add(name)

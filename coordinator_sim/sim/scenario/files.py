@@ -10,6 +10,7 @@ import msgspec
 from coordinator_sim.errors import ScenarioError
 from coordinator_sim.sim.scenario.for_real import plan_of
 from coordinator_sim.sim.scenario.happenings import Happening
+from coordinator_sim.sim.scenario.ranges import expanded, folded
 from coordinator_sim.sim.scenario.scenario import Scenario
 from coordinator_sim.sim.scenario.tasks import scenario_of_tasks
 from coordinator_sim.sim.scenario.variety import Variety
@@ -49,7 +50,7 @@ def scenario_from_json(text: bytes | str, origin: str = "scenario") -> Scenario:
 
     Args:
         text: UTF-8 JSON as `scenario_to_json` or `tasks_to_json` writes it; fields with a default
-            may be left out.
+            may be left out, and ranges may stand for many members and happenings (`ranges`).
         origin: Name of the text in errors, such as its file name.
 
     Raises:
@@ -58,9 +59,11 @@ def scenario_from_json(text: bytes | str, origin: str = "scenario") -> Scenario:
     """
     try:
         data = msgspec.json.decode(text)
-        if isinstance(data, dict) and _has_tasks(data):
-            return scenario_of_tasks(data, origin)
-        return msgspec.json.decode(text, type=Scenario)
+        if isinstance(data, dict):
+            data = expanded(data)
+            if _has_tasks(data):
+                return scenario_of_tasks(data, origin)
+        return msgspec.convert(data, Scenario)
     except msgspec.DecodeError as error:
         raise ScenarioError(f"{origin}: {error}{_nearest_names(str(error))}") from error
 
@@ -83,8 +86,9 @@ def _nearest_names(problem: str) -> str:
 
 
 def scenario_to_json(scenario: Scenario) -> bytes:
-    """Return the JSON form of a scenario, indented, ending in a newline."""
-    return msgspec.json.format(msgspec.json.encode(scenario), indent=2) + b"\n"
+    """Return the JSON form of a scenario, with ranges, indented, ending in a newline."""
+    data = folded(msgspec.to_builtins(scenario))
+    return msgspec.json.format(msgspec.json.encode(data), indent=2) + b"\n"
 
 
 def load_scenario(path: Path) -> Scenario:

@@ -4,10 +4,10 @@ from typing import Final
 
 import msgspec
 
+from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.sim.scenario.happenings import Happening
 from coordinator_sim.sim.scenario.settings import (
-    ASSIGNORS,
     CONNECT_PROTOCOL,
     CONNECT_PROTOCOLS,
     SETTINGS,
@@ -92,13 +92,16 @@ def with_assignor(scenario: Scenario, name: str) -> Scenario:
         ConfigError: the name is unknown, or the scenario has no group of its kind.
     """
     kind: type[GroupSpec]
-    if name in ASSIGNORS:
+    if name in CONSUMER_ASSIGNORS:
         setting, kind = STRATEGY, ConsumerGroupSpec
     elif name in CONNECT_PROTOCOLS:
         setting, kind = CONNECT_PROTOCOL, ConnectGroupSpec
     else:
-        known = ", ".join((*ASSIGNORS, *CONNECT_PROTOCOLS))
-        raise ConfigError(f"unknown assignor {name!r}: must be one of {known}")
+        known = ", ".join((*CONSUMER_ASSIGNORS, *CONNECT_PROTOCOLS))
+        raise ConfigError(
+            f"unknown assignor {name!r}: must be one of {known}; your own is made known by "
+            "--assignor-from or --assignor-process"
+        )
     if not any(isinstance(group, kind) for group in scenario.groups):
         wanted = "consumer group" if kind is ConsumerGroupSpec else "Connect cluster"
         raise ConfigError(

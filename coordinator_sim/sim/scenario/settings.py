@@ -11,7 +11,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.java_numbers import java_int
 
@@ -48,8 +47,6 @@ class ChoiceSetting(Struct, frozen=True):
 
 Setting = IntSetting | ChoiceSetting
 
-ASSIGNORS: Final = tuple(CONSUMER_ASSIGNORS)
-"""The consumer assignors, by their names on the wire."""
 CONNECT_PROTOCOLS: Final = ("eager", "compatible", "sessioned")
 """Values of `connect.protocol`."""
 _BOOLEAN: Final = ChoiceSetting(("true", "false"))

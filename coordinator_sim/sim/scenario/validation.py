@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
 from coordinator_sim.errors import ConfigError, ScenarioError
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.sim.scenario.checks import (
@@ -23,7 +24,6 @@ from coordinator_sim.sim.scenario.happening_checks import check_happening
 from coordinator_sim.sim.scenario.happenings import RestartMember, StartMember
 from coordinator_sim.sim.scenario.quantiles import check_table
 from coordinator_sim.sim.scenario.settings import (
-    ASSIGNORS,
     CONNECT_PROTOCOLS,
     Scope,
     check_settings,
@@ -151,11 +151,14 @@ def _check_consumers(scenario: UncheckedScenario, group: ConsumerGroupSpec) -> N
     topics = scenario.partitions_by_topic
     if not group.assignors:
         raise ConfigError(
-            f"group {group.group_id!r} has no assignor: name one of {', '.join(ASSIGNORS)}"
+            f"group {group.group_id!r} has no assignor: name one of {', '.join(CONSUMER_ASSIGNORS)}"
         )
     for assignor in group.assignors:
-        if assignor not in ASSIGNORS:
-            raise ConfigError(f"unknown assignor {assignor!r}: use one of {', '.join(ASSIGNORS)}")
+        if assignor not in CONSUMER_ASSIGNORS:
+            raise ConfigError(
+                f"unknown assignor {assignor!r}: use one of {', '.join(CONSUMER_ASSIGNORS)}; your "
+                "own is made known by --assignor-from or --assignor-process"
+            )
         if group.assignors.count(assignor) > 1:
             raise ConfigError(
                 f"group {group.group_id!r} has the assignor {assignor!r} twice: remove one"

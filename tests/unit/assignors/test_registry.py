@@ -25,11 +25,11 @@ class NarrowAssignor(RangeAssignor):
 OFFERED: Final = (NarrowAssignor,)
 '''
 _ASKED = """
-from coordinator_sim.sim.scenario.settings import ASSIGNORS
-from coordinator_sim_reports.trials import ASSIGNORS as TRIED
-from coordinator_sim_scenarios.strategies import ASSIGNORS as DRAWN
+from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
+from coordinator_sim_reports.trials import compared_assignors
+from coordinator_sim_scenarios.strategies import assignor_lists
 
-print(ASSIGNORS[-1], TRIED[-1], DRAWN[-1][0])
+print(list(CONSUMER_ASSIGNORS)[-1], compared_assignors()[-1], assignor_lists()[-1][0])
 """
 
 
