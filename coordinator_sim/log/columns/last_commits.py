@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from coordinator_sim.kafka.records import OffsetCommitKey
-from coordinator_sim.log.columns.batch_scan import Flags
+from coordinator_sim.log.columns.batch_scan import Flags, Ints
 from coordinator_sim.log.columns.commit_columns import (
     NO_PRODUCER,
     NUMBERS,
@@ -56,6 +56,22 @@ class LastCommit(Struct, frozen=True, kw_only=True):
     expire_timestamp_ms: int
     is_deleted: bool
     commit_count: int
+
+
+class LastTable(Struct, frozen=True, kw_only=True):
+    """Last records of keys as columns.
+
+    Args:
+        columns: Fields of `LastCommit` by their names in `CommitColumns`.
+        key: Number of each key.
+        commit_count: Number of commits of each.
+        metadata: Metadata of each.
+    """
+
+    columns: dict[str, Ints]
+    key: Ints
+    commit_count: Ints
+    metadata: list[str]
 
 
 class LastCommits:
@@ -112,31 +128,31 @@ class LastCommits:
             self._columns[name][rows.key] = getattr(rows, name)
         self._keep_metadata(rows)
 
+    def table(self) -> LastTable:
+        """The last commits as columns, by number of the key."""
+        seen = np.flatnonzero(self._columns["log_offset"] != _NEVER)
+        return LastTable(
+            columns={name: column[seen] for name, column in self._columns.items()},
+            key=seen,
+            commit_count=self._counts[seen],
+            metadata=[self._metadata.get(number, "") for number in seen.tolist()],
+        )
+
     def rows(self, keys: Sequence[OffsetCommitKey]) -> list[LastCommit]:
         """The last commits, by group, topic and partition.
 
         Args:
             keys: The keys of a `KeyTable` by their numbers.
         """
-        seen = np.flatnonzero(self._columns["log_offset"] != _NEVER)
-        columns = {name: column[seen].tolist() for name, column in self._columns.items()}
-        counts = self._counts[seen].tolist()
-        found = [
-            LastCommit(
-                key=keys[number],
-                log_offset=columns["log_offset"][row],
-                timestamp_ms=columns["timestamp_ms"][row],
-                offset=columns["offset"][row],
-                leader_epoch=columns["leader_epoch"][row],
-                metadata=self._metadata.get(number, ""),
-                commit_timestamp_ms=columns["commit_timestamp_ms"][row],
-                expire_timestamp_ms=columns["expire_timestamp_ms"][row],
-                is_deleted=bool(columns["is_tombstone"][row]),
-                commit_count=counts[row],
-            )
-            for row, number in enumerate(seen.tolist())
-        ]
-        return sorted(found, key=_place)
+        table = self.table()
+        columns = {name: column.tolist() for name, column in table.columns.items()}
+        columns["is_deleted"] = list(map(bool, columns.pop("is_tombstone")))
+        columns["commit_count"] = table.commit_count.tolist()
+        columns["metadata"] = table.metadata
+        columns["key"] = [keys[number] for number in table.key.tolist()]
+        names, values = list(columns), zip(*columns.values(), strict=True)
+        found = [LastCommit(**dict(zip(names, row, strict=True))) for row in values]
+        return sorted(found, key=by_name)
 
     def _end_transactions(self, commits: CommitColumns, markers: Markers) -> None:
         """Settle the commits of transactions that end, forget those of aborted ones."""
@@ -197,7 +213,8 @@ def _by_producer(commits: CommitColumns) -> list[CommitColumns]:
     return [picked(commits, rows) for rows in np.split(order, borders)]
 
 
-def _place(row: LastCommit) -> tuple[str, str, int]:
+def by_name(row: LastCommit) -> tuple[str, str, int]:
+    """The order in which rows are shown: group, topic, partition."""
     return row.key.group_id, row.key.topic, row.key.partition
 
 
