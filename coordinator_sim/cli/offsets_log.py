@@ -1,4 +1,4 @@
-"""`log dump`: segments of the offsets log as text."""
+"""`log`: segments of the offsets log as text, and the last committed offsets in them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,6 +9,9 @@ from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from coordinator_sim.disk.last_offsets import LastOffsets
+    from coordinator_sim.disk.segment_sources import FoundLogs
 
 log = typer.Typer(
     short_help="Look into the offsets log: the segments of __consumer_offsets.",
@@ -49,6 +52,62 @@ def dump(
         raise typer.Exit(1)
 
 
+@log.command(short_help="Show the last committed offset of each group, topic and partition.")
+def offsets(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Segment files (00000000000000000000.log), or folders that hold them.",
+            metavar="PATH",
+        ),
+    ],
+    group: Annotated[str | None, typer.Option(help="Only this group.", metavar="GROUP")] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object instead of tables.")
+    ] = False,
+    parquet: Annotated[
+        Path | None,
+        typer.Option(
+            help="Directory for offsets.parquet and segments.parquet, instead of a table.",
+            metavar="OUT",
+        ),
+    ] = None,
+) -> None:
+    """Show the last committed offset of each group, topic and partition, and when it was committed.
+
+    Commits of aborted and of open transactions do not count. Damaged parts of a segment are left
+    out and listed, and the exit code is 1 then.
+
+    Example: coordinator-sim log offsets /var/kafka-logs --group orders
+    """
+    from coordinator_sim.cli.offsets_table import print_offsets, print_offsets_json
+    from coordinator_sim.disk.segment_sources import find_logs
+
+    find_segments(paths)
+    found = find_logs(paths)
+    read = _read_here(found, group)
+    if parquet is not None:
+        from coordinator_sim.disk.offset_tables import write_offset_tables
+
+        write_offset_tables(parquet, read)
+    if json:
+        print_offsets_json(read, found.copies)
+    else:
+        print_offsets(read, found.copies, written=parquet)
+    if any(segment.facts.damage_count for segment in read.segments):
+        raise typer.Exit(1)
+
+
+def _read_here(found: "FoundLogs", group_id: str | None) -> "LastOffsets":
+    """Read in this process, with a bar on a terminal."""
+    from coordinator_sim.cli.progress import progress_bar
+    from coordinator_sim.disk.last_offsets import read_last_offsets
+
+    size = sum(file.stat().st_size for log in found.logs for file in log.files)
+    with progress_bar("reading segments", size) as on_progress:
+        return read_last_offsets(found.logs, group_id=group_id, on_progress=on_progress)
+
+
 def find_segments(paths: list[Path]) -> list[Path]:
     """The segment files that a user means.
 
@@ -61,6 +120,8 @@ def find_segments(paths: list[Path]) -> list[Path]:
     for path in paths:
         if not path.exists():
             raise ConfigError(f"{path}: no such file or folder")
+        if not (path.is_file() or path.is_dir()):
+            raise ConfigError(f"{path} is neither a file nor a folder; name segments")
         inside = segment_files(path)
         if not inside:
             raise ConfigError(

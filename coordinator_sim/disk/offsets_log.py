@@ -61,13 +61,19 @@ def write_log(
     return written
 
 
+def partition_of(name: str) -> int | None:
+    """The partition that a folder is named for; None for another name."""
+    match = _PARTITION.fullmatch(name)
+    return None if match is None else int(match[1])
+
+
 def partition_folders(directory: Path) -> dict[int, Path]:
     """The partition folders in a directory, in ascending order."""
     found = {}
     for path in directory.iterdir():
-        match = _PARTITION.fullmatch(path.name)
-        if match is not None and path.is_dir():
-            found[int(match[1])] = path
+        partition = partition_of(path.name)
+        if partition is not None and path.is_dir():
+            found[partition] = path
     return dict(sorted(found.items()))
 
 

@@ -16,6 +16,12 @@ import zstandard
 from msgspec import Struct
 
 from coordinator_sim.errors import WireFormatError
+from coordinator_sim.log.format.short_content import (
+    gzip_content,
+    lz4_content,
+    snappy_content,
+    zstd_content,
+)
 from coordinator_sim.log.format.steps import Steps, chunk_cost
 
 
@@ -56,6 +62,8 @@ class ContentBounds(Struct, frozen=True, gc=False):
 
 
 DEFAULT_BOUNDS: Final = ContentBounds()
+_SHORT_CONTENT: Final = (bytes, gzip_content, snappy_content, lz4_content, zstd_content)
+"""How usual content of each codec is decompressed at once, by the codec's number."""
 NO_BOUNDS: Final = ContentBounds(max_bytes=2**63, max_blocks=2**63)
 """No limits, for batches that are in a log already and are read in small pieces."""
 CHUNK_BYTES: Final = 256 * 1024
@@ -142,6 +150,10 @@ def decompress(
     """
     if codec is Compression.NONE:
         return data
+    if len(data) <= _FEED_BYTES and magic:
+        content = _SHORT_CONTENT[codec](data)
+        if content is not None and len(content) <= bounds.max_bytes:
+            return content
     return b"".join(decompressed_chunks(codec, data, magic, bounds=bounds))
 
 

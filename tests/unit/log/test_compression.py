@@ -224,3 +224,40 @@ def test_blocks_are_counted(codec: Compression) -> None:
     assert decompress(codec, data, bounds=ContentBounds(max_blocks=101)) == b""
     with pytest.raises(ContentTooLarge, match="more than 100"):
         decompress(codec, data, bounds=ContentBounds(max_blocks=100))
+
+
+def in_pieces(codec: Compression, data: bytes, magic: int) -> bytes | None:
+    """The content as the reader of large batches gives it; None where it refuses the data."""
+    try:
+        return b"".join(decompressed_chunks(codec, data, magic))
+    except WireFormatError:
+        return None
+
+
+def at_once(codec: Compression, data: bytes, magic: int) -> bytes | None:
+    """The content as `decompress` gives it; None where it refuses the data."""
+    try:
+        return decompress(codec, data, magic)
+    except WireFormatError:
+        return None
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_short_content_is_read_at_once_as_in_pieces(codec: Compression) -> None:
+    """Whole, cut, damaged, doubled and followed by other bytes: both ways agree."""
+    chance = random.Random(int(codec))  # noqa: S311 - draws test data
+    agreed = 0
+    for _ in range(400):
+        content = chance.randbytes(chance.choice((1, 90, 1_200))) * chance.choice((1, 3, 40))
+        data = compress(codec, content)
+        data += chance.choice((b"", b"", b"x", data, bytes(7)))
+        if chance.random() < 0.5:
+            at = chance.randrange(len(data))
+            data = data[:at] + bytes((chance.randrange(256),)) + data[at + 1 :]
+        if chance.random() < 0.2:
+            data = data[: chance.randrange(len(data))]
+        magic = chance.choice((1, 2))
+        found = at_once(codec, data, magic)
+        assert found == in_pieces(codec, data, magic)
+        agreed += found is not None
+    assert 100 < agreed < 400
