@@ -34,7 +34,7 @@ from coordinator_sim.trace.exchange import TOLD_APIS, Exchange
 
 MARK: Final = "Completed request:"
 _LINE_ERR_US: Final = 1_000
-_HOST: Final = re.compile(r"-(\[?[^-\]]*\]?|.*):(\d+)(?:-\d+)*$")
+_NUMBERS: Final = re.compile(r"(?:-\d+)+$")
 _US_OF_MS: Final = 1_000
 _BAD: Final = (CoordinatorSimError, KeyError, TypeError, ValueError, AttributeError)
 """What a line that is cut, redacted or of a newer Kafka makes of reading it."""
@@ -188,8 +188,9 @@ def _us(duration_ms: float) -> int:
 
 def _host(connection: str) -> str | None:
     """The client's address in a connection's name, `local:port-client:port-number`."""
-    found = _HOST.search(connection)
-    return f"/{found[1]}" if found is not None and found[1] else None
+    client = _NUMBERS.sub("", connection).rpartition("-")[2]
+    host = client.rpartition(":")[0]
+    return f"/{host}" if host else None
 
 
 def _reason(error: Exception) -> str:
