@@ -1,19 +1,27 @@
 """What `ingest` prints: totals, one row a file, and the lines it could not read."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import msgspec
 import typer
 
-from coordinator_sim.cli.imports import Import
-from coordinator_sim.cli.log_files import LINE_LIMIT
+from coordinator_sim.ingest.files import LINE_LIMIT
+from coordinator_sim.ingest.importing import Importing
+from coordinator_sim.ingest.imports import Import, SegmentCounts
+from coordinator_sim.ingest.kinds import Kind, topic_of
 from coordinator_sim.logtext.reading.summary import IngestSummary
 from coordinator_sim.trace.events import Event
 
 _PATTERNS_SHOWN: Final = 10
 _VERSIONS_SHOWN: Final = 2
 _HEADINGS: Final = ("lines", "parsed", "known", "unparsed", "groups", "rebalances", "kafka", "log")
+_RECORD_HEADINGS: Final = (
+    *("records", "parsed", "known", "unparsed", "groups", "generations", "coverage"),
+    *("skipped", "segment"),
+)
+_SKIPS_SHOWN: Final = 5
 
 
 def total_of(imports: list[Import]) -> IngestSummary:
@@ -29,52 +37,107 @@ def rebalances_in(summary: IngestSummary) -> int:
     return summary.by_event.get(Event.PREPARE_REBALANCE, 0)
 
 
-def print_json(imports: list[Import], out: Path) -> None:
+def print_json(importing: Importing, out: Path) -> None:
     """One JSON object: the totals, the files, and what could not be parsed."""
-    total = total_of(imports)
+    files = importing.files
+    total = total_of(files)
     document = {
         "out": str(out),
-        "files": [
-            {"path": str(one.path), "copy_of": one.copy_of, **_counts(one.summary)}
-            for one in imports
-        ],
+        "files": [_file_document(one) for one in files],
         "bad_files": [
             {"path": str(one.path), "problem": one.problem}
-            for one in imports
+            for one in files
             if one.problem is not None
         ],
         "total": _counts(total),
         "by_event": {event.value: count for event, count in total.by_event.items()},
         "unparsed_patterns": total.unparsed_patterns,
+        "other_topics": importing.other_topics,
+        "told_by_a_better_source": {
+            source.value: count for source, count in importing.left_out.items()
+        },
+        "skews": importing.skews,
     }
     typer.echo(msgspec.json.encode(document).decode())
 
 
-def print_tables(imports: list[Import], out: Path) -> None:
+def _file_document(one: Import) -> dict[str, object]:
+    document: dict[str, object] = {
+        "path": str(one.path),
+        "kind": one.kind.value,
+        "copy_of": one.copy_of,
+        "notes": one.notes,
+        **_counts(one.summary),
+    }
+    if one.segment is not None:
+        segment = msgspec.to_builtins(one.segment, str_keys=True)
+        document["segment"] = {
+            **segment,
+            "coverage": one.segment.coverage,
+            "skipped_bytes": one.segment.skipped_bytes,
+        }
+    return document
+
+
+def print_tables(importing: Importing, out: Path) -> None:
     """The same for a reader: a row per file, totals, unparsed lines by pattern."""
-    total = total_of(imports)
-    paths = [one.path.absolute() for one in imports]
-    shown_from = _common_folder(paths)
-    rows = [
-        _row(str(path.relative_to(shown_from)), one.summary)
-        for path, one in zip(paths, imports, strict=True)
-    ]
-    if len(imports) > 1:
-        rows.append(_row(f"{len(imports)} files", total))
-    for line in _aligned([_HEADINGS, *rows]):
-        typer.echo(line)
-    typer.echo("")
+    files = importing.files
+    total = total_of(files)
+    texts = [one for one in files if one.kind is not Kind.SEGMENT]
+    segments = [one for one in files if one.kind is Kind.SEGMENT]
+    for headings, own, row in (
+        (_HEADINGS, texts, _row),
+        (_RECORD_HEADINGS, segments, _record_row),
+    ):
+        if own:
+            _print_table(headings, own, row)
     if total.unparsed:
         typer.echo("Not parsed, by pattern:")
-        ranked = sorted(total.unparsed_patterns.items(), key=lambda entry: (-entry[1], entry[0]))
+        patterns = _patterns(files)
+        ranked = sorted(patterns.items(), key=lambda entry: (-entry[1], entry[0]))
         for pattern, count in ranked[:_PATTERNS_SHOWN]:
             typer.echo(f"{count:>8}  {pattern}")
         typer.echo("")
-    for line in _repeats(imports):
+    for line in (*_repeats(files), *_damages(segments), *_between_sources(importing)):
         typer.echo(line)
+    _print_clocks(files, total)
+    typer.echo(f"{total.events} events written to {out}")
+
+
+def _print_table(
+    headings: tuple[str, ...], files: list[Import], row_of: Callable[[str, Import], tuple[str, ...]]
+) -> None:
+    """One row a file, and one of their sums."""
+    paths = [one.path.absolute() for one in files]
+    # Every partition has segments of the same names, so its folder is shown, too.
+    folders = [path.parent if topic_of(path.parent.name) else path for path in paths]
+    shown_from = _common_folder(folders)
+    rows = [
+        row_of(str(path.relative_to(shown_from)), one)
+        for path, one in zip(paths, files, strict=True)
+    ]
+    if len(files) > 1:
+        everything = Import(paths[0], files[0].kind, total_of(files))
+        rows.append(row_of(f"{len(files)} files", everything))
+    for line in _aligned([headings, *rows]):
+        typer.echo(line)
+    typer.echo("")
+
+
+def _patterns(files: list[Import]) -> dict[str, int]:
+    """What could not be read, by its kind: lines, and records of segments."""
+    patterns = dict(total_of(files).unparsed_patterns)
+    for one in files:
+        for reason, count in ({} if one.segment is None else one.segment.unread).items():
+            patterns[f"record: {reason}"] = patterns.get(f"record: {reason}", 0) + count
+    return patterns
+
+
+def _print_clocks(files: list[Import], total: IngestSummary) -> None:
+    """Clocks that ran backwards, lines without a time, and lines that were cut."""
     if total.clock_regressions:
         typer.echo(f"Times run backwards at {total.clock_regressions} lines; line order was kept.")
-        for name, number, back_us in _set_backs(imports)[:_PATTERNS_SHOWN]:
+        for name, number, back_us in _set_backs(files)[:_PATTERNS_SHOWN]:
             typer.echo(
                 f"  {name}, line {number}: the clock goes back by {_shown(back_us)}; the times "
                 "after it count on. If summer time ended there, name the brokers' zone with --tz."
@@ -88,7 +151,47 @@ def print_tables(imports: list[Import], out: Path) -> None:
             f"{total.cut_lines} lines are longer than {LINE_LIMIT // 1_000_000} MB; the rest of "
             "each was left out."
         )
-    typer.echo(f"{total.events} events written to {out}")
+
+
+def _damages(segments: list[Import]) -> list[str]:
+    """A line for each stretch of a segment that holds no good batch, and for what has no end."""
+    lines = []
+    for one in segments:
+        counts = one.segment or SegmentCounts()
+        for part in counts.skipped[:_SKIPS_SHOWN]:
+            what = "a batch of " if part.is_batch else ""
+            lines.append(
+                f"{one.path}: {what}{part.size} bytes at {part.position} left out: {part.reason}."
+            )
+        more = counts.skipped[_SKIPS_SHOWN:]
+        if more:
+            size = sum(part.size for part in more)
+            lines.append(f"{one.path}: {len(more)} further stretches left out, {size} bytes.")
+        if counts.unfinished:
+            lines.append(
+                f"{one.path}: {counts.unfinished} commits of transactions that do not end in "
+                "these segments left out."
+            )
+    return lines
+
+
+def _between_sources(importing: Importing) -> list[str]:
+    """What several sources tell, and how far their clocks are apart."""
+    lines = [
+        f"{count} facts of {source.value} are told by a better source, too; counted once."
+        for source, count in importing.left_out.items()
+    ]
+    lines.extend(
+        f"Clocks: {skew.second.value} is {skew.median_us / 1_000:.3f} ms after "
+        f"{skew.first.value} (median of {skew.facts} facts that both tell; none is more than "
+        f"{skew.widest_us / 1_000:.3f} ms from it)."
+        for skew in importing.skews
+    )
+    if importing.other_topics:
+        lines.append(f"{importing.other_topics} segments of other topics left out.")
+    for one in importing.files:
+        lines.extend(f"{one.path}: {note}" for note in one.notes)
+    return lines
 
 
 def _repeats(imports: list[Import]) -> list[str]:
@@ -141,7 +244,8 @@ def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
     ]
 
 
-def _row(name: str, summary: IngestSummary) -> tuple[str, ...]:
+def _row(name: str, one: Import) -> tuple[str, ...]:
+    summary = one.summary
     counts = (
         *(summary.lines, summary.parsed, summary.known, summary.unparsed),
         *(len(summary.groups), rebalances_in(summary)),
@@ -149,6 +253,21 @@ def _row(name: str, summary: IngestSummary) -> tuple[str, ...]:
     versions = summary.version_ranges
     shown = ", ".join(versions) if len(versions) <= _VERSIONS_SHOWN else "several"
     return (*map(str, counts), shown or "unknown", name)
+
+
+def _record_row(name: str, one: Import) -> tuple[str, ...]:
+    summary = one.summary
+    generations = sum(
+        summary.by_event.get(event, 0) for event in (Event.JOIN_COMPLETE, Event.GROUP_EMPTY)
+    )
+    counts = (
+        *(summary.lines, summary.parsed, summary.known, summary.unparsed),
+        *(len(summary.groups), generations),
+    )
+    coverage = None if one.segment is None else one.segment.coverage
+    shown = "-" if coverage is None else f"{100 * coverage:.1f} %"
+    skipped = "-" if one.segment is None else f"{one.segment.skipped_bytes} B"
+    return (*map(str, counts), shown, skipped, name)
 
 
 def _counts(summary: IngestSummary) -> dict[str, object]:

@@ -41,6 +41,9 @@ LogDirOption = Annotated[
 LogFileOption = Annotated[
     Path | None, typer.Option(help="Write the log that the brokers would have written.")
 ]
+RequestLogOption = Annotated[
+    Path | None, typer.Option(help="Write the brokers' request log of groups, as Kafka 2.8+ does.")
+]
 VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show heartbeats and offsets too.")]
 WorkOption = Annotated[
     bool,
@@ -102,6 +105,7 @@ def run(
     verbose: VerboseOption = False,
     json: JsonOption = False,
     broker_log: LogFileOption = None,
+    request_log: RequestLogOption = None,
     metrics: MetricsOption = False,
     work: WorkOption = False,
     varied: VariedOption = False,
@@ -130,7 +134,7 @@ def run(
     if not json:
         typer.echo(headline(simulation))
         typer.echo(f"{found.title}\n")
-    events = simulate_visibly(simulation, directory, format_, log_dir)
+    events = simulate_visibly(simulation, directory, format_, log_dir, request_log)
     verdicts = check_all(events, circumstances_of(found))
     lines = None if broker_log is None else write_broker_log(events, found.profile, broker_log)
     if json:
@@ -140,6 +144,8 @@ def run(
         print_summary(simulation, events, verdicts, directory=directory, log_dir=log_dir)
         if lines is not None:
             typer.echo(f"broker log: {broker_log}, {lines} lines   (UTC, from 1970)")
+        if request_log is not None:
+            typer.echo(f"request log: {request_log}   (UTC, from 1970)")
         if metrics:
             print_metrics(directory)
     if verdicts.violations:
@@ -172,7 +178,11 @@ def prepare(name: str, seed: int, pairs: list[str], *, assignor: str, profile: s
 
 
 def simulate_visibly(
-    simulation: Simulation, directory: Path, trace_format: TraceFormat, log_dir: Path | None
+    simulation: Simulation,
+    directory: Path,
+    trace_format: TraceFormat,
+    log_dir: Path | None,
+    request_log: Path | None = None,
 ) -> "list[TraceEvent]":
     """Run the simulation behind a progress bar, and write what it leaves."""
     from coordinator_sim.cli.progress import progress_bar
@@ -184,6 +194,7 @@ def simulate_visibly(
             trace_format=trace_format.value,
             on_progress=advance,
             log_dir=log_dir,
+            request_log=request_log,
         )
 
 

@@ -1,7 +1,8 @@
 """Simulating a scenario into a run directory, for the commands `run` and `demo`."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -10,11 +11,13 @@ from msgspec import Struct
 
 from coordinator_sim import __version__
 from coordinator_sim.cli.metrics import write_metrics
+from coordinator_sim.errors import naming
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder, Recorder
 
 if TYPE_CHECKING:
     from coordinator_sim.sim.scenario.scenario import Scenario
+    from coordinator_sim.trace.exchange import Exchange
 
 
 class Simulation(Struct, frozen=True, kw_only=True):
@@ -73,6 +76,7 @@ def simulate(
     trace_format: Literal["parquet", "jsonl"] = "parquet",
     on_progress: Callable[[int], None] | None = None,
     log_dir: Path | None = None,
+    request_log: Path | None = None,
 ) -> list[TraceEvent]:
     """Run the scenario, write its run directory, and answer the events for whoever tells them.
 
@@ -82,11 +86,15 @@ def simulate(
         trace_format: Form of the events on disk.
         on_progress: Told the virtual time reached, in microseconds, now and then.
         log_dir: Where to write the offsets log as segments, a folder a partition.
+        request_log: Where to write the brokers' request log; replaced if it is there.
     """
     from coordinator_sim.runs.run_directory import RunDirectoryWriter
     from coordinator_sim.sim.runner import run_scenario
 
-    with RunDirectoryWriter(out, simulation.run_info(), format=trace_format) as writer:
+    with (
+        RunDirectoryWriter(out, simulation.run_info(), format=trace_format) as writer,
+        _request_log(request_log) as on_exchange,
+    ):
         recorder = _KeepingRecorder(writer)
         result = run_scenario(
             simulation.scenario,
@@ -94,6 +102,7 @@ def simulate(
             recorder=recorder,
             progress=on_progress,
             shuffle_ties=simulation.shuffle_ties,
+            on_exchange=on_exchange,
         )
     write_metrics(out, result.metrics)
     if log_dir is not None:
@@ -104,6 +113,18 @@ def simulate(
         form = form_of(profile_named(simulation.scenario.profile))
         write_log(log_dir, result.offsets_log, form)
     return recorder.events
+
+
+@contextmanager
+def _request_log(path: Path | None) -> "Iterator[Callable[[Exchange], None] | None]":
+    """What writes each exchange to a request log; None without one."""
+    if path is None:
+        yield None
+        return
+    from coordinator_sim.logtext.writing.request_log import request_line
+
+    with naming(path), path.open("w", encoding="utf-8") as file:
+        yield lambda exchange: print(request_line(exchange), file=file)
 
 
 class _KeepingRecorder(MemoryRecorder):

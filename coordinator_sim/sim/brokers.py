@@ -4,6 +4,7 @@ One request of a connection is answered at a time, as a broker mutes a channel w
 a parked JoinGroup therefore delays everything behind it on its connection.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -24,6 +25,7 @@ from coordinator_sim.sim.network import Connection, Network, ResponseMessage
 from coordinator_sim.sim.scenario.choices import Choices
 from coordinator_sim.sim.world import create_topic
 from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim.trace.exchange import TOLD_APIS, Exchange
 from coordinator_sim.trace.recorder import Recorder
 
 _US_PER_MS: Final = 1_000
@@ -81,6 +83,7 @@ class Channel:
     """
 
     __slots__ = (
+        "_asked",
         "_cluster",
         "_connection",
         "_contexts",
@@ -100,6 +103,8 @@ class Channel:
         """Answers that leave behind the next one; bounded by the client's open requests."""
         # One request is open at a time, so that one token names each in its turn.
         self._token = driver.cluster.new_token()
+        self._asked = (0, 0)
+        """When the open request came, and its version, where exchanges are told."""
 
     def call(self, message: Send, now: Instants) -> Call[Struct]:
         """Open a request: the call that the cluster handles."""
@@ -110,6 +115,8 @@ class Channel:
         context = self._contexts.get(api)
         if context is None:
             context = self._contexts[api] = self._context(api)
+        if self._driver.on_exchange is not None and api in TOLD_APIS:
+            self._asked = (self._driver.now_us, context.api_version)
         return Call(
             broker_id=connection.broker_id,
             api=api,
@@ -142,12 +149,33 @@ class Channel:
             self._cluster.has_more(self)
         if message is None or response is None or not connection.is_server_open:
             return
+        if self._driver.on_exchange is not None and message.request.api_key in TOLD_APIS:
+            self._driver.on_exchange(self._exchange(message, response))
         # A request that a port made is answered by a response that a port knows.
         answer: ResponseMessage = (message.correlation_id, response)  # type: ignore[assignment]
         if not self._driver.network.meddling.is_on:
             connection.respond(answer)
         else:
             self._meddle(message, answer)
+
+    def _exchange(self, message: Send, response: Struct) -> Exchange:
+        connection = self._connection
+        asked_us, api_version = self._asked
+        now_us = self._driver.now_us
+        return Exchange(
+            asked_us=asked_us,
+            done_us=now_us,
+            sent_us=now_us,
+            seq=0,
+            request=message.request,
+            response=response,
+            api_version=api_version,
+            correlation_id=message.correlation_id,
+            client_id=connection.member,
+            client_host=connection.client_host,
+            broker_id=connection.broker_id,
+            connection=str(self.number),
+        )
 
     def takes_back(self) -> bool:
         """Whether the client gave up the open request, a Fetch that waits, for another one."""
@@ -228,6 +256,7 @@ class ClusterDriver(Alarmed):
 
     Attributes:
         held: What frozen brokers do first when they go on. Bounded by what clients send.
+        on_exchange: Told each request of groups when it is answered; None tells nobody.
     """
 
     __slots__ = (
@@ -241,6 +270,7 @@ class ClusterDriver(Alarmed):
         "cluster",
         "held",
         "network",
+        "on_exchange",
     )
 
     def __init__(
@@ -255,6 +285,7 @@ class ClusterDriver(Alarmed):
     ) -> None:
         super().__init__(environment)
         self.cluster = cluster
+        self.on_exchange: Callable[[Exchange], None] | None = None
         self.network = network
         self._environment = environment
         self._recorder = recorder
@@ -269,6 +300,11 @@ class ClusterDriver(Alarmed):
         cluster.cluster_events.broker_fenced.append(partial(self._record, "BrokerFenced"))
         for broker_id in cluster.settings.broker_ids:
             network.attach(broker_id, self)
+
+    @property
+    def now_us(self) -> int:
+        """The present, in microseconds of virtual time."""
+        return self._environment.now_us
 
     def call_later(self, delay_us: int, action: Action) -> None:
         """Call the action after a delay."""

@@ -39,6 +39,7 @@ from coordinator_sim.sim.topic_logs import TopicLogs
 from coordinator_sim.sim.workers import WorkerProcess
 from coordinator_sim.sim.workload_agents import WorkloadAgents
 from coordinator_sim.sim.world import BROKER_PORT, US_PER_MS, World
+from coordinator_sim.trace.exchange import Exchange
 from coordinator_sim.trace.recorder import NullRecorder, Recorder
 
 _PROGRESS_STEPS: Final = 200
@@ -73,6 +74,7 @@ class Simulation:
         tape: Choices to repeat, of an earlier run or edited; with one, even an empty one, the
             choices of this run are kept.
         shuffle_ties: Draw the order of simultaneous callbacks instead of first in, first out.
+        on_exchange: Told each request of groups when it is answered; None tells nobody.
 
     Attributes:
         world: What all drivers share, for whoever adds one.
@@ -91,6 +93,7 @@ class Simulation:
         recorder: Recorder,
         tape: Iterable[Choice] | None = None,
         shuffle_ties: bool = False,
+        on_exchange: Callable[[Exchange], None] | None = None,
     ) -> None:
         self._choices = Choices(seed, tape or (), record=tape is not None)
         self._scenario = scenario = realised(scenario, self._choices)
@@ -119,6 +122,7 @@ class Simulation:
             failover_ms=scenario.failover_ms,
             choices=self._choices,
         )
+        brokers.on_exchange = on_exchange
         for topic in scenario.topics:
             brokers.create_topic(topic.name, topic.partitions)
         self._populate(world, brokers)
@@ -176,7 +180,7 @@ class Simulation:
         )
 
 
-def run_scenario(
+def run_scenario(  # noqa: PLR0913 - each is an option of its own
     scenario: Scenario,
     *,
     seed: int = 0,
@@ -184,6 +188,7 @@ def run_scenario(
     progress: Callable[[int], None] | None = None,
     tape: Iterable[Choice] | None = None,
     shuffle_ties: bool = False,
+    on_exchange: Callable[[Exchange], None] | None = None,
 ) -> RunResult:
     """Run a scenario in virtual time, from its first microsecond to its last.
 
@@ -197,6 +202,7 @@ def run_scenario(
         tape: Choices to repeat, of an earlier run or edited; with one, even an empty one, the
             result holds the choices made.
         shuffle_ties: Draw the order of simultaneous callbacks instead of first in, first out.
+        on_exchange: Told each request of groups when it is answered; None tells nobody.
 
     Raises:
         ConfigError: the profile is unknown, or a client refuses its settings.
@@ -207,6 +213,7 @@ def run_scenario(
         recorder=recorder,
         tape=tape,
         shuffle_ties=shuffle_ties,
+        on_exchange=on_exchange,
     )
     end_us = scenario.duration_ms * US_PER_MS
     if progress is None:

@@ -46,7 +46,9 @@ def data_quality(
     `assigned_generations`; parse rate `parsed_share`, null for an empty trace.
     """
     file_order = Window.partitionBy(C.TRACE_ID, "source_ref").orderBy(C.ORDINAL)
-    steadied = (F.col("ts_kind") == "inferred") & (F.col("ts_err_us") > 0)
+    # What is inferred from records and requests has a bound of its error without any clock.
+    is_logged = ~F.col("source").isin(*_RECORD_SOURCES, "request_log", "wire")
+    steadied = is_logged & (F.col("ts_kind") == "inferred") & (F.col("ts_err_us") > 0)
     earlier = steadied | (F.col(C.TS_US) < F.lag(C.TS_US).over(file_order))
     seen = (
         events.withColumn("earlier", F.coalesce(earlier, F.expr("false")))

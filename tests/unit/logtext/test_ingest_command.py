@@ -210,29 +210,31 @@ def test_numbers_of_any_length_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "kind"),
+    ("text", "kind", "events", "unparsed"),
     [
-        ("[shop,orders,0]::OffsetAndMetadata(offset=5, metadata=)\n", "kafka-console-consumer"),
-        ("shop::GroupMetadata(groupId=shop, generation=3)\n", "kafka-console-consumer"),
-        ('{"key":{"version":1,"data":{"group":"shop"}},"value":null}', "kafka-console-consumer"),
-        ("Dumping /logs/__consumer_offsets-1/0000.log\nLog starting offset: 0\n", "kafka-dump-log"),
-        ("\nStarting offset: 0\nbaseOffset: 0 lastOffset: 0 count: 1\n", "kafka-dump-log"),
+        ("[shop,orders,0]::OffsetAndMetadata(offset=5, metadata=)\n", "console", 0, 1),
+        ("shop::GroupMetadata(groupId=shop, generation=3)\n", "console", 0, 1),
+        ('{"key":{"version":2,"data":{"group":"shop"}},"value":null}', "console", 1, 0),
+        ("Dumping /logs/__consumer_offsets-1/0000.log\nStarting offset: 0\n", "dump", 0, 0),
+        ("\nStarting offset: 0\n| offset: 0 CreateTime: 5 key: none\n", "dump", 0, 0),
     ],
 )
-def test_text_of_the_offsets_topic_is_named_as_not_read(
-    tmp_path: Path, text: str, kind: str
+def test_text_of_the_offsets_topic_beside_a_log_is_read_or_counted(
+    tmp_path: Path, text: str, kind: str, events: int, unparsed: int
 ) -> None:
-    """In a folder beside a log, the log is read and the other is told, not swallowed."""
+    """In a folder beside a log both are read, and what is cut is counted, not swallowed."""
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "server.log").write_text(line(0, "Stabilized group shop generation 7"))
     other = tmp_path / "logs" / "topic.txt"
     other.write_text(text)
-    code, stdout, stderr = run(tmp_path / "logs", "--out", tmp_path / "out", "--json")
-    assert code == 1
-    assert stderr.startswith(f"error: {other}: is what ")
-    assert kind in stderr
-    assert "not read" in json.loads(stdout)["bad_files"][0]["problem"]
-    assert [event.generation for event in read_run(tmp_path / "out").events()] == [7]
+    code, stdout, _ = run(tmp_path / "logs", "--out", tmp_path / "out", "--json")
+    assert code == 0
+    told = {Path(each["path"]).name: each for each in json.loads(stdout)["files"]}["topic.txt"]
+    assert kind in told["kind"]
+    assert (told["events"], told["unparsed"]) == (events, unparsed)
+    found = list(read_run(tmp_path / "out").events())
+    assert len(found) == 1 + events
+    assert 7 in [event.generation for event in found]
 
 
 def test_misuse_is_told_with_the_fix(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Production sources into one trace: files found, recognised, read, merged, and judged."""

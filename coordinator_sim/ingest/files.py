@@ -1,0 +1,244 @@
+"""Finding and opening the files that a user names: folders, rotated and compressed files."""
+
+import gzip
+import hashlib
+import mmap
+import stat
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from io import BufferedReader, TextIOWrapper
+from pathlib import Path
+from typing import AnyStr, Final
+
+from coordinator_sim.errors import ConfigError
+from coordinator_sim.ingest.kinds import (
+    SAMPLE_BYTES,
+    UTF16_MARKS,
+    Kind,
+    is_left_over,
+    is_segment_name,
+    kind_of,
+    topic_of,
+)
+from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
+
+_SUFFIXES: Final = (
+    *(".log", ".out", ".txt", ".json", ".jsonl", ".csv", ".gz"),
+    *(".pcap", ".pcapng", ".cap"),
+)
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+_REPORT_LINES: Final = 2_000
+LINE_LIMIT: Final = 1_000_000
+"""Bytes of a line that are read (characters in UTF-16); what is longer is cut there."""
+UNPACKED_LIMIT: Final = 1 << 30
+"""Bytes of a compressed segment that are read: ten times the largest that brokers write."""
+_BLOCK: Final = 1 << 20
+_SPECIAL: Final = (
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+@dataclass(slots=True)
+class FoundFiles:
+    """What the paths of a user name.
+
+    Args:
+        files: Files to read, each once.
+        other_topics: Segments of other topics in the folders named, which are left out.
+    """
+
+    files: dict[Path, None] = field(default_factory=dict)
+    other_topics: int = 0
+
+
+def find_files(paths: list[Path]) -> FoundFiles:
+    """The files named, and those in the folders named that look like a source; sorted.
+
+    Of a broker's log directory, the segments of the offsets topic are taken.
+
+    Raises:
+        ConfigError: A path does not exist or is no file, such as a pipe that nobody may ever write
+            to, or a folder holds nothing that looks like a source.
+    """
+    found = FoundFiles()
+    for path in paths:
+        if path.is_dir():
+            inside = [file for file in sorted(path.rglob("*")) if _looks_like_source(file)]
+            taken = [file for file in inside if not _is_of_other_topic(file)]
+            found.other_topics += len(inside) - len(taken)
+            if not taken:
+                raise ConfigError(_nothing_in(path, len(inside)))
+            found.files.update(dict.fromkeys(taken))
+        elif path.exists():
+            _check_regular(path)
+            found.files[path] = None
+        else:
+            raise ConfigError(f"{path}: no such file or folder")
+    return found
+
+
+def _nothing_in(folder: Path, other_segments: int) -> str:
+    if other_segments:
+        return (
+            f"{folder}: {other_segments} segments in this folder, and none of {OFFSETS_TOPIC}: "
+            "only those tell of groups"
+        )
+    return (
+        f"{folder}: no log in this folder; files are taken by name: "
+        f"{' '.join(_SUFFIXES)} and rotated ones such as server.log.1"
+    )
+
+
+def _is_of_other_topic(path: Path) -> bool:
+    return is_segment_name(path.name) and topic_of(path.parent.name) not in (None, OFFSETS_TOPIC)
+
+
+def _check_regular(path: Path) -> None:
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        kind = next((name for is_kind, name in _SPECIAL if is_kind(mode)), "no regular file")
+        raise ConfigError(f"{path} is {kind}; write what it holds to a file and name that")
+
+
+def recognise(path: Path) -> Kind | str:
+    """What a file is; text that says what is wrong with it, and what to do."""
+    try:
+        with unpacked(path) as source:
+            sample = source.read(SAMPLE_BYTES)
+    except (OSError, EOFError, zlib.error) as error:
+        return f"cannot be read: {getattr(error, 'strerror', None) or error}"
+    is_segment = is_segment_name(path.name) and topic_of(path.parent.name) == OFFSETS_TOPIC
+    if not sample.strip() and not is_segment:
+        return "is empty; name the broker's server.log, or leave this file out"
+    return kind_of(sample, path.name) or (
+        "is binary, and neither a segment of the offsets topic nor a capture; name the broker's "
+        "server.log or kafka-request.log, or a folder such as __consumer_offsets-12"
+    )
+
+
+@contextmanager
+def unpacked(path: Path) -> "Iterator[gzip.GzipFile | BufferedReader]":
+    """Open a file, and what is in it where it is compressed."""
+    with path.open("rb") as raw:
+        is_gzip = raw.read(2) == _GZIP_MAGIC
+        raw.seek(0)
+        yield gzip.GzipFile(fileobj=raw) if is_gzip else raw
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[memoryview]:
+    """All bytes of a file, mapped; those of a compressed one are in memory.
+
+    Raises:
+        OSError: It cannot be read.
+        EOFError: It is compressed, and cut short.
+        ValueError: It is compressed, and holds more than `UNPACKED_LIMIT`.
+        zlib.error: It is compressed, and damaged.
+    """
+    with path.open("rb") as raw:
+        if raw.read(2) == _GZIP_MAGIC:
+            raw.seek(0)
+            data = gzip.GzipFile(fileobj=raw).read(UNPACKED_LIMIT + 1)
+            if len(data) > UNPACKED_LIMIT:
+                raise ValueError(f"holds more than {UNPACKED_LIMIT >> 30} GiB; gunzip it first")
+            yield memoryview(data)
+            return
+        if path.stat().st_size == 0:
+            yield memoryview(b"")
+            return
+        with (
+            mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
+            memoryview(mapped) as view,
+        ):
+            yield view
+
+
+def content_digest(path: Path) -> str:
+    """A digest of what a file holds, compressed or not; empty for a damaged one."""
+    digest = hashlib.blake2b(digest_size=16)
+    try:
+        with unpacked(path) as source:
+            while block := source.read(_BLOCK):
+                digest.update(block)
+    except (OSError, EOFError, zlib.error):
+        return ""
+    return digest.hexdigest()
+
+
+def holds(path: Path, mark: bytes) -> bool:
+    """Whether a mark is anywhere in a file; what is readable of a damaged one is searched."""
+    kept = b""
+    try:
+        with unpacked(path) as source:
+            while block := source.read(_BLOCK):
+                if mark in kept + block:
+                    return True
+                kept = block[-len(mark) :]
+    except (OSError, EOFError, zlib.error):
+        return False
+    return False
+
+
+@dataclass(slots=True)
+class LogFileReader:
+    """The lines of one file, with what went wrong while reading them.
+
+    Args:
+        path: A file of text.
+        on_progress: Told the bytes of the file used so far, now and then.
+        cut_count: Lines so far that were longer than `LINE_LIMIT`; the rest of each is left out.
+    """
+
+    path: Path
+    on_progress: Callable[[int], None]
+    problem: str | None = None
+    cut_count: int = 0
+
+    def lines(self) -> Iterator[str]:
+        """The lines; they end early, with `problem` set, when the file is damaged."""
+        try:
+            yield from self._lines()
+        except (OSError, EOFError, zlib.error) as error:
+            reason = getattr(error, "strerror", None) or error
+            self.problem = f"is damaged, its readable part was taken: {reason}"
+
+    def _lines(self) -> Iterator[str]:
+        with self.path.open("rb") as raw:
+            start = raw.read(2)
+            is_gzip = start == _GZIP_MAGIC
+            raw.seek(0)
+            source = gzip.GzipFile(fileobj=raw) if is_gzip else raw
+            encoding = "utf-16" if source.peek(2)[:2] in UTF16_MARKS else "utf-8"
+            for number, line in enumerate(self._decoded(source, encoding)):
+                if number % _REPORT_LINES == 0:
+                    self.on_progress(raw.tell())
+                yield line
+
+    def _decoded(self, source: gzip.GzipFile | BufferedReader, encoding: str) -> Iterator[str]:
+        if encoding == "utf-16":
+            with TextIOWrapper(source, encoding=encoding, errors="replace") as text:
+                yield from self._bounded(text.readline, "\n")
+            return
+        for line in self._bounded(source.readline, b"\n"):
+            yield line.decode("utf-8", errors="replace")
+
+    def _bounded(self, read_line: Callable[[int], AnyStr], line_end: AnyStr) -> Iterator[AnyStr]:
+        """Lines of at most `LINE_LIMIT`, so that memory is bounded whatever the file holds."""
+        while line := read_line(LINE_LIMIT):
+            yield line
+            if len(line) == LINE_LIMIT and not line.endswith(line_end):
+                rest = read_line(LINE_LIMIT)
+                self.cut_count += bool(rest)
+                while rest and not rest.endswith(line_end):
+                    rest = read_line(LINE_LIMIT)
+
+
+def _looks_like_source(path: Path) -> bool:
+    if path.name.startswith(".") or not path.is_file() or is_left_over(path.name):
+        return False
+    return path.suffix in _SUFFIXES or ".log" in path.name

@@ -1,0 +1,261 @@
+"""The whole of an import: files recognised and compared, read side by side, written as one trace.
+
+Each kind of file has a reader that gives events in the order in which they happened; `merge_logs`
+puts those of all files together, and `Precedence` leaves out what two kinds tell.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from msgspec import Struct
+
+from coordinator_sim import __version__
+from coordinator_sim.errors import DataError
+from coordinator_sim.ingest.files import (
+    FoundFiles,
+    LogFileReader,
+    content_digest,
+    find_files,
+    holds,
+    recognise,
+)
+from coordinator_sim.ingest.imports import Import
+from coordinator_sim.ingest.kinds import REQUEST_MARK, SOURCE_OF, Kind
+from coordinator_sim.ingest.precedence import Precedence, best_source
+from coordinator_sim.ingest.readers import Reading, streams_of
+from coordinator_sim.ingest.skew import Skew, Skews
+from coordinator_sim.logtext.reading.incarnations import IncarnationCounter
+from coordinator_sim.logtext.reading.merging import TimedLog, merge_logs
+from coordinator_sim.logtext.reading.repeats import LogContents, OneCluster, RepeatedLines
+from coordinator_sim.runs.run_directory import RunDirectoryWriter, TraceFormat, check_replaceable
+from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
+from coordinator_sim.trace.history import steadied_trace
+
+
+@dataclass(slots=True)
+class Progress:
+    """Bytes used of all files together."""
+
+    advance: Callable[[int], None]
+    done: dict[Path, int] = field(default_factory=dict)
+
+    def note(self, path: Path, used: int) -> None:
+        """Note how much of a file was used."""
+        self.done[path] = used
+        self.advance(sum(self.done.values()))
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """How to read.
+
+    Args:
+        zone: Zone of the times of text that name none.
+        tz: Its name.
+        cluster: Name of the cluster that all files are of.
+        keep_raw: Whether events keep their line.
+        trace_format: Form of the trace.
+    """
+
+    zone: tzinfo
+    tz: str = "UTC"
+    cluster: str = "cluster"
+    keep_raw: bool = False
+    trace_format: TraceFormat = "parquet"
+
+
+@dataclass(slots=True)
+class Importing:
+    """Files of one cluster, and what came of reading them.
+
+    Args:
+        files: Every file, in the order in which they are told.
+        contents: Logs that are copies of others, or share lines with them.
+        other_topics: Segments of other topics that were left out.
+        left_out: Source -> facts that a better source tells too.
+        skews: By how much the clocks of the sources differ.
+    """
+
+    files: list[Import]
+    contents: LogContents = field(default_factory=LogContents)
+    other_topics: int = 0
+    left_out: dict[Source, int] = field(default_factory=dict)
+    skews: list[Skew] = field(default_factory=list)
+
+    @property
+    def usable(self) -> list[Import]:
+        """Files that are read: no copies, and none with a problem."""
+        return [one for one in self.files if one.problem is None and one.copy_of is None]
+
+    @property
+    def bad(self) -> list[Import]:
+        """Files with a problem."""
+        return [one for one in self.files if one.problem is not None]
+
+
+def prepare(paths: list[Path]) -> Importing:
+    """Find the files, see what each is, and which are copies of others.
+
+    Raises:
+        ConfigError: A path does not exist, or a folder holds nothing to read.
+    """
+    found: FoundFiles = find_files(paths)
+    files = []
+    for path in found.files:
+        kind = recognise(path)
+        if isinstance(kind, str):
+            files.append(Import(path, problem=kind))
+        else:
+            files.append(Import(path, kind))
+    importing = Importing(files, other_topics=found.other_topics)
+    _compare_contents(importing)
+    for one in importing.usable:
+        one.more = _more_kinds(one)
+    return importing
+
+
+def _compare_contents(importing: Importing) -> None:
+    """Mark the copies among the files, and find the logs that share lines."""
+    readable = [one for one in importing.files if one.problem is None]
+    if len(readable) <= 1:
+        return
+    whole: dict[str, str] = {}
+    for one in readable:
+        name = str(one.path)
+        if one.kind is Kind.LOG:
+            reader = LogFileReader(one.path, lambda _used: None)
+            importing.contents.add(name, reader.lines())
+            one.copy_of = importing.contents.copy_of.get(name)
+            continue
+        digest = content_digest(one.path)
+        first = whole.setdefault(digest, name) if digest and one.path.stat().st_size else name
+        # Replicas have equal segments; the reader of a partition counts each offset once.
+        one.copy_of = first if first != name and one.kind is not Kind.SEGMENT else None
+
+
+def _more_kinds(one: Import) -> Kind | None:
+    """Whether a log also has requests, or a request log also lines of a coordinator."""
+    if one.kind is Kind.LOG and holds(one.path, REQUEST_MARK.encode()):
+        return Kind.REQUEST_LOG
+    is_mixed = one.kind is Kind.REQUEST_LOG and (
+        holds(one.path, b"[GroupCoordinator ") or holds(one.path, b"[GroupMetadataManager ")
+    )
+    return Kind.LOG if is_mixed else None
+
+
+def run_info(importing: Importing, options: Options) -> RunInfo:
+    """What the trace shares; the same files and options give the same trace id."""
+    files = [(str(one.path), one.path.stat().st_size) for one in importing.files]
+    digest = hashlib.sha256(repr((files, options.tz, options.cluster)).encode())
+    sources = [SOURCE_OF[kind] for one in importing.usable for kind in _kinds_of(one)]
+    return RunInfo(
+        trace_id=digest.hexdigest()[:32],
+        source=best_source(sources),
+        cluster_id=options.cluster,
+        version=__version__,
+        profile="ingested",
+        options={"tz": options.tz},
+    )
+
+
+def _kinds_of(one: Import) -> list[Kind]:
+    return [one.kind] if one.more is None else [one.kind, one.more]
+
+
+def write_trace(
+    importing: Importing, options: Options, out: Path, advance: Callable[[int], None]
+) -> None:
+    """Read all files side by side, in time order, into a run directory.
+
+    Args:
+        importing: Its files get their counts and problems.
+        options: How to read.
+        out: The run directory to write.
+        advance: Told the bytes used so far, now and then.
+
+    Raises:
+        DataError: The files are those of two clusters, or their clocks are too far apart.
+    """
+    info = run_info(importing, options)
+    progress = Progress(advance)
+    overlaps = importing.contents.overlaps
+    reading = Reading(options.zone, options.keep_raw, frozenset(overlaps), progress.note)
+    cluster = OneCluster()
+    with RunDirectoryWriter(
+        out, info, format=options.trace_format, keep_raw=options.keep_raw
+    ) as writer:
+        logs = list(streams_of(importing.usable, reading))
+        for event in steadied_trace(_merged(importing, logs)):
+            cluster.check(event)
+            writer.record(event)
+
+
+def _merged(importing: Importing, logs: list[TimedLog]) -> Iterator[TraceEvent]:
+    """Yield the events of all files, what several tell once."""
+    repeats = RepeatedLines(importing.contents.overlaps)
+    by_name = {str(one.path): one for one in importing.files}
+
+    def is_repeated(event: TraceEvent) -> bool:
+        if not repeats.is_repeated(event):
+            return False
+        by_name[event.source_ref or ""].summary.count_repeated(event)
+        return True
+
+    merged = merge_logs(logs, is_repeated=is_repeated)
+    kinds = {kind for one in importing.usable for kind in _kinds_of(one)}
+    is_simple = kinds <= {Kind.LOG} or (kinds <= {Kind.SEGMENT})
+    if is_simple:
+        yield from merged
+        return
+    skews = Skews()
+
+    def drop(event: TraceEvent, has_own_kind: bool) -> None:
+        summary = by_name[event.source_ref or ""].summary
+        summary.by_event[event.event] -= 1
+        summary.repeated += has_own_kind
+
+    precedence = Precedence(skews, drop)
+    counter = IncarnationCounter()
+    for event in precedence.chosen(merged):
+        yield counter.number(event)
+    skews.check()
+    importing.left_out, importing.skews = precedence.left_out, skews.found()
+
+
+def check_told(importing: Importing) -> None:
+    """Refuse files that all could be read and hold nothing of a coordinator.
+
+    Raises:
+        DataError: No file has an event, and none has a problem that would explain it.
+    """
+    if any(one.problem is not None or one.summary.events for one in importing.files):
+        return
+    raise DataError(
+        f"no line of a group coordinator in {len(importing.files)} file(s); a broker logs them at "
+        "INFO under kafka.coordinator.group (3.x) or org.apache.kafka.coordinator.group (4.x)"
+    )
+
+
+@contextmanager
+def replaced_when_whole(out: Path) -> Iterator[Path]:
+    """A directory beside `out` to write a trace to, which takes its place when the block is done.
+
+    An older trace in `out` stays as it was until then, and for good when the block fails or is
+    interrupted.
+
+    Raises:
+        ConfigError: `out` is a file, or holds something that is no trace.
+    """
+    check_replaceable(out)
+    target = out.resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as scratch:
+        fresh = Path(scratch) / "fresh"
+        yield fresh
+        if target.exists():
+            target.rename(Path(scratch) / "older")
+        fresh.rename(target)

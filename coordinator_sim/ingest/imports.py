@@ -1,0 +1,73 @@
+"""`Import`: a file that is read, and what came of it."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from coordinator_sim.ingest.kinds import Kind
+from coordinator_sim.log.format.salvage import Skipped
+from coordinator_sim.logtext.reading.summary import IngestSummary
+
+
+@dataclass(slots=True)
+class SegmentCounts:
+    """What a segment held, beside the events of its records."""
+
+    partition: int | None = None
+    """Of `__consumer_offsets`; None where neither folder nor file name it."""
+    batches: int = 0
+    """Good batches."""
+    records: int = 0
+    """Records of the good batches, markers of transactions left out."""
+    first_offset: int = -1
+    last_offset: int = -1
+    skipped: list[Skipped] = field(default_factory=list)
+    """Bytes that hold no good batch."""
+    unread: dict[str, int] = field(default_factory=dict)
+    """Why records of good batches could not be read -> how many."""
+    other_types: dict[int, int] = field(default_factory=dict)
+    """Type of records that are of no classic group -> how many."""
+    aborted: int = 0
+    """Commits of transactions that were aborted: they never counted."""
+    unfinished: int = 0
+    """Commits of transactions whose end is not in the log: it is not known whether they count."""
+    held_back: int = 0
+    """Control records, which are no record of a group."""
+
+    @property
+    def coverage(self) -> float | None:
+        """Share of the segment's offsets that are there; less than 1 after compaction."""
+        if self.first_offset < 0:
+            return None
+        return (self.records + self.held_back) / (self.last_offset - self.first_offset + 1)
+
+    @property
+    def skipped_bytes(self) -> int:
+        """Size of what holds no good batch."""
+        return sum(part.size for part in self.skipped)
+
+
+@dataclass(slots=True)
+class Import:
+    """One file: where it is, what it is, how it is read, what came of it.
+
+    A copy of another file is not read; one that overlaps others gives only what they have not.
+
+    Args:
+        path: Where it is.
+        kind: What it is.
+        summary: Counts of its lines or records, and of its events.
+        problem: Why it could not be used, or not as a whole.
+        copy_of: The file that holds the same.
+        more: A further kind of lines in the same file: a log with requests in it.
+        segment: What a segment held.
+        notes: What a reader must know of how it was read.
+    """
+
+    path: Path
+    kind: Kind = Kind.LOG
+    summary: IngestSummary = field(default_factory=IngestSummary)
+    problem: str | None = None
+    copy_of: str | None = None
+    more: Kind | None = None
+    segment: SegmentCounts | None = None
+    notes: list[str] = field(default_factory=list)

@@ -1,0 +1,176 @@
+"""The reader of each kind of file: its events, in the order in which they happened."""
+
+import zlib
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Iterable, Iterator
+from datetime import tzinfo
+from functools import partial
+from pathlib import Path
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+from coordinator_sim.ingest.files import LogFileReader, unpacked
+from coordinator_sim.ingest.imports import Import
+from coordinator_sim.ingest.kinds import Kind
+from coordinator_sim.ingest.ordering import in_time_order, longest_wait_us
+from coordinator_sim.ingest.segments import PartitionLog, partition_logs
+from coordinator_sim.logtext.reading.broker_log import BrokerLog
+from coordinator_sim.logtext.reading.dump_lines import DumpText
+from coordinator_sim.logtext.reading.formatter_lines import (
+    read_formatter_json,
+    read_formatter_text,
+)
+from coordinator_sim.logtext.reading.merging import TimedLog
+from coordinator_sim.logtext.reading.request_lines import RequestLog
+from coordinator_sim.logtext.reading.summary import IngestSummary
+from coordinator_sim.trace.events import Source, TraceEvent
+from coordinator_sim.trace.exchanges import Exchanges
+from coordinator_sim.trace.offsets_topic import OffsetsTopic
+
+_PIECE_BYTES: Final = 1 << 16
+NoteProgress = Callable[[Path, int], None]
+
+
+class _Reader(Protocol):
+    """Gives the events of one file, and counts them; a trial leaves no mark on the file."""
+
+    def __call__(self, summary: IngestSummary, *, is_trial: bool) -> Iterator[TraceEvent]: ...
+
+
+class Reading(Struct, frozen=True):
+    """How files are read.
+
+    Args:
+        zone: Zone of the times of text that name none.
+        keep_raw: Whether events keep their line.
+        overlapping: Logs whose lines are compared with those of others, and so are kept.
+        note_progress: Told a file, and the bytes of it that were used.
+    """
+
+    zone: tzinfo
+    keep_raw: bool
+    overlapping: frozenset[str]
+    note_progress: NoteProgress
+
+
+def streams_of(files: list[Import], reading: Reading) -> Iterator[TimedLog]:
+    """One stream a file and kind, and one a partition of raw segments."""
+    segments = [one for one in files if one.kind is Kind.SEGMENT]
+    for one in files:
+        if one.kind is Kind.SEGMENT:
+            continue
+        for kind in (one.kind, one.more):
+            if kind is not None:
+                read = partial(_READERS[kind], one, reading)
+                yield _timed(read, one)
+    for log in partition_logs(segments):
+        trial = PartitionLog([Import(one.path, one.kind) for one in log])
+        first = next(trial.events(), None)
+        events = PartitionLog(log, reading.note_progress).events()
+        yield TimedLog(0 if first is None else first.ts_us, events)
+
+
+def _timed(read: _Reader, one: Import) -> TimedLog:
+    """A stream with the time of its first event, for which the file's beginning is read twice."""
+    first = next(read(IngestSummary(), is_trial=True), None)
+    return TimedLog(0 if first is None else first.ts_us, read(one.summary, is_trial=False))
+
+
+def _lines_of(one: Import, reading: Reading, *, is_trial: bool) -> Iterator[str]:
+    """The lines of a file; when they end, its problem and its cut lines are noted."""
+    note = (lambda _used: None) if is_trial else partial(reading.note_progress, one.path)
+    reader = LogFileReader(one.path, note)
+    yield from reader.lines()
+    if not is_trial:
+        one.problem = reader.problem
+        one.summary.cut_lines = reader.cut_count
+
+
+def _log_events(
+    one: Import, reading: Reading, summary: IngestSummary, *, is_trial: bool
+) -> Iterator[TraceEvent]:
+    name = str(one.path)
+    keep_raw = reading.keep_raw or name in reading.overlapping
+    log = BrokerLog(name, reading.zone, summary=summary, keep_raw=keep_raw)
+    yield from log.read(_lines_of(one, reading, is_trial=is_trial))
+
+
+def _request_events(
+    one: Import, reading: Reading, summary: IngestSummary, *, is_trial: bool
+) -> Iterator[TraceEvent]:
+    wait_us = 0 if is_trial else longest_wait_us(_lines_of(one, reading, is_trial=True))
+    counts = summary if one.kind is Kind.REQUEST_LOG else IngestSummary()
+    log = RequestLog(reading.zone, summary=counts, keep_raw=reading.keep_raw)
+    told = Exchanges(Source.REQUEST_LOG, str(one.path))
+    exchanges = log.read(_lines_of(one, reading, is_trial=is_trial))
+    yield from _counted(in_time_order(exchanges, told, wait_us), summary)
+    if counts is not summary:
+        counts.lines = 0
+        summary.add(counts)
+
+
+def _counted(events: Iterable[TraceEvent], summary: IngestSummary) -> Iterator[TraceEvent]:
+    for event in events:
+        summary.count_event(event)
+        yield event
+
+
+def _dump_events(
+    one: Import, reading: Reading, summary: IngestSummary, *, is_trial: bool
+) -> Iterator[TraceEvent]:
+    dump = DumpText(summary)
+    told = OffsetsTopic(Source.DUMP_LOG, str(one.path))
+    for batch in dump.read(_lines_of(one, reading, is_trial=is_trial)):
+        yield from _counted(told.read(batch), summary)
+    if is_trial:
+        return
+    if dump.invalid:
+        one.notes.append(f"{dump.invalid} records of batches with a wrong CRC left out.")
+    if dump.torn_bytes:
+        one.notes.append(f"the tool could not read {dump.torn_bytes} bytes at the end of segments.")
+    unfinished = sum(told.unfinished().values())
+    if unfinished:
+        one.notes.append(f"{unfinished} commits of transactions that do not end in it left out.")
+
+
+def _formatter_text_events(
+    one: Import, reading: Reading, summary: IngestSummary, *, is_trial: bool
+) -> Iterator[TraceEvent]:
+    told = OffsetsTopic(Source.FORMATTER_TEXT, str(one.path))
+    records = read_formatter_text(_lines_of(one, reading, is_trial=is_trial), summary)
+    yield from _counted(told.read(records), summary)
+
+
+def _formatter_json_events(
+    one: Import, reading: Reading, summary: IngestSummary, *, is_trial: bool
+) -> Iterator[TraceEvent]:
+    told = OffsetsTopic(Source.FORMATTER_JSON, str(one.path))
+    note = None if is_trial else partial(reading.note_progress, one.path)
+    records = read_formatter_json(_pieces(one, note), summary)
+    yield from _counted(told.read(records), summary)
+
+
+def _pieces(one: Import, note: Callable[[int], None] | None) -> Iterator[str]:
+    """The text of a file in pieces, as its objects need no lines."""
+    decoder = getincrementaldecoder("utf-8")(errors="replace")
+    used = 0
+    try:
+        with unpacked(one.path) as source:
+            while block := source.read(_PIECE_BYTES):
+                used += len(block)
+                if note is not None:
+                    note(used)
+                yield decoder.decode(block)
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        one.problem = f"is damaged, its readable part was taken: {reason}"
+
+
+_READERS = {
+    Kind.LOG: _log_events,
+    Kind.REQUEST_LOG: _request_events,
+    Kind.DUMP: _dump_events,
+    Kind.FORMATTER_TEXT: _formatter_text_events,
+    Kind.FORMATTER_JSON: _formatter_json_events,
+}

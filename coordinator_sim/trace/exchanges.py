@@ -1,0 +1,467 @@
+"""Requests with their answers as trace events, wherever they were written down.
+
+A request log and a capture both tell what clients asked and what brokers answered. What that means
+for a group is said once, here: the requests and answers themselves, and what a coordinator's own
+log would have said, as far as the answers show it.
+
+Source: kafka 4.4, GroupMetadataManager and GroupCoordinatorService: when which answer is given.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from coordinator_sim.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from coordinator_sim.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from coordinator_sim.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from coordinator_sim.trace.events import (
+    Event,
+    OffsetEntry,
+    RebalanceReason,
+    Source,
+    TimeKind,
+    TraceEvent,
+)
+from coordinator_sim.trace.exchange import Exchange
+
+_INFERRED_CONFIDENCE: Final = 0.8
+_MEMBERS_REMEMBERED: Final = 100_000
+"""Limit of remembered JoinGroup requests, by which members are named."""
+
+
+@dataclass(slots=True)
+class _Group:
+    """What the answers have told of a group so far."""
+
+    generation: int | None = None
+    members: dict[str, str | None] = field(default_factory=dict)
+    """Members of the generation, with their instance ids."""
+    subscriptions: dict[str, bytes] = field(default_factory=dict)
+    leader_id: str = ""
+    synced: int | None = None
+    """The generation whose assignment was received."""
+    began_us: int | None = None
+    """First sign that the generation ended."""
+    reason: RebalanceReason | None = None
+    cause: dict[str, Any] = field(default_factory=dict)
+    joins: dict[int, tuple[int, Exchange]] = field(default_factory=dict)
+
+
+class Exchanges:
+    """Turns exchanges into events; those of one source are to come in the order of answers.
+
+    The events of an exchange are not in the order of their times: a request was received long
+    before its answer. Whoever merges them orders them.
+
+    Args:
+        source: REQUEST_LOG or WIRE.
+        source_ref: Names the file in the events.
+    """
+
+    def __init__(self, source: Source, source_ref: str) -> None:
+        self._source = source
+        self._source_ref = source_ref
+        self._kind = TimeKind.EVENT if source is Source.WIRE else TimeKind.LOGGED
+        self._groups: dict[str, _Group] = {}
+        self._clients: dict[str, tuple[str | None, str | None]] = {}
+
+    def read(self, exchange: Exchange) -> Iterator[TraceEvent]:
+        """Yield the events of one exchange."""
+        tell = _TELLERS.get(type(exchange.request))
+        if tell is not None:
+            yield from tell(self, exchange)
+
+    # -- membership --------------------------------------------------------------------------
+
+    def _joined(self, exchange: Exchange) -> Iterator[TraceEvent]:
+        request: JoinGroupRequest = exchange.request
+        response: JoinGroupResponse | None = exchange.response
+        group = self._groups.setdefault(request.group_id, _Group())
+        common = self._common(exchange, request.group_id)
+        first = request.protocols[0].metadata if request.protocols else None
+        yield TraceEvent(
+            event=Event.JOIN_REQ,
+            ts_us=exchange.asked_us,
+            member_id=request.member_id,
+            group_instance_id=request.group_instance_id,
+            client_host=exchange.client_host,
+            protocol_type=request.protocol_type or None,
+            session_timeout_ms=request.session_timeout_ms,
+            rebalance_timeout_ms=_told(request.rebalance_timeout_ms),
+            client_reason=request.reason,
+            subscription=first if exchange.has_bytes else None,
+            **_with(common, protocols=",".join(each.name for each in request.protocols)),
+        )
+        if response is None:
+            return
+        member_id = response.member_id or request.member_id
+        self._name(member_id, exchange)
+        error = response.error_code
+        if error is ErrorCode.NONE:
+            yield from self._generation(exchange, group)
+        yield TraceEvent(
+            event=Event.JOIN_RESP,
+            ts_us=exchange.sent_us,
+            latency_us=exchange.sent_us - exchange.asked_us,
+            error_code=error,
+            member_id=member_id or None,
+            group_instance_id=request.group_instance_id,
+            generation=_told(response.generation_id),
+            leader_id=response.leader or None,
+            members=len(response.members),
+            protocol_type=response.protocol_type or request.protocol_type or None,
+            protocol_name=response.protocol_name or None,
+            **common,
+        )
+        if error is ErrorCode.MEMBER_ID_REQUIRED and member_id:
+            yield self._about(Event.MEMBER_ID_ASSIGNED, exchange, member_id=member_id)
+        if error is ErrorCode.FENCED_INSTANCE_ID:
+            yield self._fenced(exchange, request)
+
+    def _generation(self, exchange: Exchange, group: _Group) -> Iterator[TraceEvent]:
+        """Note that a member is in a generation; the leader's answer tells that it began."""
+        request, response = exchange.request, exchange.response
+        generation = response.generation_id
+        if group.generation != generation:
+            first = group.joins.get(generation)
+            if first is None or exchange.asked_us < first[0]:
+                group.joins[generation] = (exchange.asked_us, exchange)
+        is_leader = response.leader == response.member_id
+        if not is_leader or group.generation == generation:
+            return
+        yield from self._prepared(exchange, group)
+        group.joins.clear()
+        group.generation, group.leader_id = generation, response.leader
+        group.members = {each.member_id: each.group_instance_id for each in response.members}
+        if not group.members:
+            group.members = {response.member_id: request.group_instance_id}
+        group.subscriptions = {
+            each.member_id: each.metadata for each in response.members if exchange.has_bytes
+        }
+        group.began_us, group.reason, group.cause = None, None, {}
+        yield self._about(
+            Event.JOIN_COMPLETE,
+            exchange,
+            generation=generation,
+            leader_id=response.leader,
+            members=len(group.members),
+            static_members=sum(name is not None for name in group.members.values()),
+            protocol_type=response.protocol_type or request.protocol_type or None,
+            protocol_name=response.protocol_name or None,
+        )
+
+    def _prepared(self, exchange: Exchange, group: _Group) -> Iterator[TraceEvent]:
+        """Yield when the rebalance began, as far as requests show it."""
+        generation = exchange.response.generation_id
+        asked_us, first = group.joins.get(generation, (exchange.asked_us, exchange))
+        cause = dict(group.cause)
+        began_us = asked_us if group.began_us is None else min(asked_us, group.began_us)
+        reason = group.reason
+        if reason is None:
+            joined = first.response.member_id
+            is_new = joined not in group.members
+            reason = RebalanceReason.MEMBER_JOINED if is_new else RebalanceReason.UNKNOWN
+            cause = {"member_id": joined, "client_reason": first.request.reason}
+        old = generation - 1 if group.generation is None else group.generation
+        yield TraceEvent(
+            event=Event.PREPARE_REBALANCE,
+            ts_us=began_us,
+            generation=old,
+            reason=reason,
+            **cause,
+            **_inferred(self._common(exchange, exchange.request.group_id)),
+        )
+
+    def _synced(self, exchange: Exchange) -> Iterator[TraceEvent]:
+        request: SyncGroupRequest = exchange.request
+        response: SyncGroupResponse | None = exchange.response
+        group = self._groups.setdefault(request.group_id, _Group())
+        common = self._common(exchange, request.group_id)
+        names: dict[str, Any] = {
+            "member_id": request.member_id,
+            "group_instance_id": request.group_instance_id,
+            "generation": request.generation_id,
+        }
+        protocols: dict[str, Any] = {
+            "protocol_type": request.protocol_type or None,
+            "protocol_name": request.protocol_name or None,
+        }
+        yield TraceEvent(
+            event=Event.SYNC_REQ, ts_us=exchange.asked_us, **names, **protocols, **common
+        )
+        if response is None:
+            return
+        is_leader = bool(request.assignments) and response.error_code is ErrorCode.NONE
+        if is_leader and group.synced != request.generation_id:
+            group.synced = request.generation_id
+            yield from self._assignments(exchange, group)
+        protocols = {name: getattr(response, name) or asked for name, asked in protocols.items()}
+        yield TraceEvent(
+            event=Event.SYNC_RESP,
+            ts_us=exchange.sent_us,
+            latency_us=exchange.sent_us - exchange.asked_us,
+            error_code=response.error_code,
+            assignment=response.assignment if exchange.has_bytes else None,
+            **names,
+            **protocols,
+            **common,
+        )
+        if response.error_code is ErrorCode.FENCED_INSTANCE_ID:
+            yield self._fenced(exchange, request)
+
+    def _assignments(self, exchange: Exchange, group: _Group) -> Iterator[TraceEvent]:
+        request, response = exchange.request, exchange.response
+        is_known = group.generation == request.generation_id
+        shared: dict[str, Any] = {
+            "ts_us": exchange.asked_us,
+            "generation": request.generation_id,
+            "leader_id": request.member_id,
+            "protocol_type": response.protocol_type or request.protocol_type or None,
+            "protocol_name": response.protocol_name or request.protocol_name or None,
+            **self._common(exchange, request.group_id),
+        }
+        given = {each.member_id: each.assignment for each in request.assignments}
+        members = group.members if is_known else dict.fromkeys(given)
+        yield TraceEvent(event=Event.SYNC_LEADER, members=len(members), **shared)
+        if not exchange.has_bytes:
+            return
+        for member_id, instance_id in members.items():
+            client_id, client_host = self._clients.get(member_id, (None, None))
+            columns = {**shared, "client_id": client_id, "client_host": client_host}
+            yield TraceEvent(
+                event=Event.ASSIGNED,
+                member_id=member_id,
+                group_instance_id=instance_id,
+                subscription=group.subscriptions.get(member_id) if is_known else None,
+                assignment=given.get(member_id, b""),
+                **columns,
+            )
+
+    def _beat(self, exchange: Exchange) -> Iterator[TraceEvent]:
+        request: HeartbeatRequest = exchange.request
+        response: HeartbeatResponse | None = exchange.response
+        error = None if response is None else response.error_code
+        if error is ErrorCode.REBALANCE_IN_PROGRESS:
+            group = self._groups.setdefault(request.group_id, _Group())
+            if group.generation == request.generation_id:
+                _begin(group, exchange.asked_us, None, {})
+        yield TraceEvent(
+            event=Event.HEARTBEAT,
+            ts_us=exchange.sent_us,
+            latency_us=exchange.sent_us - exchange.asked_us,
+            error_code=error,
+            member_id=request.member_id,
+            group_instance_id=request.group_instance_id,
+            generation=request.generation_id,
+            **self._common(exchange, request.group_id),
+        )
+        if error is ErrorCode.FENCED_INSTANCE_ID:
+            yield self._fenced(exchange, request)
+
+    def _left(self, exchange: Exchange) -> Iterator[TraceEvent]:
+        request: LeaveGroupRequest = exchange.request
+        response: LeaveGroupResponse | None = exchange.response
+        group = self._groups.setdefault(request.group_id, _Group())
+        common = self._common(exchange, request.group_id)
+        errors = {} if response is None else _leave_errors(request, response)
+        for index, member in enumerate(request.members):
+            error = errors.get(index)
+            yield TraceEvent(
+                event=Event.LEAVE_REQ,
+                ts_us=exchange.asked_us,
+                error_code=error,
+                latency_us=exchange.sent_us - exchange.asked_us,
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                client_reason=member.reason,
+                **common,
+            )
+        gone = [index for index, error in errors.items() if error is ErrorCode.NONE]
+        for index in gone:
+            member = request.members[index]
+            member_id = member.member_id or _holder(group, member.group_instance_id)
+            yield self._about(
+                Event.MEMBER_LEFT,
+                exchange,
+                generation=group.generation,
+                member_id=member_id,
+                group_instance_id=member.group_instance_id,
+                client_reason=member.reason,
+            )
+            if member_id in group.members:
+                del group.members[member_id]
+                cause = {"member_id": member_id, "client_reason": member.reason}
+                _begin(group, exchange.done_us, RebalanceReason.MEMBER_LEFT, cause)
+        if gone and not group.members and group.generation is not None:
+            yield from self._emptied(exchange, group, group.generation)
+
+    def _emptied(self, exchange: Exchange, group: _Group, generation: int) -> Iterator[TraceEvent]:
+        """Yield that nobody is left: every member of the generation has left by a request."""
+        inferred = _inferred(self._common(exchange, exchange.request.group_id))
+        at_us = exchange.done_us
+        yield TraceEvent(
+            event=Event.PREPARE_REBALANCE,
+            ts_us=at_us if group.began_us is None else group.began_us,
+            generation=generation,
+            reason=RebalanceReason.MEMBER_LEFT,
+            **group.cause,
+            **inferred,
+        )
+        yield TraceEvent(
+            event=Event.GROUP_EMPTY, ts_us=at_us, generation=generation + 1, **inferred
+        )
+        group.generation = generation + 1
+        group.began_us, group.reason, group.cause = None, None, {}
+        group.joins.clear()
+
+    # -- offsets -----------------------------------------------------------------------------
+
+    def _committed(self, exchange: Exchange) -> Iterator[TraceEvent]:
+        request: OffsetCommitRequest = exchange.request
+        response: OffsetCommitResponse | None = exchange.response
+        errors = (
+            []
+            if response is None
+            else [each.error_code for topic in response.topics for each in topic.partitions]
+        )
+        failed = [error for error in errors if error is not ErrorCode.NONE]
+        yield TraceEvent(
+            event=Event.OFFSET_COMMIT,
+            ts_us=exchange.sent_us,
+            latency_us=exchange.sent_us - exchange.asked_us,
+            error_code=failed[0] if failed else (ErrorCode.NONE if errors else None),
+            member_id=request.member_id or None,
+            group_instance_id=request.group_instance_id,
+            generation=_told(request.generation_id_or_member_epoch),
+            offsets=tuple(
+                OffsetEntry(
+                    topic.name,
+                    each.partition_index,
+                    each.committed_offset,
+                    each.committed_leader_epoch,
+                    each.committed_metadata or None,
+                )
+                for topic in request.topics
+                for each in topic.partitions
+            ),
+            **self._common(exchange, request.group_id),
+        )
+
+    def _fetched(self, exchange: Exchange) -> Iterator[TraceEvent]:
+        request: OffsetFetchRequest = exchange.request
+        response: OffsetFetchResponse | None = exchange.response
+        if response is None:
+            return
+        asked = request.groups[0].group_id if len(request.groups) == 1 else ""
+        for group in response.groups:
+            yield TraceEvent(
+                event=Event.OFFSET_FETCH,
+                ts_us=exchange.sent_us,
+                latency_us=exchange.sent_us - exchange.asked_us,
+                error_code=group.error_code,
+                offsets=tuple(
+                    OffsetEntry(
+                        topic.name,
+                        each.partition_index,
+                        each.committed_offset,
+                        each.committed_leader_epoch,
+                        each.metadata or None,
+                    )
+                    for topic in group.topics
+                    for each in topic.partitions
+                ),
+                **self._common(exchange, group.group_id or asked),
+            )
+
+    # -- columns -----------------------------------------------------------------------------
+
+    def _common(self, exchange: Exchange, group_id: str) -> dict[str, Any]:
+        attrs = {"connection": exchange.connection} if exchange.connection else {}
+        if exchange.client_software:
+            attrs["client_sw"] = exchange.client_software
+        return {
+            "seq": exchange.seq,
+            "group_id": group_id,
+            "broker_id": exchange.broker_id,
+            "api_key": int(type(exchange.request).api_key),
+            "api_version": exchange.api_version,
+            "correlation_id": exchange.correlation_id,
+            "client_id": exchange.client_id,
+            "ts_kind": self._kind,
+            "ts_err_us": exchange.ts_err_us,
+            "source": self._source,
+            "source_ref": self._source_ref,
+            "attrs": attrs,
+            "raw": exchange.raw,
+        }
+
+    def _about(self, event: Event, exchange: Exchange, **columns: Any) -> TraceEvent:  # noqa: ANN401 - columns differ in type
+        """Return what the coordinator did at the instant of an answer."""
+        common = self._common(exchange, exchange.request.group_id)
+        return TraceEvent(event=event, ts_us=exchange.done_us, **columns, **common)
+
+    def _fenced(
+        self, exchange: Exchange, request: JoinGroupRequest | SyncGroupRequest | HeartbeatRequest
+    ) -> TraceEvent:
+        return self._about(
+            Event.MEMBER_FENCED,
+            exchange,
+            error_code=ErrorCode.FENCED_INSTANCE_ID,
+            member_id=request.member_id or None,
+            group_instance_id=request.group_instance_id,
+        )
+
+    def _name(self, member_id: str, exchange: Exchange) -> None:
+        if member_id and len(self._clients) < _MEMBERS_REMEMBERED:
+            self._clients[member_id] = (exchange.client_id, exchange.client_host)
+
+
+_TELLERS: Final[dict[type, Callable[[Exchanges, Exchange], Iterator[TraceEvent]]]] = {
+    JoinGroupRequest: Exchanges._joined,  # noqa: SLF001 - a table of its methods
+    SyncGroupRequest: Exchanges._synced,  # noqa: SLF001
+    HeartbeatRequest: Exchanges._beat,  # noqa: SLF001
+    LeaveGroupRequest: Exchanges._left,  # noqa: SLF001
+    OffsetCommitRequest: Exchanges._committed,  # noqa: SLF001
+    OffsetFetchRequest: Exchanges._fetched,  # noqa: SLF001
+}
+
+
+def _begin(
+    group: _Group, at_us: int, reason: RebalanceReason | None, cause: dict[str, Any]
+) -> None:
+    """Note the first sign that a generation ended."""
+    if group.began_us is None or at_us < group.began_us:
+        group.began_us = at_us
+        group.reason, group.cause = reason, cause
+
+
+def _leave_errors(request: LeaveGroupRequest, response: LeaveGroupResponse) -> dict[int, ErrorCode]:
+    """Return what was answered for each member of a LeaveGroup, by its place."""
+    if response.error_code is not ErrorCode.NONE or not response.members:
+        return dict.fromkeys(range(len(request.members)), response.error_code)
+    return {
+        index: answered.error_code
+        for index, answered in enumerate(response.members[: len(request.members)])
+    }
+
+
+def _holder(group: _Group, instance_id: str | None) -> str | None:
+    """Return the member that has an instance id; None without one."""
+    held = {name: member_id for member_id, name in group.members.items() if name is not None}
+    return None if instance_id is None else held.get(instance_id)
+
+
+def _told(number: int) -> int | None:
+    return None if number < 0 else number
+
+
+def _with(common: dict[str, Any], **attrs: str) -> dict[str, Any]:
+    return {**common, "attrs": {**common["attrs"], **attrs}}
+
+
+def _inferred(common: dict[str, Any]) -> dict[str, Any]:
+    return {**common, "ts_kind": TimeKind.INFERRED, "confidence": _INFERRED_CONFIDENCE}

@@ -1,0 +1,447 @@
+"""Records of `__consumer_offsets` as trace events, whatever form they were read from.
+
+Segments, the text of kafka-dump-log and that of console formatters all give `StoredRecord`s; what
+they say of a group is said once, here. A group's record holds the end of its join phase
+(`currentStateTimestamp`) and, as the record's own time, the instant of the leader's assignment.
+Who came and went is inferred from two generations, with a confidence below 1.
+
+Source: kafka 4.4, GroupMetadataManager and OffsetMetadataManager: when a record is written;
+GroupMetadataValue.json, OffsetCommitValue.json.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from coordinator_sim.errors import WireFormatError
+from coordinator_sim.kafka.records import (
+    NO_PRODUCER_ID,
+    GroupMetadataKey,
+    GroupMetadataMember,
+    GroupMetadataValue,
+    LogRecord,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
+from coordinator_sim.trace.events import Event, OffsetEntry, Source, TimeKind, TraceEvent
+
+_MS: Final = 1_000
+"""Microseconds of a millisecond."""
+CLEANING_US: Final = 600_000_000
+"""A group's tombstone is up to this late.
+
+Source: `offsets.retention.check.interval.ms`, 10 minutes by default.
+"""
+_FAILED_CONFIDENCE: Final = 0.6
+_LEFT_CONFIDENCE: Final = 0.7
+_CAME_CONFIDENCE: Final = 0.9
+_UNTIMED: Final = -1
+_COMMITS_REMEMBERED: Final = 1_000_000
+"""Limit of remembered commits of all groups, by which a member's end is judged."""
+
+
+_WITH_ASSIGNMENTS: Final = frozenset(Source) - {Source.FORMATTER_TEXT}
+"""Forms in which a member's bytes are printed; without them, what it owns is not known."""
+
+
+class StoredRecord(Struct, frozen=True, kw_only=True, gc=False):
+    """One record of the offsets topic, and where it stood.
+
+    Args:
+        record: What it says.
+        offset: Its offset; the line number where a form has none. Order of its source.
+        timestamp_ms: The record's time.
+        partition: Of `__consumer_offsets`; None where it is not known.
+        producer_id: Of a transaction that has not ended yet; -1 for plain records.
+        is_timed: Whether `timestamp_ms` is the record's own; else it is that of one before it.
+    """
+
+    record: LogRecord
+    offset: int
+    timestamp_ms: int
+    partition: int | None = None
+    producer_id: int = NO_PRODUCER_ID
+    is_timed: bool = True
+
+
+class TransactionEnd(Struct, frozen=True, gc=False):
+    """The end of a producer's transaction: from then on its commits count, or never."""
+
+    producer_id: int
+    committed: bool
+    timestamp_ms: int
+
+
+@dataclass(slots=True)
+class _Group:
+    """What the last record of a group said."""
+
+    generation: int
+    members: dict[str, GroupMetadataMember] = field(default_factory=dict)
+    sync_us: int = 0
+    is_dead: bool = False
+
+
+@dataclass(slots=True)
+class _Commits:
+    """When a partition's offset was committed last, and how long after the time before."""
+
+    last_us: int
+    period_us: int | None = None
+
+
+class OffsetsTopic:
+    """Turns the records of one or more partitions of the offsets topic into events.
+
+    Records of a partition are to come in the order of their offsets. A record that repeats what
+    its group already was gives no event. Commits of one group that follow each other in a batch
+    become one event, whose `seq` is the offset of the first.
+
+    Args:
+        source: What the records were read from.
+        source_ref: Names the file in the events; may be changed between records.
+
+    Attributes:
+        aborted: File -> commits of transactions that were aborted.
+    """
+
+    def __init__(self, source: Source, source_ref: str) -> None:
+        self.source_ref = source_ref
+        self.aborted: dict[str, int] = {}
+        self._open: dict[int, list[tuple[str, StoredRecord]]] = {}
+        self._source = source
+        self._groups: dict[str, _Group] = {}
+        self._commits: dict[tuple[str, str, int], _Commits] = {}
+
+    def read(self, records: Iterable[StoredRecord | TransactionEnd]) -> Iterator[TraceEvent]:
+        """Yield the events of records that were written together, in their order.
+
+        The commits of a transaction are told at the time of its end.
+        """
+        for key, run in groupby(records, key=_run_of):
+            for first in run:
+                if isinstance(first, TransactionEnd):
+                    yield from self._ended(first)
+                elif first.producer_id >= 0:
+                    held = self._open.setdefault(first.producer_id, [])
+                    held.append((self.source_ref, first))
+                elif isinstance(key, int):
+                    yield from self._group_events(first)
+                else:
+                    rest = [each for each in run if isinstance(each, StoredRecord)]
+                    yield from self._offset_events([first, *rest])
+
+    def unfinished(self) -> dict[str, int]:
+        """File -> commits of transactions whose end was not read; whether they count is open."""
+        counts: dict[str, int] = {}
+        for held in self._open.values():
+            for source_ref, _stored in held:
+                counts[source_ref] = counts.get(source_ref, 0) + 1
+        return counts
+
+    def _ended(self, end: TransactionEnd) -> Iterator[TraceEvent]:
+        held = self._open.pop(end.producer_id, [])
+        if not end.committed:
+            for source_ref, _stored in held:
+                self.aborted[source_ref] = self.aborted.get(source_ref, 0) + 1
+            return
+        now = self.source_ref
+        timed = ((ref, replace(each, timestamp_ms=end.timestamp_ms)) for ref, each in held)
+        for (source_ref, _key), run in groupby(
+            timed, key=lambda entry: (entry[0], _run_of(entry[1]))
+        ):
+            self.source_ref = source_ref
+            yield from self._offset_events([stored for _ref, stored in run])
+        self.source_ref = now
+
+    # -- offsets -----------------------------------------------------------------------------
+
+    def _offset_events(self, run: list[StoredRecord]) -> Iterator[TraceEvent]:
+        first = run[0]
+        at_us = first.timestamp_ms * _MS
+        commits, tombstones = [], []
+        for stored in run:
+            key, value = stored.record.key, stored.record.value
+            if not isinstance(key, OffsetCommitKey):
+                continue
+            if isinstance(value, OffsetCommitValue):
+                commits.append(_entry(key, value))
+                self._note_commit(key, at_us)
+            else:
+                tombstones.append(OffsetEntry(key.topic, key.partition, -1))
+        key = first.record.key
+        group_id = key.group_id if isinstance(key, OffsetCommitKey) else None
+        attrs = {} if first.producer_id < 0 else {"producer_id": str(first.producer_id)}
+        for event, entries in (
+            (Event.OFFSET_COMMIT, commits),
+            (Event.OFFSET_TOMBSTONE, tombstones),
+        ):
+            if entries:
+                yield TraceEvent(
+                    event=event,
+                    offsets=tuple(entries),
+                    attrs=dict(attrs),
+                    **self._columns(first, group_id, at_us, TimeKind.RECORD),
+                )
+
+    def _note_commit(self, key: OffsetCommitKey, at_us: int) -> None:
+        where = (key.group_id, key.topic, key.partition)
+        known = self._commits.get(where)
+        if known is None:
+            if len(self._commits) < _COMMITS_REMEMBERED:
+                self._commits[where] = _Commits(at_us)
+            return
+        if at_us > known.last_us:
+            known.period_us = at_us - known.last_us
+            known.last_us = at_us
+
+    # -- groups ------------------------------------------------------------------------------
+
+    def _group_events(self, stored: StoredRecord) -> Iterator[TraceEvent]:
+        key, value = stored.record.key, stored.record.value
+        if not isinstance(key, GroupMetadataKey):
+            return
+        known = self._groups.get(key.group_id)
+        if value is None:
+            if known is None or not known.is_dead:
+                yield self._died(stored, key.group_id, known)
+            self._groups[key.group_id] = _Group(-1, is_dead=True)
+            return
+        if not isinstance(value, GroupMetadataValue):
+            return
+        members = {member.member_id: member for member in value.members}
+        if known is not None and not known.is_dead and known.generation == value.generation_id:
+            yield from self._changed(stored, key.group_id, known, value)
+            known.members = members
+            return
+        yield from self._generation(stored, key.group_id, known, value)
+        self._groups[key.group_id] = _Group(value.generation_id, members, stored.timestamp_ms * _MS)
+
+    def _died(self, stored: StoredRecord, group_id: str, known: _Group | None) -> TraceEvent:
+        columns = self._columns(stored, group_id, stored.timestamp_ms * _MS, TimeKind.INFERRED)
+        columns["ts_err_us"] = CLEANING_US
+        generation = None if known is None else known.generation
+        return TraceEvent(event=Event.GROUP_DEAD, generation=generation, **columns)
+
+    def _generation(
+        self,
+        stored: StoredRecord,
+        group_id: str,
+        known: _Group | None,
+        value: GroupMetadataValue,
+    ) -> Iterator[TraceEvent]:
+        """Yield what a generation that is not the last one tells."""
+        at_us = stored.timestamp_ms * _MS
+        is_timed = value.current_state_timestamp_ms != _UNTIMED
+        joined_us = value.current_state_timestamp_ms * _MS if is_timed else at_us
+        columns = self._columns(stored, group_id, joined_us, TimeKind.EVENT)
+        columns["generation"] = value.generation_id
+        if not is_timed:
+            columns["ts_kind"] = TimeKind.INFERRED
+            columns["ts_err_us"] = _longest_us(value)
+        if not value.members and value.generation_id == 0:
+            # A Java coordinator writes a new group before anybody is in it: no rebalance ended.
+            return
+        if known is not None and known.members:
+            yield from self._gone(group_id, known, value, columns)
+        if not value.members:
+            yield TraceEvent(
+                event=Event.GROUP_EMPTY, protocol_type=value.protocol_type or None, **columns
+            )
+            return
+        begins = known is not None or value.generation_id == 1
+        if begins:
+            before = {} if known is None else known.members
+            yield from self._came(before, value, columns)
+        shared: dict[str, Any] = {
+            "protocol_type": value.protocol_type or None,
+            "protocol_name": value.protocol_name,
+            "leader_id": value.leader,
+            "members": len(value.members),
+            "static_members": sum(member.group_instance_id is not None for member in value.members),
+        }
+        yield TraceEvent(event=Event.JOIN_COMPLETE, **columns, **shared)
+        columns = self._columns(stored, group_id, at_us, TimeKind.RECORD)
+        columns["generation"] = value.generation_id
+        yield TraceEvent(event=Event.SYNC_LEADER, **columns, **shared)
+        for member in value.members:
+            yield self._assigned(member, value, columns)
+
+    def _changed(
+        self,
+        stored: StoredRecord,
+        group_id: str,
+        known: _Group,
+        value: GroupMetadataValue,
+    ) -> Iterator[TraceEvent]:
+        """Yield what a generation tells that is stored again: a static member that returned."""
+        columns = self._columns(stored, group_id, stored.timestamp_ms * _MS, TimeKind.RECORD)
+        columns["generation"] = value.generation_id
+        held = {
+            member.group_instance_id: member.member_id
+            for member in known.members.values()
+            if member.group_instance_id is not None
+        }
+        for member in value.members:
+            before = known.members.get(member.member_id)
+            if before is not None and before.assignment == member.assignment:
+                continue
+            name = member.group_instance_id
+            old_id = None if name is None else held.get(name)
+            if before is None and old_id is not None:
+                yield TraceEvent(
+                    event=Event.STATIC_REPLACED,
+                    member_id=member.member_id,
+                    group_instance_id=name,
+                    attrs={"old_member_id": old_id, "rebalance": "0"},
+                    **columns,
+                )
+            yield self._assigned(member, value, columns)
+
+    def _assigned(
+        self, member: GroupMetadataMember, value: GroupMetadataValue, columns: dict[str, Any]
+    ) -> TraceEvent:
+        return TraceEvent(
+            event=Event.ASSIGNED,
+            protocol_type=value.protocol_type or None,
+            protocol_name=value.protocol_name,
+            leader_id=value.leader,
+            rebalance_timeout_ms=_told(member.rebalance_timeout_ms),
+            session_timeout_ms=_told(member.session_timeout_ms),
+            subscription=member.subscription or None,
+            assignment=member.assignment if self._source in _WITH_ASSIGNMENTS else None,
+            **_names(member),
+            **columns,
+        )
+
+    def _came(
+        self,
+        before: dict[str, GroupMetadataMember],
+        value: GroupMetadataValue,
+        columns: dict[str, Any],
+    ) -> Iterator[TraceEvent]:
+        inferred = _inferred(columns, _CAME_CONFIDENCE)
+        for member in value.members:
+            if member.member_id not in before:
+                yield TraceEvent(event=Event.MEMBER_ADDED, **_names(member), **inferred)
+
+    def _gone(
+        self,
+        group_id: str,
+        known: _Group,
+        value: GroupMetadataValue,
+        columns: dict[str, Any],
+    ) -> Iterator[TraceEvent]:
+        """Yield the ends of members that are in a generation no more.
+
+        One that committed until just before left; one that was silent for a session timeout failed.
+        Where nothing tells the two apart, no event does.
+        """
+        stays = {member.member_id for member in value.members}
+        at_us: int = columns["ts_us"]
+        for member in known.members.values():
+            if member.member_id in stays:
+                continue
+            said = self._last_commit(group_id, member)
+            if said is None:
+                continue
+            silent_us = at_us - max(said.last_us, known.sync_us)
+            session_us = member.session_timeout_ms * _MS
+            if session_us > 0 and silent_us >= session_us:
+                inferred = _inferred(columns, _FAILED_CONFIDENCE)
+                yield TraceEvent(event=Event.MEMBER_FAILED, **_names(member), **inferred)
+            elif said.period_us is not None and silent_us < 2 * said.period_us:
+                inferred = _inferred(columns, _LEFT_CONFIDENCE)
+                yield TraceEvent(event=Event.MEMBER_LEFT, **_names(member), **inferred)
+
+    def _last_commit(self, group_id: str, member: GroupMetadataMember) -> _Commits | None:
+        """Return the latest commit of a partition that a member owned; None without any."""
+        latest: _Commits | None = None
+        for topic, partition in _owned(member.assignment):
+            commit = self._commits.get((group_id, topic, partition))
+            if commit is not None and (latest is None or commit.last_us > latest.last_us):
+                latest = commit
+        return latest
+
+    def _columns(
+        self, stored: StoredRecord, group_id: str | None, at_us: int, kind: TimeKind
+    ) -> dict[str, Any]:
+        is_known = stored.is_timed or kind is TimeKind.EVENT
+        return {
+            "ts_us": at_us,
+            "ts_kind": kind if is_known else TimeKind.INFERRED,
+            "ts_err_us": _MS if is_known else CLEANING_US,
+            "seq": stored.offset,
+            "group_id": group_id,
+            "offsets_partition": stored.partition,
+            "source": self._source,
+            "source_ref": self.source_ref,
+        }
+
+
+def _run_of(stored: StoredRecord | TransactionEnd) -> int | tuple[str, int, int]:
+    """Return what commits of one request have in common; a number of its own for others."""
+    if isinstance(stored, TransactionEnd):
+        return -1
+    key = stored.record.key
+    if isinstance(key, OffsetCommitKey):
+        return key.group_id, stored.timestamp_ms, stored.producer_id
+    return stored.offset
+
+
+def _entry(key: OffsetCommitKey, value: OffsetCommitValue) -> OffsetEntry:
+    return OffsetEntry(
+        key.topic,
+        key.partition,
+        value.offset,
+        value.leader_epoch,
+        value.metadata or None,
+        _instant_us(value.commit_timestamp_ms),
+        _instant_us(value.expire_timestamp_ms),
+    )
+
+
+def _instant_us(instant_ms: int) -> int | None:
+    return None if instant_ms < 0 else instant_ms * _MS
+
+
+def _told(timeout_ms: int) -> int | None:
+    return None if timeout_ms < 0 else timeout_ms
+
+
+def _names(member: GroupMetadataMember) -> dict[str, Any]:
+    return {
+        "member_id": member.member_id,
+        "group_instance_id": member.group_instance_id,
+        "client_id": member.client_id or None,
+        "client_host": member.client_host or None,
+    }
+
+
+def _inferred(columns: dict[str, Any], confidence: float) -> dict[str, Any]:
+    kind = {"ts_kind": TimeKind.INFERRED, "confidence": confidence}
+    return {**columns, **kind}
+
+
+def _longest_us(value: GroupMetadataValue) -> int:
+    """How long a leader may take to assign: the longest rebalance timeout that is told."""
+    timeouts = [
+        max(member.rebalance_timeout_ms, member.session_timeout_ms) for member in value.members
+    ]
+    return max([*timeouts, 0]) * _MS
+
+
+def _owned(assignment: bytes) -> list[tuple[str, int]]:
+    """Return a consumer's partitions; none where the bytes are of another protocol."""
+    if not assignment:
+        return []
+    try:
+        found = decode_assignment(assignment).partitions
+    except WireFormatError:
+        return []
+    return [(each.topic, each.partition) for each in found]
