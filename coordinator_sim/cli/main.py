@@ -17,6 +17,7 @@ from coordinator_sim.cli.member import member
 from coordinator_sim.cli.offsets_log import log
 from coordinator_sim.cli.replay import replay
 from coordinator_sim.cli.report import report
+from coordinator_sim.cli.rollout import rollout
 from coordinator_sim.cli.run import run
 from coordinator_sim.cli.serve import serve
 from coordinator_sim.cli.shape import shape
@@ -41,6 +42,7 @@ app.command(short_help="Read logs of brokers and clients into a trace.")(ingest)
 app.command(short_help="Drive the core from a trace; try other settings.")(replay)
 app.command(short_help="Report rebalances and churn of traces (PySpark).")(report)
 app.command(short_help="Compare protocols, assignors, membership (PySpark).")(sweep)
+app.command(short_help="Find the deploy of a group that costs least (PySpark).")(rollout)
 app.command(short_help="Tell why a group rebalanced each time.")(explain)
 app.command(short_help="Run assignors on cases, or check their results.")(assign)
 app.command(short_help="Drive the core by JSON lines, from any language.")(lines)

@@ -1,0 +1,132 @@
+"""Deploys to choose from: one group restarted in batches, in an otherwise quiet world."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from coordinator_sim.errors import ConfigError
+from coordinator_sim.sim.scenario.checks import MAX_TIME_MS, within
+from coordinator_sim.sim.scenario.happenings import RestartMember
+from coordinator_sim.sim.scenario.scenario import Scenario
+from coordinator_sim.sim.scenario.settings import int_setting
+from coordinator_sim.sim.scenario.topology import SETTLE_MS
+from coordinator_sim.sim.scenario.world import (
+    ConnectGroupSpec,
+    ConsumerGroupSpec,
+    GroupSpec,
+    members_of,
+)
+
+_SESSION_MS: Final = 45_000
+"""Kafka's default `session.timeout.ms` of consumers."""
+_DELAY_MS: Final = 300_000
+"""Kafka's default `scheduled.rebalance.max.delay.ms`."""
+
+
+class RolloutPlan(Struct, frozen=True, kw_only=True):
+    """How a deploy restarts the members of a group.
+
+    Args:
+        batch: Members that are stopped at once, from 1.
+        pause_ms: Time from the start of a batch's new processes to the stop of the next batch.
+        is_reversed: Whether the member named last is restarted first.
+    """
+
+    batch: int
+    pause_ms: int = 0
+    is_reversed: bool = False
+
+    @property
+    def name(self) -> str:
+        """Name of the plan, as files are called."""
+        whole_s, rest_ms = divmod(self.pause_ms, 1_000)
+        pause = f"{self.pause_ms}ms" if rest_ms else f"{whole_s}s"
+        return f"batch-{self.batch}-pause-{pause}" + ("-reversed" if self.is_reversed else "")
+
+    def lasts_ms(self, members: int, down_ms: int) -> int:
+        """Return the time from the first stop to the last start."""
+        batches = -(-members // self.batch)
+        return batches * down_ms + (batches - 1) * self.pause_ms
+
+    def restarts(
+        self, members: Sequence[str], *, first_at_ms: int, down_ms: int
+    ) -> tuple[RestartMember, ...]:
+        """Return the restarts of all members, each once."""
+        order = tuple(reversed(members)) if self.is_reversed else members
+        return tuple(
+            RestartMember(
+                at_ms=first_at_ms + index // self.batch * (down_ms + self.pause_ms),
+                member=member,
+                down_ms=down_ms,
+            )
+            for index, member in enumerate(order)
+        )
+
+
+def group_to_deploy(scenario: Scenario, group_id: str = "") -> GroupSpec:
+    """Return the group that is to be deployed.
+
+    Args:
+        scenario: The world of the group.
+        group_id: Its id; empty takes the only group.
+
+    Raises:
+        ConfigError: there is no such group, or several to choose from.
+    """
+    found = [group for group in scenario.groups if group_id in {"", group.group_id}]
+    if len(found) != 1:
+        names = ", ".join(group.group_id for group in scenario.groups) or "none"
+        which = f"--group {group_id}: no such group" if group_id else "--group is missing"
+        raise ConfigError(f"{which}; scenario {scenario.name!r} has {names}")
+    return found[0]
+
+
+def rolled_out(scenario: Scenario, group_id: str, plan: RolloutPlan, down_ms: int) -> Scenario:
+    """Return the world of one group in which nothing happens but this deploy.
+
+    The group has settled when the deploy begins; the run ends when the longest wait that a restart
+    may leave behind is over: a session timeout, or Connect's scheduled delay.
+
+    Args:
+        scenario: World of the group; its other groups and its happenings are left out.
+        group_id: Group to deploy.
+        plan: How.
+        down_ms: Time without a process at each restart.
+
+    Raises:
+        ConfigError: there is no such group, or a number is outside its bounds.
+    """
+    group = group_to_deploy(scenario, group_id)
+    members = [member.name for member in members_of(group)]
+    within("batch of a rollout", plan.batch, 1, len(members))
+    within("pause_ms of a rollout", plan.pause_ms, 0, MAX_TIME_MS)
+    within("down_ms of a rollout", down_ms, 0, MAX_TIME_MS)
+    lasts_ms = plan.lasts_ms(len(members), down_ms)
+    return msgspec.structs.replace(
+        scenario,
+        name=plan.name,
+        title=f"{group.group_id}: {plan.name}",
+        story=f"All {len(members)} members are restarted, {plan.batch} at once.",
+        groups=(_from_the_start(group),),
+        happenings=plan.restarts(members, first_at_ms=SETTLE_MS, down_ms=down_ms),
+        tasks=(),
+        workloads=(),
+        duration_ms=SETTLE_MS + lasts_ms + _longest_wait_ms(group) + SETTLE_MS,
+    )
+
+
+def _from_the_start(group: GroupSpec) -> GroupSpec:
+    """The group with every member started when the run begins, if its own start was later."""
+    if isinstance(group, ConsumerGroupSpec):
+        consumers = tuple(msgspec.structs.replace(each, start_ms=0) for each in group.members)
+        return msgspec.structs.replace(group, members=consumers)
+    workers = tuple(msgspec.structs.replace(each, start_ms=0) for each in group.workers)
+    return msgspec.structs.replace(group, workers=workers)
+
+
+def _longest_wait_ms(group: GroupSpec) -> int:
+    if isinstance(group, ConnectGroupSpec):
+        return int_setting(group.settings, "scheduled.rebalance.max.delay.ms", _DELAY_MS)
+    return int_setting(group.settings, "session.timeout.ms", _SESSION_MS)
