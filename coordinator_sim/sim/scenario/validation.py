@@ -87,7 +87,7 @@ def check_scenario(scenario: UncheckedScenario) -> None:
     _check_workloads(scenario)
     for happening in scenario.happenings:
         check_happening(scenario, happening)
-        if isinstance(happening, StartMember | RestartMember):
+        if isinstance(happening, StartMember | RestartMember) and happening.settings:
             # The group with these settings is checked like any other.
             group = scenario.group_of(happening.member)
             _check_group(scenario, with_member_settings(group, happening.settings))
