@@ -13,6 +13,7 @@ from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
 from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim_reports.session import DEFAULT_MASTER, check_extra, spark_session
 from coordinator_sim_reports.sources import TraceFrames, open_traces, read_traces
+from coordinator_sim_reports.tradeoffs import OBJECTIVES, candidate_rows, candidates
 from coordinator_sim_reports.trials import (
     Asked,
     Finished,
@@ -30,10 +31,14 @@ if TYPE_CHECKING:
 PAGE_NAME: Final = "sweep.html"
 TABLES_DIR: Final = "tables"
 TRACES_DIR: Final = "traces"
+_CANDIDATE_COLUMNS: Final = (
+    "unit string, number bigint, candidate string, runs bigint, is_best boolean, "
+    + ", ".join(f"{name}{end} double" for name in OBJECTIVES for end in ("", "_low", "_high"))
+)
 _TOLD_EVERY_S: Final = 1.0
 _TRIAL_COLUMNS: Final = (
     "trace_id string, scenario string, choice string, membership string, seed bigint, "
-    "processing_ms bigint"
+    "processing_ms bigint, settings string"
 )
 
 
@@ -48,6 +53,7 @@ class SweepSummary(Struct, frozen=True, kw_only=True):
         scenarios: Number of scenarios in them.
         choices: Rows of `transforms.costs.choice_costs`, in reading order.
         by_scenario: Rows of `transforms.costs.scenario_costs`, in reading order.
+        candidates: Every combination of choices; see `tradeoffs.candidate_rows`.
         left_out: Scenarios of the catalogue that are not compared, with the reason; empty when the
             scenarios were chosen by name.
     """
@@ -59,6 +65,7 @@ class SweepSummary(Struct, frozen=True, kw_only=True):
     scenarios: int
     choices: list[dict[str, Any]]
     by_scenario: list[dict[str, Any]]
+    candidates: list[dict[str, Any]]
     left_out: dict[str, str] = {}
 
 
@@ -90,7 +97,7 @@ def run_sweep(
         raise ConfigError(f"{out} is a file; name a directory for the sweep")
     grid = trials(asked)
     check_extra()
-    from coordinator_sim_reports.sweep_page import render_sweep
+    from coordinator_sim_reports.sweep_page import Scope, render_sweep
     from coordinator_sim_reports.tables import TableStore
 
     tell = progress or _silent
@@ -100,7 +107,11 @@ def run_sweep(
         store = TableStore(
             spark, (out / TABLES_DIR).absolute(), lambda name: tell(f"computed {name}")
         )
-        choices, by_scenario = _compare(_trial_rows(spark, grid), frames, store)
+        costs, choices, by_scenario = _compare(_trial_rows(spark, grid), frames, store)
+        order = {trial.trace_id: number for number, trial in enumerate(grid)}
+        found = candidates(sorted(_rows(costs), key=lambda row: order[row["trace_id"]]))
+        listed = candidate_rows(found)
+        store.keep("candidates", spark.createDataFrame(listed, _CANDIDATE_COLUMNS))
         rows = {
             "choices": sorted(_rows(choices), key=_reading_order),
             "by_scenario": sorted(_rows(by_scenario), key=_reading_order),
@@ -108,7 +119,8 @@ def run_sweep(
     page = out / PAGE_NAME
     scenarios = len({trial.scenario for trial in grid})
     seeds = len({trial.seed for trial in grid})
-    html = render_sweep(**rows, runs=len(grid), seeds=seeds, left_out=unasked)
+    scope = Scope(runs=len(grid), seeds=seeds, left_out=unasked, is_own=bool(asked.written))
+    html = render_sweep(scope, candidates=found, **rows)
     page.write_text(html, encoding="utf-8")
     return SweepSummary(
         page=str(page),
@@ -117,6 +129,7 @@ def run_sweep(
         kept=sum(each.is_kept for each in finished),
         scenarios=scenarios,
         left_out=dict(unasked),
+        candidates=listed,
         **rows,
     )
 
@@ -168,10 +181,11 @@ def _counted(context: "SparkContext", total: int, tell: Callable[[str], None]) -
 
 
 def _trial_rows(spark: "SparkSession", grid: Sequence[Trial]) -> "DataFrame":
+    differ = len({trial.settings_text for trial in grid}) > 1
     rows = [
         (
             *(trial.trace_id, trial.scenario, trial.choice, trial.membership, trial.seed),
-            trial.processing_ms,
+            *(trial.processing_ms, trial.settings_text if differ else ""),
         )
         for trial in grid
     ]
@@ -180,9 +194,15 @@ def _trial_rows(spark: "SparkSession", grid: Sequence[Trial]) -> "DataFrame":
 
 def _compare(
     trial_rows: "DataFrame", frames: TraceFrames, store: "TableStore"
-) -> tuple["DataFrame", "DataFrame"]:
-    """Return the costs by choice, and by scenario and choice; every table is kept."""
-    from coordinator_sim_reports.transforms import availability, moves, rebalances, working
+) -> tuple["DataFrame", "DataFrame", "DataFrame"]:
+    """Return the costs by run, by choice, and by scenario and choice; every table is kept."""
+    from coordinator_sim_reports.transforms import (
+        availability,
+        balance,
+        moves,
+        rebalances,
+        working,
+    )
     from coordinator_sim_reports.transforms.costs import choice_costs, run_costs, scenario_costs
     from coordinator_sim_reports.transforms.work import work
 
@@ -197,10 +217,12 @@ def _compare(
         "moves": store.keep("moves", moves.moves(dense, resources)),
         "unowned": store.keep("unowned", availability.unowned(owned, held, runs)),
         "stopped": store.keep("stopped", availability.stop_the_world(owned, held, runs)),
+        "imbalance": store.keep("imbalance", balance.imbalance(dense, resources, runs)),
         "work": store.keep("work", work(frames.events)),
     }
     costs = store.keep("run_costs", run_costs(trial_rows, dense, tables))
     return (
+        costs,
         store.keep("choice_costs", choice_costs(costs)),
         store.keep("scenario_costs", scenario_costs(costs)),
     )
@@ -210,7 +232,7 @@ def _rows(table: "DataFrame") -> list[dict[str, Any]]:
     return [row.asDict() for row in table.collect()]
 
 
-def _reading_order(row: dict[str, Any]) -> tuple[int, str, int, int]:
+def _reading_order(row: dict[str, Any]) -> tuple[int, str, int, int, str]:
     """Sort key: questions in their order, scenarios by name, choices from oldest to newest."""
     from coordinator_sim_reports.transforms.costs import QUESTIONS
     from coordinator_sim_reports.trials import MEMBERSHIPS, PROTOCOLS
@@ -221,7 +243,8 @@ def _reading_order(row: dict[str, Any]) -> tuple[int, str, int, int]:
         QUESTIONS.index(row["question"]),
         row.get("scenario", ""),
         int(pace) if is_paced else 0,
-        choices.index(choice),
+        choices.index(choice) if choice in choices else len(choices),
+        choice,
     )
 
 

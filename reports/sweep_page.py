@@ -6,16 +6,20 @@ from pathlib import Path
 from typing import Any, Final
 
 import jinja2
+from markupsafe import Markup
 
 from coordinator_sim import __version__
 from coordinator_sim_reports.render import format_count, format_seconds, with_range
+from coordinator_sim_reports.tradeoffs import OBJECTIVES, Candidate
+from coordinator_sim_reports.tradeoffs_chart import scatter, strip
 
 Row = Mapping[str, Any]
 
-TITLES: Final = {
+_TITLES: Final = {
     "protocol": "Connect: eager or incremental cooperative",
-    "assignor": "Assignor: range, sticky or cooperative-sticky",
-    "membership": "Membership: dynamic or static",
+    "assignor": "Assignor: {choices}",
+    "membership": "Membership: {choices}",
+    "settings": "Settings",
     "processing": "Assignor by typical processing time",
 }
 NAMES: Final = {
@@ -42,6 +46,7 @@ class Measure:
     is_seconds: bool = False
 
 
+_LEAST_CANDIDATES: Final = 2
 _WHOLE_FROM_S: Final = 100
 """Seconds from which on three digits are enough."""
 _NEAR: Final = 1.02
@@ -58,22 +63,37 @@ MEASURES: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a sweep covers.
+
+    Args:
+        runs: Number of runs simulated.
+        seeds: Number of seeds of each.
+        left_out: Scenarios that are not compared, with the reason.
+        is_own: Whether scenarios are the user's own.
+    """
+
+    runs: int
+    seeds: int
+    left_out: Mapping[str, str]
+    is_own: bool = False
+
+
 def render_sweep(
+    scope: Scope,
     *,
     choices: Sequence[Row],
     by_scenario: Sequence[Row],
-    runs: int,
-    seeds: int,
-    left_out: Mapping[str, str],
+    candidates: Sequence[Candidate],
 ) -> str:
     """Return the comparison as HTML that needs no network.
 
     Args:
+        scope: What was run.
         choices: Rows by question and choice, in reading order.
         by_scenario: Rows by question, scenario and choice, in reading order.
-        runs: Number of runs simulated.
-        seeds: Number of seeds of each.
-        left_out: Scenarios that are not compared, with the reason.
+        candidates: Every combination of choices (`tradeoffs.candidates`).
     """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
@@ -87,12 +107,60 @@ def render_sweep(
     template = environment.get_template("sweep.html.j2")
     return template.render(
         version=__version__,
-        runs=runs,
-        seeds=seeds,
-        left_out=left_out,
+        runs=scope.runs,
+        seeds=scope.seeds,
+        left_out=scope.left_out,
+        is_own=scope.is_own,
+        tradeoffs=_tradeoffs(candidates),
         scenarios=len({row["scenario"] for row in by_scenario}),
         blocks=[_block(question, choices, by_scenario) for question in questions],
     )
+
+
+def title_of(question: str, rows: Sequence[Row]) -> str:
+    """Return the title of a question, with its choices in the order of its rows."""
+    names = list(dict.fromkeys(choice_name(row["choice"]) for row in rows))
+    listed = " or ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+    return _TITLES[question].format(choices=listed)
+
+
+def _tradeoffs(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
+    """Return a chart and a table for each unit with something to choose between."""
+    blocks = []
+    for unit in dict.fromkeys(each.unit for each in candidates):
+        own = [each for each in candidates if each.unit == unit]
+        if len(own) < _LEAST_CANDIDATES:
+            continue
+        largest = {name: max(each.spreads[name].values[-1] for each in own) for name in OBJECTIVES}
+        blocks.append(
+            {
+                "unit": unit,
+                "chart": Markup(scatter(own)),  # noqa: S704 - its texts are escaped
+                "lines": [
+                    {
+                        "candidate": each,
+                        "cells": [
+                            {
+                                "text": _spread_text(each, name),
+                                "strip": Markup(strip(each, name, largest[name])),  # noqa: S704 - numbers
+                            }
+                            for name in OBJECTIVES
+                        ],
+                    }
+                    for each in own
+                ],
+            }
+        )
+    return blocks
+
+
+def _spread_text(each: Candidate, objective: str) -> str:
+    values = each.spreads[objective].values
+    texts = [
+        f"{value:.2f}" if objective == "imbalance" else format_count(round(value))
+        for value in (each.spreads[objective].middle, values[0], values[-1])
+    ]
+    return texts[0] if texts[1] == texts[2] else f"{texts[0]} ({texts[1]}-{texts[2]})"
 
 
 def shown(row: Row, measure: Measure, *, stacked: bool = False) -> str:
@@ -151,7 +219,7 @@ def _block(question: str, choices: Sequence[Row], by_scenario: Sequence[Row]) ->
     rows = [row for row in choices if row["question"] == question]
     unit = unit_of(question)
     return {
-        "title": TITLES[question],
+        "title": title_of(question, rows),
         "scenarios": max(row["scenarios"] for row in rows),
         "in_short": in_short(rows),
         "measures": [

@@ -14,6 +14,7 @@ from subprocess import CompletedProcess
 from unittest.mock import patch
 
 from coordinator_sim.cli.entry import main as coordinator_sim
+from tests.own_assignors import own_assignors_forgotten
 
 
 def run_here(
@@ -39,6 +40,7 @@ def run_here(
         chdir(folder or Path.cwd()),
         redirect_stdout(out),
         redirect_stderr(err),
+        own_assignors_forgotten(),
     ):
         try:
             command()

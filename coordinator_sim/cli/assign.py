@@ -1,12 +1,19 @@
-"""`coordinator-sim assign`: run assignors on cases, or check them against expected results."""
+"""`coordinator-sim assign`: run assignors on cases, check their results, or try them in the lab."""
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import typer
+from typer.core import TyperGroup
 
+from coordinator_sim.cli.assignor_lab import lab
+from coordinator_sim.cli.own_assignors import (
+    AssignorFromOption,
+    AssignorProcessOption,
+    register_given,
+)
 from coordinator_sim.errors import CoordinatorSimError
 from coordinator_sim.harness.assignor_cases import (
     Case,
@@ -19,11 +26,34 @@ from coordinator_sim.harness.assignor_cases import (
 )
 
 
-def assign(
+class _CasesByDefault(TyperGroup):
+    """Takes words that are no command as the files of `cases`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - typer's own kind of context
+        """Put the command in front of files and options."""
+        if not args or (args[0] not in self.commands and args[0] != "--help"):
+            args = ["cases", *args]
+        return super().parse_args(ctx, args)
+
+
+assign = typer.Typer(
+    name="assign",
+    cls=_CasesByDefault,
+    help="Run assignors on cases or check their results (assign FILE...), or try them (lab).",
+    add_completion=False,
+    rich_markup_mode=None,
+)
+assign.command(short_help="Try assignors: moves, balance, racks, CPU.")(lab)
+
+
+@assign.command(short_help="Run assignors on the cases of files; the default.")
+def cases(
     files: Annotated[
         list[Path], typer.Argument(help="Files with one case a line.", metavar="FILE")
     ],
     *,
+    assignor_from: AssignorFromOption = None,
+    assignor_process: AssignorProcessOption = None,
     check: Annotated[
         bool, typer.Option("--check", help="Compare with what the cases expect.")
     ] = False,
@@ -35,6 +65,7 @@ def assign(
 
     Example: coordinator-sim assign cases.jsonl --check
     """
+    register_given(assignor_from, assignor_process)
     case_count = difference_count = 0
     for file, number, case in _cases(files):
         case_count += 1

@@ -44,11 +44,11 @@ app.command(short_help="Report rebalances and churn of traces (PySpark).")(repor
 app.command(short_help="Compare protocols, assignors, membership (PySpark).")(sweep)
 app.command(short_help="Find the deploy of a group that costs least (PySpark).")(rollout)
 app.command(short_help="Tell why a group rebalanced each time.")(explain)
-app.command(short_help="Run assignors on cases, or check their results.")(assign)
 app.command(short_help="Drive the core by JSON lines, from any language.")(lines)
 app.command(short_help="Be a member of a group on a real broker.")(member)
 app.command(short_help="Serve the coordinator to real Kafka clients.")(serve)
 
+app.add_typer(assign, name="assign", short_help="Run assignors on cases, or try them in a lab.")
 app.add_typer(log, name="log")
 app.add_typer(ctl, name="ctl", short_help="Operate a running serve.")
 app.add_typer(trogdor, name="trogdor", short_help="Run fault and workload tasks on nodes.")

@@ -17,6 +17,7 @@ from coordinator_sim.cli.own_assignors import (
     AssignorProcessOption,
     register_given,
 )
+from coordinator_sim.cli.wording import counted
 from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ AssignorsOption = Annotated[
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON summary instead of tables.")
 ]
+
+_NAMED_BEST = 4
 
 
 def sweep(
@@ -192,12 +195,12 @@ def print_choices(summary: "SweepSummary", console: "Console") -> None:
     from rich import box
     from rich.table import Table
 
-    from coordinator_sim_reports.sweep_page import MEASURES, TITLES, choice_name, shown, unit_of
+    from coordinator_sim_reports.sweep_page import MEASURES, choice_name, shown, title_of, unit_of
 
     for question in dict.fromkeys(row["question"] for row in summary.choices):
         rows = [row for row in summary.choices if row["question"] == question]
         table = Table(
-            title=f"{TITLES[question]} ({rows[0]['scenarios']} scenarios)",
+            title=f"{title_of(question, rows)} ({counted(rows[0]['scenarios'], 'scenario')})",
             title_justify="left",
             box=box.SIMPLE_HEAD,
             padding=0,
@@ -225,11 +228,22 @@ def print_choices(summary: "SweepSummary", console: "Console") -> None:
             highlight=False,
             soft_wrap=True,
         )
+    best = [row["candidate"] for row in summary.candidates if row["is_best"]]
+    if len(summary.candidates) > 1:
+        console.print(
+            "no other candidate moves less, leaves less unowned and is better balanced than: "
+            + "; ".join(best[:_NAMED_BEST])
+            + (f"; and {len(best) - _NAMED_BEST} more" if len(best) > _NAMED_BEST else ""),
+            highlight=False,
+            soft_wrap=True,
+        )
     if summary.left_out:
         console.print(f"left out: {', '.join(summary.left_out)}; the page says why")
+    kept = f", {summary.kept} of them kept from before" if summary.kept else ""
     console.print(
         "median over the worlds drawn, and the least and the most where they differ\n"
-        f"{summary.runs} runs of {summary.scenarios} scenarios; report: {summary.page}",
+        f"{counted(summary.runs, 'run')} of {counted(summary.scenarios, 'scenario')}{kept}; "
+        f"report: {summary.page}",
         highlight=False,
         soft_wrap=True,
     )

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 QUESTION: Final = "question"
 CHOICE: Final = "choice"
-QUESTIONS: Final = ("protocol", "assignor", "membership", "processing")
-"""Comparisons: Connect's protocols, assignors of dynamic members, kinds of membership, and
-assignors at several processing times.
+QUESTIONS: Final = ("protocol", "assignor", "membership", "settings", "processing")
+"""Comparisons: Connect's protocols, assignors of dynamic members, kinds of membership, settings,
+and assignors at several processing times.
 """
 COSTS: Final = (
     "rebalances",
@@ -40,10 +40,11 @@ def run_costs(
     Connect runs are charged for their workers' group and not for those of sink tasks, consumer runs
     for all their groups; work is that of all members in the run.
 
-    Input: trials, key trace_id: `scenario`, `choice`, `membership`, `seed`, `processing_ms`; dense
-    generations, for the protocol type of each group; the tables rebalances, moves, ownership,
-    unowned, stopped, work.
-    Output: key trace_id, with the trial's columns and `COSTS`, and `max_lag`.
+    Input: trials, key trace_id: `scenario`, `choice`, `membership`, `seed`, `processing_ms`,
+    `settings`; dense generations, for the protocol type of each group; the tables rebalances,
+    moves, ownership, unowned, stopped, imbalance, work.
+    Output: key trace_id, with the trial's columns and `COSTS`, `max_lag`, and `imbalance`: the
+    most less the fewest resources of a member, averaged over time.
     """
     work = (
         tables["work"]
@@ -57,7 +58,7 @@ def run_costs(
     about = _groups(trial_rows, dense)
     own = {
         name: tables[name].join(F.broadcast(about), list(C.GROUP_KEY), "left_semi")
-        for name in ("rebalances", "moves", "ownership", "unowned", "stopped")
+        for name in ("rebalances", "moves", "ownership", "unowned", "stopped", "imbalance")
     }
     parts = (
         own["rebalances"].groupBy(C.TRACE_ID).agg(F.count("*").alias("rebalances")),
@@ -75,12 +76,20 @@ def run_costs(
         _units(own["ownership"])
         .groupBy(C.TRACE_ID)
         .agg((F.count("*") - F.count_distinct(C.GROUP_ID, C.RESOURCE)).alias("interrupted")),
+        own["imbalance"]
+        .where(F.col("kind").isin(*_UNITS))
+        .groupBy(C.TRACE_ID)
+        .agg(
+            F.try_divide(
+                F.sum(F.col("spread") * F.col("lasted_us")), F.sum(F.col("lasted_us"))
+            ).alias("imbalance")
+        ),
         work,
     )
     rows = trial_rows
     for part in parts:
         rows = rows.join(part, C.TRACE_ID, "left")
-    return rows.fillna(0, [*COSTS, "max_lag"])
+    return rows.fillna(0, [*COSTS, "max_lag", "imbalance"])
 
 
 def _groups(trial_rows: "DataFrame", dense: "DataFrame") -> "DataFrame":
@@ -137,8 +146,8 @@ def questions(costs: "DataFrame") -> "DataFrame":
 
     Input: costs of runs.
     Output: the same columns and `question`. A run of static members answers `membership` alone, a
-    run of dynamic members `assignor` too, a run of workers `protocol`; a run with a processing
-    time answers `processing` alone.
+    run of dynamic members `assignor` too, a run of workers `protocol`, one of several settings
+    `settings` too; a run with a processing time answers `processing` alone.
     """
     paced = costs.where(F.col("processing_ms").isNotNull())
     drawn = costs.where(F.col("processing_ms").isNull())
@@ -155,6 +164,11 @@ def questions(costs: "DataFrame") -> "DataFrame":
             consumers.withColumn(QUESTION, F.lit("membership")).withColumn(
                 CHOICE, F.col("membership")
             )
+        )
+        .unionByName(
+            drawn.where(F.col("settings") != "")
+            .withColumn(QUESTION, F.lit("settings"))
+            .withColumn(CHOICE, F.col("settings"))
         )
         .unionByName(
             paced.withColumn(QUESTION, F.lit("processing")).withColumn(

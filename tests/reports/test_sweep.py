@@ -14,7 +14,7 @@ from coordinator_sim.cli.main import app
 from coordinator_sim.errors import ConfigError, ScenarioError
 from coordinator_sim.sim.scenario import Choices, ConsumerGroupSpec
 from coordinator_sim.sim.scenario.variants import realised
-from coordinator_sim_reports.sweep_page import MEASURES, in_short, render_sweep
+from coordinator_sim_reports.sweep_page import MEASURES, Scope, in_short, render_sweep
 from coordinator_sim_reports.trials import Asked, Trial, left_out, trials
 
 if TYPE_CHECKING:
@@ -102,7 +102,8 @@ def test_the_line_on_top_says_what_the_newest_choice_changes() -> None:
         "no stopped, no duplicates, no run twice"
     )
     unasked = {"slow-leader": "its story hangs on single responses"}
-    page = render_sweep(choices=rows, by_scenario=[], runs=2, seeds=1, left_out=unasked)
+    scope = Scope(runs=2, seeds=1, left_out=unasked)
+    page = render_sweep(scope, choices=rows, by_scenario=[], candidates=[])
     assert "Connect: eager or incremental cooperative" in page
     assert "10 (9-12)" in page
     assert "3.00 (2.50-200)" in page

@@ -19,7 +19,6 @@ from coordinator_sim.assignors.foreign.contract import (
     Topics,
 )
 from coordinator_sim.assignors.registry import (
-    CONSUMER_ASSIGNORS,
     make_consumer_assignor,
     own_assignors,
     register_assignor,
@@ -29,6 +28,7 @@ from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.embedded.contents import Subscription
 from tests.command_line import run_here
+from tests.own_assignors import own_assignors_forgotten
 
 TOPICS: Topics = {"orders": ((), (), ()), "payments": ((),)}
 ROUND_ROBIN = """
@@ -44,11 +44,8 @@ for line in sys.stdin:
 
 @pytest.fixture(autouse=True)
 def _forget_own() -> Iterator[None]:
-    """Assignors of one test are none of the next."""
-    known = dict(CONSUMER_ASSIGNORS._own)  # type: ignore[attr-defined]
-    yield
-    CONSUMER_ASSIGNORS._own = known  # type: ignore[attr-defined]
-    process.stop_processes()
+    with own_assignors_forgotten():
+        yield
 
 
 def member(name: str, *owned: tuple[str, int], topics: tuple[str, ...] = ()) -> AssignorMember:
