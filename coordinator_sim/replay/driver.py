@@ -336,7 +336,8 @@ class Driver:
 
     def _done_ms(self, script: Script | None, *, is_initial: bool) -> int:
         """Return when the join phase that begins now ends, as far as members decide."""
-        if script is None or (self._reacts and script.done_ms is None):
+        is_like = script is not None and (self._follows or script.is_initial == is_initial)
+        if script is None or not is_like or (self._reacts and script.done_ms is None):
             return self._now_ms + self._pace.join_ms(is_initial=is_initial)
         if script.done_ms is None:
             return NEVER_MS * 1_000_000

@@ -1,6 +1,7 @@
 """Replays brokers' logs: every group's episodes through the core."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from msgspec.structs import replace
@@ -39,6 +40,7 @@ def replay_log(
     info: RunInfo,
     grid: Sequence[Settings] = (),
     *,
+    by_group: Mapping[str, Sequence[Settings]] = MappingProxyType({}),
     known: KnownGroups = NOTHING_KNOWN,
     on_progress: Callable[[int], None] | None = None,
 ) -> ReplayResult:
@@ -52,6 +54,7 @@ def replay_log(
         events: Events of the trace, in its order.
         info: Facts of the trace.
         grid: Combinations of settings to try; empty for none.
+        by_group: Further combinations, for single groups.
         known: What is known of the groups beside these lines.
         on_progress: Gets the number of events done.
     """
@@ -66,8 +69,9 @@ def replay_log(
         if any(episode.rebalances for episode in episodes):
             for subject, plain in _replay_group(episodes, versions, known, report):
                 changed: list[TraceEvent] = plain
-                if grid:
-                    entries, changed = what_if(subject, list(grid))
+                tried = [*grid, *by_group.get(group_id, ())]
+                if tried:
+                    entries, changed = what_if(subject, tried)
                     report.what_if.extend(entries)
                 told.extend(changed)
         else:

@@ -25,12 +25,14 @@ class Passage(Struct, frozen=True):
         index: Tells members apart.
         client: Its client id; empty where no line tells.
         comes: Whether it comes.
+        line_ms: When its line was written: a failure is told long after the last sign of life.
     """
 
     at_ms: int
     index: int
     client: str
     comes: bool
+    line_ms: int = 0
 
 
 class Restart(Struct, frozen=True):
