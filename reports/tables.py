@@ -12,6 +12,7 @@ from coordinator_sim_reports.transforms import (
     availability,
     balance,
     fault_windows,
+    findings,
     moves,
     ownership,
     quality,
@@ -84,6 +85,7 @@ def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFram
     return {
         "runs": runs,
         "rebalances": held,
+        "findings": store.keep("findings", findings.findings(held)),
         "generations": told,
         "convergence": store.keep("convergence", rebalancing.convergence(held)),
         "member_sessions": store.keep("member_sessions", member_sessions(events)),

@@ -11,6 +11,7 @@ from coordinator_sim.cli.ctl import ctl
 from coordinator_sim.cli.demo import demo
 from coordinator_sim.cli.ending import EXIT_MISUSE, run_command_line
 from coordinator_sim.cli.explain import explain
+from coordinator_sim.cli.findings import findings
 from coordinator_sim.cli.ingest import ingest
 from coordinator_sim.cli.lines import lines
 from coordinator_sim.cli.member import member
@@ -44,6 +45,7 @@ app.command(short_help="Report rebalances and churn of traces (PySpark).")(repor
 app.command(short_help="Compare protocols, assignors, membership (PySpark).")(sweep)
 app.command(short_help="Find the deploy of a group that costs least (PySpark).")(rollout)
 app.command(short_help="Tell why a group rebalanced each time.")(explain)
+app.command(short_help="List what rebalances cost, and what to change.")(findings)
 app.command(short_help="Drive the core by JSON lines, from any language.")(lines)
 app.command(short_help="Be a member of a group on a real broker.")(member)
 app.command(short_help="Serve the coordinator to real Kafka clients.")(serve)

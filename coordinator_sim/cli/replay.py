@@ -8,6 +8,7 @@ import typer
 
 from coordinator_sim import __version__
 from coordinator_sim.cli.wording import counted
+from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,18 +17,12 @@ if TYPE_CHECKING:
         GroupFidelity,
         ReplayReport,
         ReplayResult,
-        RunFigures,
         Tally,
-        WhatIf,
     )
     from coordinator_sim.replay.settings import Settings
     from coordinator_sim.runs.run_directory import RunDirectory
 
 EXIT_NOT_REPRODUCED: Final = 1
-_WHAT_IF_COLUMNS: Final = (
-    *("group", "rebalances", "generation", "removed", "dead unnoticed", "join phases"),
-    *("rebalancing", "outcomes"),
-)
 _PLAIN_WIDTH: Final = 160
 """Columns of the tables where the output is no terminal."""
 
@@ -42,8 +37,26 @@ def replay(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="A setting to try, such as session.timeout.ms=10000; may be repeated.",
+            help="A setting to try, such as session.timeout.ms=10000; may be repeated. Several "
+            "values, separated by commas, are tried in every combination.",
         ),
+    ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            help="A Kafka release to try instead of the trace's, such as 4.4; or several, "
+            "separated by commas.",
+        ),
+    ] = None,
+    partitions: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[GROUP:]TOPIC=N",
+            help="Partitions of a topic where the trace does not tell them; may be repeated.",
+        ),
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option(help="The only group to replay, instead of all.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Write what the core did as a trace of its own.")
@@ -54,8 +67,8 @@ def replay(
 ) -> None:
     """Drive the coordinator from a trace and compare what it does with what the trace says.
 
-    Only what the trace determines counts; the rest is assumed, and listed. With --set the trace is
-    replayed again under other settings, and the difference is shown.
+    Only what the trace determines counts; the rest is assumed, and listed. With --set or --profile
+    the trace is replayed again under other settings, and the difference is shown.
 
     Exit code 1 when something that the trace determines did not come true.
 
@@ -63,17 +76,23 @@ def replay(
     """
     from coordinator_sim.cli.progress import progress_bar
     from coordinator_sim.replay.run import replay_run
-    from coordinator_sim.replay.settings import parse_settings
+    from coordinator_sim.replay.settings import parse_grid
+    from coordinator_sim.replay.work import parse_partitions
     from coordinator_sim.runs.run_directory import check_replaceable, read_run
 
-    settings = parse_settings(set_ or [])
+    grid = [settings for settings in parse_grid(set_ or [], profile) if not settings.is_empty]
+    given = parse_partitions(partitions or [])
     run = read_run(trace)
     if out is not None:
+        if len(grid) > 1:
+            raise ConfigError(
+                f"--out {out}: a trace holds one run, and {len(grid)} combinations are asked for"
+            )
         check_replaceable(out, keep=trace)
     with progress_bar("replaying", run.info.counts.get("events", 0)) as advance:
-        result = replay_run(run, settings, on_progress=advance)
+        result = replay_run(run, grid, given=given, group_id=group, on_progress=advance)
     if out is not None:
-        write_trace(out, run, result, settings)
+        write_trace(out, run, result, grid)
     if json:
         print_json(result.report, out)
     else:
@@ -83,7 +102,7 @@ def replay(
 
 
 def write_trace(
-    out: Path, run: "RunDirectory", result: "ReplayResult", settings: "Settings"
+    out: Path, run: "RunDirectory", result: "ReplayResult", grid: "list[Settings]"
 ) -> None:
     """Write the replay's own events as a run directory."""
     from coordinator_sim.runs.run_directory import RunDirectoryWriter
@@ -96,7 +115,7 @@ def write_trace(
         version=__version__,
         profile="replayed",
         scenario=f"replay of {run.path.name}",
-        options={name: str(value) for name, value in settings.given.items()},
+        options={name: str(value) for each in grid for name, value in each.given.items()},
     )
     with RunDirectoryWriter(out, info) as writer:
         for event in result.events:
@@ -121,8 +140,12 @@ def print_json(report: "ReplayReport", out: Path | None) -> None:
         ],
         "silent_groups": report.silent_groups,
         "other_sources": report.other_sources,
-        "settings": report.settings,
-        "what_if": report.what_if,
+        "grid": report.grid,
+        "what_if": [
+            {"saves_ms": entry.saves_ms, **msgspec.to_builtins(entry)} for entry in report.what_if
+        ],
+        "certain": report.certain,
+        "assumed": report.conditions,
         "out": None if out is None else str(out),
     }
     typer.echo(msgspec.json.encode(document).decode())
@@ -140,6 +163,8 @@ def print_tables(report: "ReplayReport", out: Path | None) -> None:
     print_assumptions(console, report)
     print_left_out(console, report)
     if report.what_if:
+        from coordinator_sim.cli.what_if import print_what_if
+
         print_what_if(console, report)
     print_summary(console, report)
     if out is not None:
@@ -165,7 +190,7 @@ def print_fidelity(console: "Console", report: "ReplayReport") -> None:
     for group in report.groups:
         cells = [names.get(group.source_ref, "")] if files else []
         cells += [group.group_id, kafka_of(group)]
-        table.add_row(*map(_escaped, cells), *(_cell(group.tallies.get(kind)) for kind in kinds))
+        table.add_row(*map(escaped, cells), *(_cell(group.tallies.get(kind)) for kind in kinds))
     if len(report.groups) > 1:
         totals = report.totals()
         blanks = [""] if files else []
@@ -222,56 +247,6 @@ def print_left_out(console: "Console", report: "ReplayReport") -> None:
         console.print(f"Not replayed: {count} events of {source}", markup=False)
 
 
-def print_what_if(console: "Console", report: "ReplayReport") -> None:
-    """Each group as it is and with the settings; what the comparison rests on."""
-    from rich.table import Table
-
-    given = " ".join(f"{name}={value}" for name, value in report.settings.items())
-    table = Table(title=f"Replayed as it is -> replayed with {given}", title_justify="left")
-    for name in _WHAT_IF_COLUMNS:
-        table.add_column(name, justify="left" if name in ("group", "outcomes") else "right")
-    changed = [entry for entry in report.what_if if entry.differs]
-    for entry in changed:
-        cells = what_if_cells(entry)
-        if not entry.is_reproduced:
-            cells = [f"~{cell}" for cell in cells]
-        table.add_row(_escaped(entry.group_id), *cells)
-    console.print()
-    if changed:
-        console.print(table)
-    if any(not entry.is_reproduced for entry in changed):
-        console.print(
-            "~: replay does not reproduce this group's source, so neither figure is the source's "
-            "and the difference may not be that of the settings."
-        )
-    if len(changed) < len(report.what_if):
-        same = len(report.what_if) - len(changed)
-        console.print(f"With {given} nothing changes for {counted(same, 'group')}.", markup=False)
-    console.print("This difference is conditional on the assumptions above, and on these:")
-    for text in report.conditions:
-        console.print(f"  {text}", markup=False)
-
-
-def what_if_cells(entry: "WhatIf") -> list[str]:
-    """One group's figures before and after; one value where they are equal."""
-
-    def figures(run: "RunFigures") -> list[str]:
-        return [
-            str(run.rebalances),
-            str(run.last_generation),
-            str(run.removed),
-            seconds(run.unnoticed_ms),
-            seconds(run.join_ms),
-            seconds(run.rebalancing_ms),
-            " ".join(f"{name} {count}" for name, count in run.outcomes.items()),
-        ]
-
-    return [
-        before if before == after else f"{before} -> {after}"
-        for before, after in zip(figures(entry.as_is), figures(entry.with_settings), strict=True)
-    ]
-
-
 def print_summary(console: "Console", report: "ReplayReport") -> None:
     """One line for all."""
     totals = report.totals()
@@ -281,11 +256,6 @@ def print_summary(console: "Console", report: "ReplayReport") -> None:
     console.print(
         f"\n{reproduced} of {in_source} rows that the source determines came true ({share:.1f} %)"
     )
-
-
-def seconds(duration_ms: int) -> str:
-    """A duration for people."""
-    return f"{duration_ms / 1000:.3f} s"
 
 
 def short_names(paths: list[str | None]) -> dict[str | None, str]:
@@ -311,7 +281,8 @@ def _cell(tally: "Tally | None") -> str:
     return text if tally.reproduced == tally.in_source else f"[red]{text}[/red]"
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """A name as rich prints it unchanged."""
     from rich.markup import escape
 
     return escape(text)

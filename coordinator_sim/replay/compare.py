@@ -4,7 +4,9 @@ from datetime import UTC, datetime
 from typing import Final
 
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.replay.course import Course
 from coordinator_sim.replay.report import KINDS, RunFigures, Tally
+from coordinator_sim.replay.sharing import SharingCosts
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.history import LINE_SKEW_MS, episodes_of
 from coordinator_sim.trace.rebalances import Episode, Rebalance, RebalanceOutcome
@@ -90,12 +92,15 @@ def rebalances_of(events: list[TraceEvent]) -> list[Rebalance]:
     ]
 
 
-def figures(events: list[TraceEvent], silences: dict[str, int]) -> RunFigures:
+def figures(
+    events: list[TraceEvent], course: Course, sharing: SharingCosts | None = None
+) -> RunFigures:
     """Return the figures of a run.
 
     Args:
         events: Events of the coordinator.
-        silences: Last sign of life of the members that failed in the source, by id.
+        course: Who was a member, and who was away.
+        sharing: Costs of sharing the work out, where the work is known.
     """
     rebalances = rebalances_of(events)
     outcomes: dict[str, int] = {}
@@ -108,12 +113,11 @@ def figures(events: list[TraceEvent], silences: dict[str, int]) -> RunFigures:
         join_ms=sum(each.join_us or 0 for each in rebalances) // 1000,
         rebalancing_ms=sum(each.length_us or 0 for each in rebalances) // 1000,
         removed=sum(event.event in _REMOVALS for event in events),
-        unnoticed_ms=sum(
-            max(0, event.ts_us // 1000 - silences[event.member_id])
-            for event in events
-            if event.event in _REMOVALS and event.member_id in silences
-        ),
+        unnoticed_ms=sum(each.length_ms for each in course.absences if each.is_dead),
         outcomes=dict(sorted(outcomes.items())),
+        returns=course.returns,
+        away_ms=sum(each.length_ms for each in course.absences if not each.is_dead),
+        sharing=sharing,
     )
 
 

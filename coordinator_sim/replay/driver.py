@@ -17,25 +17,22 @@ from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.table_order import TABLE_ORDERS
 from coordinator_sim.kafka.partitioning import partition_for
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.kafka.records import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-    LogBatch,
-    LogRecord,
-)
+from coordinator_sim.kafka.records import LogBatch, LogRecord
 from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.messages.heartbeat import HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupResponse
 from coordinator_sim.messages.requests import GroupRequest
 from coordinator_sim.replay import players as requests
-from coordinator_sim.replay.pace import usual_join_ms, usual_sync_ms
-from coordinator_sim.replay.plan import NEVER_MS, After, Ending, GroupPlan, Script, Step, StepKind
+from coordinator_sim.replay.course import Course
+from coordinator_sim.replay.join_timeouts import JoinTimeouts
+from coordinator_sim.replay.muster import Muster
+from coordinator_sim.replay.pace import Pace
+from coordinator_sim.replay.plan import NEVER_MS, After, GroupPlan, Script, Step, StepKind
 from coordinator_sim.replay.players import (
     DIRECT_JOIN_VERSION,
     HEARTBEAT_VERSION,
     JOIN_VERSION,
     LEAVE_VERSION,
-    PROTOCOL,
     SYNC_VERSION,
     NamedIds,
     Player,
@@ -82,9 +79,11 @@ class Driver:
         until_ms: int | None = None,
     ) -> None:
         self.events: list[TraceEvent] = []
+        self.course = Course()
         self._plan = plan
         self._profile = profile
-        self._settings = settings
+        self._timeouts_ms = JoinTimeouts(plan, settings)
+        self._pace = Pace(plan, settings.heartbeat_interval_ms)
         self._group_id = plan.episode.group_id
         delay_ms = settings.group_initial_rebalance_delay_ms
         if delay_ms == plan.assumed_initial_delay_ms:
@@ -109,6 +108,7 @@ class Driver:
         self._players = [
             player_of(actor, TABLE_ORDERS[profile.hash_order]) for actor in plan.actors
         ]
+        self._muster = Muster()
         self._queue: list[tuple[int, int, int, _Action]] = []
         self._order = 0
         self._now_ms = plan.load_ms
@@ -156,30 +156,21 @@ class Driver:
     def _stored_group(self, generation: int) -> LogBatch:
         loaded = [self._players[index] for index in self._plan.loaded]
         for player in loaded:
-            player.is_member = True
             player.generation = generation
+            self._muster.admit(player)
             self._schedule_heartbeats(player)
-        value = GroupMetadataValue(
-            protocol_type="consumer",
-            generation_id=generation,
-            protocol_name=PROTOCOL if loaded else None,
-            leader=loaded[0].member_id if loaded else None,
-            current_state_timestamp_ms=self._now_ms,
-            members=tuple(
-                requests.stored(
-                    player, self._session_timeout_ms(player), self._rebalance_timeout_ms(-1)
-                )
-                for player in loaded
-            ),
-        )
-        record = LogRecord(
-            GroupMetadataKey(self._group_id), value, self._profile.group_value_version
+        timeouts_ms = [
+            (self._timeouts_ms.session_ms(player), self._timeouts_ms.rebalance_ms(-1, -1))
+            for player in loaded
+        ]
+        record = requests.stored_group(
+            self._group_id, generation, self._now_ms, list(zip(loaded, timeouts_ms, strict=True))
         )
         return LogBatch(
             partition=self._partition,
             base_offset=0,
             timestamp_ms=self._now_ms,
-            records=(record,),
+            records=(LogRecord(*record, self._profile.group_value_version),),
         )
 
     # -- steps -----------------------------------------------------------------------------
@@ -198,35 +189,44 @@ class Driver:
             case StepKind.ARRIVE | StepKind.REPLACE:
                 player = players[0]
                 player.has_one_protocol = step.changes_protocol
-                if step.kind is StepKind.REPLACE:
-                    self._retire_instance(player)
+                self._take_instance(player)
                 static = player.actor.group_instance_id is not None
                 direct = not player.member_id and not static
                 self._join(player, DIRECT_JOIN_VERSION if direct else JOIN_VERSION)
+            case StepKind.REJOIN if not self._has_had(step.follows_ms):
+                pass
             case StepKind.REJOIN:
                 players[0].metadata_version += 1
                 self._join(players[0], JOIN_VERSION)
             case StepKind.LEAVE:
                 for player in players:
-                    player.is_over = True
-                    player.is_member = False
+                    self._muster.end(player)
                 self._send(players[0], requests.leave(players, self._group_id), LEAVE_VERSION)
             case StepKind.CLEAN_UP if not self._is_empty():
                 pass
             case StepKind.UNLOAD | StepKind.CLEAN_UP:
                 self._take(self._coordinator.unload(self._partition, None, self._now_ms))
 
+    def _has_had(self, rebalance_ms: int | None) -> bool:
+        """Whether the core has rebalanced at that time of the source, or since; None is always."""
+        if rebalance_ms is None or self._follows:
+            return True
+        rounds = self.course.rounds
+        return bool(rounds) and rounds[-1].start_ms >= rebalance_ms - LINE_SKEW_MS
+
     def _is_empty(self) -> bool:
         group = self._coordinator.group(self._group_id)
         return group is not None and group.state is GroupState.EMPTY
 
-    def _retire_instance(self, newcomer: Player) -> None:
-        """End the process that had the instance id."""
-        for player in self._players:
-            same = player.actor.group_instance_id == newcomer.actor.group_instance_id
-            if same and player is not newcomer and player.actor.ending is Ending.REPLACED:
-                player.is_over = True
-                player.is_member = False
+    def _take_instance(self, newcomer: Player) -> None:
+        """End the process that had the instance id of a static member that comes."""
+        former = self._muster.take_instance(newcomer)
+        if former is None:
+            return
+        newcomer.takes_over = True
+        if former.is_silent(self._now_ms):
+            self.course.absent(former, self._now_ms, is_dead=False)
+        self._muster.end(former)
 
     # -- requests --------------------------------------------------------------------------
 
@@ -237,49 +237,20 @@ class Driver:
             self._ids.next_uuid = player.uuid
             if version == DIRECT_JOIN_VERSION or player.actor.group_instance_id is not None:
                 player.member_id = f"{player.prefix}-{player.uuid}"
+                self._muster.know(player)
         player.is_parked = True
         request = requests.join(player, self._group_id, member_id, self._timeouts(player))
         self._send(player, request, version)
 
     def _timeouts(self, player: Player) -> tuple[int, int]:
-        return self._session_timeout_ms(player), self._rebalance_timeout_ms(
-            self._joining_position()
-        )
-
-    def _session_timeout_ms(self, player: Player) -> int:
-        """Return its session timeout; one that never fires spares a living member heartbeats."""
-        known_ms, actor = self._settings.session_timeout_ms, player.actor
-        if known_ms is None or actor.ending not in {Ending.FAILED, Ending.ID_EXPIRED}:
-            return actor.session_timeout_ms
-        return max(1, actor.session_timeout_ms + known_ms - actor.nominal_session_timeout_ms)
+        rebalance_ms = self._timeouts_ms.rebalance_ms(self._joining_position(), self._position)
+        return self._timeouts_ms.session_ms(player), rebalance_ms
 
     def _joining_position(self) -> int:
         """Return the index of the rebalance that a JoinGroup sent now belongs to."""
         group = self._coordinator.group(self._group_id)
         prepares = group is not None and group.state is GroupState.PREPARING_REBALANCE
         return self._position if prepares else self._position + 1
-
-    def _rebalance_timeout_ms(self, position: int) -> int:
-        """Return the timeout of a JoinGroup in that rebalance, which counts for the next one.
-
-        A JoinGroup that begins a rebalance counts for that one too.
-        """
-        fitted_ms = self._fitted_timeout_ms(position)
-        known_ms = self._settings.rebalance_timeout_ms
-        if known_ms is None or abs(known_ms - fitted_ms) <= LINE_SKEW_MS:
-            return fitted_ms
-        return known_ms
-
-    def _fitted_timeout_ms(self, position: int) -> int:
-        """Return the timeout that fires where the trace shows a timeout."""
-        scripts = self._plan.scripts
-        chosen_ms = NEVER_MS
-        if 0 <= position < len(scripts):
-            chosen_ms = scripts[position].sync_timeout_ms
-        if position + 1 < len(scripts) and chosen_ms == NEVER_MS:
-            chosen_ms = scripts[position + 1].rebalance_timeout_ms
-        begins = 0 <= position < len(scripts) and position > self._position
-        return min(chosen_ms, scripts[position].rebalance_timeout_ms) if begins else chosen_ms
 
     def _send(self, player: Player, request: GroupRequest, version: int) -> None:
         self._token += 1
@@ -300,15 +271,25 @@ class Driver:
             self.events.append(event)
         if self._follows and self._parts(event):
             self._parted = True
-        if event.event is Event.PREPARE_REBALANCE:
-            self._begin(event)
-        elif event.event in {Event.JOIN_COMPLETE, Event.GROUP_EMPTY}:
-            self._holds = False
+        self.course.tell(event, self._now_ms)
+        match event.event:
+            case Event.PREPARE_REBALANCE:
+                self._begin(event)
+            case Event.JOIN_COMPLETE | Event.GROUP_EMPTY:
+                self._holds = False
+            case Event.MEMBER_FAILED | Event.MEMBER_KICKED:
+                player = self._muster.named(event.member_id)
+                if player is not None:
+                    self.course.absent(player, self._now_ms, is_dead=True)
+            case _:
+                pass
 
     @property
     def _follows(self) -> bool:
         """Whether members follow the trace: the core has done so too, or members do not react."""
-        return not (self._reacts and self._parted)
+        parts_ms = self._plan.parts_ms
+        parts = parts_ms is not None and self._now_ms >= parts_ms
+        return not (self._reacts and (self._parted or parts))
 
     def _parts(self, event: TraceEvent) -> bool:
         """Whether the core deviates from the trace, in what it does or when."""
@@ -322,19 +303,17 @@ class Driver:
             case Event.JOIN_COMPLETE | Event.GROUP_EMPTY if self._script is not None:
                 told_ms = self._script.done_ms
             case Event.MEMBER_FAILED | Event.MEMBER_KICKED:
-                ends = [each.actor.ends_ms for each in self._named(event.member_id)]
-                told_ms = ends[-1] if ends else None
+                player = self._muster.named(event.member_id)
+                told_ms = None if player is None else player.actor.ends_ms
             case _:
                 pass
         return told_ms is None or abs(told_ms - self._now_ms) > LINE_SKEW_MS
-
-    def _named(self, member_id: str | None) -> list[Player]:
-        return [player for player in self._players if player.member_id == member_id]
 
     def _begin(self, event: TraceEvent) -> None:
         """Begin a rebalance of the group: members rejoin as the trace says."""
         self._position += 1
         script = self._script = self._script_of(event)
+        self.course.begin(self._now_ms, is_follow_up=script is not None and script.is_follow_up)
         initial = event.state_from is GroupState.EMPTY and self._profile.initial_rebalance_delay
         if initial and self._initial_delay_ms is None:
             self._holds = True
@@ -357,27 +336,24 @@ class Driver:
 
     def _done_ms(self, script: Script | None, *, is_initial: bool) -> int:
         """Return when the join phase that begins now ends, as far as members decide."""
-        if script is None or (self._reacts and script.done_ms is None):
-            return self._now_ms + usual_join_ms(self._plan, is_initial=is_initial)
+        is_like = script is not None and (self._follows or script.is_initial == is_initial)
+        if script is None or not is_like or (self._reacts and script.done_ms is None):
+            return self._now_ms + self._pace.join_ms(is_initial=is_initial)
         if script.done_ms is None:
             return NEVER_MS * 1_000_000
-        if self._follows:
+        rejoin_ms = self._pace.rejoin_ms(script) if self._reacts else None
+        if self._follows and rejoin_ms in {None, script.done_ms - script.start_ms}:
             return script.done_ms
-        return self._now_ms + script.done_ms - script.start_ms
+        return self._now_ms + (rejoin_ms or 0)
 
     def _returning(self, script: Script | None) -> list[Player]:
         if script is not None and self._follows:
             return [self._players[index] for index in script.rejoiners]
         planned = set(script.rejoiners) if script is not None else set()
-        returning = [
-            player
-            for player in self._players
-            if player.is_member
-            and not player.is_parked
-            and not player.is_over
-            and not player.is_silent(self._now_ms)
-        ]
-        return sorted(returning, key=lambda player: player.actor.index in planned)
+        return sorted(
+            self._muster.rejoining(self._now_ms),
+            key=lambda player: (player.actor.index in planned, player.actor.index),
+        )
 
     def _rejoiner(self, player: Player) -> _Action:
         def rejoin() -> None:
@@ -407,21 +383,27 @@ class Driver:
             case ErrorCode.NONE:
                 player.member_id = response.member_id
                 player.generation = response.generation_id
-                player.is_member = True
+                self._muster.admit(player)
+                self.course.seat(response)
                 self._schedule_heartbeats(player)
                 self._schedule_sync(player, response)
+                if player.takes_over:
+                    # QUIRK: the first session of the new id runs with the old timeout.
+                    player.takes_over = False
+                    self._at(self._now_ms + 1, _STEP, self._heartbeater(player))
             case ErrorCode.MEMBER_ID_REQUIRED:
                 player.member_id = response.member_id
+                self._muster.know(player)
                 if player.rejoin_count:
                     self._join(player, JOIN_VERSION)
             case ErrorCode.UNKNOWN_MEMBER_ID if not self._follows:
                 self._come_back(player)
             case _:
-                player.is_member = False
+                self._muster.dismiss(player)
 
     def _come_back(self, player: Player) -> None:
         """Have a live client that lost its membership join as a new member, as real clients do."""
-        player.is_member = False
+        self._muster.dismiss(player)
         if player.is_over or player.is_silent(self._now_ms) or player.is_parked:
             return
         player.rejoin_count += 1
@@ -471,11 +453,11 @@ class Driver:
         never_synced = script is not None and script.sync_ms is None and script.rebalance.followed
         if never_synced or player.is_silent(self._now_ms + LINE_SKEW_MS):
             return None
-        return self._now_ms + usual_sync_ms(self._plan, script)
+        return self._now_ms + self._pace.sync_ms(script)
 
     def _schedule_heartbeats(self, player: Player) -> None:
         """Schedule heartbeats late: every two thirds of the session timeout, and the last one."""
-        timeout_ms = self._session_timeout_ms(player)
+        timeout_ms = self._timeouts_ms.session_ms(player)
         generation = player.generation
         interval_ms = max(1, timeout_ms * 2 // 3)
         silent_ms = player.actor.silent_ms
@@ -484,14 +466,20 @@ class Driver:
             current = player.generation == generation and player.is_member
             if not current or player.is_over or player.is_silent(self._now_ms):
                 return
-            if not player.is_parked:
-                self._send(player, requests.heartbeat(player, self._group_id), HEARTBEAT_VERSION)
+            self._heartbeater(player)()
             if silent_ms is None or self._now_ms + interval_ms <= silent_ms:
                 self._at(self._now_ms + interval_ms, _STEP, act)
 
         self._at(self._now_ms + interval_ms, _STEP, act)
         if silent_ms is not None and silent_ms > self._now_ms:
             self._at(silent_ms, _STEP, act)
+
+    def _heartbeater(self, player: Player) -> _Action:
+        def beat() -> None:
+            if player.is_member and not player.is_parked and not player.is_over:
+                self._send(player, requests.heartbeat(player, self._group_id), HEARTBEAT_VERSION)
+
+        return beat
 
     def _at(self, at_ms: int, rank: int, action: _Action) -> None:
         if at_ms <= self._horizon_ms:

@@ -1,34 +1,33 @@
 """Replays brokers' logs: every group's episodes through the core."""
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import zip_longest
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from msgspec.structs import replace
 
-from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.replay.compare import compare, figures
-from coordinator_sim.replay.driver import Driver
+from coordinator_sim.replay.compare import compare
 from coordinator_sim.replay.plan import GroupPlan
 from coordinator_sim.replay.planner import plan_episode
-from coordinator_sim.replay.report import (
-    GroupFidelity,
-    ReplayReport,
-    ReplayResult,
-    RunFigures,
-    Tally,
-    WhatIf,
-)
+from coordinator_sim.replay.report import GroupFidelity, ReplayReport, ReplayResult, Tally
 from coordinator_sim.replay.settings import UNKNOWN, Settings
-from coordinator_sim.replay.versions import VERSION_ATTR, ProfileChoice, profile_for
+from coordinator_sim.replay.versions import VERSION_ATTR, profile_for
+from coordinator_sim.replay.what_if import Subject, assumed_of, drive, events_of, what_if
+from coordinator_sim.replay.work import NOTHING_KNOWN, KnownGroups
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
 from coordinator_sim.trace.history import episodes_of, group_lines
 from coordinator_sim.trace.rebalances import Episode
 
-_CONDITIONS: Final = (
+CERTAIN: Final = (
+    "replay reproduces all rows that the source determines of these groups",
+    "both runs have the same members and the same events from outside: only the setting differs",
+    "the coordinator's part is computed by the core that was compared with Apache Kafka's own",
+)
+CONDITIONS: Final = (
     "a member that a line says failed fell silent one session timeout of the source before it",
     "members come and go when the source says so, whatever the settings",
     "in a rebalance that the source has, members rejoin and sync as fast as they did there",
+    "while a rebalance waited for a member that was then removed, the others rejoined as usual",
     "a rebalance that the source does not have, or leaves open, takes as long as its usual ones",
     "a member that is removed alive joins again at once",
 )
@@ -39,34 +38,57 @@ _LOGS: Final = frozenset({Source.BROKER_LOG})
 def replay_log(
     events: Iterable[TraceEvent],
     info: RunInfo,
-    settings: Settings = UNKNOWN,
+    grid: Sequence[Settings] = (),
     *,
+    by_group: Mapping[str, Sequence[Settings]] = MappingProxyType({}),
+    known: KnownGroups = NOTHING_KNOWN,
     on_progress: Callable[[int], None] | None = None,
 ) -> ReplayResult:
     """Replay brokers' logs.
 
-    Every group is replayed unchanged. With settings it is replayed twice more, by members that
-    react: under the assumptions and with the settings. The difference of these two is what the
-    settings change. `on_progress` gets the number of events done.
+    Every group is replayed unchanged. With settings it is replayed again by members that react:
+    under the assumptions, and with each combination of settings. The difference of these runs is
+    what the settings change.
+
+    Args:
+        events: Events of the trace, in its order.
+        info: Facts of the trace.
+        grid: Combinations of settings to try; empty for none.
+        by_group: Further combinations, for single groups.
+        known: What is known of the groups beside these lines.
+        on_progress: Gets the number of events done.
     """
-    report = ReplayReport(trace_id=info.trace_id, settings=settings.given)
+    report = ReplayReport(trace_id=info.trace_id, grid=[settings.given for settings in grid])
     lines = list(_replayable(events, info, report))
     versions = _versions(lines)
     told: list[TraceEvent] = []
     done = 0
     for group_id, own in group_lines(lines).items():
         done += len(own)
+        episodes = [each for each in episodes_of(group_id, own) if each.generation is not None]
+        if any(episode.rebalances for episode in episodes):
+            for subject, plain in _replay_group(episodes, versions, known, report):
+                changed: list[TraceEvent] = plain
+                tried = [*grid, *by_group.get(group_id, ())]
+                if tried:
+                    entries, changed = what_if(subject, tried)
+                    report.what_if.extend(entries)
+                told.extend(changed)
+        else:
+            report.silent_groups.append(group_id)
         if on_progress is not None:
             on_progress(done)
-        episodes = [each for each in episodes_of(group_id, own) if each.generation is not None]
-        if not any(episode.rebalances for episode in episodes):
-            report.silent_groups.append(group_id)
-            continue
-        told.extend(_replay_group(episodes, versions, settings, report))
-    if report.what_if:
-        report.conditions.extend(_CONDITIONS)
+    if grid:
+        report.certain.extend(CERTAIN)
+        report.conditions.extend(conditions_of(grid))
     told.sort(key=lambda event: event.ts_us)
     return ReplayResult(report, told)
+
+
+def conditions_of(grid: Sequence[Settings]) -> list[str]:
+    """Return what the figures under these settings assume, each sentence once."""
+    special = (text for settings in grid for text in assumed_of(settings))
+    return list(dict.fromkeys([*CONDITIONS, *special]))
 
 
 def _replayable(
@@ -92,10 +114,10 @@ def _versions(lines: list[TraceEvent]) -> dict[str | None, str]:
 def _replay_group(
     episodes: list[Episode],
     versions: dict[str | None, str],
-    settings: Settings,
+    known: KnownGroups,
     report: ReplayReport,
-) -> list[TraceEvent]:
-    told: list[TraceEvent] = []
+) -> Iterator[tuple[Subject, list[TraceEvent]]]:
+    """Replay a group unchanged, and yield it with the core's events, file by file."""
     by_file: dict[str | None, list[Episode]] = {}
     for episode in episodes:
         if episode.rebalances:
@@ -111,50 +133,23 @@ def _replay_group(
             is_nearest=choice.is_nearest,
         )
         report.groups.append(fidelity)
-        told.extend(_replay_episodes(own, choice, settings, (fidelity, report)))
-    return told
-
-
-def _replay_episodes(
-    episodes: list[Episode],
-    choice: ProfileChoice,
-    settings: Settings,
-    into: tuple[GroupFidelity, ReplayReport],
-) -> list[TraceEvent]:
-    fidelity, report = into
-    # The timeouts of a replay are its own, so that they must be changeable in every version.
-    profile = replace(choice.profile, refreshes_timeouts=True)
-    told: list[TraceEvent] = []
-    as_is: list[RunFigures] = []
-    changed: list[RunFigures] = []
-    plans = [plan_episode(episode) for episode in episodes]
-    _share_initial_delay(plans)
-    for plan, following in zip_longest(plans, episodes[1:]):
-        silences = {
-            actor.name: actor.silent_ms
-            for actor in plan.actors
-            if actor.name is not None and actor.silent_ms is not None
-        }
-        events = _drive(plan, profile, UNKNOWN)
-        _judge(plan, events, fidelity)
-        if not settings.is_empty:
-            until_ms = _until_ms(plan.episode, following, settings)
-            plain = _drive(plan, profile, UNKNOWN, until_ms=until_ms)
-            as_is.append(figures(plain, silences))
-            events = _drive(plan, profile, settings, until_ms=until_ms)
-            changed.append(figures(events, silences))
-        told.extend(events)
-    if changed:
-        report.what_if.append(
-            WhatIf(
-                source_ref=fidelity.source_ref,
-                group_id=fidelity.group_id,
-                is_reproduced=fidelity.is_reproduced,
-                as_is=_sum(as_is),
-                with_settings=_sum(changed),
-            )
+        plans = [plan_episode(episode) for episode in own]
+        _share_initial_delay(plans)
+        told: list[TraceEvent] = []
+        # The timeouts of a replay are its own, so that they must be changeable in every version.
+        profile = replace(choice.profile, refreshes_timeouts=True)
+        for plan in plans:
+            plan.heartbeat_interval_ms = known.heartbeats_ms.get(fidelity.group_id)
+            events = events_of(drive(plan, profile, UNKNOWN), plan)
+            _judge(plan, events, fidelity)
+            told.extend(events)
+        subject = Subject(
+            fidelity=fidelity,
+            plans=plans,
+            profile=choice.profile,
+            work=known.work_of(fidelity.group_id),
         )
-    return told
+        yield subject, told
 
 
 def _share_initial_delay(plans: list[GroupPlan]) -> None:
@@ -166,28 +161,6 @@ def _share_initial_delay(plans: list[GroupPlan]) -> None:
             plan.assumed_initial_delay_ms = known
 
 
-def _until_ms(episode: Episode, following: Episode | None, settings: Settings) -> int:
-    """How far both runs of a comparison go: until no timer is left, or the next episode begins."""
-    until_ms = episode.last_ms + settings.slack_ms
-    if following is not None:
-        until_ms = min(until_ms, following.first_ms - 1)
-    return max(episode.last_ms, until_ms)
-
-
-def _drive(
-    plan: GroupPlan, profile: Profile, settings: Settings, *, until_ms: int | None = None
-) -> list[TraceEvent]:
-    """The core's events from the source's first line on."""
-    first_us = plan.episode.first_ms * 1000
-    incarnation = plan.episode.incarnation
-    events = Driver(plan, profile, settings, until_ms=until_ms).run()
-    return [
-        replace(event, incarnation=incarnation) if incarnation else event
-        for event in events
-        if event.ts_us >= first_us
-    ]
-
-
 def _judge(plan: GroupPlan, events: list[TraceEvent], fidelity: GroupFidelity) -> None:
     for kind, tally in compare(plan.episode, events).items():
         fidelity.tallies.setdefault(kind, Tally()).add(tally)
@@ -195,19 +168,3 @@ def _judge(plan: GroupPlan, events: list[TraceEvent], fidelity: GroupFidelity) -
         fidelity.assumed.append(f"begins anew, because {plan.episode.resumed}")
     fidelity.assumed.extend(plan.assumed)
     fidelity.unexplained.extend(plan.unexplained)
-
-
-def _sum(runs: list[RunFigures]) -> RunFigures:
-    outcomes: dict[str, int] = {}
-    for run in runs:
-        for name, count in run.outcomes.items():
-            outcomes[name] = outcomes.get(name, 0) + count
-    return RunFigures(
-        rebalances=sum(run.rebalances for run in runs),
-        last_generation=runs[-1].last_generation,
-        join_ms=sum(run.join_ms for run in runs),
-        rebalancing_ms=sum(run.rebalancing_ms for run in runs),
-        removed=sum(run.removed for run in runs),
-        unnoticed_ms=sum(run.unnoticed_ms for run in runs),
-        outcomes=dict(sorted(outcomes.items())),
-    )

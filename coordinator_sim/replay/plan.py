@@ -92,6 +92,8 @@ class Step(Struct, frozen=True, kw_only=True):
         after: What happens first within the same millisecond.
         actors: Acting members, by index; several leave in one request.
         changes_protocol: Whether the JoinGroup no longer offers the selected protocol.
+        follows_ms: Start of the rebalance whose result makes the member rejoin, as cooperative
+            members do; None for a member that rejoins for reasons of its own.
     """
 
     at_ms: int
@@ -99,6 +101,7 @@ class Step(Struct, frozen=True, kw_only=True):
     after: After = After.NOTHING
     actors: tuple[int, ...] = ()
     changes_protocol: bool = False
+    follows_ms: int | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -107,6 +110,7 @@ class Script:
 
     Attributes:
         is_initial: Whether the group was Empty, so that the initial delay ends the join phase.
+        is_follow_up: Whether it only continues the rebalance before, as cooperative members do.
         start_ms: Start; the time of its first line when no line tells.
         done_ms: End of the join phase; None while open.
         rejoiners: Members of the old generation that rejoin, the one that ends the join phase last.
@@ -122,6 +126,7 @@ class Script:
     rebalance: Rebalance
     start_ms: int
     is_initial: bool = False
+    is_follow_up: bool = False
     done_ms: int | None = None
     rejoiners: tuple[int, ...] = ()
     members: tuple[int, ...] = ()
@@ -157,6 +162,9 @@ class GroupPlan:
             when no assignment waits.
         assumed_session_timeout_ms: Session timeout of failing members, where no line tells it.
         assumed_initial_delay_ms: Initial delay of a group that was Empty; None without one.
+        heartbeat_interval_ms: Heartbeat interval of the members; None where no line tells.
+        parts_ms: When members first act otherwise than the source tells; None for never.
+        session_timeout_ms: Largest session timeout that a line tells; None where none does.
     """
 
     episode: Episode
@@ -172,6 +180,9 @@ class GroupPlan:
     assumed_initial_delay_ms: int | None = None
     is_over_capacity: bool = False
     commit_timeout_ms: int | None = None
+    heartbeat_interval_ms: int | None = None
+    session_timeout_ms: int | None = None
+    parts_ms: int | None = None
 
     @property
     def group_max_size(self) -> int:

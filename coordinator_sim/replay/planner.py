@@ -27,7 +27,7 @@ from coordinator_sim.replay.roster import Roster
 from coordinator_sim.replay.timeouts import fit_timeouts
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.history import LINE_SKEW_MS
-from coordinator_sim.trace.rebalances import Episode, Rebalance
+from coordinator_sim.trace.rebalances import Episode, Rebalance, follows_up
 
 _LOAD_LEAD_MS: Final = 120_000
 """Time from a group's load to the first line: longer than a usual session timeout."""
@@ -96,6 +96,7 @@ class _Planner:
         lines = plan.episode.lines
         self._roster = Roster(plan, _mentions(lines), _never_members(lines))
         self._index = 0
+        self._follows_ms: int | None = None
         self._after = (0, After.NOTHING)
 
     def run(self) -> None:
@@ -175,8 +176,13 @@ class _Planner:
         at_ms = rebalance.first_line.ts_us // 1000
         roster.is_open = False
         self._roster.rejoined.clear()
+        last = self._plan.scripts[-1] if self._plan.scripts else None
+        is_follow_up = last is not None and follows_up(rebalance, last.rebalance)
+        self._follows_ms = last.start_ms if last is not None and is_follow_up else None
         self._trigger(rebalance, at_ms)
-        self._plan.scripts.append(Script(rebalance=rebalance, start_ms=at_ms))
+        self._plan.scripts.append(
+            Script(rebalance=rebalance, start_ms=at_ms, is_follow_up=is_follow_up)
+        )
         roster.position += 1
         roster.is_open = True
         if rebalance.start is None:
@@ -273,7 +279,14 @@ class _Planner:
             roster.admit((None,), at_ms)
             return
         roster.rejoined.add(actor.index)
-        self._plan.steps.append(Step(at_ms=at_ms, kind=StepKind.REJOIN, actors=(actor.index,)))
+        self._plan.steps.append(
+            Step(
+                at_ms=at_ms,
+                kind=StepKind.REJOIN,
+                actors=(actor.index,),
+                follows_ms=self._follows_ms,
+            )
+        )
 
     def _replace(self, line: TraceEvent, at_ms: int, *, rebalances: bool) -> None:
         """Have a static member rejoin under a new id."""

@@ -8,7 +8,11 @@ from typing import Final
 
 from coordinator_sim.kafka.orders.table_order import TableOrder
 from coordinator_sim.kafka.partitioning import java_string_hash
-from coordinator_sim.kafka.records import GroupMetadataMember
+from coordinator_sim.kafka.records import (
+    GroupMetadataKey,
+    GroupMetadataMember,
+    GroupMetadataValue,
+)
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
@@ -56,6 +60,7 @@ class Player:
         is_parked: Whether its JoinGroup is unanswered.
         is_member: Whether it believes to be a member.
         is_over: Whether it has left, failed or was replaced, and acts no more.
+        takes_over: Whether it comes under the instance id of a process before it.
         metadata_version: Counter of its subscription's changes.
     """
 
@@ -70,6 +75,7 @@ class Player:
     metadata_version: int = 0
     has_one_protocol: bool = False
     rejoin_count: int = 0
+    takes_over: bool = False
 
     @property
     def prefix(self) -> str:
@@ -138,6 +144,24 @@ def stored(
         subscription=player.subscription(),
         assignment=NO_PARTITIONS,
     )
+
+
+def stored_group(
+    group_id: str, generation: int, at_ms: int, loaded: list[tuple[Player, tuple[int, int]]]
+) -> tuple[GroupMetadataKey, GroupMetadataValue]:
+    """Return the record of a loaded generation, its leader first.
+
+    `loaded` are its members, each with its session and rebalance timeout.
+    """
+    value = GroupMetadataValue(
+        protocol_type="consumer",
+        generation_id=generation,
+        protocol_name=PROTOCOL if loaded else None,
+        leader=loaded[0][0].member_id if loaded else None,
+        current_state_timestamp_ms=at_ms,
+        members=tuple(stored(player, *timeouts_ms) for player, timeouts_ms in loaded),
+    )
+    return GroupMetadataKey(group_id), value
 
 
 def join(

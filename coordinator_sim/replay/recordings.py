@@ -1,5 +1,6 @@
 """Replays a trace that holds the requests: drives them unchanged, compares every answer."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Final
 
@@ -25,7 +26,9 @@ from coordinator_sim.replay.report import (
     ReplayResult,
     Tally,
 )
-from coordinator_sim.replay.settings import INITIAL_DELAY, UNKNOWN, Settings
+from coordinator_sim.replay.settings import INITIAL_DELAY, Settings
+from coordinator_sim.replay.versions import VERSION_ATTR
+from coordinator_sim.replay.work import Partitions, known_groups
 from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
 from coordinator_sim.trace.history import episodes_of, group_lines
 from coordinator_sim.trace.rebalances import Rebalance
@@ -70,19 +73,29 @@ class _Attempt(Struct, frozen=True):
 
 
 def replay_recording(
-    events: list[TraceEvent], info: RunInfo, settings: Settings = UNKNOWN
+    events: list[TraceEvent],
+    info: RunInfo,
+    grid: Sequence[Settings] = (),
+    *,
+    given: Partitions = Partitions({}),  # noqa: B008 - frozen
 ) -> ReplayResult:
     """Replay a whole recorded trace.
 
-    With settings, the coordinators' events are also replayed like a log, once with the settings:
+    With settings, the coordinators' events are also replayed like a log, once for each combination:
     recorded requests cannot react to changed settings.
+
+    Args:
+        events: Events of the trace, in its order.
+        info: Facts of the trace.
+        grid: Combinations of settings to try; empty for none.
+        given: Partitions of groups whose assignments the trace lacks.
     """
     recording = Recording(events, info.assignor)
     is_known = info.profile in PROFILES or info.profile in ALIASES
     profile = profile_named(info.profile) if is_known else DEFAULT_PROFILE
     told_ms = _told_delay_ms(info)
     best = _best_attempt(recording, profile, _delays(events) if told_ms is None else [told_ms])
-    report = ReplayReport(trace_id=info.trace_id, settings=settings.given)
+    report = ReplayReport(trace_id=info.trace_id, grid=[settings.given for settings in grid])
     assumed = recording.assumptions()
     if told_ms is None:
         assumed = [f"{INITIAL_DELAY}={best.delay_ms}, the guess that fits best", *assumed]
@@ -98,15 +111,26 @@ def replay_recording(
                 assumed=list(assumed),
             )
         )
-    if settings.is_empty:
+    if not grid:
         return ReplayResult(report, best.events)
-    logged = [
-        replace(event, source=Source.BROKER_LOG) for event in events if event.event in _LOGGED
-    ]
-    changed = replay_log(logged, info, settings)
+    known = known_groups(events, given)
+    changed = replay_log(as_logged(events, profile), info, grid, known=known)
     report.what_if = changed.report.what_if
+    report.certain = changed.report.certain
     report.conditions = changed.report.conditions
     return ReplayResult(report, changed.events)
+
+
+def as_logged(events: Iterable[TraceEvent], profile: Profile) -> Iterator[TraceEvent]:
+    """Yield the events of a recording that a broker's log also holds, as a log's.
+
+    The first tells the release, as the first line of a log does.
+    """
+    attrs = {VERSION_ATTR: profile.name}
+    for event in events:
+        if event.event in _LOGGED:
+            yield replace(event, source=Source.BROKER_LOG, attrs=event.attrs | attrs)
+            attrs = {}
 
 
 def _told_delay_ms(info: RunInfo) -> int | None:

@@ -4,6 +4,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from coordinator_sim.replay.sharing import SharingCosts
 from coordinator_sim.trace.events import TraceEvent
 
 KINDS: Final = ("rebalances", "generations", "members", "outcomes", "transitions", "leaders")
@@ -71,6 +72,13 @@ class GroupFidelity(Struct, kw_only=True):
         return all(tally.reproduced == tally.in_source for tally in self.tallies.values())
 
     @property
+    def reproduced_share(self) -> float:
+        """Share of the rows that the source determines which were reproduced, 0 to 1."""
+        in_source = sum(tally.in_source for tally in self.tallies.values())
+        reproduced = sum(tally.reproduced for tally in self.tallies.values())
+        return reproduced / in_source if in_source else 1.0
+
+    @property
     def first_difference(self) -> str:
         """First row that was not reproduced, explained; empty when all were."""
         return next(
@@ -87,6 +95,9 @@ class RunFigures(Struct, frozen=True, kw_only=True):
         removed: Members that failed or were removed because they did not come back in time.
         unnoticed_ms: Sum of the times between a dead member's last sign of life and its removal;
             members removed alive add nothing.
+        returns: Restarts of static members that caused no rebalance.
+        away_ms: Sum of the times that these were away, as far as known: nobody took their work.
+        sharing: Costs of sharing the work out; None where the work is not known.
     """
 
     rebalances: int
@@ -96,27 +107,42 @@ class RunFigures(Struct, frozen=True, kw_only=True):
     removed: int
     unnoticed_ms: int
     outcomes: dict[str, int]
+    returns: int = 0
+    away_ms: int = 0
+    sharing: SharingCosts | None = None
 
 
 class WhatIf(Struct, frozen=True, kw_only=True):
-    """A group replayed twice: with what is assumed, and with other settings.
+    """A group replayed as it is, and with other settings.
 
     Args:
-        is_reproduced: Whether the plain replay reproduces the source of the group. Otherwise both
-            runs differ from the source, and their difference need not come from the settings.
-        as_is: Run under the assumptions; these are not the source's own figures.
+        settings: The settings, by their Kafka names.
+        as_is: Run under the assumptions; these are not the source's own figures. None when the
+            plain replay does not reproduce the source of the group: nothing is saved then.
+        with_settings: Run with the settings; None when there is none.
+        not_computed: Why there is none; empty otherwise.
+        notes: What is special about this group under these settings, one sentence each.
     """
 
     source_ref: str | None
     group_id: str
-    is_reproduced: bool
-    as_is: RunFigures
-    with_settings: RunFigures
+    settings: dict[str, int | str]
+    as_is: RunFigures | None
+    with_settings: RunFigures | None
+    not_computed: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def differs(self) -> bool:
         """Whether the settings make a difference."""
         return self.as_is != self.with_settings
+
+    @property
+    def saves_ms(self) -> int | None:
+        """Time rebalancing that the settings save, negative for a loss; None when not computed."""
+        if self.as_is is None or self.with_settings is None:
+            return None
+        return self.as_is.rebalancing_ms - self.with_settings.rebalancing_ms
 
 
 class ReplayReport(Struct, kw_only=True):
@@ -126,8 +152,9 @@ class ReplayReport(Struct, kw_only=True):
         groups: One entry for each file and group, in the order they are first seen.
         silent_groups: Groups without a rebalance, which cannot be compared.
         other_sources: Events of sources that cannot be replayed, by source.
-        settings: Given settings, by their Kafka names.
-        what_if: Effect of the settings, one entry per group; empty without settings.
+        grid: Combinations of given settings, by their Kafka names; empty without settings.
+        what_if: Effect of the settings, one entry per group and combination, groups in order.
+        certain: What `what_if` does not assume, one sentence each.
         conditions: Assumptions of `what_if` beside the groups' own, one sentence each.
     """
 
@@ -135,8 +162,9 @@ class ReplayReport(Struct, kw_only=True):
     groups: list[GroupFidelity] = field(default_factory=list)
     silent_groups: list[str] = field(default_factory=list)
     other_sources: dict[str, int] = field(default_factory=dict)
-    settings: dict[str, int] = field(default_factory=dict)
+    grid: list[dict[str, int | str]] = field(default_factory=list)
     what_if: list[WhatIf] = field(default_factory=list)
+    certain: list[str] = field(default_factory=list)
     conditions: list[str] = field(default_factory=list)
 
     @property
@@ -157,7 +185,8 @@ class ReplayResult(Struct, frozen=True):
     """A replay: its report, and its own events.
 
     Args:
-        events: Events of the core in time order; with settings, of the run with them.
+        events: Events of the core in time order; with one combination of settings, of the run
+            with them.
     """
 
     report: ReplayReport

@@ -1,13 +1,15 @@
 """Replays a trace on disk, in the way its source allows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from coordinator_sim.errors import DataError
+from coordinator_sim.replay.causes import group_named
 from coordinator_sim.replay.logs import replay_log
 from coordinator_sim.replay.recordings import replay_recording
 from coordinator_sim.replay.report import ReplayResult
-from coordinator_sim.replay.settings import UNKNOWN, Settings
+from coordinator_sim.replay.settings import Settings
+from coordinator_sim.replay.work import Partitions, known_groups
 from coordinator_sim.runs.run_directory import RunDirectory
 from coordinator_sim.trace.events import Source
 
@@ -16,19 +18,35 @@ _WITH_REQUESTS: Final = frozenset({Source.SIM, Source.WIRE})
 
 def replay_run(
     run: RunDirectory,
-    settings: Settings = UNKNOWN,
+    grid: Sequence[Settings] = (),
     *,
+    given: Partitions = Partitions({}),  # noqa: B008 - frozen
+    group_id: str | None = None,
     on_progress: Callable[[int], None] | None = None,
 ) -> ReplayResult:
-    """Replay a trace on disk; `on_progress` gets the number of events done.
+    """Replay a trace on disk.
+
+    Args:
+        run: The trace.
+        grid: Combinations of settings to try; empty for none.
+        given: Partitions of groups whose assignments the trace lacks.
+        group_id: The only group to replay; None for all.
+        on_progress: Gets the number of events done.
 
     Raises:
+        ConfigError: the trace has no group of that id.
         DataError: the trace cannot be read, or holds nothing that can be replayed.
     """
+    events = list(run.events())
+    if group_id is not None:
+        groups = dict.fromkeys(each.group_id for each in events if each.group_id is not None)
+        group_named(group_id, groups)
+        events = [each for each in events if each.group_id in {None, group_id}]
     if run.info.source in _WITH_REQUESTS:
-        result = replay_recording(list(run.events()), run.info, settings)
+        result = replay_recording(events, run.info, grid, given=given)
     else:
-        result = replay_log(run.events(), run.info, settings, on_progress=on_progress)
+        known = known_groups(events, given)
+        result = replay_log(events, run.info, grid, known=known, on_progress=on_progress)
     if not result.report.groups:
         raise DataError(f"{run.path}: no group in it rebalances, so there is nothing to replay")
     return result

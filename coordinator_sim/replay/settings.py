@@ -1,34 +1,61 @@
 """Settings given by the user where the trace does not tell them, by their Kafka names."""
 
 from collections.abc import Iterable
+from itertools import product
 from typing import Final
 
 from msgspec import Struct
 
+from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.kafka.profiles import ALIASES, PROFILES
 from coordinator_sim.replay.plan import NEVER_MS
+
+STABLE: Final = "stable"
+"""Value of `group.instance.id`: every member keeps one instance id over its restarts."""
+DYNAMIC: Final = "none"
+"""Value of `group.instance.id`: members have none."""
+CONNECT_PROTOCOLS: Final = ("eager", "compatible", "sessioned")
+"""Values of `connect.protocol`."""
+MOST_COMBINATIONS: Final = 1_000
+"""Largest grid: each combination replays the whole trace once more."""
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """Known configuration of the group and the broker; None is unknown.
+    """Known configuration of the group and the broker; None is unknown, or as in the trace.
 
     Timeouts and delays are milliseconds. An unknown timeout never fires first: it fires only
     where a line of the trace says that it did.
+
+    Args:
+        group_instance_id: `stable` or `none`.
+        partition_assignment_strategy: Protocol name of a consumer assignor.
+        connect_protocol: One of `CONNECT_PROTOCOLS`.
+        profile: Kafka release that the core behaves like.
     """
 
     session_timeout_ms: int | None = None
+    heartbeat_interval_ms: int | None = None
     rebalance_timeout_ms: int | None = None
     group_initial_rebalance_delay_ms: int | None = None
     group_max_size: int | None = None
+    group_instance_id: str | None = None
+    partition_assignment_strategy: str | None = None
+    connect_protocol: str | None = None
+    scheduled_rebalance_max_delay_ms: int | None = None
+    profile: str | None = None
 
     @property
-    def given(self) -> dict[str, int]:
-        """Known settings, by their Kafka names."""
-        return {
-            name: value
-            for name, field in _FIELDS.items()
-            if name in _SHOWN and (value := getattr(self, field)) is not None
-        }
+    def given(self) -> dict[str, int | str]:
+        """Known settings, by their Kafka names; the release is `profile`."""
+        named = {name: getattr(self, field) for name, field in _FIELDS.items() if name in _SHOWN}
+        named[PROFILE] = self.profile
+        return {name: value for name, value in named.items() if value is not None}
+
+    @property
+    def label(self) -> str:
+        """The known settings as a user gives them; empty without any."""
+        return " ".join(f"{name}={value}" for name, value in self.given.items())
 
     @property
     def slack_ms(self) -> int:
@@ -44,40 +71,104 @@ class Settings(Struct, frozen=True, kw_only=True):
         """Whether no setting was given."""
         return not self.given
 
+    @property
+    def makes_static(self) -> bool:
+        """Whether members become static that are not so in the trace."""
+        return self.group_instance_id == STABLE
+
 
 UNKNOWN: Final = Settings()
 """No settings: a replay of the trace unchanged."""
 
 INITIAL_DELAY: Final = "group.initial.rebalance.delay.ms"
+STRATEGY: Final = "partition.assignment.strategy"
+CONNECT_PROTOCOL: Final = "connect.protocol"
+SCHEDULED_DELAY: Final = "scheduled.rebalance.max.delay.ms"
+INSTANCE_ID: Final = "group.instance.id"
+PROFILE: Final = "profile"
 
 _FIELDS: Final = {
     "session.timeout.ms": "session_timeout_ms",
+    "heartbeat.interval.ms": "heartbeat_interval_ms",
     "max.poll.interval.ms": "rebalance_timeout_ms",
     "rebalance.timeout.ms": "rebalance_timeout_ms",
     INITIAL_DELAY: "group_initial_rebalance_delay_ms",
     "group.max.size": "group_max_size",
+    INSTANCE_ID: "group_instance_id",
+    STRATEGY: "partition_assignment_strategy",
+    CONNECT_PROTOCOL: "connect_protocol",
+    SCHEDULED_DELAY: "scheduled_rebalance_max_delay_ms",
 }
 """Kafka's names and ours; a consumer's rebalance timeout is its `max.poll.interval.ms`."""
 _SHOWN: Final = frozenset(_FIELDS) - {"max.poll.interval.ms"}
-_LEAST: Final = {"group_initial_rebalance_delay_ms": 0}
+_LEAST: Final = {"group_initial_rebalance_delay_ms": 0, "scheduled_rebalance_max_delay_ms": 0}
+_WORDS: Final = {
+    "group_instance_id": (STABLE, DYNAMIC),
+    "partition_assignment_strategy": tuple(CONSUMER_ASSIGNORS),
+    "connect_protocol": CONNECT_PROTOCOLS,
+}
+"""Fields whose values are words, and which words."""
 
 
-def parse_settings(texts: Iterable[str]) -> Settings:
-    """Parse settings from `key=value` texts; the last of a key counts.
+def parse_grid(texts: Iterable[str], profiles: str | None = None) -> list[Settings]:
+    """Parse `key=value` texts, each with one value or several separated by commas.
+
+    Args:
+        texts: The last text of a key counts.
+        profiles: Releases, separated by commas; None for the release that the trace tells.
+
+    Returns:
+        One entry for every combination of the values, the last key changing first; the single
+        entry `UNKNOWN` without any text.
 
     Raises:
-        ConfigError: a text is no `key=value`, its key is unknown, or its value is no number in
-            the key's bounds.
+        ConfigError: a text is no `key=value`, its key is unknown, a value is impossible, values
+            contradict each other, or there are too many combinations.
     """
-    values: dict[str, int] = {}
+    axes: dict[str, list[int | str]] = {}
     for text in texts:
         key, equals, value = text.partition("=")
         field = _FIELDS.get(key.strip())
         if not equals or field is None:
             known = ", ".join(_FIELDS)
             raise ConfigError(f"--set {text}: give key=value with one of {known}")
-        values[field] = _number(key.strip(), value.strip(), _LEAST.get(field, 1))
-    return Settings(**values)
+        axes.pop(field, None)
+        axes[field] = _values(key.strip(), field, value)
+    if profiles is not None:
+        axes["profile"] = [_known_profile(name) for name in _split("--profile", profiles)]
+    count = 1
+    for values in axes.values():
+        count *= len(values)
+    if count > MOST_COMBINATIONS:
+        raise ConfigError(
+            f"{count} combinations of settings: at most {MOST_COMBINATIONS} are replayed at once; "
+            "give fewer values"
+        )
+    grid = [
+        Settings(**dict(zip(axes, values, strict=True)))  # type: ignore[arg-type]
+        for values in product(*axes.values())
+    ]
+    for settings in grid:
+        _check_fit(settings)
+    return grid
+
+
+def _split(key: str, text: str) -> list[str]:
+    values = list(dict.fromkeys(part.strip() for part in text.split(",")))
+    if "" in values:
+        raise ConfigError(f"{key}={text}: a value is empty; separate values by single commas")
+    return values
+
+
+def _values(key: str, field: str, text: str) -> list[int | str]:
+    values = _split(key, text)
+    words = _WORDS.get(field)
+    if words is None:
+        return [_number(key, value, _LEAST.get(field, 1)) for value in values]
+    for value in values:
+        if value not in words:
+            raise ConfigError(f"{key}={value}: must be one of {', '.join(words)}")
+    return list(values)
 
 
 def _number(key: str, text: str, least: int) -> int:
@@ -88,3 +179,19 @@ def _number(key: str, text: str, least: int) -> int:
     if not least <= value <= NEVER_MS:
         raise ConfigError(f"{key}={value}: must be from {least} to {NEVER_MS}")
     return value
+
+
+def _known_profile(name: str) -> str:
+    if name not in PROFILES and name not in ALIASES:
+        raise ConfigError(f"--profile {name}: must be one of {', '.join((*PROFILES, *ALIASES))}")
+    return name
+
+
+def _check_fit(settings: Settings) -> None:
+    """Refuse values that no client starts with. Source: Java's Heartbeat constructor."""
+    heartbeat_ms, session_ms = settings.heartbeat_interval_ms, settings.session_timeout_ms
+    if heartbeat_ms is not None and session_ms is not None and heartbeat_ms >= session_ms:
+        raise ConfigError(
+            f"heartbeat.interval.ms={heartbeat_ms} with session.timeout.ms={session_ms}: clients "
+            "do not start unless it is lower; a third of the session timeout is usual"
+        )

@@ -63,6 +63,7 @@ def _fit_sessions(plan: GroupPlan) -> None:
         if actor.ends_ms is not None and (armed_ms := _last_armed_ms(plan, actor)) is not None
     }
     told = _told(plan)
+    plan.session_timeout_ms = max(told.values(), default=None)
     latest = min(bounds.values(), default=None)
     for index, bound_ms in bounds.items():
         actor = plan.actors[index]

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.messages.embedded.contents import is_cooperative
-from coordinator_sim.trace.events import RebalanceReason, TimeKind, TraceEvent
+from coordinator_sim.trace.events import Event, RebalanceReason, TimeKind, TraceEvent
 
 FOLLOW_UP_REASON: Final = "need to revoke partitions and re-join"
 """Reason of a cooperative consumer that gave partitions up and rejoins for its new assignment."""
@@ -19,6 +19,9 @@ CHAIN_GAP_US: Final = 30_000_000
 """Rebalances closer than this belong to one disturbance (definition of convergence time)."""
 _LIKE_US: Final = 1_000_000
 """Layouts tell times to the millisecond or the second: up to this, both are from one clock."""
+_REMOVAL_SKEW_US: Final = 50_000
+"""Some releases log the removal after the join phase that it ends, by as much."""
+_REMOVALS: Final = frozenset({Event.MEMBER_FAILED, Event.MEMBER_KICKED, Event.PENDING_EXPIRED})
 _REJOINS: Final = frozenset({RebalanceReason.LEADER_REJOIN, RebalanceReason.METADATA_CHANGED})
 
 
@@ -156,6 +159,17 @@ class Rebalance(Struct, kw_only=True):
             if line is not None and line.members is not None:
                 return line.members
         return 0 if self.empty is not None else None
+
+    @property
+    def removed_ms(self) -> int | None:
+        """When its join phase last gave up on a member, or on an id that was issued."""
+        limit_us = None if self.joined is None else self.joined.ts_us + _REMOVAL_SKEW_US
+        times = [
+            line.ts_us
+            for line in self.lines
+            if line.event in _REMOVALS and (limit_us is None or line.ts_us <= limit_us)
+        ]
+        return max(times) // 1000 if times else None
 
     @property
     def leader_id(self) -> str | None:

@@ -15,6 +15,7 @@ from pyspark.sql import Column, Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from coordinator_sim.kafka.states import GroupState
+from coordinator_sim.replay.costs import RebalanceCost, costs_of_rebalances
 from coordinator_sim.trace.events import Event, RebalanceReason, TimeKind, TraceEvent
 from coordinator_sim.trace.history import (
     CLIENT_SOURCES,
@@ -41,10 +42,13 @@ _ENUMS: Final[dict[str, Any]] = {
     "state_from": GroupState,
 }
 _LINE_COLUMNS: Final = (
+    *("seq", "member_id", "group_instance_id", "client_id", "session_timeout_ms", "confidence"),
     *("source_ref", C.GROUP_ID, "offsets_partition", C.INCARNATION, C.GENERATION, C.PROTOCOL_NAME),
     *(C.TS_US, "ts_err_us", C.MEMBERS, "reason_text", "client_reason", *_ENUMS),
 )
 """Columns of an event that a rebalance is read from."""
+FIRST_LINE: Final = "first_line"
+"""Where a rebalance's first line is: file and line, or the number of the event."""
 _REBALANCE_SCHEMA: Final = pa.schema(
     [
         *((name, pa.string()) for name in C.GROUP_KEY),
@@ -62,6 +66,14 @@ _REBALANCE_SCHEMA: Final = pa.schema(
         *((name, pa.float64()) for name in ("join_ms", "sync_ms", "total_ms")),
         *((name, pa.bool_()) for name in ("is_exact", "initial_delay", C.FOLLOWUP, "storm")),
         ("chain_no", pa.int64()),
+        ("trigger", pa.string()),
+        ("trigger_client", pa.string()),
+        ("root_no", pa.int64()),
+        ("cause_confidence", pa.float64()),
+        *((name, pa.float64()) for name in ("initial_ms", "dead_ms", "slow_ms")),
+        ("restart", pa.string()),
+        ("deploy_no", pa.int64()),
+        (FIRST_LINE, pa.string()),
     ]
 )
 
@@ -112,7 +124,11 @@ def rebalances(events: "DataFrame") -> "DataFrame":
     COORDINATOR_MOVED, NO_SYNC (joined, then superseded), SUPERSEDED (by another before the join
     ended) or OPEN (no line tells its end); `initial_delay` (from an empty group), `followup` (a
     later round of one hand-over), `storm` (the fifth or later within five minutes), `chain_no`
-    (the first of the rebalances less than 30 s apart that it belongs to).
+    (the first of the rebalances less than 30 s apart that it belongs to). Cause and cost, as
+    `coordinator_sim.replay.costs` defines them: `trigger`, `trigger_client`, `root_no`,
+    `cause_confidence`; `initial_ms`, `dead_ms` and `slow_ms`, the parts of the join phase;
+    `restart` (came back, went, or empty), `deploy_no` (0 for none); `first_line`, where its first
+    line is.
     """
     kinds = [event.value for event in COORDINATOR_EVENTS]
     clients = [source.value for source in CLIENT_SOURCES]
@@ -151,7 +167,8 @@ def _lines(batches: Iterable[pa.RecordBatch]) -> Iterator[_Line]:
         for name, kind in _ENUMS.items():
             members = {None: None, **{member.value: member for member in kind}}
             columns[name] = [members[value] for value in columns[name]]
-        for name in (C.INCARNATION, "ts_err_us"):
+        columns["confidence"] = [1.0 if value is None else value for value in columns["confidence"]]
+        for name in (C.INCARNATION, "ts_err_us", "seq"):
             columns[name] = [value or 0 for value in columns[name]]
         columns["ts_kind"] = [kind or TimeKind.EVENT for kind in columns["ts_kind"]]
         names = list(columns)
@@ -162,14 +179,31 @@ def _lines(batches: Iterable[pa.RecordBatch]) -> Iterator[_Line]:
 def _group_rows(lines: list[_Line]) -> Iterator[dict[str, object]]:
     key = {name: getattr(lines[0], name) for name in C.GROUP_KEY}
     recent: deque[int] = deque()
-    for told in rebalances_of(lines[0].group_id or "", steadied(lines)):
+    held = list(steadied(lines))
+    numbered = rebalances_of(lines[0].group_id or "", held)
+    for told, cost in zip(numbered, costs_of_rebalances(numbered, held), strict=True):
         start_us = told.rebalance.start.ts_us if told.rebalance.start is not None else None
         if start_us is not None:
             recent.append(start_us)
             while recent[0] < start_us - STORM_WINDOW_US:
                 recent.popleft()
         is_storm = start_us is not None and len(recent) >= STORM_COUNT
-        yield key | _row(told, start_us) | {"storm": is_storm}
+        yield key | _row(told, start_us) | _cost_row(cost) | {"storm": is_storm}
+
+
+def _cost_row(cost: RebalanceCost) -> dict[str, object]:
+    return {
+        "trigger": cost.trigger,
+        "trigger_client": cost.client,
+        "root_no": cost.root,
+        "cause_confidence": cost.confidence,
+        "initial_ms": float(cost.initial_ms),
+        "dead_ms": float(cost.dead_ms),
+        "slow_ms": float(cost.slow_ms),
+        "restart": cost.restart,
+        "deploy_no": cost.deploy,
+        FIRST_LINE: cost.line,
+    }
 
 
 def _row(told: NumberedRebalance, start_us: int | None) -> dict[str, object]:

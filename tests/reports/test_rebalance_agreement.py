@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from coordinator_sim.logtext.reading.broker_log import parse_broker_log
 from coordinator_sim.replay.causes import GroupStory, explain_group
 from coordinator_sim.replay.compare import figures
+from coordinator_sim.replay.course import Course
 from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
 from coordinator_sim.trace.history import coordinator_events, group_lines
 from coordinator_sim.trace.schema import plain, rows_of
@@ -74,7 +75,7 @@ def check(frame: Frame, traces: dict[str, list[TraceEvent]]) -> None:
         assert round(sum(r["total_ms"] or 0 for r in rows)) == story.rebalancing_ms
         lines = group_lines(list(coordinator_events(traces[key[0]], Source.BROKER_LOG)))[key[1]]
         if all(line.group_id is not None for line in lines):
-            summed = figures(lines, {})
+            summed = figures(lines, Course())
             assert (summed.rebalances, summed.rebalancing_ms) == (len(rows), story.rebalancing_ms)
 
 

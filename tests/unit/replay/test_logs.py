@@ -71,7 +71,7 @@ def test_example_log_is_reproduced_with_leaders() -> None:
 
 def test_what_if_waits_for_a_dead_member_longer_with_a_longer_session() -> None:
     """A killed consumer is noticed a session timeout later, so fewer rebalances take longer."""
-    result = replay_log(events_in(EXAMPLE), INFO, Settings(session_timeout_ms=60_000))
+    result = replay_log(events_in(EXAMPLE), INFO, [Settings(session_timeout_ms=60_000)])
     orders = next(each for each in result.report.what_if if each.group_id == "orders-service")
     assert orders.with_settings.rebalances < orders.as_is.rebalances
     assert orders.with_settings.rebalancing_ms > orders.as_is.rebalancing_ms

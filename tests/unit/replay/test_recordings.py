@@ -93,8 +93,8 @@ def test_changed_answer_is_found() -> None:
 
 def test_settings_of_a_recording_are_tried_on_what_was_told() -> None:
     """A crashed member is noticed later with a longer session, and the report says so."""
-    result = replay_recording(run_of("member-crash"), INFO, Settings(session_timeout_ms=20_000))
+    result = replay_recording(run_of("member-crash"), INFO, [Settings(session_timeout_ms=20_000)])
     (what_if,) = result.report.what_if
     assert what_if.as_is.unnoticed_ms == 10_000
     assert what_if.with_settings.unnoticed_ms == 20_000
-    assert result.report.settings == {"session.timeout.ms": 20_000}
+    assert result.report.grid == [{"session.timeout.ms": 20_000}]

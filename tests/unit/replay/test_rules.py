@@ -7,7 +7,7 @@ from coordinator_sim.replay.logs import replay_log
 from coordinator_sim.replay.plan import NEVER_MS, Ending, GroupPlan, StepKind
 from coordinator_sim.replay.planner import plan_episode
 from coordinator_sim.replay.report import GroupFidelity, ReplayResult
-from coordinator_sim.replay.settings import UNKNOWN, Settings
+from coordinator_sim.replay.settings import Settings
 from coordinator_sim.trace.events import Event, RebalanceReason, RunInfo, Source, TraceEvent
 from coordinator_sim.trace.history import episodes_of, group_lines
 
@@ -59,9 +59,9 @@ class Log:
         """A line about one member."""
         return self.line(at_ms, event, member_id=name, **columns)
 
-    def replayed(self, settings: Settings = UNKNOWN) -> ReplayResult:
+    def replayed(self, *grid: Settings) -> ReplayResult:
         """What the replay of the log answers."""
-        return replay_log(self.events, INFO, settings)
+        return replay_log(self.events, INFO, grid)
 
     def fidelity(self) -> GroupFidelity:
         """The fidelity of the replay of the log's one group."""

@@ -1,0 +1,117 @@
+"""`findings`: what costs the groups of a trace most, what to change, and what that would save."""
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from coordinator_sim.cli.wording import counted, listed
+
+if TYPE_CHECKING:
+    from coordinator_sim.replay.savings import Weighed
+
+
+def findings(
+    trace: Annotated[
+        Path,
+        typer.Argument(help="A trace: the directory of a run or an import.", metavar="TRACE"),
+    ],
+    top: Annotated[
+        int, typer.Option(min=1, help="How many findings to show, the most costly ones.")
+    ] = 10,
+    group: Annotated[
+        str | None, typer.Option(help="The only group to look at, instead of all.")
+    ] = None,
+    partitions: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[GROUP:]TOPIC=N",
+            help="Partitions of a topic where the trace does not tell them; may be repeated.",
+        ),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object instead of the list.")
+    ] = False,
+) -> None:
+    """List what costs the groups of a trace most, and what to change.
+
+    What a change would save is computed by replaying the group with it. Findings of one group
+    overlap: their costs and savings do not add up.
+
+    Example: coordinator-sim findings out/incident --top 5
+    """
+    import msgspec
+
+    from coordinator_sim.cli.progress import progress_bar
+    from coordinator_sim.replay.causes import group_named
+    from coordinator_sim.replay.savings import findings_in, weigh
+    from coordinator_sim.replay.work import parse_partitions
+    from coordinator_sim.runs.run_directory import read_run
+
+    given = parse_partitions(partitions or [])
+    run = read_run(trace)
+    events = list(run.events())
+    if group is not None:
+        group_named(group, dict.fromkeys(each.group_id for each in events if each.group_id))
+        events = [each for each in events if each.group_id in {None, group}]
+    found = findings_in(events, run.info.source)
+    with progress_bar("replaying", len(events)) as advance:
+        weighed = weigh(found[:top], events, run.info, given, on_progress=advance)
+    if json:
+        rows = [
+            {
+                "trace_id": run.info.trace_id,
+                "cluster_id": run.info.cluster_id,
+                "rank": rank,
+                **msgspec.to_builtins(each.finding),
+                "not_computed": each.not_computed,
+            }
+            for rank, each in enumerate(weighed, 1)
+        ]
+        typer.echo(msgspec.json.encode({"findings": rows, "found": len(found)}).decode())
+        return
+    for line in told(weighed, trace):
+        typer.echo(line)
+    if len(found) > len(weighed):
+        typer.echo(f"\n{len(weighed)} of {counted(len(found), 'finding')}; --top shows more.")
+
+
+def told(weighed: "list[Weighed]", trace: Path) -> list[str]:
+    """The findings, line by line."""
+    if not weighed:
+        return ["Nothing to find: no group of this trace loses time in rebalances."]
+    lines: list[str] = []
+    for rank, each in enumerate(weighed, 1):
+        finding = each.finding
+        sure = f"{100 * finding.confidence:.0f} % sure"
+        if lines:
+            lines.append("")
+        lines.append(
+            f"{rank}. {finding.group_id}: {finding.kind}, {finding.cost_s:.3f} "
+            f"{finding.cost_unit} ({sure})"
+        )
+        lines.append(f"   {finding.what}")
+        lines.append(f"   change: {finding.change}")
+        lines.append(f"   {saving(each)}")
+        lines.append(f"   lines: {listed(tuple(Path(ref).name for ref in finding.source_refs))}")
+    helpful = [each.finding for each in weighed if (each.finding.saves_s or 0) > 0]
+    if helpful:
+        best = max(helpful, key=lambda finding: finding.saves_s or 0)
+        words = ["coordinator-sim", "replay", str(trace), "--group", best.group_id]
+        lines += ["", f"Next: {shlex.join(words)} --set {best.setting}"]
+    return lines
+
+
+def saving(each: "Weighed") -> str:
+    """What the change would save, and where that comes from."""
+    finding = each.finding
+    if finding.setting is None:
+        return "saves: not computed, no setting of the group can be tried for it"
+    if finding.saves_s is None:
+        return f"saves: not computed, {each.not_computed}"
+    if finding.saves_s == 0:
+        return f"saves: nothing when replayed with {finding.setting}"
+    if finding.saves_s < 0:
+        return f"saves: nothing, {-finding.saves_s:.3f} s more with {finding.setting}, replayed"
+    return f"saves: {finding.saves_s:.3f} s, replayed with {finding.setting}"

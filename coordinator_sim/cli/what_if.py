@@ -1,0 +1,184 @@
+"""Tables of `replay --set`: what other settings would have done, and how sure that is."""
+
+from typing import TYPE_CHECKING, Final
+
+from coordinator_sim.cli.wording import counted
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from coordinator_sim.replay.report import ReplayReport, RunFigures, WhatIf
+
+_ALWAYS: Final = ("rebalances", "removed", "dead unnoticed", "rebalancing")
+_STATIC: Final = ("returns", "away")
+_SHARING: Final = ("moved", "needless", "stopped", "unowned")
+_OWN_ROUNDS: Final = "own rounds"
+_BASES: Final = {
+    "rebalances": "those before the first difference are certain, the later ones assumed",
+    "removed": "members that failed or were too late; certain as far as the rebalances are",
+    "dead unnoticed": "time in which the group counted on a dead member; its last sign of life is "
+    "assumed where only a log tells of it",
+    "rebalancing": "from the start of each rebalance to its end; certain where the source has the "
+    "rebalance and nobody rejoins at another time",
+    "returns": "restarts of static members without a rebalance; which processes are the same is "
+    "assumed",
+    "away": "how long these restarts took together; certain if the pairs are right",
+    _OWN_ROUNDS: "rebalances that the strategy itself asks for; computed by its own code",
+    "moved": "partitions or tasks that changed hands; certain given the memberships, the "
+    "subscriptions and the numbers of partitions",
+    "needless": "moved beyond the fewest that a balanced result needs; certain as moved is",
+    "stopped": "time in which no member worked; an upper bound",
+    "unowned": "time without a working owner, summed over partitions or tasks; an upper bound",
+}
+"""What each figure is, and what of it is certain or assumed."""
+_AS_IS: Final = "as it is"
+
+
+def print_what_if(console: "Console", report: "ReplayReport") -> None:
+    """Each group as it is and with the settings, or a row for each combination; how sure it is."""
+    console.print()
+    if len(report.grid) == 1:
+        columns = print_differences(console, report)
+    else:
+        columns = print_grid(console, report)
+    print_reservations(console, report)
+    for name in (name for name in _BASES if name in columns):
+        console.print(f"{name}: {_BASES[name]}", markup=False)
+    if any(entry.with_settings is not None for entry in report.what_if):
+        console.print("Certain:")
+        for text in report.certain:
+            console.print(f"  {text}", markup=False)
+        console.print("This difference is conditional on the assumptions above, and on these:")
+        for text in report.conditions:
+            console.print(f"  {text}", markup=False)
+
+
+def print_differences(console: "Console", report: "ReplayReport") -> list[str]:
+    """One row a group: figures before and after, or one where they are equal."""
+    from rich.table import Table
+
+    given = label(report.grid[0])
+    changed = [entry for entry in report.what_if if entry.with_settings and entry.differs]
+    same = sum(entry.with_settings is not None for entry in report.what_if) - len(changed)
+    columns: list[str] = []
+    if changed:
+        runs = [run for entry in changed for run in (entry.as_is, entry.with_settings) if run]
+        columns = columns_of(runs)
+        table = Table(title=f"Replayed as it is -> replayed with {given}", title_justify="left")
+        table.add_column("group", overflow="fold")
+        for name in columns:
+            table.add_column(name, justify="right")
+        for entry in changed:
+            table.add_row(_escaped(entry.group_id), *difference(entry, columns))
+        console.print(table)
+    if same:
+        console.print(f"With {given} nothing changes for {counted(same, 'group')}.", markup=False)
+    return columns
+
+
+def difference(entry: "WhatIf", columns: list[str]) -> list[str]:
+    """Figures before and after; one value where they are equal."""
+    if entry.as_is is None or entry.with_settings is None:
+        return []
+    before, after = cells(entry.as_is), cells(entry.with_settings)
+    return [
+        before[name] if before[name] == after[name] else f"{before[name]} -> {after[name]}"
+        for name in columns
+    ]
+
+
+def print_grid(console: "Console", report: "ReplayReport") -> list[str]:
+    """One row a combination, the run as it is first; a table for each group."""
+    from rich.table import Table
+
+    axes = list(dict.fromkeys(name for given in report.grid for name in given))
+    groups: dict[tuple[str | None, str], list[WhatIf]] = {}
+    for entry in report.what_if:
+        groups.setdefault((entry.source_ref, entry.group_id), []).append(entry)
+    shown: list[str] = []
+    for (_, group_id), entries in groups.items():
+        as_is = next((entry.as_is for entry in entries if entry.as_is is not None), None)
+        runs = [entry.with_settings for entry in entries if entry.with_settings is not None]
+        if as_is is None or not runs:
+            continue
+        columns = columns_of([as_is, *runs])
+        shown.extend(columns)
+        table = Table(title=_escaped(group_id), title_justify="left")
+        for name in axes:
+            table.add_column(name.replace(".", ".\n"), no_wrap=True)
+        for name in columns:
+            table.add_column(name, justify="right")
+        first = cells(as_is)
+        table.add_row(_AS_IS, *[""] * (len(axes) - 1), *(first[name] for name in columns))
+        table.add_section()
+        for entry in entries:
+            if entry.with_settings is not None:
+                own = cells(entry.with_settings)
+                given = [str(entry.settings.get(name, "")) for name in axes]
+                table.add_row(*map(_escaped, given), *(own[name] for name in columns))
+        console.print(table)
+    return shown
+
+
+def print_reservations(console: "Console", report: "ReplayReport") -> None:
+    """What was not computed and why, and what is special about a group; each sentence once."""
+    told: dict[str, list[str]] = {}
+    for entry in report.what_if:
+        if entry.not_computed:
+            text = f"not computed: {entry.not_computed}"
+            told.setdefault(text, []).append(entry.group_id)
+        for note in entry.notes:
+            told.setdefault(note, []).append(entry.group_id)
+    for text, group_ids in told.items():
+        names = ", ".join(list(dict.fromkeys(group_ids))[:5])
+        more = len(set(group_ids)) - 5
+        others = f" and {more} more" if more > 0 else ""
+        console.print(f"{names}{others}: {text}", markup=False)
+
+
+def columns_of(runs: "list[RunFigures]") -> list[str]:
+    """The columns that tell something of any of these runs."""
+    columns = list(_ALWAYS)
+    if any(run.returns for run in runs):
+        columns.extend(_STATIC)
+    shared = [run.sharing for run in runs if run.sharing is not None]
+    if any(each.follow_ups for each in shared):
+        columns.append(_OWN_ROUNDS)
+    if shared:
+        columns.extend(_SHARING)
+    return columns
+
+
+def cells(run: "RunFigures") -> dict[str, str]:
+    """A run's figures by column."""
+    shared = run.sharing
+    needless = None if shared is None else shared.needless
+    return {
+        "rebalances": str(run.rebalances),
+        "removed": str(run.removed),
+        "dead unnoticed": seconds(run.unnoticed_ms),
+        "rebalancing": seconds(run.rebalancing_ms),
+        "returns": str(run.returns),
+        "away": seconds(run.away_ms),
+        _OWN_ROUNDS: "-" if shared is None else str(shared.follow_ups),
+        "moved": "-" if shared is None else str(shared.moved),
+        "needless": "-" if needless is None else str(needless),
+        "stopped": "-" if shared is None else seconds(shared.stopped_ms),
+        "unowned": "-" if shared is None else seconds(shared.unowned_ms),
+    }
+
+
+def label(given: dict[str, int | str]) -> str:
+    """Settings as a user gives them."""
+    return " ".join(f"{name}={value}" for name, value in given.items())
+
+
+def seconds(duration_ms: int) -> str:
+    """A duration for people."""
+    return f"{duration_ms / 1000:.3f} s"
+
+
+def _escaped(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)

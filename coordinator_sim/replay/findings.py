@@ -1,0 +1,339 @@
+"""What costs a group most, and what to change: findings from the costs of its rebalances.
+
+A finding names what it would take; what that would save is computed by replays, `with_savings`.
+Findings of one group overlap: a rebalance may be a deploy's and wait for a dead member.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from coordinator_sim.messages.embedded.contents import is_cooperative
+from coordinator_sim.replay.costs import COORDINATOR_MOVED, POLL_TIMEOUT, RebalanceCost
+from coordinator_sim.replay.report import RunFigures, WhatIf
+from coordinator_sim.trace.rebalances import RebalanceOutcome
+
+SECONDS_REBALANCING: Final = "seconds rebalancing"
+COMPUTED: Final = "computed"
+REPLAYED: Final = "replayed"
+ESTIMATED: Final = "estimated"
+"""Bases of a finding: from the trace's lines; with savings from a replay; with a guess in it."""
+
+STORM_MS: Final = 300_000
+STORM_COUNT: Final = 5
+"""A storm is at least as many rebalances, each within `STORM_MS` of the fifth before it."""
+STATIC: Final = "group.instance.id=stable"
+_NO_DELAY: Final = "group.initial.rebalance.delay.ms=0"
+_USUAL_DELAY: Final = "group.initial.rebalance.delay.ms=3000"
+_SHORT_SESSION: Final = "session.timeout.ms=10000"
+_FAST_HEARTBEAT: Final = "heartbeat.interval.ms=1000"
+_COOPERATIVE: Final = "partition.assignment.strategy=cooperative-sticky"
+_INCREMENTAL: Final = "connect.protocol=sessioned"
+_SLOW_MS: Final = 1_000
+"""Living members that rejoin sooner are no finding."""
+_SHORT_MS: Final = 100
+"""Shorter sums are noise."""
+_FLAPS: Final = 3
+_MOST_REFS: Final = 5
+_EAGER_CONNECT: Final = "default"
+
+
+class _Words(Struct, frozen=True):
+    """The two sentences of a finding."""
+
+    what: str
+    change: str
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """Something that costs a group, and what to change.
+
+    Args:
+        kind: A fixed word for the kind.
+        rebalances: Rebalances behind it.
+        cost_s: What it cost, in `cost_unit`.
+        what: What happened, one sentence with the figures.
+        change: What to set or do, with Kafka's names.
+        setting: What `replay --set` takes to try it; None when no replay can.
+        saves_s: What the setting would save of `cost_s`, negative for a loss; None until replays
+            computed it, or where they cannot.
+        basis: `computed`, `replayed` or `estimated`.
+        confidence: How sure it is that the change meets the cause, 0 to 1.
+        source_refs: Where the first lines behind it are, at most five.
+    """
+
+    group_id: str
+    kind: str
+    rebalances: int
+    cost_s: float
+    what: str
+    change: str
+    setting: str | None = None
+    saves_s: float | None = None
+    basis: str = COMPUTED
+    confidence: float
+    cost_unit: str = SECONDS_REBALANCING
+    source_refs: tuple[str, ...] = ()
+
+
+def findings_of(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
+    """Return what costs a group, worst first; empty for a group that costs nothing."""
+    finders = (
+        _deploys,
+        _dead_members,
+        _initial_delay,
+        _slow_joiners,
+        _poll_timeouts,
+        _storm,
+        _flapping,
+        _coordinator_moves,
+        _eager,
+    )
+    found = [each for finder in finders for each in finder(group_id, costs)]
+    return worst_first(found)
+
+
+def worst_first(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings in order of cost; equal ones by group and kind."""
+    return sorted(findings, key=lambda each: (-each.cost_s, each.group_id, each.kind))
+
+
+def with_savings(finding: Finding, entry: WhatIf) -> Finding:
+    """Return the finding with what the replay under its setting saves; unchanged without one."""
+    if entry.as_is is None or entry.with_settings is None:
+        return finding
+    saved_ms = _cost_ms(finding, entry.as_is) - _cost_ms(finding, entry.with_settings)
+    return replace(finding, saves_s=saved_ms / 1000, basis=REPLAYED)
+
+
+def _cost_ms(finding: Finding, run: RunFigures) -> int:
+    """Return the part of a run's figures that the finding's change is about."""
+    if finding.kind == "eager-stops-everything" and run.sharing is not None:
+        return run.sharing.stopped_ms
+    return run.rebalancing_ms
+
+
+def _finding(
+    group_id: str,
+    kind: str,
+    behind: Sequence[RebalanceCost],
+    cost_ms: int,
+    words: _Words,
+    **more: object,
+) -> list[Finding]:
+    if not behind or cost_ms < _SHORT_MS:
+        return []
+    confidence = min(each.confidence for each in behind)
+    fields: dict[str, object] = {"confidence": round(confidence, 2), **more}
+    return [
+        Finding(
+            group_id=group_id,
+            kind=kind,
+            rebalances=len(behind),
+            cost_s=cost_ms / 1000,
+            what=words.what,
+            change=words.change,
+            source_refs=tuple(each.line for each in behind[:_MOST_REFS]),
+            **fields,  # type: ignore[arg-type]
+        )
+    ]
+
+
+def _length_ms(costs: Iterable[RebalanceCost]) -> int:
+    return sum(each.length_ms or 0 for each in costs)
+
+
+def _counted(behind: Sequence[RebalanceCost]) -> str:
+    """Return how many rebalances there are, in words."""
+    return "1 rebalance" if len(behind) == 1 else f"{len(behind)} rebalances"
+
+
+def _seconds(duration_ms: int) -> str:
+    return f"{duration_ms / 1000:.1f} s"
+
+
+def _deploys(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
+    behind = [each for each in costs if each.deploy]
+    if not behind:
+        return []
+    deploys = len({each.deploy for each in behind})
+    cost_ms = _length_ms(behind)
+    times = "A deploy" if deploys == 1 else f"{deploys} deploys"
+    words = _Words(
+        what=f"{times} restarted members: {_counted(behind)}, {_seconds(cost_ms)} of rebalancing.",
+        change="Give each consumer a group.instance.id of its own that outlives a restart, and a "
+        "session.timeout.ms longer than a restart takes; its partitions wait for it meanwhile.",
+    )
+    return _finding(
+        group_id, "deploys-rebalance-each-member", behind, cost_ms, words, setting=STATIC
+    )
+
+
+def _dead_members(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
+    behind = [each for each in costs if each.dead_ms]
+    cost_ms = sum(each.dead_ms for each in behind)
+    words = _Words(
+        what=f"{_counted(behind)} waited {_seconds(cost_ms)} for members that were then removed.",
+        change="Have consumers close in good order when they are stopped (SIGTERM, not SIGKILL), "
+        "or give them a group.instance.id; a shorter session.timeout.ms shortens the wait.",
+    )
+    return _finding(
+        group_id,
+        "dead-members-waited-for",
+        behind,
+        cost_ms,
+        words,
+        setting=STATIC if any(each.restart for each in behind) else _SHORT_SESSION,
+    )
+
+
+def _initial_delay(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
+    behind = [each for each in costs if each.initial_ms >= _SHORT_MS]
+    cost_ms = sum(each.initial_ms for each in behind)
+    words = _Words(
+        what=f"{_counted(behind)} of an empty group waited {_seconds(cost_ms)} for more members.",
+        change="Lower the brokers' group.initial.rebalance.delay.ms where members start one at a "
+        "time; where many start together it saves them rebalances.",
+    )
+    return _finding(group_id, "initial-delay", behind, cost_ms, words, setting=_NO_DELAY)
+
+
+def _slow_joiners(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
+    behind = [each for each in costs if each.slow_ms >= _SLOW_MS]
+    cost_ms = sum(each.slow_ms for each in behind)
+    longest_ms = max((each.slow_ms for each in behind), default=0)
+    words = _Words(
+        what=f"{_counted(behind)} waited {_seconds(cost_ms)} for living members to learn of it and "
+        f"to rejoin, {_seconds(longest_ms)} at most.",
+        change="Members learn with their next heartbeat: lower heartbeat.interval.ms. Beyond that "
+        "they are busy: lower max.poll.records, or process in another thread.",
+    )
+    return _finding(
+        group_id,
+        "slow-joiners",
+        behind,
+        cost_ms,
+        words,
+        setting=_FAST_HEARTBEAT,
+        confidence=_at_most(behind, 0.6),
+    )
+
+
+def _poll_timeouts(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
+    late = _late_polls(costs)
+    behind = [each for each in costs if each.number in late]
+    times = sum(each.trigger == POLL_TIMEOUT for each in behind)
+    cost_ms = _length_ms(behind)
+    words = _Words(
+        what=f"Members left {times} times because they did not poll in time, and came back: "
+        f"{_counted(behind)}, {_seconds(cost_ms)} of rebalancing.",
+        change="Raise max.poll.interval.ms above the longest time between two polls, or lower "
+        "max.poll.records.",
+    )
+    return _finding(
+        group_id, "poll-timeouts", behind, cost_ms, words, setting=STATIC, basis=ESTIMATED
+    )
+
+
+def _late_polls(costs: Sequence[RebalanceCost]) -> set[int]:
+    """Return the numbers of rebalances that come from members that did not poll in time."""
+    went = {each.number for each in costs if each.trigger == POLL_TIMEOUT}
+    return went | {each.number for each in costs if each.root in went}
+
+
+def _storm(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
+    """Find rebalances that come close together and are not a deploy's; name the first cause."""
+    late = _late_polls(costs)
+    own = [each for each in costs if not each.deploy and each.number not in late]
+    stormy: dict[int, RebalanceCost] = {}
+    for place in range(STORM_COUNT - 1, len(own)):
+        window = own[place - STORM_COUNT + 1 : place + 1]
+        if window[-1].start_ms - window[0].start_ms <= STORM_MS:
+            stormy.update({each.number: each for each in window})
+    behind = list(stormy.values())
+    if not behind:
+        return []
+    cost_ms = _length_ms(behind)
+    first = behind[0]
+    who = f" by {first.client}" if first.client else ""
+    words = _Words(
+        what=f"{_counted(behind)} came within minutes of each other, {_seconds(cost_ms)} of "
+        f"rebalancing; the first was #{first.number}, {first.trigger}{who}.",
+        change="Look at the first one: coordinator-sim explain tells its cause. Where members "
+        "start together, group.initial.rebalance.delay.ms gathers them in one rebalance.",
+    )
+    return _finding(
+        group_id,
+        "rebalance-storm",
+        behind,
+        cost_ms,
+        words,
+        setting=_USUAL_DELAY if 0 < first.initial_ms < _SLOW_MS else None,
+        confidence=_at_most(behind[:1], 0.8),
+    )
+
+
+def _flapping(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
+    """Find the client that goes and comes most often outside deploys."""
+    own: dict[str, list[RebalanceCost]] = {}
+    for each in costs:
+        if each.restart and each.client and not each.deploy and each.trigger != POLL_TIMEOUT:
+            own.setdefault(each.client, []).append(each)
+    flapping = {client: each for client, each in own.items() if len(each) >= 2 * _FLAPS}
+    if not flapping:
+        return []
+    client = max(flapping, key=lambda name: (_length_ms(flapping[name]), name))
+    behind = flapping[client]
+    cost_ms = _length_ms(behind)
+    words = _Words(
+        what=f"{client} went and came back again and again: {_counted(behind)}, "
+        f"{_seconds(cost_ms)} of rebalancing.",
+        change=f"See in its own log why {client} restarts. With a group.instance.id its restarts "
+        "would not rebalance the group.",
+    )
+    return _finding(group_id, "flapping-member", behind, cost_ms, words, setting=STATIC)
+
+
+def _coordinator_moves(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
+    behind = [
+        each
+        for each in costs
+        if each.trigger == COORDINATOR_MOVED or each.outcome is RebalanceOutcome.COORDINATOR_MOVED
+    ]
+    cost_ms = _length_ms(behind)
+    words = _Words(
+        what=f"{_counted(behind)} around a move of the group's coordinator: {_seconds(cost_ms)} of "
+        "rebalancing.",
+        change="Look at the brokers: restarts, and elections of the group's partition of "
+        "__consumer_offsets. No setting of the group changes this.",
+    )
+    return _finding(group_id, "coordinator-moves", behind, cost_ms, words)
+
+
+def _eager(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
+    """Find eager rebalances of a group with members, where the trace tells the protocol."""
+    behind = [
+        each
+        for each in costs
+        if each.protocol_name and not is_cooperative(each.protocol_name) and not each.initial_ms
+    ]
+    if not behind:
+        return []
+    cost_ms = _length_ms(behind)
+    protocol = behind[-1].protocol_name
+    is_connect = protocol == _EAGER_CONNECT
+    words = _Words(
+        what=f"{_counted(behind)} under {protocol} stopped every member for {_seconds(cost_ms)}.",
+        change="Set connect.protocol=sessioned, the default since Kafka 2.4."
+        if is_connect
+        else "Set partition.assignment.strategy to cooperative-sticky, in two rolling restarts "
+        "(KIP-429): only partitions that move stop then.",
+    )
+    setting = _INCREMENTAL if is_connect else _COOPERATIVE
+    return _finding(group_id, "eager-stops-everything", behind, cost_ms, words, setting=setting)
+
+
+def _at_most(behind: Sequence[RebalanceCost], bound: float) -> float:
+    return round(min([bound, *(each.confidence for each in behind)]), 2)

@@ -1,0 +1,202 @@
+"""What it costs to share work out anew: moves, needless moves, standstill, work without owner.
+
+The rounds and absences of a run are taken as they are; the strategies are this project's own.
+"""
+
+from collections import Counter
+from itertools import pairwise, zip_longest
+from statistics import median_low
+
+from msgspec import Struct
+
+from coordinator_sim.replay.course import Absence, Course, Round, Seat
+from coordinator_sim.replay.strategies import (
+    Owners,
+    Result,
+    Strategy,
+    fewest_moves,
+    moves_between,
+)
+
+
+class SharingCosts(Struct, frozen=True, kw_only=True):
+    """Costs of one strategy over one run; durations are milliseconds.
+
+    Args:
+        strategy: Assignor or Connect protocol.
+        items: Partitions, or connectors and tasks.
+        rebalances: Rebalances of the run that the strategy does not ask for itself.
+        follow_ups: Further rebalances that it asks for.
+        moved: Items that changed their owner from one finished hand-over to the next.
+        needless: Moves beyond the fewest that a balanced result needs; None where members differ in
+            their subscriptions.
+        stopped_ms: Time in which no member worked.
+        unowned_ms: Time without a working owner, summed over the items.
+    """
+
+    strategy: str
+    items: int
+    rebalances: int = 0
+    follow_ups: int = 0
+    moved: int = 0
+    needless: int | None = 0
+    stopped_ms: int = 0
+    unowned_ms: int = 0
+
+    def plus(self, other: "SharingCosts") -> "SharingCosts":
+        """Return the sum with the costs of a later part of the same group's trace."""
+        unknown = self.needless is None or other.needless is None
+        return SharingCosts(
+            strategy=self.strategy,
+            items=max(self.items, other.items),
+            rebalances=self.rebalances + other.rebalances,
+            follow_ups=self.follow_ups + other.follow_ups,
+            moved=self.moved + other.moved,
+            needless=None if unknown else (self.needless or 0) + (other.needless or 0),
+            stopped_ms=self.stopped_ms + other.stopped_ms,
+            unowned_ms=self.unowned_ms + other.unowned_ms,
+        )
+
+
+def sharing_costs(course: Course, strategy: Strategy, until_ms: int) -> SharingCosts:
+    """Return the costs of a strategy over one run, up to `until_ms`."""
+    return _Ledger(course, strategy, until_ms).run()
+
+
+class _Ledger:
+    """Goes through the rounds of a run once and adds up.
+
+    Members stop working when an eager rebalance begins, and work again when the leader's assignment
+    comes: an upper bound, since each stops only when it rejoins.
+    """
+
+    def __init__(self, course: Course, strategy: Strategy, until_ms: int) -> None:
+        self._strategy = strategy
+        self._rounds = _own_rounds(course.rounds, is_connect=strategy.is_connect)
+        self._until_ms = until_ms
+        self._absences = sorted(course.absences, key=lambda each: each.from_ms)
+        self._next_absence = 0
+        self._away: list[Absence] = []
+        self._usual_ms = _usual_length_ms(self._rounds)
+        self._owners: Owners = {}
+        self._loads: Counter[str] = Counter()
+        self._settled: Owners = {}
+        self._seats: tuple[Seat, ...] = ()
+        self._now_ms = self._rounds[0].start_ms if self._rounds else until_ms
+        self._counts = False
+        self._stopped_ms = self._unowned_ms = 0
+        self._moved = self._needless = self._follow_ups = 0
+
+    def run(self) -> SharingCosts:
+        """Return the costs."""
+        for round_, following in zip_longest(self._rounds, self._rounds[1:]):
+            next_ms = self._until_ms if following is None else following.start_ms
+            self._go(round_.start_ms)
+            self._begin(round_)
+            if round_.sync_ms is not None and round_.seats:
+                self._go(round_.sync_ms)
+                self._hand_out(next_ms)
+            if round_.is_empty:
+                self._counts = False
+                self._own({})
+        self._go(self._until_ms)
+        return SharingCosts(
+            strategy=self._strategy.name,
+            items=self._strategy.size,
+            rebalances=len(self._rounds),
+            follow_ups=self._follow_ups,
+            moved=self._moved,
+            needless=self._needless if self._strategy.is_uniform else None,
+            stopped_ms=self._stopped_ms,
+            unowned_ms=self._unowned_ms,
+        )
+
+    def _begin(self, round_: Round) -> None:
+        self._counts = True
+        self._seats = round_.seats
+        if not self._strategy.is_cooperative:
+            self._own({})
+        elif round_.seats:
+            keys = {seat.key for seat in round_.seats}
+            self._own({item: key for item, key in self._owners.items() if key in keys})
+
+    def _hand_out(self, next_ms: int) -> None:
+        """Share out now, and again for as long as the strategy asks and no other round begins."""
+        while True:
+            result = self._strategy.share(self._seats, self._owners, self._now_ms)
+            self._own(result.owners)
+            begins_ms = self._now_ms + (result.delay_ms if result.is_done else 0)
+            ends_ms = begins_ms + self._usual_ms
+            asks = not result.is_done or result.delay_ms > 0
+            if not asks:
+                self._settle(result)
+            if not asks or ends_ms >= next_ms:
+                return
+            self._follow_ups += 1
+            self._go(ends_ms)
+
+    def _settle(self, result: Result) -> None:
+        """Compare with the last finished hand-over."""
+        if self._settled:
+            moved = moves_between(self._settled, result.owners)
+            keys = [seat.key for seat in self._seats]
+            self._moved += moved
+            self._needless += max(0, moved - fewest_moves(self._settled, result.owners, keys))
+        self._settled = result.owners
+
+    def _own(self, owners: Owners) -> None:
+        self._owners = owners
+        self._loads = Counter(owners.values())
+
+    def _go(self, to_ms: int) -> None:
+        """Go on in time, and count what nobody works on meanwhile."""
+        from_ms, self._now_ms = self._now_ms, max(self._now_ms, to_ms)
+        if not self._counts or self._now_ms <= from_ms:
+            return
+        length_ms = self._now_ms - from_ms
+        if not self._owners:
+            self._stopped_ms += length_ms
+        self._unowned_ms += (self._strategy.size - len(self._owners)) * length_ms
+        self._unowned_ms += self._idle_ms(from_ms)
+
+    def _idle_ms(self, from_ms: int) -> int:
+        """Return the time that items of absent members are idle since `from_ms`, summed up."""
+        while (
+            self._next_absence < len(self._absences)
+            and self._absences[self._next_absence].from_ms < self._now_ms
+        ):
+            self._away.append(self._absences[self._next_absence])
+            self._next_absence += 1
+        idle_ms = 0
+        for each in self._away:
+            overlap_ms = min(each.until_ms, self._now_ms) - max(each.from_ms, from_ms)
+            idle_ms += self._loads[each.key] * max(0, overlap_ms)
+        self._away = [each for each in self._away if each.until_ms > self._now_ms]
+        return idle_ms
+
+
+def _own_rounds(rounds: list[Round], *, is_connect: bool) -> list[Round]:
+    """Return the rounds that no strategy asked for.
+
+    Left out are the second rounds of cooperative consumers and, of a Connect cluster, all rounds
+    with the same workers as before: the protocol's own, and changes of configuration.
+    """
+    own: list[Round] = []
+    workers: frozenset[str] | None = None
+    for each in rounds:
+        members = frozenset(seat.member_id for seat in each.seats)
+        is_repeated = is_connect and bool(members) and members == workers
+        workers = members or workers
+        if not (is_repeated or each.is_follow_up):
+            own.append(each)
+    return own
+
+
+def _usual_length_ms(rounds: list[Round]) -> int:
+    """Return the usual length of a rebalance of a group that has members; 0 without any."""
+    lengths = [
+        later.sync_ms - later.start_ms
+        for earlier, later in pairwise(rounds)
+        if later.sync_ms is not None and not earlier.is_empty
+    ]
+    return median_low(lengths) if lengths else 0

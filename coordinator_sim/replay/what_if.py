@@ -1,0 +1,307 @@
+"""Replays a group under other settings, and sets each run beside the run as it is."""
+
+from itertools import zip_longest
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
+from coordinator_sim.errors import CoordinatorSimError
+from coordinator_sim.kafka.profiles import Profile, profile_named
+from coordinator_sim.replay.compare import figures
+from coordinator_sim.replay.driver import Driver
+from coordinator_sim.replay.pace import USUAL_HEARTBEAT_MS
+from coordinator_sim.replay.plan import GroupPlan
+from coordinator_sim.replay.report import GroupFidelity, RunFigures, WhatIf
+from coordinator_sim.replay.settings import (
+    CONNECT_PROTOCOL,
+    DYNAMIC,
+    SCHEDULED_DELAY,
+    STRATEGY,
+    UNKNOWN,
+    Settings,
+)
+from coordinator_sim.replay.sharing import SharingCosts, sharing_costs
+from coordinator_sim.replay.stable import has_static_members, with_stable_ids
+from coordinator_sim.replay.strategies import ConnectStrategy, ConsumerStrategy, Strategy
+from coordinator_sim.replay.work import GroupWork
+from coordinator_sim.trace.events import TraceEvent
+
+DEFAULT_SCHEDULED_DELAY_MS: Final = 300_000
+"""Kafka's default of `scheduled.rebalance.max.delay.ms`."""
+DEFAULT_SESSION_TIMEOUT_MS: Final = 45_000
+"""Default of `session.timeout.ms` of Java consumers since 3.0 (KIP-735)."""
+_EAGER_CONNECT: Final = "eager"
+_WIRE_EAGER: Final = "default"
+
+
+class Subject(Struct, frozen=True, kw_only=True):
+    """One group of one file, ready to be replayed under other settings.
+
+    Args:
+        plans: The plans of its episodes, in order of time.
+        profile: Kafka release of the source.
+        work: What its members share out; None where neither trace nor user tells.
+    """
+
+    fidelity: GroupFidelity
+    plans: list[GroupPlan]
+    profile: Profile
+    work: GroupWork | None
+
+
+class _Run(Struct):
+    """One run over all episodes of a group."""
+
+    figures: RunFigures
+    events: list[TraceEvent]
+    notes: tuple[str, ...]
+
+
+class _Unfit(CoordinatorSimError):
+    """Settings cannot be tried on a group; the message says why."""
+
+
+def what_if(subject: Subject, grid: list[Settings]) -> tuple[list[WhatIf], list[TraceEvent]]:
+    """Return the effect of every combination of settings on one group, and the last run's events.
+
+    The group is replayed once as it is, by members that react, and once for each combination. A
+    group whose plain replay does not reproduce its source has no figures.
+    """
+    fidelity = subject.fidelity
+    if not fidelity.is_reproduced:
+        share = 100 * fidelity.reproduced_share
+        why = f"replay reproduces {share:.1f} % of what the source determines, not all of it"
+        return [_entry(subject, settings, not_computed=why) for settings in grid], []
+    until_ms = _horizons(subject, grid)
+    as_is = _run(subject, UNKNOWN, until_ms).figures
+    entries: list[WhatIf] = []
+    events: list[TraceEvent] = []
+    for settings in grid:
+        try:
+            _check_fit(subject, settings)
+            run = _run(subject, settings, until_ms)
+        except _Unfit as why_not:
+            entries.append(_entry(subject, settings, as_is, not_computed=str(why_not)))
+            continue
+        events = run.events
+        entries.append(_entry(subject, settings, as_is, with_settings=run.figures, notes=run.notes))
+    return entries, events
+
+
+def drive(
+    plan: GroupPlan, profile: Profile, settings: Settings, *, until_ms: int | None = None
+) -> Driver:
+    """Run a plan and return its driver; `until_ms` as in `Driver`."""
+    driver = Driver(plan, profile, settings, until_ms=until_ms)
+    driver.run()
+    return driver
+
+
+def events_of(driver: Driver, plan: GroupPlan) -> list[TraceEvent]:
+    """Return the core's events from the source's first line on."""
+    first_us = plan.episode.first_ms * 1000
+    incarnation = plan.episode.incarnation
+    return [
+        replace(event, incarnation=incarnation) if incarnation else event
+        for event in driver.events
+        if event.ts_us >= first_us
+    ]
+
+
+def _entry(
+    subject: Subject,
+    settings: Settings,
+    as_is: RunFigures | None = None,
+    *,
+    with_settings: RunFigures | None = None,
+    not_computed: str = "",
+    notes: tuple[str, ...] = (),
+) -> WhatIf:
+    return WhatIf(
+        source_ref=subject.fidelity.source_ref,
+        group_id=subject.fidelity.group_id,
+        settings=settings.given,
+        as_is=as_is,
+        with_settings=with_settings,
+        not_computed=not_computed,
+        notes=notes,
+    )
+
+
+def _horizons(subject: Subject, grid: list[Settings]) -> list[int]:
+    """Return how far all runs go: until no timer is left, or the next episode begins."""
+    slack_ms = max(_slack_ms(subject, plan, each) for each in grid for plan in subject.plans)
+    horizons = []
+    for plan, following in zip_longest(subject.plans, subject.plans[1:]):
+        until_ms = plan.episode.last_ms + slack_ms
+        if following is not None:
+            until_ms = min(until_ms, following.episode.first_ms - 1)
+        horizons.append(max(plan.episode.last_ms, until_ms))
+    return horizons
+
+
+def _slack_ms(subject: Subject, plan: GroupPlan, settings: Settings) -> int:
+    """Return the time after a plan's last line in which these settings may still do something."""
+    static_ms = session_timeout_of(plan, settings) if settings.makes_static else 0
+    sharing_ms = 0
+    if subject.work is not None:
+        lengths = [(each.sync_ms or each.start_ms) - each.start_ms for each in plan.scripts]
+        delay_ms = _scheduled_delay_ms(subject.work, settings) if subject.work.is_connect else 0
+        sharing_ms = max(lengths, default=0) + delay_ms + 1
+    return max(settings.slack_ms, static_ms, sharing_ms)
+
+
+def session_timeout_of(plan: GroupPlan, settings: Settings) -> int:
+    """Return the session timeout of a group's members: given, told, or else assumed."""
+    return (
+        settings.session_timeout_ms
+        or plan.session_timeout_ms
+        or plan.assumed_session_timeout_ms
+        or DEFAULT_SESSION_TIMEOUT_MS
+    )
+
+
+def _check_fit(subject: Subject, settings: Settings) -> None:
+    """Raise `_Unfit` for settings that this group cannot be tried with."""
+    plans, work = subject.plans, subject.work
+    heartbeat_ms, session_ms = settings.heartbeat_interval_ms, settings.session_timeout_ms
+    told_ms = [plan.session_timeout_ms for plan in plans if plan.session_timeout_ms is not None]
+    if heartbeat_ms is not None and session_ms is None and told_ms and heartbeat_ms >= min(told_ms):
+        raise _Unfit(
+            f"heartbeat.interval.ms={heartbeat_ms} is not below the group's "
+            f"session.timeout.ms={min(told_ms)}, so its clients would not start"
+        )
+    if settings.group_instance_id == DYNAMIC and any(map(has_static_members, plans)):
+        raise _Unfit("its members are static, and no line tells when their processes stopped")
+    profile = _profile(subject, settings)
+    if settings.makes_static and not profile.static_membership:
+        raise _Unfit(f"Kafka {profile.name} has no static membership; 2.3 was the first")
+    needed = {
+        STRATEGY: settings.partition_assignment_strategy,
+        CONNECT_PROTOCOL: settings.connect_protocol,
+        SCHEDULED_DELAY: settings.scheduled_rebalance_max_delay_ms,
+    }
+    given = [name for name, value in needed.items() if value is not None]
+    if given and work is None:
+        raise _Unfit(
+            f"{given[0]} needs to know what is shared out, and the trace holds no assignments; "
+            "give --partitions topic=N"
+        )
+    if settings.makes_static and work is not None and work.is_connect:
+        raise _Unfit("group.instance.id is no setting of a Connect cluster")
+    for name in given:
+        if work is not None and work.is_connect == (name == STRATEGY):
+            kind = "a Connect cluster" if work.is_connect else "a group of consumers"
+            raise _Unfit(f"{name} is no setting of {kind}")
+
+
+def _profile(subject: Subject, settings: Settings) -> Profile:
+    """Return the core's release, made to take new timeouts: those of a replay are its own."""
+    profile = subject.profile if settings.profile is None else profile_named(settings.profile)
+    return replace(profile, refreshes_timeouts=True)
+
+
+def _run(subject: Subject, settings: Settings, until_ms: list[int]) -> _Run:
+    profile = _profile(subject, settings)
+    parts: list[RunFigures] = []
+    events: list[TraceEvent] = []
+    restarts = by_time = 0
+    for plan, horizon_ms in zip(subject.plans, until_ms, strict=True):
+        own = plan
+        if settings.makes_static:
+            stable = with_stable_ids(plan, session_timeout_of(plan, settings))
+            own = stable.plan
+            restarts += len(stable.restarts)
+            by_time += sum(not each.is_by_name for each in stable.restarts)
+        driver = drive(own, profile, settings, until_ms=horizon_ms)
+        told = events_of(driver, plan)
+        sharing = _sharing(subject.work, settings, driver, horizon_ms)
+        parts.append(figures(told, driver.course, sharing))
+        events.extend(told)
+    notes = _static_notes(subject, settings, restarts, by_time) if settings.makes_static else ()
+    return _Run(_sum(parts), events, notes)
+
+
+def _static_notes(
+    subject: Subject, settings: Settings, restarts: int, by_time: int
+) -> tuple[str, ...]:
+    timeout_ms = session_timeout_of(subject.plans[0], settings)
+    kept = (
+        f"{restarts} restarts are shorter than session.timeout.ms={timeout_ms}, so that their "
+        "members keep their places"
+    )
+    notes = [kept]
+    if by_time:
+        notes.append(
+            f"{by_time} of these are paired by time alone, because their client.id changed or is "
+            "not told"
+        )
+    return tuple(notes)
+
+
+def _sharing(
+    work: GroupWork | None, settings: Settings, driver: Driver, until_ms: int
+) -> SharingCosts | None:
+    strategy = None if work is None else _strategy(work, settings)
+    return None if strategy is None else sharing_costs(driver.course, strategy, until_ms)
+
+
+def _strategy(work: GroupWork, settings: Settings) -> Strategy | None:
+    """Return the strategy of the settings, or of the trace; None where neither is known."""
+    if work.is_connect:
+        told = _EAGER_CONNECT if work.protocol == _WIRE_EAGER else work.protocol
+        protocol = settings.connect_protocol or told or _EAGER_CONNECT
+        return ConnectStrategy(protocol, work, _scheduled_delay_ms(work, settings))
+    name = settings.partition_assignment_strategy or work.protocol
+    return ConsumerStrategy(name, work) if name in CONSUMER_ASSIGNORS and name else None
+
+
+def _scheduled_delay_ms(work: GroupWork, settings: Settings) -> int:
+    given_ms = settings.scheduled_rebalance_max_delay_ms
+    told_ms = work.scheduled_delay_ms or DEFAULT_SCHEDULED_DELAY_MS
+    return told_ms if given_ms is None else given_ms
+
+
+def assumed_of(settings: Settings) -> list[str]:
+    """Return what the figures of these settings assume beside what every what-if assumes."""
+    texts = {
+        "group_instance_id": "a process keeps its group.instance.id over a restart, and a "
+        "restarted process is told by its client.id; a closed static consumer sends no LeaveGroup",
+        "heartbeat_interval_ms": "members learn of a rebalance at their next heartbeat: of their "
+        f"time to rejoin, up to one interval of the source ({USUAL_HEARTBEAT_MS} ms unless the "
+        "trace tells) grows or shrinks with the interval",
+        "partition_assignment_strategy": "memberships stay those of the run; members stop when an "
+        "eager rebalance begins and work when its assignment comes; a second cooperative round "
+        "takes as long as the group's usual rebalance",
+        "connect_protocol": "workers come and go as in the run; rounds with the same workers as "
+        "before are the protocol's own, so they are computed anew",
+        "scheduled_rebalance_max_delay_ms": "work lost with a worker waits for it for the delay, "
+        "then one more usual rebalance hands it out",
+        "profile": "members behave as in the source, only the broker is of another release",
+    }
+    return [text for name, text in texts.items() if getattr(settings, name) is not None]
+
+
+def _sum(runs: list[RunFigures]) -> RunFigures:
+    outcomes: dict[str, int] = {}
+    for run in runs:
+        for name, count in run.outcomes.items():
+            outcomes[name] = outcomes.get(name, 0) + count
+    sharing: SharingCosts | None = None
+    for run in runs:
+        if run.sharing is not None:
+            sharing = run.sharing if sharing is None else sharing.plus(run.sharing)
+    return RunFigures(
+        rebalances=sum(run.rebalances for run in runs),
+        last_generation=runs[-1].last_generation,
+        join_ms=sum(run.join_ms for run in runs),
+        rebalancing_ms=sum(run.rebalancing_ms for run in runs),
+        removed=sum(run.removed for run in runs),
+        unnoticed_ms=sum(run.unnoticed_ms for run in runs),
+        outcomes=dict(sorted(outcomes.items())),
+        returns=sum(run.returns for run in runs),
+        away_ms=sum(run.away_ms for run in runs),
+        sharing=sharing,
+    )

@@ -1,0 +1,266 @@
+"""Findings: what costs a group most, what to change, what a replay says that it saves."""
+
+import json
+from datetime import UTC
+from pathlib import Path
+
+import pytest
+import typer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from typer.testing import CliRunner
+
+from coordinator_sim.cli.findings import findings
+from coordinator_sim.cli.run import run
+from coordinator_sim.errors import ConfigError
+from coordinator_sim.logtext.reading.broker_log import parse_broker_log
+from coordinator_sim.replay.costs import CAME, WENT, RebalanceCost, costs_of
+from coordinator_sim.replay.findings import Finding, findings_of
+from coordinator_sim.replay.restarts import Passage, restarts_in
+from coordinator_sim.replay.savings import findings_in, weigh
+from coordinator_sim.replay.work import Partitions
+from coordinator_sim.sim.runner import run_scenario
+from coordinator_sim.sim.scenario import Scenario
+from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
+from coordinator_sim.trace.history import coordinator_events, group_lines
+from coordinator_sim.trace.rebalances import RebalanceOutcome
+from coordinator_sim.trace.recorder import MemoryRecorder
+from coordinator_sim_scenarios.catalog import all_scenarios
+from coordinator_sim_scenarios.strategies import scenarios
+
+REPO = Path(__file__).resolve().parents[3]
+SAMPLES = REPO.parent / "shared" / "samples" / "broker-logs"
+INFO = RunInfo(trace_id="t", source=Source.SIM, cluster_id="c", version="0", profile="4.4")
+app = typer.Typer()
+app.command()(run)
+app.command()(findings)
+
+
+def run_of(scenario: Scenario) -> list[TraceEvent]:
+    """The events of a scenario."""
+    recorder = MemoryRecorder()
+    run_scenario(scenario, seed=0, recorder=recorder)
+    return recorder.events
+
+
+def costs_in(name: str) -> list[RebalanceCost]:
+    """The costs of the only group of a catalogue scenario."""
+    events = run_of(all_scenarios()[name])
+    ((group_id, lines),) = group_lines(list(coordinator_events(events, Source.SIM))).items()
+    return costs_of(group_id, lines)
+
+
+def saved(name: str) -> dict[str, Finding]:
+    """The findings of a catalogue scenario by kind, weighed by replays."""
+    events = run_of(all_scenarios()[name])
+    weighed = weigh(findings_in(events, Source.SIM), events, INFO, Partitions({}))
+    assert [each.not_computed for each in weighed if each.not_computed] == []
+    return {each.finding.kind: each.finding for each in weighed}
+
+
+# -- cause and cost ------------------------------------------------------------------------
+
+
+def test_rolling_restart_is_one_deploy_of_two_rebalances_a_member() -> None:
+    """Each stop is followed by its return, and the return comes from the stop."""
+    first, *others = costs_in("rolling-bounce")
+    assert (first.deploy, first.initial_ms > 0) == (0, True)
+    assert {each.deploy for each in others} == {1}
+    bounced = [each for each in others if each.restart == CAME]
+    assert all(each.root == each.number - 1 for each in bounced)
+    assert {each.restart for each in others} == {CAME, WENT}
+
+
+def test_join_phase_that_waited_for_the_dead_is_told_apart() -> None:
+    """Twelve members killed and started anew: the new ones wait until the old ones have failed."""
+    costs = costs_in("mass-restart")
+    assert sum(each.dead_ms for each in costs) > 8_000
+    assert sum(each.slow_ms for each in costs) < 1_000
+
+
+def test_members_that_do_not_poll_are_no_deploy() -> None:
+    """The same member leaves and comes back again and again, because of its polls."""
+    found = saved("poll-timeout-loop")
+    assert "deploys-rebalance-each-member" not in found
+    assert found["poll-timeouts"].rebalances == 18
+
+
+@settings(max_examples=15, deadline=None)
+@given(scenario=scenarios(), seed=st.integers(0, 2**16))
+def test_parts_of_a_join_phase_add_up_to_it(scenario: Scenario, seed: int) -> None:
+    """Whatever happens: no part is negative, and together they are no longer than the rebalance."""
+    recorder = MemoryRecorder()
+    run_scenario(scenario, seed=seed, recorder=recorder)
+    groups = group_lines(list(coordinator_events(recorder.events, Source.SIM)))
+    for group_id, lines in groups.items():
+        costs = costs_of(group_id, lines)
+        for each in costs:
+            parts = (each.initial_ms, each.dead_ms, each.slow_ms)
+            assert min(parts) >= 0
+            assert each.length_ms is None or sum(parts) <= each.length_ms + 1
+            assert 1 <= each.root <= each.number
+            assert 0 < each.confidence <= 1
+        for finding in findings_of(group_id, costs):
+            assert finding.rebalances <= len(costs)
+            assert finding.cost_s <= sum(each.length_ms or 0 for each in costs) / 1000 + 0.001
+
+
+# -- restarts ------------------------------------------------------------------------------
+
+
+def passage(at_ms: int, index: int, client: str, *, comes: bool) -> Passage:
+    """A member that comes or goes."""
+    return Passage(at_ms, index, client, comes=comes, line_ms=at_ms)
+
+
+def test_who_comes_back_is_told_by_its_client_id() -> None:
+    """Two go and come back in another order; one that nobody knows takes nobody's place."""
+    told = restarts_in(
+        [
+            passage(0, 1, "a", comes=False),
+            passage(1, 2, "b", comes=False),
+            passage(5, 3, "b", comes=True),
+            passage(6, 4, "a", comes=True),
+            passage(7, 5, "c", comes=True),
+        ],
+        lambda _: 100,
+    )
+    assert [(each.gone.index, each.came.index, each.is_by_name) for each in told] == [
+        (2, 3, True),
+        (1, 4, True),
+    ]
+
+
+def test_client_ids_that_change_with_each_start_are_paired_by_time() -> None:
+    """So are members that no line names; the pair says so."""
+    gone, came = passage(0, 1, "pod-x1", comes=False), passage(5, 2, "pod-q7", comes=True)
+    (restart,) = restarts_in([gone, came], lambda _: 100)
+    assert not restart.is_by_name
+
+
+def test_who_was_away_for_too_long_has_lost_its_place() -> None:
+    """The bound is part of the question."""
+    passages = [passage(0, 1, "a", comes=False), passage(101, 2, "a", comes=True)]
+    assert restarts_in(passages, lambda _: 100) == []
+
+
+# -- findings ------------------------------------------------------------------------------
+
+
+def cost(number: int, **changed: object) -> RebalanceCost:
+    """The cost of a rebalance of one second, a minute after the one before."""
+    plain = RebalanceCost(
+        number=number,
+        start_ms=number * 60_000,
+        length_ms=1_000,
+        trigger="joined",
+        client="",
+        root=number,
+        confidence=1.0,
+        initial_ms=0,
+        dead_ms=0,
+        slow_ms=0,
+        restart="",
+        deploy=0,
+        members=3,
+        outcome=RebalanceOutcome.STABLE,
+        is_follow_up=False,
+        protocol_name=None,
+        line=f"server.log:{number}",
+    )
+    return replace(plain, **changed)
+
+
+@pytest.mark.parametrize(
+    ("changed", "kind"),
+    [
+        ({"deploy": 1}, "deploys-rebalance-each-member"),
+        ({"dead_ms": 900, "start_ms": 0}, "dead-members-waited-for"),
+        ({"initial_ms": 900}, "initial-delay"),
+        ({"slow_ms": 1_000}, "slow-joiners"),
+        ({"trigger": "poll timeout"}, "poll-timeouts"),
+        ({}, "rebalance-storm"),
+        ({"restart": CAME, "client": "a"}, "flapping-member"),
+        ({"trigger": "coordinator moved"}, "coordinator-moves"),
+        ({"protocol_name": "range"}, "eager-stops-everything"),
+    ],
+)
+def test_each_kind_has_a_cause_of_its_own(changed: dict[str, object], kind: str) -> None:
+    """Six like rebalances in five minutes; the finding names the first five lines."""
+    (found,) = [
+        each
+        for each in findings_of("g", [cost(number, **changed) for number in range(1, 7)])
+        if each.kind == kind
+    ]
+    assert found.cost_s > 0
+    assert found.saves_s is None
+    assert found.source_refs == tuple(f"server.log:{number}" for number in range(1, 6))
+
+
+def test_group_that_loses_no_time_has_no_finding() -> None:
+    """A single rebalance, over at once."""
+    assert findings_of("g", [cost(1, length_ms=0)]) == []
+
+
+def test_savings_are_those_of_replays() -> None:
+    """Static members save a deploy its rebalances; a cooperative assignor saves the standstill."""
+    found = saved("consumer-rolling-deploy")
+    deploys = found["deploys-rebalance-each-member"]
+    assert (deploys.basis, deploys.saves_s) == ("replayed", deploys.cost_s)
+    assert found["eager-stops-everything"].saves_s == pytest.approx(deploys.cost_s, abs=0.1)
+    assert 0 < found["slow-joiners"].saves_s < found["slow-joiners"].cost_s
+
+
+@pytest.mark.skipif(not SAMPLES.is_dir(), reason="needs the logs of ../shared")
+@pytest.mark.parametrize("name", ["013.log", "031.log", "049.log"])
+def test_findings_of_real_logs_are_weighed_or_say_why_not(name: str) -> None:
+    """Each has a saving, or a sentence that says why there is none."""
+    with (SAMPLES / name).open(encoding="utf-8", errors="replace") as lines:
+        events = list(parse_broker_log(lines, source_ref=name, tz=UTC))
+    info = replace(INFO, source=Source.BROKER_LOG)
+    for each in weigh(findings_in(events, Source.BROKER_LOG), events, info, Partitions({})):
+        is_weighed = each.finding.saves_s is not None
+        assert is_weighed != bool(each.not_computed) or each.finding.setting is None
+
+
+# -- the command ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A rolling deploy on disk."""
+    path = tmp_path_factory.mktemp("trace") / "deploy"
+    done = CliRunner().invoke(app, ["run", "rolling-bounce", "--out", str(path)])
+    assert done.exit_code == 0
+    return path
+
+
+def test_command_lists_the_worst_first_and_what_to_type_next(trace: Path) -> None:
+    """Cost, sentence, change, saving, lines; then the command that shows the best saving."""
+    done = CliRunner().invoke(app, ["findings", str(trace), "--top", "1"])
+    first, *_ = lines = done.stdout.splitlines()
+    assert first.startswith("1. orders-app: deploys-rebalance-each-member, ")
+    assert lines[3].startswith("   saves: ")
+    assert "   lines: event " in lines[4]
+    assert f"Next: coordinator-sim replay {trace} --group orders-app --set " in done.stdout
+    assert "--top shows more." in lines[-1]
+
+
+def test_command_prints_the_columns_of_the_table_as_json(trace: Path) -> None:
+    """The same columns as the table of a report, with the savings filled in."""
+    done = CliRunner().invoke(app, ["findings", str(trace), "--json"])
+    document = json.loads(done.stdout)
+    assert [row["rank"] for row in document["findings"]] == list(range(1, document["found"] + 1))
+    assert set(document["findings"][0]) == {
+        *("trace_id", "cluster_id", "group_id", "rank", "kind", "rebalances", "cost_s"),
+        *("cost_unit", "what", "change", "setting", "saves_s", "basis", "confidence"),
+        *("source_refs", "not_computed"),
+    }
+
+
+def test_command_refuses_a_group_that_there_is_not(trace: Path) -> None:
+    """One line names a close one."""
+    done = CliRunner().invoke(app, ["findings", str(trace), "--group", "order-app"])
+    assert isinstance(done.exception, ConfigError)
+    assert "did you mean orders-app" in str(done.exception)
