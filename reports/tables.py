@@ -21,6 +21,7 @@ from coordinator_sim_reports.transforms import (
 )
 from coordinator_sim_reports.transforms import rebalances as rebalancing
 from coordinator_sim_reports.transforms.sessions import member_sessions
+from coordinator_sim_reports.transforms.waits import waits
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -63,6 +64,7 @@ def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFram
     owned = store.keep("ownership", working.ownership_of(dense, resources, events, runs))
     unowned = store.keep("unowned", availability.unowned(owned, held, runs))
     windows = store.keep("fault_windows", fault_windows.fault_windows(frames.events, runs))
+    sessions = store.keep("member_sessions", member_sessions(events))
     groups = store.keep(
         "groups",
         summary.group_summary(
@@ -86,7 +88,8 @@ def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFram
         "rebalances": held,
         "generations": told,
         "convergence": store.keep("convergence", rebalancing.convergence(held)),
-        "member_sessions": store.keep("member_sessions", member_sessions(events)),
+        "member_sessions": sessions,
+        "waits": store.keep("waits", waits(events, held, sessions)),
         "moves": moved,
         "imbalance": balanced,
         "assignments": assigned,

@@ -41,7 +41,15 @@ _ENUMS: Final[dict[str, Any]] = {
     "state_from": GroupState,
 }
 _LINE_COLUMNS: Final = (
-    *("source_ref", C.GROUP_ID, "offsets_partition", C.INCARNATION, C.GENERATION, C.PROTOCOL_NAME),
+    *(
+        "source_ref",
+        "seq",
+        C.GROUP_ID,
+        "offsets_partition",
+        C.INCARNATION,
+        C.GENERATION,
+        C.PROTOCOL_NAME,
+    ),
     *(C.TS_US, "ts_err_us", C.MEMBERS, "reason_text", "client_reason", *_ENUMS),
 )
 """Columns of an event that a rebalance is read from."""
@@ -62,6 +70,7 @@ _REBALANCE_SCHEMA: Final = pa.schema(
         *((name, pa.float64()) for name in ("join_ms", "sync_ms", "total_ms")),
         *((name, pa.bool_()) for name in ("is_exact", "initial_delay", C.FOLLOWUP, "storm")),
         ("chain_no", pa.int64()),
+        ("source_refs", pa.list_(pa.string())),
     ]
 )
 
@@ -112,7 +121,8 @@ def rebalances(events: "DataFrame") -> "DataFrame":
     COORDINATOR_MOVED, NO_SYNC (joined, then superseded), SUPERSEDED (by another before the join
     ended) or OPEN (no line tells its end); `initial_delay` (from an empty group), `followup` (a
     later round of one hand-over), `storm` (the fifth or later within five minutes), `chain_no`
-    (the first of the rebalances less than 30 s apart that it belongs to).
+    (the first of the rebalances less than 30 s apart that it belongs to); `source_refs`, the lines
+    that tell its start, join and end, as `file:line`, or `events:position` where no file is named.
     """
     kinds = [event.value for event in COORDINATOR_EVENTS]
     clients = [source.value for source in CLIENT_SOURCES]
@@ -200,7 +210,14 @@ def _row(told: NumberedRebalance, start_us: int | None) -> dict[str, object]:
         "initial_delay": from_empty or (start is not None and rebalance.old_generation == 0),
         C.FOLLOWUP: told.follows is not None,
         "chain_no": told.chain,
+        "source_refs": _source_refs(rebalance),
     }
+
+
+def _source_refs(rebalance: Rebalance) -> list[str]:
+    lines = (rebalance.start, rebalance.join, rebalance.ended)
+    told = (f"{line.source_ref or 'events'}:{line.seq}" for line in lines if line is not None)
+    return list(dict.fromkeys(told))
 
 
 def _us(line: TraceEvent | None) -> int | None:
