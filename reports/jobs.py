@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import unquote
 
 from msgspec import Struct
@@ -13,11 +13,6 @@ from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim_reports.page_options import PageOptions
 from coordinator_sim_reports.session import DEFAULT_MASTER, check_extra, spark_session
 from coordinator_sim_reports.sources import open_traces, read_traces
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from coordinator_sim_reports.render import ReportRows
 
 PAGE_NAME: Final = "report.html"
 TABLES_DIR: Final = "tables"
@@ -80,6 +75,7 @@ def build_report(
     if out.exists() and not out.is_dir():
         raise ConfigError(f"{out} is a file; name a directory for the report")
     check_extra()
+    from coordinator_sim_reports.page_rows import page_rows
     from coordinator_sim_reports.render import render_page
     from coordinator_sim_reports.tables import TableStore, derive_tables
 
@@ -91,7 +87,7 @@ def build_report(
     ):
         store = TableStore(spark, tables_path.absolute(), progress or _silent)
         tables = derive_tables(read_traces(spark, runs), store)
-        rows = _page_rows(tables, page, [run.info.trace_id for run in runs])
+        rows = page_rows(spark, tables, page, [run.info.trace_id for run in runs])
     file = out / PAGE_NAME
     file.write_text(render_page(rows), encoding="utf-8")
     return ReportSummary(
@@ -119,64 +115,6 @@ def _damage_named() -> Iterator[None]:
         if found is None:
             raise
         raise DataError(f"{unquote(found[1])} cannot be read: it is damaged") from error
-
-
-def _page_rows(
-    tables: "dict[str, DataFrame]", options: PageOptions, trace_ids: Sequence[str]
-) -> "ReportRows":
-    """Collect the rows of a page: short tables whole, long ones as far as the limits go.
-
-    Args:
-        tables: All tables of the report, by name.
-        options: Heading and limits of the page.
-        trace_ids: The runs in the order of the page.
-    """
-    from pyspark.sql import functions
-
-    from coordinator_sim_reports import selection
-    from coordinator_sim_reports.render import ReportRows, one_world_each, reading_order
-
-    limits = options.limits
-    order = {trace_id: number for number, trace_id in enumerate(trace_ids)}
-    runs = sorted(_rows(tables["runs"]), key=lambda run: order[run["trace_id"]])
-    told = one_world_each(runs)
-    is_told = functions.col("trace_id").isin([run["trace_id"] for run in told])
-    groups = tables["groups"].where(is_told)
-    windows = selection.first_windows(tables["fault_windows"].where(is_told), limits.windows)
-    drawn_groups = selection.worst_groups(groups, min(limits.groups, limits.drawn_groups))
-    worst = selection.worst_groups(groups, limits.groups)
-    rebalances = selection.with_group_names(tables["rebalances"], groups)
-    drawn = selection.of_groups(rebalances, drawn_groups)
-    told_totals = selection.totals(groups)
-    listed = (
-        selection.longest
-        if told_totals["rebalances"] > limits.listed
-        else selection.longest_in_time
-    )
-    counts = tables["reasons"].groupBy("reason").agg(functions.sum("count").alias("count"))
-    return ReportRows(
-        options=options,
-        totals=selection.totals(tables["groups"]),
-        told_totals=told_totals,
-        runs=runs,
-        told=told,
-        quality=sorted(_rows(tables["data_quality"]), key=lambda row: order[row["trace_id"]]),
-        comparison=sorted(_rows(tables["comparison"]), key=reading_order),
-        groups=_rows(worst),
-        reasons=_rows(selection.of_groups(tables["reasons"], worst), "group_id", "reason"),
-        reason_counts={row["reason"]: row["count"] for row in _rows(counts)},
-        drawn=selection.longest_in_time(drawn, limits.drawn),
-        listed=listed(rebalances, limits.listed),
-        windows=_rows(windows),
-        window_count=tables["fault_windows"].where(is_told).count(),
-        effects=selection.effects_on(tables["window_effects"], windows, drawn_groups),
-        durations=_rows(tables["durations"], "phase"),
-    )
-
-
-def _rows(table: "DataFrame", *order: str) -> list[dict[str, Any]]:
-    ordered = table.orderBy(*order) if order else table
-    return [row.asDict() for row in ordered.collect()]
 
 
 def _silent(name: str) -> None:

@@ -11,20 +11,32 @@ class PageLimits(Struct, frozen=True, kw_only=True):
     """Largest parts of the tables in a page and a summary; the Parquet tables hold all rows.
 
     Args:
-        groups: Groups of the summary, and of the counts by reason.
-        causes: Rows of the table of groups and reasons; a group is listed whole or not at all.
-        drawn_groups: Lines of the timeline.
-        drawn: Marks of the timeline.
+        groups: Rows of the table of groups.
+        drawn_groups: Lines of the timeline, and groups with a section of their own.
+        drawn: Rebalances that are drawn.
         listed: Rows of the table of rebalances.
         windows: Fault windows, drawn and listed; the first ones of each run.
+        findings: Findings that are shown.
+        mapped_groups: Rows of the map of densities, which is drawn of more than `drawn_groups`.
+        slices: Slices of time of that map.
+        section_rows: Rows of the table of rebalances in a group's section.
+        members: Lanes in a group's section.
+        resources: Rows of owners in a group's section.
+        intervals: Intervals of ownership, or waits for members, drawn in a group's section.
     """
 
     groups: int = 2_000
-    causes: int = 200
     drawn_groups: int = 40
-    drawn: int = 5_000
+    drawn: int = 4_000
     listed: int = 200
     windows: int = 100
+    findings: int = 50
+    mapped_groups: int = 60
+    slices: int = 120
+    section_rows: int = 20
+    members: int = 40
+    resources: int = 40
+    intervals: int = 2_000
 
 
 class PageOptions(Struct, frozen=True, kw_only=True):

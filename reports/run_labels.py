@@ -66,6 +66,25 @@ def run_labels(runs: Sequence[Row], *, is_compared: bool) -> dict[str, RunLabel]
     }
 
 
+def choice_of(run: Row) -> tuple[object, ...]:
+    """Return the key shared by worlds of one scenario and assignor; other traces get their own."""
+    if run["source"] != "sim" or run["seed"] is None:
+        return (run["trace_id"],)
+    return (run["scenario"], run["assignor"], run["profile"])
+
+
+def one_world_each(runs: Sequence[Row]) -> list[Row]:
+    """Return the runs whose groups are listed: per scenario and assignor the lowest seed.
+
+    Worlds of one choice differ only by their random draws, so one of them is enough.
+    """
+    chosen: dict[tuple[object, ...], Row] = {}
+    for run in sorted(runs, key=lambda run: run["seed"] or 0):
+        chosen.setdefault(choice_of(run), run)
+    traces = {run["trace_id"] for run in chosen.values()}
+    return [run for run in runs if run["trace_id"] in traces]
+
+
 def are_beside(runs: Sequence[Row], *, is_compared: bool) -> bool:
     """Whether a page sets runs side by side: as asked, or simulations and real ones are in it."""
     return len(runs) > 1 and (is_compared or len(set(map(_is_simulated, runs))) > 1)

@@ -6,6 +6,7 @@ is unfinished when the trace ends lasts until then.
 
 from typing import TYPE_CHECKING, Any, Final
 
+from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
@@ -63,6 +64,99 @@ def longest_in_time(rebalances: "DataFrame", limit: int) -> list[Row]:
     """
     kept = rebalances.orderBy(F.desc(LASTED_US), *_in_time()).limit(limit)
     return _collected(kept.orderBy(*_in_time()))
+
+
+def most_of_each(rows: "DataFrame", limit: int, *order: "Column | str") -> "DataFrame":
+    """Return so many rows of each group, the first in this order, with `of_rows`, how many it has.
+
+    Input: rows with a group's key.
+    """
+    group = Window.partitionBy(*C.GROUP_KEY)
+    return (
+        rows.withColumns(
+            {
+                "nth": F.row_number().over(group.orderBy(*order)),
+                "of_rows": F.count(F.lit(1)).over(group),
+            }
+        )
+        .where(F.col("nth") <= limit)
+        .drop("nth")
+    )
+
+
+def drawn_owners(owned: "DataFrame", resources: int, intervals: int) -> list[Row]:
+    """Return the ownership of each group's resources with most owners, its longest intervals.
+
+    Input: ownership of few groups.
+    Output: ownership with `of_rows`, in the order of time.
+    """
+    counted = owned.groupBy(*C.GROUP_KEY, C.RESOURCE).agg(F.count("*").alias("holds"))
+    busiest = most_of_each(counted, resources, F.desc("holds"), C.RESOURCE)
+    chosen = owned.join(
+        F.broadcast(busiest.select(*C.GROUP_KEY, C.RESOURCE)),
+        [*C.GROUP_KEY, C.RESOURCE],
+        "left_semi",
+    )
+    length = F.col(C.TO_US) - F.col(C.FROM_US)
+    kept = most_of_each(chosen, intervals, F.desc(length), C.FROM_US, C.RESOURCE, C.MEMBER_KEY)
+    return _collected(kept.orderBy(C.FROM_US, *C.GROUP_KEY, C.RESOURCE, C.MEMBER_KEY))
+
+
+def drawn_sessions(sessions: "DataFrame", limit: int) -> list[Row]:
+    """Return sessions of each group's members: those that ended badly first, then the longest.
+
+    Input: member sessions of few groups.
+    Output: member sessions with `of_rows`, in the order of time.
+    """
+    is_bad = F.col("end_kind").isin("FAILED", "KICKED", "FENCED")
+    length = F.col(C.END_US) - F.col("first_seen_us")
+    order = (F.desc(is_bad), F.desc_nulls_first(length), "first_seen_us", C.MEMBER_ID)
+    kept = most_of_each(sessions, limit, *order)
+    return _collected(kept.orderBy("first_seen_us", *C.GROUP_KEY, C.MEMBER_ID))
+
+
+def drawn_waits(waits: "DataFrame", limit: int) -> list[Row]:
+    """Return the longest waits of each group for its members, in the order of time.
+
+    Input: waits of few groups.
+    """
+    length = F.col(C.TO_US) - F.col(C.FROM_US)
+    kept = most_of_each(waits, limit, F.desc(length), C.FROM_US, C.MEMBER_ID)
+    return _collected(kept.orderBy(C.FROM_US, *C.GROUP_KEY, C.MEMBER_ID))
+
+
+def drawn_imbalance(imbalance: "DataFrame", limit: int) -> list[Row]:
+    """Return each group's imbalance that lasted longest, in the order of time.
+
+    Input: imbalance of few groups.
+    """
+    kept = most_of_each(imbalance, limit, F.desc("lasted_us"), C.SYNC_US, "kind", C.GENERATION)
+    return _collected(kept.orderBy(C.SYNC_US, *C.GROUP_KEY, "kind", C.GENERATION))
+
+
+def densities(
+    rebalances: "DataFrame", listed: "DataFrame", spans: "DataFrame", slices: int
+) -> list[Row]:
+    """Count the rebalances of each group in slices of the time that the runs take.
+
+    Input: rebalances; the groups with a row of their own, few; a row per run: `trace_id`,
+    `since_us`, where its slices begin, and `slice_us`, the length of one.
+    Output: key (group, slice), slices from 0 on: `count`; the group is null for all groups that
+    are not listed.
+    """
+    own = listed.select(*C.GROUP_KEY, F.lit(1).alias("is_listed"))
+    place = F.floor((F.col("seen_us") - F.col("since_us")) / F.col("slice_us")).cast("int")
+    is_listed = F.col("is_listed").isNotNull()
+    counted = (
+        rebalances.join(F.broadcast(spans), C.TRACE_ID)
+        .join(F.broadcast(own), list(C.GROUP_KEY), "left")
+        .groupBy(
+            *(F.when(is_listed, F.col(name)).alias(name) for name in C.GROUP_KEY),
+            F.least(F.lit(slices - 1), F.greatest(F.lit(0), place)).alias("slice"),
+        )
+        .agg(F.count("*").alias("count"))
+    )
+    return _collected(counted.orderBy(*C.GROUP_KEY, "slice"))
 
 
 def first_windows(windows: "DataFrame", limit: int) -> "DataFrame":

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DEFAULT_MASTER: Final = "local[2]"
-_REQUIRED: Final = ("pyspark", "pandas", "jinja2", "plotly")
+_REQUIRED: Final = ("pyspark", "pandas", "jinja2")
 # An exception ends the job for us: Spark's own report of it would be a second one.
 _LOG4J: Final = """\
 rootLogger.level = error

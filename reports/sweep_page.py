@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
-import jinja2
 from markupsafe import Markup
 
 from coordinator_sim import __version__
-from coordinator_sim_reports.render import format_count, format_seconds, with_range
+from coordinator_sim_reports.charts.bars import Bar, bar_chart
+from coordinator_sim_reports.formats import format_count, format_seconds, with_range
+from coordinator_sim_reports.render import page_environment
 from coordinator_sim_reports.tradeoffs import OBJECTIVES, Candidate
 from coordinator_sim_reports.tradeoffs_chart import scatter, strip
 
@@ -95,17 +95,10 @@ def render_sweep(
         by_scenario: Rows by question, scenario and choice, in reading order.
         candidates: Every combination of choices (`tradeoffs.candidates`).
     """
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters["count"] = format_count
     questions = dict.fromkeys(row["question"] for row in choices)
-    template = environment.get_template("sweep.html.j2")
+    template = page_environment().get_template("sweep.html.j2")
     return template.render(
+        title="What each choice costs",
         version=__version__,
         runs=scope.runs,
         seeds=scope.seeds,
@@ -225,7 +218,7 @@ def _block(question: str, choices: Sequence[Row], by_scenario: Sequence[Row]) ->
         "measures": [
             {
                 "title": measure.title.format(unit=unit),
-                "bars": _bars(rows, measure),
+                "chart": _chart(rows, measure, unit),
             }
             for measure in MEASURES
         ],
@@ -236,14 +229,22 @@ def _block(question: str, choices: Sequence[Row], by_scenario: Sequence[Row]) ->
     }
 
 
-def _bars(rows: Sequence[Row], measure: Measure) -> list[dict[str, Any]]:
+def _chart(rows: Sequence[Row], measure: Measure, unit: str) -> Markup:
+    bars = [
+        Bar(cell["name"], (row[measure.column],), text=cell["text"], is_best=cell["is_best"])
+        for row, cell in zip(rows, _cells(rows, measure), strict=True)
+    ]
+    return bar_chart(bars, label=measure.title.format(unit=unit))
+
+
+def _cells(rows: Sequence[Row], measure: Measure) -> list[dict[str, Any]]:
+    """Return name, text and whether it is the best of each row."""
     values = [row[measure.column] for row in rows]
     largest, least = max(values), min(values)
     return [
         {
             "name": choice_name(row["choice"]),
             "text": shown(row, measure),
-            "width": 0 if largest == 0 else round(100 * value / largest, 1),
             "is_best": value <= least * _NEAR < largest,
         }
         for row, value in zip(rows, values, strict=True)
@@ -255,8 +256,8 @@ def _details(rows: Sequence[Row]) -> list[dict[str, Any]]:
     details = []
     for scenario in dict.fromkeys(row["scenario"] for row in rows):
         own = [row for row in rows if row["scenario"] == scenario]
-        cells = [_bars(own, measure) for measure in MEASURES]
-        if any(bar["is_best"] for column in cells for bar in column):
+        cells = [_cells(own, measure) for measure in MEASURES]
+        if any(cell["is_best"] for column in cells for cell in column):
             lines = [
                 {"choice": choice_name(row["choice"]), "cells": [column[i] for column in cells]}
                 for i, row in enumerate(own)

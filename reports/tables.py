@@ -22,6 +22,7 @@ from coordinator_sim_reports.transforms import (
 )
 from coordinator_sim_reports.transforms import rebalances as rebalancing
 from coordinator_sim_reports.transforms.sessions import member_sessions
+from coordinator_sim_reports.transforms.waits import waits
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -64,6 +65,7 @@ def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFram
     owned = store.keep("ownership", working.ownership_of(dense, resources, events, runs))
     unowned = store.keep("unowned", availability.unowned(owned, held, runs))
     windows = store.keep("fault_windows", fault_windows.fault_windows(frames.events, runs))
+    sessions = store.keep("member_sessions", member_sessions(events))
     groups = store.keep(
         "groups",
         summary.group_summary(
@@ -88,7 +90,8 @@ def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFram
         "findings": store.keep("findings", findings.findings(held)),
         "generations": told,
         "convergence": store.keep("convergence", rebalancing.convergence(held)),
-        "member_sessions": store.keep("member_sessions", member_sessions(events)),
+        "member_sessions": sessions,
+        "waits": store.keep("waits", waits(events, held, sessions)),
         "moves": moved,
         "imbalance": balanced,
         "assignments": assigned,

@@ -108,7 +108,7 @@ def print_groups(summary: "ReportSummary", console: "Console") -> None:
     from rich import box
     from rich.table import Table
 
-    from coordinator_sim_reports.render import format_duration
+    from coordinator_sim_reports.formats import format_duration
 
     runs = "1 run" if summary.runs == 1 else f"{summary.runs:,} runs"
     table = Table(
@@ -189,7 +189,7 @@ def print_churn(summary: "ReportSummary", console: "Console") -> None:
 
 def terse_seconds(seconds: float | None) -> str:
     """Seconds as `render.format_seconds` shows them, from a hundred on without decimals."""
-    from coordinator_sim_reports.render import format_seconds
+    from coordinator_sim_reports.formats import format_seconds
 
     if seconds is not None and seconds >= 100:  # noqa: PLR2004 - three digits say enough
         return f"{seconds:,.0f}"
@@ -206,7 +206,7 @@ def _churn_table(title: str, rows: Iterable[dict[str, Any]]) -> Any:  # noqa: AN
     from rich import box
     from rich.table import Table
 
-    from coordinator_sim_reports.render import format_count, format_decimal, spread_of
+    from coordinator_sim_reports.formats import format_count, format_decimal, spread_of
 
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=0)
 

@@ -213,7 +213,7 @@ def _figures(each: "RolloutCosts") -> tuple[str, ...]:
 
 
 def _span(values: tuple[float, float, float]) -> str:
-    from coordinator_sim_reports.render import with_range
+    from coordinator_sim_reports.formats import with_range
 
     return with_range(*map(_number, values), stacked=True)
 

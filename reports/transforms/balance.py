@@ -18,8 +18,8 @@ def imbalance(generations: "DataFrame", resources: "DataFrame", runs: "DataFrame
     Members without resources count; generations without members are absent.
 
     Input: dense generations; resource lists; runs, for the end of the trace.
-    Output: key (generation, kind): `spread` (most less fewest), `cv` (population), `gini`
-    (0: all equal; both 0 where nothing is owned), `lasted_us` until the next generation's
+    Output: key (generation, kind): `sync_us`; `spread` (most less fewest), `cv` (population) and
+    `gini` (0: all equal; both 0 where nothing is owned); `lasted_us` until the next generation's
     assignment or the end of the trace, to weigh by.
     """
     history = Window.partitionBy(*C.LIFE_KEY, KIND).orderBy(C.GENERATION)
@@ -48,6 +48,7 @@ def imbalance(generations: "DataFrame", resources: "DataFrame", runs: "DataFrame
     return rows.select(
         *C.GENERATION_KEY,
         KIND,
+        C.SYNC_US,
         "lasted_us",
         (F.array_max(C.LOADS) - F.array_min(C.LOADS)).alias("spread"),
         F.when(owns, F.sqrt(variance) / (total / n)).otherwise(0.0).alias("cv"),

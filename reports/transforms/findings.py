@@ -19,7 +19,6 @@ from coordinator_sim.replay.findings import Finding, findings_of
 from coordinator_sim.trace.rebalances import RebalanceOutcome
 from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
 from coordinator_sim_reports.sources import ddl_of
-from coordinator_sim_reports.transforms.rebalances import FIRST_LINE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -41,7 +40,7 @@ _COST_COLUMNS: Final = (
     *C.GROUP_KEY,
     *(C.REBALANCE_NO, "seen_us", "total_ms", "trigger", "trigger_client", "root_no"),
     *("cause_confidence", "initial_ms", "dead_ms", "slow_ms", "restart", "deploy_no"),
-    *(C.MEMBERS, C.OUTCOME, C.FOLLOWUP, C.PROTOCOL_NAME, FIRST_LINE),
+    *(C.MEMBERS, C.OUTCOME, C.FOLLOWUP, C.PROTOCOL_NAME, "source_refs"),
 )
 
 
@@ -99,7 +98,7 @@ def _cost(row: dict[str, Any]) -> RebalanceCost:
         outcome=RebalanceOutcome(row[C.OUTCOME]),
         is_follow_up=row[C.FOLLOWUP],
         protocol_name=row[C.PROTOCOL_NAME],
-        line=row[FIRST_LINE],
+        line=row["source_refs"][0],
     )
 
 

@@ -15,7 +15,7 @@ from pyspark.sql import Column, Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from coordinator_sim.kafka.states import GroupState
-from coordinator_sim.replay.costs import RebalanceCost, costs_of_rebalances
+from coordinator_sim.replay.costs import RebalanceCost, costs_of_rebalances, place_of
 from coordinator_sim.trace.events import Event, RebalanceReason, TimeKind, TraceEvent
 from coordinator_sim.trace.history import (
     CLIENT_SOURCES,
@@ -47,8 +47,6 @@ _LINE_COLUMNS: Final = (
     *(C.TS_US, "ts_err_us", C.MEMBERS, "reason_text", "client_reason", *_ENUMS),
 )
 """Columns of an event that a rebalance is read from."""
-FIRST_LINE: Final = "first_line"
-"""Where a rebalance's first line is: file and line, or the number of the event."""
 _REBALANCE_SCHEMA: Final = pa.schema(
     [
         *((name, pa.string()) for name in C.GROUP_KEY),
@@ -73,7 +71,7 @@ _REBALANCE_SCHEMA: Final = pa.schema(
         *((name, pa.float64()) for name in ("initial_ms", "dead_ms", "slow_ms")),
         ("restart", pa.string()),
         ("deploy_no", pa.int64()),
-        (FIRST_LINE, pa.string()),
+        ("source_refs", pa.list_(pa.string())),
     ]
 )
 
@@ -127,8 +125,8 @@ def rebalances(events: "DataFrame") -> "DataFrame":
     (the first of the rebalances less than 30 s apart that it belongs to). Cause and cost, as
     `coordinator_sim.replay.costs` defines them: `trigger`, `trigger_client`, `root_no`,
     `cause_confidence`; `initial_ms`, `dead_ms` and `slow_ms`, the parts of the join phase;
-    `restart` (came back, went, or empty), `deploy_no` (0 for none); `first_line`, where its first
-    line is.
+    `restart` (came back, went, or empty), `deploy_no` (0 for none); `source_refs`, the
+    lines that tell its start, join and end, as `file:line`, or `event N` where no file is named.
     """
     kinds = [event.value for event in COORDINATOR_EVENTS]
     clients = [source.value for source in CLIENT_SOURCES]
@@ -202,7 +200,6 @@ def _cost_row(cost: RebalanceCost) -> dict[str, object]:
         "slow_ms": float(cost.slow_ms),
         "restart": cost.restart,
         "deploy_no": cost.deploy,
-        FIRST_LINE: cost.line,
     }
 
 
@@ -234,7 +231,13 @@ def _row(told: NumberedRebalance, start_us: int | None) -> dict[str, object]:
         "initial_delay": from_empty or (start is not None and rebalance.old_generation == 0),
         C.FOLLOWUP: told.follows is not None,
         "chain_no": told.chain,
+        "source_refs": _source_refs(rebalance),
     }
+
+
+def _source_refs(rebalance: Rebalance) -> list[str]:
+    lines = (rebalance.first_line, rebalance.start, rebalance.join, rebalance.ended)
+    return list(dict.fromkeys(place_of(line) for line in lines if line is not None))
 
 
 def _us(line: TraceEvent | None) -> int | None:

@@ -10,7 +10,7 @@ from coordinator_sim_reports import columns as C  # noqa: N812 - column constant
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_END_KINDS: Final = {
+END_KINDS: Final = {
     "LEAVE_REQ": "LEFT",
     "MEMBER_LEFT": "LEFT",
     "MEMBER_FAILED": "FAILED",
@@ -55,7 +55,7 @@ def member_sessions(events: "DataFrame") -> "DataFrame":
 
 def _end_kind(event: Column) -> Column:
     chosen = F.lit(None).cast("string")
-    for name, kind in _END_KINDS.items():
+    for name, kind in END_KINDS.items():
         chosen = F.when(event == name, kind).otherwise(chosen)
     return chosen
 

@@ -1,14 +1,14 @@
 import pytest
 
-pytest.importorskip("plotly", reason="needs the spark extra")
+pytest.importorskip("jinja2", reason="needs the spark extra")
 
-from coordinator_sim_reports.render import (
+from coordinator_sim_reports.comparison import reading_order
+from coordinator_sim_reports.formats import (
     format_count,
     format_duration,
     format_seconds,
     format_share,
     mark_quality,
-    reading_order,
 )
 
 

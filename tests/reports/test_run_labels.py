@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("plotly", reason="needs the spark extra")
+pytest.importorskip("jinja2", reason="needs the spark extra")
 
 from coordinator_sim_reports.run_labels import are_beside, run_labels
 

@@ -88,7 +88,7 @@ def table(page: str, begin: str) -> list[list[str]]:
     """The cells of the rows of the first table after a text."""
     body = page[page.index(begin) :].partition("<tbody>")[2].partition("</tbody>")[0]
     rows = body.split("<tr")[1:]
-    cells = [re.findall(r"<td[^>]*>(.*?)</td>", row, flags=re.DOTALL) for row in rows]
+    cells = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, flags=re.DOTALL) for row in rows]
     return [[re.sub(r"<[^>]*>", " ", cell).strip() for cell in row] for row in cells]
 
 

@@ -1,13 +1,19 @@
+import re
 from typing import Any
 
 import pytest
 
-pytest.importorskip("plotly", reason="needs the spark extra")
+pytest.importorskip("jinja2", reason="needs the spark extra")
 
+from coordinator_sim_reports.charts.timeline import (
+    Block,
+    lanes_of,
+    placed_blocks,
+    timeline_chart,
+)
 from coordinator_sim_reports.fault_rows import fault_rows
 from coordinator_sim_reports.run_labels import RunLabel
 from coordinator_sim_reports.side_by_side import shared_groups
-from coordinator_sim_reports.timeline import Block, lanes_of, timeline_figure
 
 S = 1_000_000
 WALL_US = 1_795_285_663_376_000
@@ -48,20 +54,28 @@ def rebalance(at_us: int) -> dict[str, Any]:
     return {**told, "seen_us": at_us, "total_ms": 3.0}
 
 
-def shades(figure: Any) -> list[tuple[Any, ...]]:  # noqa: ANN401 - a Plotly figure
+def shades(blocks: list[Block]) -> list[tuple[float, ...]]:
     """The windows over their whole run: from, to, and the first and the last row."""
-    boxes = [each for each in figure.layout.shapes if "rgba" in (each.fillcolor or "")]
-    return [(each.x0, each.x1, each.y0, each.y1) for each in boxes]
+    _, placed = placed_blocks(blocks)
+    return [(bar.from_s, bar.to_s, row, each.end_row) for each in placed for bar, row in each.bars]
 
 
-def names(figure: Any) -> dict[str, float]:  # noqa: ANN401 - a Plotly figure
+def names(blocks: list[Block]) -> dict[str, float]:
     """The row of each window's name."""
-    texts = [trace for trace in figure.data if trace.mode == "text"]
-    return {
-        name.strip("\N{NO-BREAK SPACE}"): row
-        for trace in texts
-        for name, row in zip(trace.text, trace.y, strict=True)
-    }
+    _, placed = placed_blocks(blocks)
+    return {bar.window["name"]: row for each in placed for bar, row in each.bars}
+
+
+def rows(blocks: list[Block]) -> list[tuple[float, str]]:
+    """The rows that have a name."""
+    _, placed = placed_blocks(blocks)
+    return [row for each in placed for row in each.row_names]
+
+
+def percents(chart: str, kind: str, name: str = "x") -> list[float]:
+    """An attribute of the elements of a class."""
+    found = re.findall(rf'<\w+ class="{kind}"[^>]*?{name}="([0-9.]+)%"', chart)
+    return [float(value) for value in found]
 
 
 def test_a_window_shades_its_own_run_alone() -> None:
@@ -75,61 +89,73 @@ def test_a_window_shades_its_own_run_alone() -> None:
             [window("cut", 31, 52, start_us=WALL_US)],
         ),
     ]
-    figure = timeline_figure(runs)
     # A lane and two groups, half a row, a lane and a group.
-    assert shades(figure) == [(30, 50, 0, 2.5), (31, 52, 3.5, 5.0)]
-    assert list(figure.layout.yaxis.tickvals) == [0, 1, 2, 3.5, 4.5]
-    assert figure.layout.yaxis.ticktext[4] == "g (real)"
-    (marks,) = (trace for trace in figure.data if trace.mode == "markers")
-    assert (list(marks.x), list(marks.y)) == ([45, 46], [1, 4.5])
-    lives = [(each.x0, each.x1) for each in figure.layout.shapes if each.type == "line"]
-    assert lives == [(0, 200), (0, 200), (0, 180)]
+    assert shades(runs) == [(30, 50, 0, 3), (31, 52, 3.5, 5.5)]
+    assert rows(runs) == [(0, "faults"), (1, "g"), (2, "h"), (3.5, "faults"), (4.5, "g")]
+    axis, _ = placed_blocks(runs)
+    chart = timeline_chart(runs)
+    assert percents(chart, "shade") == pytest.approx(
+        [axis.percent(30), axis.percent(31)], abs=0.001
+    )
+    marks = re.findall(r'<path class="mark stable" d="M(\d+) ([0-9.]+)h', chart)
+    assert [int(at) for at, _ in marks] == [
+        round(100 * axis.percent(45)),
+        round(100 * axis.percent(46)),
+    ]
+    assert [float(top) // 26 for _, top in marks] == [1, 4]
+    assert percents(chart, "life", "x2") == pytest.approx(
+        [axis.percent(200), axis.percent(200), axis.percent(180)], abs=0.001
+    )
 
 
 def test_windows_that_overlap_are_on_lanes_of_their_own() -> None:
     """The groups stand below the last lane, and all windows reach down to them."""
     windows = [window("one", 10, 100), window("two", 50, 120), window("three", 130, 140)]
-    figure = timeline_figure([Block(label("sim"), ["g"], [], windows)])
-    assert names(figure) == {"one": 0, "two": 1, "three": 0}
-    assert list(figure.layout.yaxis.tickvals) == [0, 2]
-    assert {bottom for *_, bottom in shades(figure)} == {2.5}
+    blocks = [Block(label("sim"), ["g"], [], windows)]
+    assert names(blocks) == {"one": 0, "two": 1, "three": 0}
+    assert rows(blocks) == [(0, "faults"), (2, "g")]
+    assert {bottom for *_, bottom in shades(blocks)} == {3}
 
 
 def test_a_run_without_windows_has_no_lane() -> None:
     """Only the groups of the run are drawn."""
-    figure = timeline_figure([Block(label("sim"), ["g"], [rebalance(S)], [])])
-    assert list(figure.layout.yaxis.ticktext) == ["g (sim)"]
-    assert shades(figure) == []
+    blocks = [Block(label("sim"), ["g"], [rebalance(S)], [])]
+    assert rows(blocks) == [(0, "g")]
+    assert shades(blocks) == []
 
 
 def test_a_name_that_does_not_fit_is_written_leftwards() -> None:
     """A short window shortly before the end of the axis keeps its name on the page."""
     windows = [window("early", 5, 6), window("a-long-name-at-the-end", 197, 198)]
-    (texts,) = timeline_figure([Block(label("sim"), [], [], windows)]).data
-    assert list(texts.textposition) == ["middle right", "middle left"]
-    assert list(texts.x) == [5, 198]
+    blocks = [Block(label("sim"), [], [], windows)]
+    axis, _ = placed_blocks(blocks)
+    chart = timeline_chart(blocks)
+    assert percents(chart, "fault-name") == pytest.approx([axis.percent(5)], abs=0.001)
+    assert percents(chart, "fault-name end") == pytest.approx([axis.percent(198)], abs=0.001)
 
 
 def test_a_log_alone_is_drawn_by_the_calendar() -> None:
-    """Windows are drawn from date to date, as rebalances are."""
+    """The ticks of the axis are times of day."""
     block = Block(
         label("log", WALL_US, calendar=True),
         ["g"],
         [rebalance(WALL_US)],
         [window("cut", 30, 50, start_us=WALL_US)],
     )
-    figure = timeline_figure([block])
-    ((begin, end, *_),) = shades(figure)
-    assert f"{begin:%H:%M:%S} {end:%H:%M:%S}" == "18:28:13 18:28:33"
-    assert figure.layout.xaxis.title.text == "time (UTC)"
+    ((begin, end, *_),) = shades([block])
+    assert (begin, end) == (WALL_US / S + 30, WALL_US / S + 50)
+    chart = timeline_chart([block])
+    assert "18:28:00" in chart
+    assert "time (UTC)" in chart
 
 
 def test_names_that_look_like_tags_are_escaped() -> None:
     """Names of tasks and groups that look like tags are shown as they are."""
-    block = Block(label("sim"), ["<b>"], [], [window("<i>", 1, 2)])
-    figure = timeline_figure([block])
-    assert figure.layout.yaxis.ticktext[1] == "&lt;b&gt; (sim)"
-    assert list(names(figure)) == ["&lt;i&gt;"]
+    chart = timeline_chart([Block(label("sim"), ["<b>"], [], [window("<i>", 1, 2)])])
+    assert "&lt;b&gt;" in chart
+    assert "&lt;i&gt;" in chart
+    assert "<b>" not in chart
+    assert "<i>" not in chart
 
 
 def test_lanes_are_taken_from_the_top() -> None:

@@ -1,0 +1,417 @@
+"""The page of a report: what it says of groups and findings, and how it behaves in a browser."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+pytest.importorskip("pyspark", reason="needs the spark extra")
+
+from coordinator_sim_reports.page_options import PageLimits, PageOptions
+from coordinator_sim_reports.page_rows import ReportRows
+from coordinator_sim_reports.render import render_page
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+S = 1_000_000
+HOUR_US = 3_600 * S
+START_US = 1_795_285_663_376_000
+KEY = {"trace_id": "log", "cluster_id": "east"}
+RUN = {
+    **KEY,
+    "source": "broker_log",
+    "scenario": None,
+    "assignor": None,
+    "seed": None,
+    "profile": "ingested",
+    "path": "traces/east",
+    "first_ts_us": START_US,
+    "last_ts_us": START_US + 10 * HOUR_US,
+}
+QUALITY = {
+    **RUN,
+    **dict.fromkeys(("events", "unparsed", "clock_regressions", "ghost_generations"), 0),
+    **dict.fromkeys(("rebalances", "unknown_reasons", "open_rebalances"), 0),
+    "lockstep_groups": 0,
+    "parsed_share": 1.0,
+}
+_NULL = (
+    *("moved", "excess_moves", "interrupted", "spread", "unowned_s", "resource_count"),
+    *("missing_assignments", "restarted_in_place"),
+)
+
+
+def group(number: int, rebalances: int, **columns: Any) -> dict[str, Any]:  # noqa: ANN401
+    """A row of the groups of a broker log, which tells no assignments."""
+    told = {
+        "group_id": f"group-{number:02d} <app>",
+        "rebalances": rebalances,
+        "open_rebalances": 0,
+        "rebalancing_ms": 1_000.0 * rebalances,
+        "most_members": 3,
+        "stopped_s": float(rebalances),
+        "stopped_quality": "bound",
+        "protocol_type": "unknown",
+        "assignor": "range",
+        **{f"{name}_quality": "n/a" for name in ("assignment", "ownership")},
+        "timing_quality": "exact",
+    }
+    return KEY | dict.fromkeys(_NULL) | told | columns
+
+
+def rebalance(of: dict[str, Any], number: int, reason: str) -> dict[str, Any]:
+    """A rebalance of so many seconds, in the hour of its number."""
+    start_us = START_US + number * HOUR_US
+    return {
+        **KEY,
+        "group_id": of["group_id"],
+        "rebalance_no": number,
+        "seen_us": start_us,
+        "start_us": start_us,
+        "end_us": start_us + number * S,
+        "total_ms": 1_000.0 * number,
+        "join_ms": 900.0 * number,
+        "sync_ms": 100.0 * number,
+        "lasted_us": number * S,
+        "reason": reason,
+        "reason_text": None,
+        "outcome": "STABLE",
+        "old_generation": number - 1,
+        "generation": number,
+        "members": 3,
+        "timing_quality": "exact",
+        "initial_delay": False,
+        "followup": False,
+        "storm": False,
+        "source_refs": [f"/var/log/server.log:{100 * number}"],
+    }
+
+
+def finding(rank: int, **columns: Any) -> dict[str, Any]:  # noqa: ANN401 - any column
+    """A row of the findings."""
+    told = {
+        "group_id": "group-01 <app>",
+        "rank": rank,
+        "kind": "dead-members-waited-for",
+        "rebalances": 12,
+        "cost_s": 300.0,
+        "cost_unit": "seconds rebalancing",
+        "what": "12 of 20 rebalances waited 25 s for members that were gone.",
+        "change": "Set group.instance.id for each member.",
+        "setting": "group.instance.id=stable",
+        "saves_s": 240.0,
+        "basis": "replayed",
+        "confidence": 0.9,
+        "source_refs": ["/var/log/server.log:1200", "/var/log/server.log:1300"],
+    }
+    return KEY | told | columns
+
+
+def members_of(group_id: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Sessions of two members, and the wait for the one that failed."""
+    session = {**KEY, "group_id": group_id, "first_seen_us": START_US, "of_rows": 2}
+    ended = {"end_us": START_US + 3 * HOUR_US, "end_kind": "FAILED"}
+    members = [
+        {**session, **ended, "member_id": "a-1", "member_key": "a-1"},
+        {**session, "end_us": None, "end_kind": "OPEN", "member_id": "b-1", "member_key": "b-1"},
+    ]
+    waited = {
+        **KEY,
+        "group_id": group_id,
+        "member_key": "a-1",
+        "kind": "FAILED",
+        "from_us": START_US + 2 * HOUR_US,
+        "to_us": START_US + 3 * HOUR_US,
+    }
+    return members, [waited]
+
+
+def rows_of(count: int, **columns: Any) -> ReportRows:  # noqa: ANN401 - any of its fields
+    """Rows of a broker log with so many groups, the n-th with fewer rebalances than the one before.
+
+    The first two have their rebalances drawn; two members are known of the first.
+    """
+    groups = [group(number, 3 * (count + 1 - number)) for number in range(1, count + 1)]
+    drawn = [
+        rebalance(of, number, reason)
+        for of in groups[:2]
+        for number, reason in ((1, "MEMBER_LEFT"), (2, "MEMBER_JOINED"), (3, "MEMBER_LEFT"))
+    ]
+    reasons = [
+        {
+            **KEY,
+            "group_id": of["group_id"],
+            "reason": reason,
+            "count": amount * of["rebalances"] // 3,
+        }
+        | {"open": 0, "followups": 0, "p50_ms": 1_500.0, "max_ms": 1_000.0 * amount}
+        for of in groups
+        for reason, amount in (("MEMBER_LEFT", 2), ("MEMBER_JOINED", 1))
+    ]
+    totals = {
+        "groups": count,
+        "rebalances": sum(of["rebalances"] for of in groups),
+        "logical_rebalances": sum(of["rebalances"] for of in groups),
+        "open_rebalances": 0,
+        "moved": None,
+        "interrupted": None,
+        "restarted_in_place": None,
+        "unowned_s": None,
+    }
+    members, waits = members_of(groups[0]["group_id"])
+    is_dense = count > PageLimits().drawn_groups
+    told: dict[str, Any] = {
+        "options": PageOptions(),
+        "totals": totals,
+        "told_totals": totals,
+        "runs": [RUN],
+        "told": [RUN],
+        "quality": [QUALITY],
+        "findings": [],
+        "comparison": [],
+        "groups": groups,
+        "reasons": reasons,
+        "reason_counts": {"MEMBER_LEFT": 2 * count, "MEMBER_JOINED": count},
+        "drawn": drawn,
+        "listed": drawn,
+        "windows": [],
+        "window_count": 0,
+        "effects": [],
+        "durations": [],
+        "sessions": members,
+        "waits": waits,
+        "owners": [],
+        "imbalance": [],
+        "densities": [
+            {**KEY, "group_id": of["group_id"], "slice": 7, "count": of["rebalances"]}
+            for of in groups
+        ]
+        if is_dense
+        else [],
+    }
+    return ReportRows(**{**told, **columns})
+
+
+def text_of(page: str) -> str:
+    """The page as words."""
+    return " ".join(re.sub(r"<script.*?</script>|<[^>]*>", " ", page, flags=re.DOTALL).split())
+
+
+# -- what it says ---------------------------------------------------------------------------------
+
+
+def test_findings_come_first_and_say_what_to_change() -> None:
+    """A saving says how it is known; where it is not computed, the command that does it stands."""
+    findings = [
+        finding(2, kind="flapping-member", saves_s=None, setting=None, source_refs=[]),
+        finding(3, kind="eager-stops-everything", saves_s=None, setting="a.b=c d"),
+        finding(1),
+    ]
+    page = render_page(rows_of(2, findings=findings))
+    assert page.index('id="findings"') < page.index('id="headline"') < page.index('id="groups"')
+    titles = re.findall(r'<li id="f\d"><h3>(.*?)</h3>', page)
+    assert titles == ["dead members waited for", "flapping member", "eager stops everything"]
+    text = text_of(page)
+    assert "240.0 of 300.0 replayed" in text
+    assert "not computed: no single setting changes it" in text
+    command = "coordinator-sim replay traces/east --set &#39;a.b=c d&#39;"
+    assert f"<code>{command}</code> computes it" in page
+    assert '<code title="/var/log/server.log:1200">server.log:1200</code>' in page
+    assert 'href="#g1">group-01 &lt;app&gt;</a>' in page
+
+
+def test_without_findings_there_is_no_section_of_them() -> None:
+    """Neither a heading nor a link that leads nowhere."""
+    page = render_page(rows_of(2))
+    assert "Findings" not in text_of(page)
+    anchors = set(re.findall(r'href="#([^"]+)"', page))
+    assert anchors <= set(re.findall(r'id="([^"]+)"', page))
+
+
+def test_columns_that_nobody_knows_are_left_out_and_named() -> None:
+    """A broker log tells no assignments: the table of groups says so once, not in each row."""
+    page = render_page(rows_of(2))
+    table = page[page.index('id="group-table"') :].partition("</table>")[0]
+    assert "n/a" not in text_of(table)
+    assert "no group of these traces tells them: unowned (partition·s), interruptions" in table
+    assert "≤ 6.00" in table
+
+
+def test_every_table_has_a_caption_and_names_its_columns() -> None:
+    """Readers who do not see the page hear what a table is and which column they are in."""
+    page = render_page(rows_of(2, findings=[finding(1)]))
+    tables = re.findall(r"<table.*?</table>", page, flags=re.DOTALL)
+    assert len(tables) >= 6
+    for table in tables:
+        assert "<caption>" in table
+        head = table.partition("<thead>")[2].partition("</thead>")[0]
+        assert head.count("<th ") == head.count('scope="col"') > 0
+
+
+def test_above_forty_groups_density_is_drawn() -> None:
+    """All groups are on the map: those beyond the limit in one row."""
+    limits = PageLimits(mapped_groups=45)
+    page = render_page(rows_of(50, options=PageOptions(limits=limits)))
+    assert "Where rebalances are dense" in page
+    assert "5 others" in page
+    assert "Where rebalances are dense" not in render_page(rows_of(40))
+
+
+def test_the_number_of_a_reason_leads_to_its_lines() -> None:
+    """From the table of groups to the files and line numbers behind it."""
+    page = render_page(rows_of(2))
+    assert 'MEMBER_LEFT <a href="#g1-MEMBER_LEFT">4</a>' in page
+    row = page[page.index('<tr id="g1-MEMBER_LEFT">') :].partition("</tr>")[0]
+    assert re.findall(r"<code [^>]*>(.*?)</code>", row) == ["server.log:300", "server.log:100"]
+
+
+# -- in a browser ---------------------------------------------------------------------------------
+
+
+class Shown(NamedTuple):
+    """A page in a tab, and what the browser complained of or asked for."""
+
+    page: "Page"
+    problems: list[str]
+    requests: list[str]
+
+
+@pytest.fixture(scope="module")
+def report_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a log with fifty groups."""
+    file = tmp_path_factory.mktemp("page") / "report.html"
+    findings = [finding(1), finding(2, saves_s=None)]
+    file.write_text(render_page(rows_of(50, findings=findings)), encoding="utf-8")
+    return file
+
+
+@pytest.fixture(
+    scope="module",
+    params=[(1200, "light"), (1200, "dark"), (390, "light")],
+    ids=["desk", "dark", "phone"],
+)
+def shown(request: pytest.FixtureRequest, report_file: Path) -> Iterator[Shown]:
+    """The page in Chromium, of a width and a colour scheme."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("Chromium is not installed")
+    width, scheme = request.param
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        page = context.new_page()
+        told = Shown(page, [], [])
+        page.on("pageerror", lambda error: told.problems.append(str(error)))
+        page.on("console", lambda said: told.problems.append(said.text))
+        page.on("request", lambda sent: told.requests.append(sent.url))
+        page.goto(report_file.as_uri())
+        yield told
+        browser.close()
+
+
+@pytest.fixture
+def page(shown: Shown) -> "Page":
+    """The page as it is when it is opened."""
+    shown.page.reload()
+    return shown.page
+
+
+def names_in(table: "Locator") -> list[str]:
+    """The groups that a table shows, from top to bottom."""
+    return [text[:8] for text in table.locator("tbody tr:visible th").all_inner_texts()]
+
+
+@pytest.mark.browser
+def test_charts_are_drawn_and_nothing_is_asked_for(shown: Shown, report_file: Path) -> None:
+    """Every chart has an extent, no error is told, and only the file itself is read."""
+    page = shown.page
+    page.locator("#g1 > summary").click()
+    plots = page.locator(".plot:visible")
+    boxes = [plot.bounding_box() or {} for plot in plots.all()]
+    assert len(boxes) >= 5
+    assert all(box["width"] > 100 and box["height"] > 30 for box in boxes)
+    bars = page.locator("#g1 rect.mark.stable").all()
+    assert [(bar.bounding_box() or {})["height"] > 10 for bar in bars] == [True] * 3
+    assert shown.problems == []
+    files = [url for url in shown.requests if not url.startswith("data:")]
+    assert set(files) == {report_file.as_uri()}
+
+
+@pytest.mark.browser
+def test_the_page_is_never_wider_than_the_window(page: "Page") -> None:
+    """Wide tables scroll within themselves, with every section open."""
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+@pytest.mark.browser
+def test_a_heading_sorts_its_table(page: "Page") -> None:
+    """Numbers by their value, the highest first; again, the lowest; the state is announced."""
+    table = page.locator("#group-table")
+    heading = table.get_by_role("columnheader", name="rebalances").first
+    assert names_in(table)[:2] == ["group-01", "group-02"]
+    heading.get_by_role("button").click()
+    assert (names_in(table)[0], heading.get_attribute("aria-sort")) == ("group-01", "descending")
+    heading.get_by_role("button").press("Enter")
+    assert (names_in(table)[0], heading.get_attribute("aria-sort")) == ("group-50", "ascending")
+    assert len(names_in(table)) == 50
+
+
+@pytest.mark.browser
+def test_search_and_filter_leave_what_fits(page: "Page") -> None:
+    """What is typed narrows the table, and the number of rows left is told."""
+    table = page.locator("#group-table")
+    tools = page.locator(".tools").first
+    tools.get_by_role("searchbox").fill("group-1")
+    assert names_in(table) == [f"group-1{digit}" for digit in range(10)]
+    assert "10 of 50" in tools.inner_text()
+    tools.get_by_role("searchbox").fill("no such group")
+    assert names_in(table) == []
+    tools.get_by_role("searchbox").fill("")
+    tools.get_by_label("reason").select_option("MEMBER_JOINED")
+    assert "50 of 50" in tools.inner_text()
+
+
+@pytest.mark.browser
+def test_a_link_opens_the_section_that_it_leads_to(page: "Page") -> None:
+    """The name of a group, and the number of a reason."""
+    assert not page.locator("#g2 .plot").first.is_visible()
+    page.locator("#group-table a[href='#g2-MEMBER_LEFT']").click()
+    page.locator("#g2 .plot").first.wait_for()
+    assert page.locator("#g2-MEMBER_LEFT").is_visible()
+
+
+@pytest.mark.browser
+def test_zooming_widens_all_charts_of_a_group_alike(page: "Page") -> None:
+    """Twice as large: the bars move apart, the axis has other ticks, and all of it comes back."""
+    page.locator("#g1 > summary").click()
+    bars = page.locator("#g1 rect.mark.stable")
+    ticks = page.locator("#g1 .axis").first
+
+    def gap() -> float:
+        first, second = ((bars.nth(n).bounding_box() or {})["x"] for n in (0, 1))
+        return float(second - first)
+
+    before, told = gap(), ticks.inner_html()
+    page.locator("#g1").get_by_role("button", name="zoom in").press("Enter")
+    assert gap() == pytest.approx(2 * before, rel=0.05)
+    assert ticks.inner_html() != told
+    places = page.locator("#g1 .moved").evaluate_all("all => all.map(e => e.getAttribute('width'))")
+    assert places == ["200%"] * 2
+    page.locator("#g1").get_by_role("button", name="the whole time").click()
+    assert gap() == pytest.approx(before, rel=0.01)
+
+
+@pytest.mark.browser
+def test_a_dark_scheme_is_followed(page: "Page") -> None:
+    """Ink and paper trade places where the reader's system is dark."""
+    is_dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    ink = page.evaluate("getComputedStyle(document.body).color")
+    levels = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in (paper, ink)]
+    assert (levels[0] < levels[1]) == is_dark
