@@ -84,9 +84,11 @@ class _Part:
 
 @dataclass(slots=True)
 class _Waiting:
-    """An event that may still be told by a better source."""
+    """A place in the line, with an event that may still be told by a better source."""
 
     event: TraceEvent
+    source: Source | None
+    """Whose place it is; the words may be those of another."""
     parts: list[_Part] = field(default_factory=list)
 
     def left(self) -> TraceEvent | None:
@@ -136,11 +138,16 @@ class Precedence:
         self._forget(waiting)
         event = waiting.left()
         if event is None:
-            self._drop(waiting.event, False)  # noqa: FBT003 - of a Callable
+            self._drop_entries(waiting)
             return
         if event.event in (Event.JOIN_COMPLETE, Event.GROUP_EMPTY) and event.confidence == 1:
             self._told[event.group_id, event.generation] = event.ts_us
         yield event
+
+    def _drop_entries(self, waiting: _Waiting) -> None:
+        """Tell of an event whose entries are all told by better sources; others are told of."""
+        if waiting.event.offsets:
+            self._drop(waiting.event, False)  # noqa: FBT003 - of a Callable
 
     def _forget(self, waiting: _Waiting) -> None:
         for part in waiting.parts:
@@ -153,7 +160,7 @@ class Precedence:
     def _take(self, event: TraceEvent) -> None:
         source = event.source
         if source is None or source in CLIENT_SOURCES:
-            self._line.append(_Waiting(event))
+            self._line.append(_Waiting(event, source))
             return
         if event.event in _TIMED:
             self._skews.note(source, event)
@@ -163,7 +170,7 @@ class Precedence:
             return
         if event.event is Event.PREPARE_REBALANCE and event.confidence == 1:
             self._begun[event.group_id or ""] = (event.generation, event.ts_us)
-        waiting = _Waiting(event)
+        waiting = _Waiting(event, source)
         same = _identity(event)
         if same is not None and not self._is_new(same, waiting):
             self._drop(event, True)  # noqa: FBT003 - of a Callable
@@ -172,7 +179,7 @@ class Precedence:
             self._weigh(_Part(key, waiting, entry))
         if waiting.left() is None:
             self._forget(waiting)
-            self._drop(event, False)  # noqa: FBT003 - of a Callable
+            self._drop_entries(waiting)
         else:
             self._line.append(waiting)
 
@@ -187,31 +194,48 @@ class Precedence:
         return True
 
     def _weigh(self, part: _Part) -> None:
-        """Compare a fact with the same fact of other sources; the worse one goes."""
+        """Compare a fact with the same fact of another source: the better one's words stay.
+
+        They stand where a broker's log has the fact, if one does: its lines alone tell the order of
+        what happened within a millisecond.
+        """
         waiting = part.waits
-        source, rank = waiting.event.source, _rank(waiting.event)
-        told = self._facts.get(part.key, ())
-        for other in told:
-            theirs = other.waits.event
-            apart_us = abs(theirs.ts_us - waiting.event.ts_us)
-            if theirs.source is source or source is None or apart_us > WITHIN_US:
-                continue
-            if source in other.also or other.is_gone:
-                continue
-            if _rank(theirs) <= rank:
-                other.also.add(source)
-                other.waits.event = _filled(theirs, waiting.event)
-                part.is_gone = True
-                waiting.parts.append(part)
-                self._leave_out(source)
-                return
-            if theirs.source is not None:
-                part.also = {*other.also, theirs.source}
-                self._leave_out(theirs.source)
-            waiting.event = _filled(waiting.event, theirs)
-            other.is_gone = True
-        self._facts.setdefault(part.key, []).append(part)
+        other = self._told_by_another(part)
+        if other is None:
+            self._facts.setdefault(part.key, []).append(part)
+            waiting.parts.append(part)
+            return
+        mine, theirs = waiting.event, other.waits.event
+        is_worse = _rank(theirs) <= _rank(mine)
+        worse, better = (mine, theirs) if is_worse else (theirs, mine)
+        sources = {*other.also, *(each.source for each in (mine, theirs) if each.source)}
+        if worse.source is not None:
+            self._leave_out(worse.source)
+        if part.entry is None:
+            self._drop(worse, False)  # noqa: FBT003 - of a Callable
+            stays = waiting.source is Source.BROKER_LOG or (
+                not is_worse and other.waits.source is not Source.BROKER_LOG
+            )
+        else:
+            stays = not is_worse
+        keeps, goes = (part, other) if stays else (other, part)
+        goes.is_gone = True
+        keeps.also = sources
+        if part.entry is None:
+            keeps.waits.event = _filled(better, worse)
         waiting.parts.append(part)
+        if stays:
+            self._facts.setdefault(part.key, []).append(part)
+
+    def _told_by_another(self, part: _Part) -> _Part | None:
+        """Return the same fact as another source told it, and this one has not yet."""
+        event = part.waits.event
+        for other in self._facts.get(part.key, ()):
+            apart_us = abs(other.waits.event.ts_us - event.ts_us)
+            sources = {other.waits.source, *other.also}
+            if not other.is_gone and event.source not in sources and apart_us <= WITHIN_US:
+                return other
+        return None
 
     def _is_late_inference(self, event: TraceEvent) -> bool:
         """Whether a better source has told already what is only inferred here."""
