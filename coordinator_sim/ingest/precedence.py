@@ -51,6 +51,12 @@ _MEMBER_FACTS: Final = frozenset(
         Event.PENDING_EXPIRED,
     }
 )
+_REQUEST_FACTS: Final = frozenset(
+    {
+        *(Event.JOIN_REQ, Event.JOIN_RESP, Event.SYNC_REQ, Event.SYNC_RESP),
+        *(Event.HEARTBEAT, Event.LEAVE_REQ, Event.OFFSET_FETCH),
+    }
+)
 _OFFSET_FACTS: Final = frozenset({Event.OFFSET_COMMIT, Event.OFFSET_TOMBSTONE})
 _FILLED: Final = (
     *("protocol_type", "protocol_name", "leader_id", "members", "static_members"),
@@ -146,7 +152,7 @@ class Precedence:
 
     def _drop_entries(self, waiting: _Waiting) -> None:
         """Tell of an event whose entries are all told by better sources; others are told of."""
-        if waiting.event.offsets:
+        if waiting.event.event in _OFFSET_FACTS:
             self._drop(waiting.event, False)  # noqa: FBT003 - of a Callable
 
     def _forget(self, waiting: _Waiting) -> None:
@@ -272,12 +278,6 @@ def _rank(event: TraceEvent) -> tuple[bool, int]:
 
 def _identity(event: TraceEvent) -> _Key | None:
     """Return what an event shares with itself in another file of its kind; None for none."""
-    if event.source in (Source.REQUEST_LOG, Source.WIRE) and event.correlation_id is not None:
-        where = event.attrs.get("connection")
-        if not where:
-            return None
-        told = (event.generation, event.member_id, event.ts_us)
-        return ("same", event.source, event.event, where, event.correlation_id, *told)
     if event.source in _NUMBERED and event.offsets_partition is not None:
         where_us = (event.offsets_partition, event.seq, event.ts_us)
         return ("same", event.source, event.event, event.member_id, *where_us)
@@ -293,6 +293,9 @@ def _facts_of(event: TraceEvent) -> Iterator[tuple[_Key, OffsetEntry | None]]:
         yield (kind, group_id, event.member_id), None
     elif kind is Event.GROUP_DEAD:
         yield (kind, group_id), None
+    elif kind in _REQUEST_FACTS:
+        asked = (event.client_id, event.correlation_id, event.api_key)
+        yield (kind, group_id, event.member_id, *asked), None
     elif kind in _OFFSET_FACTS and event.error_code in (None, ErrorCode.NONE):
         for entry in event.offsets:
             yield (kind, group_id, entry.topic, entry.partition, entry.offset), entry
