@@ -1,8 +1,9 @@
 """Several sources of one cluster: what two of them tell counts once, in the words of the better.
 
 A fact is, for example, that a group's generation 7 was joined. Of the sources that tell it within
-two seconds the most exact one is taken, with its time; what it leaves open is filled from the
-others. Times are never averaged.
+two seconds the most exact one gives the time; what one leaves open is filled from the others. Times
+are never averaged. Where a broker's log has the fact, the event stays its line, for replay and for
+whoever looks it up.
 """
 
 from collections import deque
@@ -113,10 +114,10 @@ class Precedence:
     Args:
         skews: Learns by how much the clocks of the sources differ.
         drop: Told each event that is left out as a whole, and whether another file of its own kind
-            has it; else a better source has.
+            has it; else another source has.
 
     Attributes:
-        left_out: Source -> events and entries of it that a better source told too.
+        left_out: Source -> events and entries of it that another source told too.
     """
 
     def __init__(self, skews: Skews, drop: Callable[[TraceEvent, bool], None]) -> None:
@@ -202,8 +203,8 @@ class Precedence:
     def _weigh(self, part: _Part) -> None:
         """Compare a fact with the same fact of another source: the better one's words stay.
 
-        They stand where a broker's log has the fact, if one does: its lines alone tell the order of
-        what happened within a millisecond.
+        What a broker's log tells stays its line, with the time of the better source: its lines
+        alone tell the order of what happened within a millisecond.
         """
         waiting = part.waits
         other = self._told_by_another(part)
@@ -213,22 +214,21 @@ class Precedence:
             return
         mine, theirs = waiting.event, other.waits.event
         is_worse = _rank(theirs) <= _rank(mine)
-        worse, better = (mine, theirs) if is_worse else (theirs, mine)
         sources = {*other.also, *(each.source for each in (mine, theirs) if each.source)}
-        if worse.source is not None:
-            self._leave_out(worse.source)
+        stays = not is_worse
+        if part.entry is None and Source.BROKER_LOG in (waiting.source, other.waits.source):
+            stays = waiting.source is Source.BROKER_LOG
+        gone = theirs if stays else mine
+        if gone.source is not None:
+            self._leave_out(gone.source)
         if part.entry is None:
-            self._drop(worse, False)  # noqa: FBT003 - of a Callable
-            stays = waiting.source is Source.BROKER_LOG or (
-                not is_worse and other.waits.source is not Source.BROKER_LOG
-            )
-        else:
-            stays = not is_worse
+            self._drop(gone, False)  # noqa: FBT003 - of a Callable
         keeps, goes = (part, other) if stays else (other, part)
         goes.is_gone = True
         keeps.also = sources
         if part.entry is None:
-            keeps.waits.event = _filled(better, worse)
+            kept = mine if stays else theirs
+            keeps.waits.event = _with_time(_filled(kept, gone), theirs if is_worse else mine)
         waiting.parts.append(part)
         if stays:
             self._facts.setdefault(part.key, []).append(part)
@@ -299,6 +299,13 @@ def _facts_of(event: TraceEvent) -> Iterator[tuple[_Key, OffsetEntry | None]]:
     elif kind in _OFFSET_FACTS and event.error_code in (None, ErrorCode.NONE):
         for entry in event.offsets:
             yield (kind, group_id, entry.topic, entry.partition, entry.offset), entry
+
+
+def _with_time(event: TraceEvent, better: TraceEvent) -> TraceEvent:
+    """Return an event with the time that the better source of the same fact tells."""
+    if event.source is better.source:
+        return event
+    return replace(event, ts_us=better.ts_us, ts_kind=better.ts_kind, ts_err_us=better.ts_err_us)
 
 
 def _filled(event: TraceEvent, other: TraceEvent) -> TraceEvent:
