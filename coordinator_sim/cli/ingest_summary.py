@@ -53,7 +53,7 @@ def print_json(importing: Importing, out: Path) -> None:
         "by_event": {event.value: count for event, count in total.by_event.items()},
         "unparsed_patterns": total.unparsed_patterns,
         "other_topics": importing.other_topics,
-        "told_by_a_better_source": {
+        "told_by_another_source": {
             source.value: count for source, count in importing.left_out.items()
         },
         "skews": importing.skews,
@@ -178,7 +178,7 @@ def _damages(segments: list[Import]) -> list[str]:
 def _between_sources(importing: Importing) -> list[str]:
     """What several sources tell, and how far their clocks are apart."""
     lines = [
-        f"{count} facts of {source.value} are told by a better source, too; counted once."
+        f"{count} facts of {source.value} are told by another source, too; counted once."
         for source, count in importing.left_out.items()
     ]
     lines.extend(

@@ -76,7 +76,7 @@ class Importing:
         files: Every file, in the order in which they are told.
         contents: Logs that are copies of others, or share lines with them.
         other_topics: Segments of other topics that were left out.
-        left_out: Source -> facts that a better source tells too.
+        left_out: Source -> facts that another source tells too.
         skews: By how much the clocks of the sources differ.
     """
 

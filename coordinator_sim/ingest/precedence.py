@@ -1,8 +1,9 @@
 """Several sources of one cluster: what two of them tell counts once, in the words of the better.
 
 A fact is, for example, that a group's generation 7 was joined. Of the sources that tell it within
-two seconds the most exact one is taken, with its time; what it leaves open is filled from the
-others. Times are never averaged.
+two seconds the most exact one gives the time; what one leaves open is filled from the others. Times
+are never averaged. Where a broker's log has the fact, the event stays its line, for replay and for
+whoever looks it up.
 """
 
 from collections import deque
@@ -51,6 +52,12 @@ _MEMBER_FACTS: Final = frozenset(
         Event.PENDING_EXPIRED,
     }
 )
+_REQUEST_FACTS: Final = frozenset(
+    {
+        *(Event.JOIN_REQ, Event.JOIN_RESP, Event.SYNC_REQ, Event.SYNC_RESP),
+        *(Event.HEARTBEAT, Event.LEAVE_REQ, Event.OFFSET_FETCH),
+    }
+)
 _OFFSET_FACTS: Final = frozenset({Event.OFFSET_COMMIT, Event.OFFSET_TOMBSTONE})
 _FILLED: Final = (
     *("protocol_type", "protocol_name", "leader_id", "members", "static_members"),
@@ -84,9 +91,11 @@ class _Part:
 
 @dataclass(slots=True)
 class _Waiting:
-    """An event that may still be told by a better source."""
+    """A place in the line, with an event that may still be told by a better source."""
 
     event: TraceEvent
+    source: Source | None
+    """Whose place it is; the words may be those of another."""
     parts: list[_Part] = field(default_factory=list)
 
     def left(self) -> TraceEvent | None:
@@ -105,10 +114,10 @@ class Precedence:
     Args:
         skews: Learns by how much the clocks of the sources differ.
         drop: Told each event that is left out as a whole, and whether another file of its own kind
-            has it; else a better source has.
+            has it; else another source has.
 
     Attributes:
-        left_out: Source -> events and entries of it that a better source told too.
+        left_out: Source -> events and entries of it that another source told too.
     """
 
     def __init__(self, skews: Skews, drop: Callable[[TraceEvent, bool], None]) -> None:
@@ -136,11 +145,16 @@ class Precedence:
         self._forget(waiting)
         event = waiting.left()
         if event is None:
-            self._drop(waiting.event, False)  # noqa: FBT003 - of a Callable
+            self._drop_entries(waiting)
             return
         if event.event in (Event.JOIN_COMPLETE, Event.GROUP_EMPTY) and event.confidence == 1:
             self._told[event.group_id, event.generation] = event.ts_us
         yield event
+
+    def _drop_entries(self, waiting: _Waiting) -> None:
+        """Tell of an event whose entries are all told by better sources; others are told of."""
+        if waiting.event.event in _OFFSET_FACTS:
+            self._drop(waiting.event, False)  # noqa: FBT003 - of a Callable
 
     def _forget(self, waiting: _Waiting) -> None:
         for part in waiting.parts:
@@ -153,7 +167,7 @@ class Precedence:
     def _take(self, event: TraceEvent) -> None:
         source = event.source
         if source is None or source in CLIENT_SOURCES:
-            self._line.append(_Waiting(event))
+            self._line.append(_Waiting(event, source))
             return
         if event.event in _TIMED:
             self._skews.note(source, event)
@@ -163,7 +177,7 @@ class Precedence:
             return
         if event.event is Event.PREPARE_REBALANCE and event.confidence == 1:
             self._begun[event.group_id or ""] = (event.generation, event.ts_us)
-        waiting = _Waiting(event)
+        waiting = _Waiting(event, source)
         same = _identity(event)
         if same is not None and not self._is_new(same, waiting):
             self._drop(event, True)  # noqa: FBT003 - of a Callable
@@ -172,7 +186,7 @@ class Precedence:
             self._weigh(_Part(key, waiting, entry))
         if waiting.left() is None:
             self._forget(waiting)
-            self._drop(event, False)  # noqa: FBT003 - of a Callable
+            self._drop_entries(waiting)
         else:
             self._line.append(waiting)
 
@@ -187,31 +201,47 @@ class Precedence:
         return True
 
     def _weigh(self, part: _Part) -> None:
-        """Compare a fact with the same fact of other sources; the worse one goes."""
+        """Compare a fact with the same fact of another source: the better one's words stay.
+
+        What a broker's log tells stays its line, with the time of the better source: its lines
+        alone tell the order of what happened within a millisecond.
+        """
         waiting = part.waits
-        source, rank = waiting.event.source, _rank(waiting.event)
-        told = self._facts.get(part.key, ())
-        for other in told:
-            theirs = other.waits.event
-            apart_us = abs(theirs.ts_us - waiting.event.ts_us)
-            if theirs.source is source or source is None or apart_us > WITHIN_US:
-                continue
-            if source in other.also or other.is_gone:
-                continue
-            if _rank(theirs) <= rank:
-                other.also.add(source)
-                other.waits.event = _filled(theirs, waiting.event)
-                part.is_gone = True
-                waiting.parts.append(part)
-                self._leave_out(source)
-                return
-            if theirs.source is not None:
-                part.also = {*other.also, theirs.source}
-                self._leave_out(theirs.source)
-            waiting.event = _filled(waiting.event, theirs)
-            other.is_gone = True
-        self._facts.setdefault(part.key, []).append(part)
+        other = self._told_by_another(part)
+        if other is None:
+            self._facts.setdefault(part.key, []).append(part)
+            waiting.parts.append(part)
+            return
+        mine, theirs = waiting.event, other.waits.event
+        is_worse = _rank(theirs) <= _rank(mine)
+        sources = {*other.also, *(each.source for each in (mine, theirs) if each.source)}
+        stays = not is_worse
+        if part.entry is None and Source.BROKER_LOG in (waiting.source, other.waits.source):
+            stays = waiting.source is Source.BROKER_LOG
+        gone = theirs if stays else mine
+        if gone.source is not None:
+            self._leave_out(gone.source)
+        if part.entry is None:
+            self._drop(gone, False)  # noqa: FBT003 - of a Callable
+        keeps, goes = (part, other) if stays else (other, part)
+        goes.is_gone = True
+        keeps.also = sources
+        if part.entry is None:
+            kept = mine if stays else theirs
+            keeps.waits.event = _with_time(_filled(kept, gone), theirs if is_worse else mine)
         waiting.parts.append(part)
+        if stays:
+            self._facts.setdefault(part.key, []).append(part)
+
+    def _told_by_another(self, part: _Part) -> _Part | None:
+        """Return the same fact as another source told it, and this one has not yet."""
+        event = part.waits.event
+        for other in self._facts.get(part.key, ()):
+            apart_us = abs(other.waits.event.ts_us - event.ts_us)
+            sources = {other.waits.source, *other.also}
+            if not other.is_gone and event.source not in sources and apart_us <= WITHIN_US:
+                return other
+        return None
 
     def _is_late_inference(self, event: TraceEvent) -> bool:
         """Whether a better source has told already what is only inferred here."""
@@ -248,12 +278,6 @@ def _rank(event: TraceEvent) -> tuple[bool, int]:
 
 def _identity(event: TraceEvent) -> _Key | None:
     """Return what an event shares with itself in another file of its kind; None for none."""
-    if event.source in (Source.REQUEST_LOG, Source.WIRE) and event.correlation_id is not None:
-        where = event.attrs.get("connection")
-        if not where:
-            return None
-        told = (event.generation, event.member_id, event.ts_us)
-        return ("same", event.source, event.event, where, event.correlation_id, *told)
     if event.source in _NUMBERED and event.offsets_partition is not None:
         where_us = (event.offsets_partition, event.seq, event.ts_us)
         return ("same", event.source, event.event, event.member_id, *where_us)
@@ -269,9 +293,19 @@ def _facts_of(event: TraceEvent) -> Iterator[tuple[_Key, OffsetEntry | None]]:
         yield (kind, group_id, event.member_id), None
     elif kind is Event.GROUP_DEAD:
         yield (kind, group_id), None
+    elif kind in _REQUEST_FACTS:
+        asked = (event.client_id, event.correlation_id, event.api_key)
+        yield (kind, group_id, event.member_id, *asked), None
     elif kind in _OFFSET_FACTS and event.error_code in (None, ErrorCode.NONE):
         for entry in event.offsets:
             yield (kind, group_id, entry.topic, entry.partition, entry.offset), entry
+
+
+def _with_time(event: TraceEvent, better: TraceEvent) -> TraceEvent:
+    """Return an event with the time that the better source of the same fact tells."""
+    if event.source is better.source:
+        return event
+    return replace(event, ts_us=better.ts_us, ts_kind=better.ts_kind, ts_err_us=better.ts_err_us)
 
 
 def _filled(event: TraceEvent, other: TraceEvent) -> TraceEvent:

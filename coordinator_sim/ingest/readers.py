@@ -10,11 +10,15 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
+from coordinator_sim.errors import DataError
+from coordinator_sim.ingest.captured import Capture
+from coordinator_sim.ingest.captures import captured_segments
 from coordinator_sim.ingest.files import LogFileReader, unpacked
 from coordinator_sim.ingest.imports import Import
-from coordinator_sim.ingest.kinds import Kind
-from coordinator_sim.ingest.ordering import in_time_order, longest_wait_us
+from coordinator_sim.ingest.kinds import SOURCE_OF, Kind
+from coordinator_sim.ingest.ordering import TimedExchanges, in_time_order, longest_wait_us, merged
 from coordinator_sim.ingest.segments import PartitionLog, partition_logs
+from coordinator_sim.ingest.tcp_streams import Segment
 from coordinator_sim.logtext.reading.broker_log import BrokerLog
 from coordinator_sim.logtext.reading.dump_lines import DumpText
 from coordinator_sim.logtext.reading.formatter_lines import (
@@ -25,10 +29,13 @@ from coordinator_sim.logtext.reading.merging import TimedLog
 from coordinator_sim.logtext.reading.request_lines import RequestLog
 from coordinator_sim.logtext.reading.summary import IngestSummary
 from coordinator_sim.trace.events import Source, TraceEvent
+from coordinator_sim.trace.exchange import Exchange
 from coordinator_sim.trace.exchanges import Exchanges
 from coordinator_sim.trace.offsets_topic import OffsetsTopic
 
 _PIECE_BYTES: Final = 1 << 16
+_LONGEST_US: Final = 30 * 60 * 1_000_000
+"""A captured request is answered within half an hour: rebalance timeouts are shorter by default."""
 NoteProgress = Callable[[Path, int], None]
 
 
@@ -55,20 +62,24 @@ class Reading(Struct, frozen=True):
 
 
 def streams_of(files: list[Import], reading: Reading) -> Iterator[TimedLog]:
-    """One stream a file and kind, and one a partition of raw segments."""
-    segments = [one for one in files if one.kind is Kind.SEGMENT]
+    """One stream a file; one a partition of raw segments, and one for all requests of a kind."""
     for one in files:
-        if one.kind is Kind.SEGMENT:
-            continue
-        for kind in (one.kind, one.more):
-            if kind is not None:
-                read = partial(_READERS[kind], one, reading)
-                yield _timed(read, one)
-    for log in partition_logs(segments):
+        for kind in _kinds_of(one):
+            if kind in _READERS:
+                yield _timed(partial(_READERS[kind], one, reading), one)
+    for kind in _EXCHANGE_READERS:
+        asked = [one for one in files if kind in _kinds_of(one)]
+        if asked:
+            yield _exchange_stream(kind, asked, reading)
+    for log in partition_logs([one for one in files if one.kind is Kind.SEGMENT]):
         trial = PartitionLog([Import(one.path, one.kind) for one in log])
         first = next(trial.events(), None)
         events = PartitionLog(log, reading.note_progress).events()
         yield TimedLog(0 if first is None else first.ts_us, events)
+
+
+def _kinds_of(one: Import) -> tuple[Kind, ...]:
+    return (one.kind,) if one.more is None else (one.kind, one.more)
 
 
 def _timed(read: _Reader, one: Import) -> TimedLog:
@@ -96,15 +107,39 @@ def _log_events(
     yield from log.read(_lines_of(one, reading, is_trial=is_trial))
 
 
-def _request_events(
+def _exchange_stream(kind: Kind, files: list[Import], reading: Reading) -> TimedLog:
+    """The requests of several files as one stream: a group's story goes on from file to file."""
+    by_name = {str(one.path): one for one in files}
+    read = _EXCHANGE_READERS[kind]
+    timed = []
+    waits_us = [_LONGEST_US if kind is Kind.CAPTURE else 0]
+    for one in files:
+        first = next(read(one, reading, IngestSummary(), is_trial=True), None)
+        first_us = 0 if first is None else first.sent_us
+        timed.append(TimedExchanges(first_us, read(one, reading, one.summary, is_trial=False)))
+        if kind is Kind.REQUEST_LOG:
+            waits_us.append(longest_wait_us(_lines_of(one, reading, is_trial=True)))
+
+    def repeated(exchange: Exchange) -> None:
+        by_name[exchange.source_ref].summary.repeated += 1
+
+    def events() -> Iterator[TraceEvent]:
+        told = Exchanges(SOURCE_OF[kind])
+        for event in in_time_order(merged(timed, repeated), told, max(waits_us)):
+            by_name[event.source_ref or ""].summary.count_event(event)
+            yield event
+
+    return TimedLog(min(each.first_us for each in timed), events())
+
+
+def _requests(
     one: Import, reading: Reading, summary: IngestSummary, *, is_trial: bool
-) -> Iterator[TraceEvent]:
-    wait_us = 0 if is_trial else longest_wait_us(_lines_of(one, reading, is_trial=True))
+) -> Iterator[Exchange]:
     counts = summary if one.kind is Kind.REQUEST_LOG else IngestSummary()
-    log = RequestLog(reading.zone, summary=counts, keep_raw=reading.keep_raw)
-    told = Exchanges(Source.REQUEST_LOG, str(one.path))
-    exchanges = log.read(_lines_of(one, reading, is_trial=is_trial))
-    yield from _counted(in_time_order(exchanges, told, wait_us), summary)
+    log = RequestLog(
+        reading.zone, summary=counts, source_ref=str(one.path), keep_raw=reading.keep_raw
+    )
+    yield from log.read(_lines_of(one, reading, is_trial=is_trial))
     if counts is not summary:
         counts.lines = 0
         summary.add(counts)
@@ -151,6 +186,45 @@ def _formatter_json_events(
     yield from _counted(told.read(records), summary)
 
 
+def _captured(
+    one: Import, reading: Reading, summary: IngestSummary, *, is_trial: bool
+) -> Iterator[Exchange]:
+    capture = Capture(str(one.path))
+    segments = _segments_of(one, reading, is_trial=is_trial)
+    yield from _parsed(capture.read(segments), summary)
+    if is_trial:
+        return
+    summary.lines += capture.messages
+    summary.known += capture.messages - summary.parsed
+    for reason, count in capture.unread.items():
+        summary.known -= count
+        summary.unparsed += count - 1
+        summary.count_unparsed(f"message: {reason}")
+    for count, what in (
+        (capture.silent, "connections on which nobody speaks Kafka in the clear"),
+        (capture.unanswered, "requests whose answer the capture lacks"),
+        (capture.lost_bytes, "bytes of messages that the capture has in part"),
+    ):
+        if count:
+            one.notes.append(f"{count} {what}.")
+
+
+def _parsed(exchanges: Iterable[Exchange], summary: IngestSummary) -> Iterator[Exchange]:
+    """Count the messages of each exchange as parsed."""
+    for exchange in exchanges:
+        summary.parsed += 1 if exchange.response is None else 2
+        yield exchange
+
+
+def _segments_of(one: Import, reading: Reading, *, is_trial: bool) -> Iterator[Segment]:
+    try:
+        yield from captured_segments(one.path)
+    except DataError as error:
+        one.problem = str(error)
+    if not is_trial:
+        reading.note_progress(one.path, one.path.stat().st_size)
+
+
 def _pieces(one: Import, note: Callable[[int], None] | None) -> Iterator[str]:
     """The text of a file in pieces, as its objects need no lines."""
     decoder = getincrementaldecoder("utf-8")(errors="replace")
@@ -169,8 +243,11 @@ def _pieces(one: Import, note: Callable[[int], None] | None) -> Iterator[str]:
 
 _READERS = {
     Kind.LOG: _log_events,
-    Kind.REQUEST_LOG: _request_events,
     Kind.DUMP: _dump_events,
     Kind.FORMATTER_TEXT: _formatter_text_events,
     Kind.FORMATTER_JSON: _formatter_json_events,
+}
+_EXCHANGE_READERS = {
+    Kind.CAPTURE: _captured,
+    Kind.REQUEST_LOG: _requests,
 }

@@ -34,6 +34,7 @@ class Exchange(Struct, frozen=True, kw_only=True):
         connection: Names the connection.
         ts_err_us: Uncertainty of the instants.
         raw: The line, where it is to be kept.
+        source_ref: The file that tells of it.
     """
 
     asked_us: int
@@ -52,3 +53,9 @@ class Exchange(Struct, frozen=True, kw_only=True):
     client_software: str = ""
     ts_err_us: int = 1_000
     raw: str | None = None
+    source_ref: str = ""
+
+    @property
+    def latency_us(self) -> int | None:
+        """How long the request took; None without an answer."""
+        return None if self.response is None else self.sent_us - self.asked_us

@@ -52,19 +52,17 @@ class _Group:
 
 
 class Exchanges:
-    """Turns exchanges into events; those of one source are to come in the order of answers.
+    """Turns exchanges into events; those of one cluster are to come in the order of answers.
 
     The events of an exchange are not in the order of their times: a request was received long
     before its answer. Whoever merges them orders them.
 
     Args:
         source: REQUEST_LOG or WIRE.
-        source_ref: Names the file in the events.
     """
 
-    def __init__(self, source: Source, source_ref: str) -> None:
+    def __init__(self, source: Source) -> None:
         self._source = source
-        self._source_ref = source_ref
         self._kind = TimeKind.EVENT if source is Source.WIRE else TimeKind.LOGGED
         self._groups: dict[str, _Group] = {}
         self._clients: dict[str, tuple[str | None, str | None]] = {}
@@ -106,7 +104,7 @@ class Exchanges:
         yield TraceEvent(
             event=Event.JOIN_RESP,
             ts_us=exchange.sent_us,
-            latency_us=exchange.sent_us - exchange.asked_us,
+            latency_us=exchange.latency_us,
             error_code=error,
             member_id=member_id or None,
             group_instance_id=request.group_instance_id,
@@ -126,16 +124,22 @@ class Exchanges:
         """Note that a member is in a generation; the leader's answer tells that it began."""
         request, response = exchange.request, exchange.response
         generation = response.generation_id
-        if group.generation != generation:
+        name = request.group_instance_id
+        returns = name is not None and name in group.members.values()
+        is_known = group.generation == generation and (
+            group.leader_id == response.leader or returns
+        )
+        if not is_known:
             first = group.joins.get(generation)
             if first is None or exchange.asked_us < first[0]:
                 group.joins[generation] = (exchange.asked_us, exchange)
         is_leader = response.leader == response.member_id
-        if not is_leader or group.generation == generation:
+        if not is_leader or is_known:
+            # A group that its coordinator lost begins again, with a generation that was there.
             return
         yield from self._prepared(exchange, group)
         group.joins.clear()
-        group.generation, group.leader_id = generation, response.leader
+        group.generation, group.leader_id, group.synced = generation, response.leader, None
         group.members = {each.member_id: each.group_instance_id for each in response.members}
         if not group.members:
             group.members = {response.member_id: request.group_instance_id}
@@ -203,7 +207,7 @@ class Exchanges:
         yield TraceEvent(
             event=Event.SYNC_RESP,
             ts_us=exchange.sent_us,
-            latency_us=exchange.sent_us - exchange.asked_us,
+            latency_us=exchange.latency_us,
             error_code=response.error_code,
             assignment=response.assignment if exchange.has_bytes else None,
             **names,
@@ -252,7 +256,7 @@ class Exchanges:
         yield TraceEvent(
             event=Event.HEARTBEAT,
             ts_us=exchange.sent_us,
-            latency_us=exchange.sent_us - exchange.asked_us,
+            latency_us=exchange.latency_us,
             error_code=error,
             member_id=request.member_id,
             group_instance_id=request.group_instance_id,
@@ -274,7 +278,7 @@ class Exchanges:
                 event=Event.LEAVE_REQ,
                 ts_us=exchange.asked_us,
                 error_code=error,
-                latency_us=exchange.sent_us - exchange.asked_us,
+                latency_us=exchange.latency_us,
                 member_id=member.member_id,
                 group_instance_id=member.group_instance_id,
                 client_reason=member.reason,
@@ -332,7 +336,7 @@ class Exchanges:
         yield TraceEvent(
             event=Event.OFFSET_COMMIT,
             ts_us=exchange.sent_us,
-            latency_us=exchange.sent_us - exchange.asked_us,
+            latency_us=exchange.latency_us,
             error_code=failed[0] if failed else (ErrorCode.NONE if errors else None),
             member_id=request.member_id or None,
             group_instance_id=request.group_instance_id,
@@ -361,7 +365,7 @@ class Exchanges:
             yield TraceEvent(
                 event=Event.OFFSET_FETCH,
                 ts_us=exchange.sent_us,
-                latency_us=exchange.sent_us - exchange.asked_us,
+                latency_us=exchange.latency_us,
                 error_code=group.error_code,
                 offsets=tuple(
                     OffsetEntry(
@@ -394,7 +398,7 @@ class Exchanges:
             "ts_kind": self._kind,
             "ts_err_us": exchange.ts_err_us,
             "source": self._source,
-            "source_ref": self._source_ref,
+            "source_ref": exchange.source_ref,
             "attrs": attrs,
             "raw": exchange.raw,
         }

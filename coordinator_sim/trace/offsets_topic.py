@@ -293,6 +293,7 @@ class OffsetsTopic:
                 continue
             name = member.group_instance_id
             old_id = None if name is None else held.get(name)
+            old = None if old_id is None else known.members.get(old_id)
             if before is None and old_id is not None:
                 yield TraceEvent(
                     event=Event.STATIC_REPLACED,
@@ -301,6 +302,9 @@ class OffsetsTopic:
                     attrs={"old_member_id": old_id, "rebalance": "0"},
                     **columns,
                 )
+            if old is not None and old.assignment == member.assignment:
+                # It took over what its predecessor has: nothing was assigned.
+                continue
             yield self._assigned(member, value, columns)
 
     def _assigned(

@@ -14,6 +14,9 @@ from coordinator_sim.trace.events import Event, Source, TraceEvent
 _AFTER_DEATH: Final = frozenset({Event.GROUP_DEAD, Event.GROUP_UNLOADED, Event.OFFSET_TOMBSTONE})
 """Events that may follow a group's end without starting it anew."""
 _CLIENT_LOGS: Final = frozenset({Source.CONSUMER_LOG, Source.CONNECT_LOG})
+_REQUESTS: Final = frozenset({Source.REQUEST_LOG, Source.WIRE})
+_ANSWERED: Final = frozenset({Event.JOIN_COMPLETE, Event.SYNC_LEADER, Event.GROUP_EMPTY})
+"""Events of requests that tell a coordinator's generation; the others have that of a client."""
 
 
 @dataclass(slots=True)
@@ -27,8 +30,8 @@ class IncarnationCounter:
     """Numbers the incarnations of every group of one cluster, from 0.
 
     A new incarnation begins with the first event after a group's death, and when a coordinator logs
-    a lower generation than before. Late lines of clients do not count: a client's generation may be
-    one behind.
+    a lower generation than before. Late lines of clients and requests do not count: a client's
+    generation may be one behind.
     """
 
     def __init__(self) -> None:
@@ -48,6 +51,10 @@ class IncarnationCounter:
 
     def _follow(self, life: _Life, event: TraceEvent) -> None:
         if event.source in _CLIENT_LOGS or event.event is Event.UNPARSED:
+            return
+        if event.source in _REQUESTS and event.event not in _ANSWERED:
+            if life.is_over and event.event is Event.JOIN_REQ:
+                life.incarnation, life.generation, life.is_over = life.incarnation + 1, -1, False
             return
         if life.is_over and event.event not in _AFTER_DEATH:
             life.incarnation += 1

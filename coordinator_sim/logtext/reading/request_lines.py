@@ -55,12 +55,19 @@ class RequestLog:
     Args:
         tz: Zone of the times that do not name one.
         summary: Receives the counts.
+        source_ref: Names the log in its exchanges.
         keep_raw: Whether exchanges carry their line.
     """
 
     def __init__(
-        self, tz: tzinfo, *, summary: IngestSummary | None = None, keep_raw: bool = False
+        self,
+        tz: tzinfo,
+        *,
+        summary: IngestSummary | None = None,
+        source_ref: str = "",
+        keep_raw: bool = False,
     ) -> None:
+        self._source_ref = source_ref
         self.summary = IngestSummary() if summary is None else summary
         self._keep_raw = keep_raw
         self._instants = InstantReader(tz)
@@ -114,6 +121,7 @@ class RequestLog:
             client_software=timed.client_software,
             ts_err_us=max(instant.err_us, _LINE_ERR_US),
             raw=line.strip() if self._keep_raw else None,
+            source_ref=self._source_ref,
         )
 
     def _json(self, body: str) -> tuple[Json, Any, Any, _Timed, bool] | None:

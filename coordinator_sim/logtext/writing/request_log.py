@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from coordinator_sim.messages.catalogue import layout_of
+from coordinator_sim.messages.codec.answers import fitted
 from coordinator_sim.messages.codec.json_form import Json, to_json
 from coordinator_sim.trace.exchange import Exchange
 
@@ -48,7 +49,14 @@ def _document(exchange: Exchange) -> Json:
             "requestApiKeyName": api.name,
         },
         "request": _message(api, version, exchange.request, response=False),
-        "response": _message(api, version, exchange.response, response=True),
+        "response": _message(
+            api,
+            version,
+            None
+            if exchange.response is None
+            else fitted(exchange.response, version, exchange.request),
+            response=True,
+        ),
         "connection": f"{broker}:{_PORT}-{client}:{_PORT}-{exchange.connection}",
         **_times(exchange),
         "securityProtocol": "PLAINTEXT",
