@@ -102,8 +102,7 @@ class Channel:
         self.number = number
         self._overtaken: list[ResponseMessage] = []
         """Answers that leave behind the next one; bounded by the client's open requests."""
-        # One request is open at a time, so that one token names each in its turn.
-        self._token = driver.cluster.new_token()
+        self._token = driver.cluster.new_token()  # One request is open, so one token will do.
         self._asked = (0, 0)  # When the open request came, and its version.
 
     def call(self, message: Send, now: Instants) -> Call[Struct]:
