@@ -163,7 +163,7 @@ def course(rebalance: "RebalanceStory") -> str:
     if rebalance.length_ms is not None:
         outcome += f" after {about}{duration(rebalance.length_ms)}"
     if not rebalance.is_exact:
-        outcome += " (the times of its lines run backwards)"
+        outcome += " (not all its times are measured)"
     return "; ".join([*parts, outcome])
 
 

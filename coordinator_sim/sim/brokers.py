@@ -20,6 +20,7 @@ from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.sim.environment import Environment
+from coordinator_sim.sim.exchanges import exchange_of
 from coordinator_sim.sim.meddling import Target
 from coordinator_sim.sim.network import Connection, Network, ResponseMessage
 from coordinator_sim.sim.scenario.choices import Choices
@@ -101,10 +102,8 @@ class Channel:
         self.number = number
         self._overtaken: list[ResponseMessage] = []
         """Answers that leave behind the next one; bounded by the client's open requests."""
-        # One request is open at a time, so that one token names each in its turn.
-        self._token = driver.cluster.new_token()
-        self._asked = (0, 0)
-        """When the open request came, and its version, where exchanges are told."""
+        self._token = driver.cluster.new_token()  # One request is open, so one token will do.
+        self._asked = (0, 0)  # When the open request came, and its version.
 
     def call(self, message: Send, now: Instants) -> Call[Struct]:
         """Open a request: the call that the cluster handles."""
@@ -150,32 +149,14 @@ class Channel:
         if message is None or response is None or not connection.is_server_open:
             return
         if self._driver.on_exchange is not None and message.request.api_key in TOLD_APIS:
-            self._driver.on_exchange(self._exchange(message, response))
+            times = (*self._asked, self._driver.now_us)
+            self._driver.on_exchange(exchange_of(connection, self.number, message, response, times))
         # A request that a port made is answered by a response that a port knows.
         answer: ResponseMessage = (message.correlation_id, response)  # type: ignore[assignment]
         if not self._driver.network.meddling.is_on:
             connection.respond(answer)
         else:
             self._meddle(message, answer)
-
-    def _exchange(self, message: Send, response: Struct) -> Exchange:
-        connection = self._connection
-        asked_us, api_version = self._asked
-        now_us = self._driver.now_us
-        return Exchange(
-            asked_us=asked_us,
-            done_us=now_us,
-            sent_us=now_us,
-            seq=0,
-            request=message.request,
-            response=response,
-            api_version=api_version,
-            correlation_id=message.correlation_id,
-            client_id=connection.member,
-            client_host=connection.client_host,
-            broker_id=connection.broker_id,
-            connection=str(self.number),
-        )
 
     def takes_back(self) -> bool:
         """Whether the client gave up the open request, a Fetch that waits, for another one."""

@@ -127,7 +127,7 @@ def test_missing_tshark_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @given(data=st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_segments_in_any_order_and_number_make_the_same_frames(data: st.DataObject) -> None:
     """Retransmissions, overlaps and segments out of order change nothing."""
     bodies = [

@@ -250,7 +250,7 @@ def test_tail_is_told_and_costs_nothing_else(tmp_path: Path, tail: bytes, reason
 
 
 @given(data=st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_no_damage_hides_a_good_batch_or_loses_count_of_a_byte(data: st.DataObject) -> None:
     """What is read and what is skipped are the whole file, and untouched batches are all read.
 

@@ -185,7 +185,7 @@ def test_formatter_text_is_read(tmp_path: Path) -> None:
 
 
 @given(sizes=st.lists(st.integers(1, 40), min_size=1, max_size=30), name=st.text(max_size=5))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_formatter_json_needs_no_line_breaks(sizes: list[int], name: str) -> None:
     """The tool of 3.9 writes object after object: any cut into pieces gives the same records."""
     nodes = [
