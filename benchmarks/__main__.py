@@ -12,7 +12,7 @@ DESCRIPTIONS = {
     "assignors": "assignors on large groups",
     "simulator": "heartbeat round trips beside bare simpy",
     "wire": "messages read and written, beside kio",
-    "segments": "records of the offsets log per CPU-second",
+    "segments": "records of the offsets log per CPU-second beside kafka-dump-log (also: --spark)",
     "start_up": "a Connect worker's read of its offset topic beside the model (Java, Maven)",
     "ingest": "broker-log lines per CPU-second",
     "virtual_hour": "an hour of three aiokafka consumers in virtual time, in CPU-seconds",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from coordinator_sim.errors import MissingDependencyError
 from coordinator_sim_reports.java import find_java, make_java_home
+from coordinator_sim_reports.shipping import ship_code
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -89,7 +90,8 @@ def spark_session(
     """Yield a session that is stopped at the end; an active session is used and left alone.
 
     A local master is bound to the loopback address and needs no name resolution. Python workers
-    are this interpreter.
+    are this interpreter; those of a cluster are the one that PYSPARK_PYTHON names, if it is set,
+    and get the code of this package.
 
     Args:
         master: Spark master URL.
@@ -122,6 +124,8 @@ def spark_session(
             try:
                 if pressed:
                     raise KeyboardInterrupt
+                if not _is_local(master):
+                    ship_code(started, Path(scratch))
                 yield started
             finally:
                 started.stop()
@@ -189,7 +193,9 @@ def _start(
     java_options = f"-Dlog4j2.configurationFile={log4j.as_uri()}"
     if brief and _is_local(master):
         java_options += _BRIEF_JVM
-    environment = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    own = sys.executable
+    of_workers = own if _is_local(master) else os.environ.get("PYSPARK_PYTHON", own)
+    environment = {"PYSPARK_PYTHON": of_workers, "PYSPARK_DRIVER_PYTHON": own}
     if os.name == "posix":
         environment["JAVA_HOME"] = str(make_java_home(find_java(), scratch / "java"))
     if _is_local(master):

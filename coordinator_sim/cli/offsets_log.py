@@ -72,6 +72,10 @@ def offsets(
             metavar="OUT",
         ),
     ] = None,
+    spark: Annotated[
+        str | None,
+        typer.Option(help="Read the segments on Spark, such as local[2].", metavar="MASTER"),
+    ] = None,
 ) -> None:
     """Show the last committed offset of each group, topic and partition, and when it was committed.
 
@@ -85,7 +89,12 @@ def offsets(
 
     find_segments(paths)
     found = find_logs(paths)
-    read = _read_here(found, group)
+    if spark is None:
+        read = _read_here(found, group)
+    else:
+        from coordinator_sim_reports.offsets import read_on_spark
+
+        read = read_on_spark(found.logs, master=spark, group_id=group)
     if parquet is not None:
         from coordinator_sim.disk.offset_tables import write_offset_tables
 

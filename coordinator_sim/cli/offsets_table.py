@@ -118,7 +118,7 @@ def _segment_row(segment: "SegmentReport") -> tuple[str, ...]:
 def _without(read: "LastOffsets") -> str:
     """What the number of offsets does not count."""
     deleted = sum(row.is_deleted for row in read.commits)
-    return f"; {counted(deleted, 'more')} deleted" if deleted else ""
+    return f"; {deleted} more deleted" if deleted else ""
 
 
 def _notes(read: "LastOffsets", copies: Sequence[str]) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator_sim.disk.segment_sources import SegmentFile, SegmentLog
 from coordinator_sim.kafka.records import OffsetCommitKey
@@ -71,9 +72,7 @@ def read_last_offsets(
             if on_progress is not None:
                 on_progress(read_bytes)
         open_count += commits.open_count
-        for row in commits.rows(keys.keys):
-            known = last.get(row.key)
-            last[row.key] = row if known is None else later(known, row)
+        later_of(last, commits.rows(keys.keys))
     return LastOffsets(
         commits=tuple(sorted(last.values(), key=by_name)),
         segments=tuple(segments),
@@ -91,13 +90,15 @@ def _read_segment(
         return columns.facts()
 
 
-def later(one: LastCommit, other: LastCommit) -> LastCommit:
-    """The later of a key's records in two logs, with the commits of both."""
-    row = max(one, other, key=_instant)
-    return LastCommit(
-        **{name: getattr(row, name) for name in row.__struct_fields__ if name != "commit_count"},
-        commit_count=one.commit_count + other.commit_count,
-    )
+def later_of(last: dict[OffsetCommitKey, LastCommit], rows: Iterable[LastCommit]) -> None:
+    """Add the rows of another log: of two records of a key the later one, with all commits."""
+    for row in rows:
+        known = last.get(row.key)
+        if known is None:
+            last[row.key] = row
+            continue
+        total = known.commit_count + row.commit_count
+        last[row.key] = replace(max(known, row, key=_instant), commit_count=total)
 
 
 def _instant(row: LastCommit) -> tuple[int, int]:

@@ -1,6 +1,8 @@
 """Columns of a segment are what the plain reader finds, whatever the segment holds."""
 
 from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -8,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from coordinator_sim.disk.last_offsets import read_last_offsets
+from coordinator_sim.disk.segment_sources import find_logs
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.kafka.records import OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.log.columns.batch_scan import SegmentInMemory
@@ -34,6 +38,8 @@ from coordinator_sim.log.format.record_batches import (
 from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.log.format.segments import SegmentReader
 from coordinator_sim.log.format.stored_batches import StoredBatch
+from coordinator_sim_reports.offset_splits import ReadingTask, Span, read_task
+from coordinator_sim_reports.offsets import merged
 
 pytestmark = pytest.mark.property
 
@@ -346,3 +352,23 @@ def test_the_last_commit_of_a_key_is_its_last_record_that_counts(
     assert found == {key: row[:9] for key, row in expected.items()}
     assert {row.key: row.commit_count for row in last.rows(table.keys)} == counts
     assert last.open_count == sum(map(len, plain.pending.values()))
+
+
+@given(data=segments(), step_bytes=st.integers(1, 1_000))
+def test_tasks_of_a_split_segment_together_find_the_same(data: bytes, step_bytes: int) -> None:
+    """Transactions that begin in one task and end in another are decided where they end."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "00000000000000000000.log"
+        file.write_bytes(data)
+        borders = batch_borders(SegmentInMemory(data), step_bytes)
+        spans = [
+            Span(path=str(file), name=str(file), start=start, stop=stop)
+            for start, stop in zip(borders, [*borders[1:], None], strict=True)
+        ]
+        tasks = [ReadingTask(number=n, log="one", spans=(span,)) for n, span in enumerate(spans)]
+
+        parts = merged([read_task(task, None) for task in reversed(tasks)])
+        whole = read_last_offsets(find_logs([file]).logs)
+
+    assert parts.commits == whole.commits
+    assert parts.open_count == whole.open_count

@@ -7,7 +7,7 @@ Source: kafka 4.4, OffsetMetadataManager.replay and completeTransaction; kafka 3
 GroupMetadataManager.doLoadGroupsAndOffsets.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -21,6 +21,7 @@ from coordinator_sim.log.columns.commit_columns import (
     ChunkColumns,
     CommitColumns,
     Markers,
+    Texts,
     picked,
 )
 
@@ -56,22 +57,6 @@ class LastCommit(Struct, frozen=True, kw_only=True):
     expire_timestamp_ms: int
     is_deleted: bool
     commit_count: int
-
-
-class LastTable(Struct, frozen=True, kw_only=True):
-    """Last records of keys as columns.
-
-    Args:
-        columns: Fields of `LastCommit` by their names in `CommitColumns`.
-        key: Number of each key.
-        commit_count: Number of commits of each.
-        metadata: Metadata of each.
-    """
-
-    columns: dict[str, Ints]
-    key: Ints
-    commit_count: Ints
-    metadata: list[str]
 
 
 class LastCommits:
@@ -128,15 +113,48 @@ class LastCommits:
             self._columns[name][rows.key] = getattr(rows, name)
         self._keep_metadata(rows)
 
-    def table(self) -> LastTable:
-        """The last commits as columns, by number of the key."""
+    def settled(self) -> tuple[CommitColumns, Ints]:
+        """The last record of each key as columns, and its number of commits."""
         seen = np.flatnonzero(self._columns["log_offset"] != _NEVER)
-        return LastTable(
-            columns={name: column[seen] for name, column in self._columns.items()},
+        texts = Texts()
+        metadata = [texts.index_of(self._metadata.get(number, "")) for number in seen.tolist()]
+        columns = {name: column[seen] for name, column in self._columns.items()}
+        is_tombstone = columns.pop("is_tombstone").astype(bool)
+        found = CommitColumns(
+            **columns,
             key=seen,
-            commit_count=self._counts[seen],
-            metadata=[self._metadata.get(number, "") for number in seen.tolist()],
+            is_tombstone=is_tombstone,
+            metadata=np.array(metadata, np.int64),
+            producer_id=np.full(len(seen), NO_PRODUCER),
+            texts=texts.values,
         )
+        return found, self._counts[seen]
+
+    def follow(
+        self,
+        settled: CommitColumns,
+        counts: Ints,
+        first_ends: dict[int, tuple[int, bool]],
+        unfinished: CommitColumns,
+    ) -> None:
+        """Take what another reader found in the next part of the log.
+
+        Args:
+            settled: Its last record of each key.
+            counts: Its number of commits of each.
+            first_ends: Its `first_ends`, which end what is open here.
+            unfinished: Its commits of transactions that did not end there.
+        """
+        for producer_id, end in first_ends.items():
+            self.first_ends.setdefault(producer_id, end)
+            for part in self.open_parts.pop(producer_id, ()):
+                if end[1]:
+                    self.settle(part)
+        self.settle(settled)
+        more = counts - ~settled.is_tombstone
+        np.add.at(self._counts, settled.key, more)
+        for part in _by_producer(unfinished):
+            self.open_parts.setdefault(int(part.producer_id[0]), []).append(part)
 
     def rows(self, keys: Sequence[OffsetCommitKey]) -> list[LastCommit]:
         """The last commits, by group, topic and partition.
@@ -144,15 +162,17 @@ class LastCommits:
         Args:
             keys: The keys of a `KeyTable` by their numbers.
         """
-        table = self.table()
-        columns = {name: column.tolist() for name, column in table.columns.items()}
-        columns["is_deleted"] = list(map(bool, columns.pop("is_tombstone")))
-        columns["commit_count"] = table.commit_count.tolist()
-        columns["metadata"] = table.metadata
-        columns["key"] = [keys[number] for number in table.key.tolist()]
+        found, counts = self.settled()
+        columns: dict[str, Iterable[object]] = {
+            name: getattr(found, name).tolist() for name in _KEPT if name != "is_tombstone"
+        }
+        columns["is_deleted"] = found.is_tombstone.tolist()
+        columns["commit_count"] = counts.tolist()
+        columns["metadata"] = [found.texts[index] for index in found.metadata.tolist()]
+        columns["key"] = [keys[number] for number in found.key.tolist()]
         names, values = list(columns), zip(*columns.values(), strict=True)
-        found = [LastCommit(**dict(zip(names, row, strict=True))) for row in values]
-        return sorted(found, key=by_name)
+        rows = [LastCommit(**dict(zip(names, row, strict=True))) for row in values]
+        return sorted(rows, key=by_name)
 
     def _end_transactions(self, commits: CommitColumns, markers: Markers) -> None:
         """Settle the commits of transactions that end, forget those of aborted ones."""
