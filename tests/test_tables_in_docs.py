@@ -21,7 +21,7 @@ TABLES = [
     (GUIDE, f"sweep {PACED}", "Assignor by typical processing time"),
 ]
 """Page, command as the page names it, and how the block with its table begins."""
-OWN_LINES = ("simulated ", "Spark computes", "report: ")
+OWN_LINES = ("simulated ", "Spark computes", "report: ", "no other candidate ")
 """Lines of the terminal that a page leaves out."""
 
 

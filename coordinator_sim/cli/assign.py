@@ -40,6 +40,7 @@ assign = typer.Typer(
     name="assign",
     cls=_CasesByDefault,
     help="Run assignors on cases or check their results (assign FILE...), or try them (lab).",
+    epilog="Example: coordinator-sim assign lab range sticky --members 2,10,100",
     add_completion=False,
     rich_markup_mode=None,
 )

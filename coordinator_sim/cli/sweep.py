@@ -55,12 +55,13 @@ JsonOption = Annotated[
 ]
 
 _NAMED_BEST = 4
+DEFAULT_SEEDS = 3
 
 
 def sweep(
     scenarios: ScenariosOption = None,
     out: OutOption = Path("out/sweep"),
-    seeds: SeedsOption = 3,
+    seeds: SeedsOption = DEFAULT_SEEDS,
     processing: ProcessingOption = "",
     processing_ms: ProcessingTimeOption = "",
     processing_times: ProcessingTimesOption = "",
@@ -92,7 +93,10 @@ def sweep(
     if any(name.endswith(".toml") for name in named):
         asked = grid_alone(
             named,
-            beside=[processing, processing_ms, processing_times, assignors, *own],
+            beside=[
+                *(processing, processing_ms, processing_times, assignors, *own),
+                seeds != DEFAULT_SEEDS,
+            ],
         )
     else:
         asked = asked_for(
@@ -161,7 +165,7 @@ def grid_alone(named: list[str], beside: "Sequence[object]") -> "Asked":
     if len(named) > 1 or any(beside):
         raise ConfigError(
             f"{next(name for name in named if name.endswith('.toml'))}: a grid says all of what "
-            "is run; put scenarios, assignors and processing times into it"
+            "is run; put scenarios, seeds, assignors and processing times into it"
         )
     return read_grid(Path(named[0]))
 

@@ -14,6 +14,8 @@ from coordinator_sim.trace.events import Event, TraceEvent
 _UUID_LENGTH: Final = 36
 _DEFAULT_SESSION_MS: Final = 45_000
 _US_PER_MS: Final = 1_000
+_COMES: Final = frozenset({Event.MEMBER_ID_ASSIGNED, Event.MEMBER_ADDED})
+"""A broker's log often tells the first of the two alone."""
 _GONE: Final = frozenset({Event.MEMBER_LEFT, Event.MEMBER_FAILED, Event.MEMBER_KICKED})
 
 
@@ -178,7 +180,7 @@ def seen_group(events: Iterable[TraceEvent], group_id: str) -> SeenGroup | None:
         if event.members is not None:
             seats.count(event.members)
         assignor = event.protocol_name or assignor
-        if event.event is Event.MEMBER_ADDED:
+        if event.event in _COMES:
             seats.join(event)
         elif event.event in _GONE:
             seats.leave(event)

@@ -1,0 +1,108 @@
+"""Who the members of a recorded group are, over all their processes, and when they were away."""
+
+from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim.trace.group_shape import SeenRestart, seen_group, topics_of
+
+_UUID = "fb8e1bf6-8d27-479c-a0c6-f79a0846b288"
+
+
+def happened(at_s: int, kind: Event, client: str, process: int = 1, **more: object) -> TraceEvent:
+    """An event about a process of a client."""
+    return TraceEvent(
+        event=kind,
+        ts_us=at_s * 1_000_000,
+        group_id="app",
+        member_id=f"{client}-{process:08x}{_UUID[8:]}",
+        session_timeout_ms=10_000,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def joins(at_s: int, client: str, process: int = 1) -> TraceEvent:
+    """The line with which a broker's log tells that somebody new is there."""
+    return happened(at_s, Event.MEMBER_ID_ASSIGNED, client, process)
+
+
+def completed(at_s: int, members: int) -> TraceEvent:
+    """The end of a join phase."""
+    return TraceEvent(
+        event=Event.JOIN_COMPLETE, ts_us=at_s * 1_000_000, group_id="app", members=members
+    )
+
+
+def restart(member: str, at_s: int, down_s: int, *, graceful: bool = True) -> SeenRestart:
+    """A restart in seconds."""
+    return SeenRestart(
+        member=member, at_us=at_s * 1_000_000, down_us=down_s * 1_000_000, graceful=graceful
+    )
+
+
+def test_whoever_leaves_and_comes_back_is_one_member() -> None:
+    """By its client id, and if nobody of that name is away, by its place."""
+    seen = seen_group(
+        [
+            joins(0, "a"),
+            joins(1, "b"),
+            completed(3, 2),
+            happened(100, Event.MEMBER_LEFT, "a"),
+            happened(101, Event.MEMBER_LEFT, "b"),
+            joins(105, "b", 2),
+            joins(110, "pod-x7f"),
+            completed(111, 2),
+        ],
+        "app",
+    )
+    assert seen is not None
+    assert list(seen.members) == ["a", "b"]
+    assert seen.restarts == (restart("a", 100, 10), restart("b", 101, 4))
+
+
+def test_a_crash_is_noticed_after_its_successor_came() -> None:
+    """The group has three members for a while, and yet two places."""
+    seen = seen_group(
+        [
+            joins(0, "a"),
+            joins(0, "b"),
+            completed(3, 2),
+            joins(60, "a", 2),
+            completed(62, 3),
+            happened(65, Event.MEMBER_FAILED, "a"),
+            completed(66, 2),
+        ],
+        "app",
+    )
+    assert seen is not None
+    assert list(seen.members) == ["a", "b"]
+    assert seen.restarts == (restart("a", 55, 5, graceful=False),)
+
+
+def test_members_from_before_the_trace_are_counted() -> None:
+    """A log that begins in the middle names those who leave, and counts the others."""
+    seen = seen_group(
+        [completed(0, 3), happened(50, Event.MEMBER_LEFT, "a"), joins(58, "a", 2)], "app"
+    )
+    assert seen is not None
+    assert len(seen.members) == 3
+    assert seen.restarts == (restart("a", 50, 8),)
+
+
+def test_a_static_member_keeps_its_name_and_hides_its_down_time() -> None:
+    """Its broker tells only that another process took its place."""
+    stays = {"group_instance_id": "i1"}
+    seen = seen_group(
+        [
+            happened(0, Event.MEMBER_ADDED, "a", **stays),
+            happened(70, Event.STATIC_REPLACED, "a", 2, **stays),
+        ],
+        "app",
+    )
+    assert seen is not None
+    assert seen.members == {"i1": "i1"}
+    (found,) = seen.restarts
+    assert (found.member, found.at_us, found.down_us) == ("i1", 70_000_000, None)
+
+
+def test_other_groups_tell_nothing() -> None:
+    """And of resources, partitions count."""
+    assert seen_group([joins(0, "a")], "other") is None
+    assert topics_of(["p:a-b-11", "p:a-b-2", "p:c-0"]) == {"a-b": 12, "c": 1}
