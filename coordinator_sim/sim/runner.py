@@ -276,6 +276,8 @@ def _members(
 
 def _consumer(world: World, spec: ConsumerSpec, group: ConsumerGroupSpec) -> Member:
     def make_process(when_gone: Action, settings: Mapping[str, str]) -> ConsumerProcess:
+        if not settings:
+            return ConsumerProcess(world, spec, group, when_gone=when_gone)
         changed = with_member_settings(group, settings)
         now = next(member for member in changed.members if member.name == spec.name)
         return ConsumerProcess(world, now, changed, when_gone=when_gone)

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator_sim.errors import ConfigError, ScenarioError
+from coordinator_sim.errors import ConfigError, DataError, ScenarioError
+from coordinator_sim.replay.recording import Recording
 from coordinator_sim.sim.elision import Elided
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import (
@@ -220,3 +221,11 @@ def test_a_world_that_cannot_be_skipped_exactly_is_not(
     """It is lived through, and the run says why."""
     elided = check(steady(**fields))
     assert elided == Elided(0, 0, 0, reason)
+
+
+def test_a_trace_without_its_heartbeats_is_not_replayed() -> None:
+    """Sessions would run out that did not; the message says what to do."""
+    recorder = MemoryRecorder()
+    run_scenario(steady(), recorder=recorder, elide=True)
+    with pytest.raises(DataError, match="run its scenario again without --elide"):
+        Recording(recorder.events, None)
