@@ -11,6 +11,7 @@ DESCRIPTIONS = {
     "core": "the coordinator alone: heartbeats, commits, joins per CPU-second",
     "assignors": "assignors on large groups",
     "simulator": "heartbeat round trips beside bare simpy",
+    "years": "simulated years of deploys without their idle time (minutes)",
     "wire": "messages read and written, beside kio",
     "segments": "records of the offsets log per CPU-second beside kafka-dump-log (also: --spark)",
     "start_up": "a Connect worker's read of its offset topic beside the model (Java, Maven)",

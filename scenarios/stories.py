@@ -28,6 +28,7 @@ LEFT_OUT: Final = frozenset(
         Event.POSITION,
         Event.RECORDS_PROCESSED,
         Event.LOAD_DONE,
+        Event.HEARTBEATS_ELIDED,
     }
 )
 """Events that a reader of the story does not miss."""

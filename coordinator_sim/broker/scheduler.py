@@ -75,6 +75,11 @@ class Scheduler:
         heappush(entries, (at_ms, self._count, task))
         self.look_again()
 
+    @property
+    def has_tasks(self) -> bool:
+        """Whether any task waits."""
+        return bool(self._by_group or self._by_wall)
+
     # -- time ------------------------------------------------------------------------------
 
     def expire(self, now: Instants) -> None:

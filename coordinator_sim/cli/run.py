@@ -28,6 +28,8 @@ from coordinator_sim.cli.simulation import Simulation, assignor_label, simulate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from coordinator_sim.sim.elision import Elided
+    from coordinator_sim.sim.runner import RunResult
     from coordinator_sim.trace.events import TraceEvent
     from coordinator_sim_conformance.checkers import Report, Violation
 
@@ -63,6 +65,13 @@ VariedOption = Annotated[
         "--varied",
         help="Draw starts, processing times, pauses and latency by the seed; times are then those "
         "of a cluster, not of an exact world in lockstep.",
+    ),
+]
+ElideOption = Annotated[
+    bool,
+    typer.Option(
+        "--elide",
+        help="Skip idle time where that is exact: the trace lacks its heartbeats, nothing else.",
     ),
 ]
 MetricsOption = Annotated[
@@ -113,6 +122,7 @@ def run(
     processing_ms: ProcessingTimeOption = "",
     assignor_from: AssignorFromOption = None,
     assignor_process: AssignorProcessOption = None,
+    elide: ElideOption = False,
 ) -> None:
     """Run one scenario in virtual time: print its story, check its invariants, write its trace.
 
@@ -123,25 +133,28 @@ def run(
     from coordinator_sim_conformance.checkers import check_all
     from coordinator_sim_conformance.scenario_timing import circumstances_of
 
+    check_whole(elide, request_log)
     register_given(assignor_from, assignor_process)
     simulation = prepare(scenario, seed, set_ or [], assignor=assignor, profile=profile)
     if varied or processing or processing_ms:
         simulation = with_variety(simulation, processing, processing_ms)
     simulation = with_work(simulation) if work else simulation
     simulation = with_shuffled_ties(simulation) if shuffle_ties else simulation
+    simulation = with_elision(simulation) if elide else simulation
     found = simulation.scenario
     directory = out or Path("out") / found.name
     if not json:
         typer.echo(headline(simulation))
         typer.echo(f"{found.title}\n")
-    events = simulate_visibly(simulation, directory, format_, log_dir, request_log)
+    events, elided = simulate_visibly(simulation, directory, format_, log_dir, request_log)
     verdicts = check_all(events, circumstances_of(found))
     lines = None if broker_log is None else write_broker_log(events, found.profile, broker_log)
     if json:
-        print_json(simulation, events, verdicts, directory)
+        print_json(simulation, events, verdicts, directory, elided)
     else:
         print_story(events, verbose)
         print_summary(simulation, events, verdicts, directory=directory, log_dir=log_dir)
+        print_elided(simulation, elided)
         if lines is not None:
             typer.echo(f"broker log: {broker_log}, {lines} lines   (UTC, from 1970)")
         if request_log is not None:
@@ -183,19 +196,60 @@ def simulate_visibly(
     trace_format: TraceFormat,
     log_dir: Path | None,
     request_log: Path | None = None,
-) -> "list[TraceEvent]":
-    """Run the simulation behind a progress bar, and write what it leaves."""
+) -> "tuple[list[TraceEvent], Elided | None]":
+    """Run the simulation behind a progress bar, and write what it leaves.
+
+    Returns:
+        The events, and what was elided.
+    """
     from coordinator_sim.cli.progress import progress_bar
 
+    results: list[RunResult] = []
+
     with progress_bar("simulating", simulation.scenario.duration_ms * 1000) as advance:
-        return simulate(
+        events = simulate(
             simulation,
             directory,
             trace_format=trace_format.value,
             on_progress=advance,
             log_dir=log_dir,
             request_log=request_log,
+            on_result=results.append,
         )
+    return events, results[0].elided
+
+
+def check_whole(elide: bool, request_log: Path | None) -> None:
+    """Refuse a request log without the requests that are skipped.
+
+    Raises:
+        ConfigError: Both are asked for.
+    """
+    if elide and request_log is not None:
+        raise ConfigError(
+            f"--request-log {request_log}: an elided run makes no idle requests to log; "
+            "leave out --elide"
+        )
+
+
+def with_elision(simulation: Simulation) -> Simulation:
+    """The same simulation, without idle time where it can be skipped exactly."""
+    import msgspec
+
+    options = {**simulation.options, "elide": "true"}
+    return msgspec.structs.replace(simulation, options=options, elide=True)
+
+
+def print_elided(simulation: Simulation, elided: "Elided | None") -> None:
+    """How much of the run was skipped, if that was asked for, and what kept the rest from it."""
+    if elided is None:
+        return
+    share = elided.us / (simulation.scenario.duration_ms * 1_000)
+    why = f"; mostly kept by: {elided.reason}" if elided.reason else ""
+    typer.echo(
+        f"elided: {share:.1%} of the time in {elided.stretches:,} stretches, "
+        f"{elided.heartbeats:,} heartbeats{why}"
+    )
 
 
 def with_shuffled_ties(simulation: Simulation) -> Simulation:
@@ -357,6 +411,7 @@ def print_json(
     events: "Sequence[TraceEvent]",
     verdicts: "Report",
     directory: Path,
+    elided: "Elided | None",
 ) -> None:
     """The summary for a machine."""
     import msgspec
@@ -370,6 +425,7 @@ def print_json(
         "digest": digest_of(events),
         "events": dict(sorted(counts.items())),
         "work": msgspec.to_builtins(count_work(events)),
+        "elided": msgspec.to_builtins(elided),
         "violations": [violation_line(found) for found in verdicts.violations],
         "trace": str(directory),
     }

@@ -16,6 +16,7 @@ from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder, Recorder
 
 if TYPE_CHECKING:
+    from coordinator_sim.sim.runner import RunResult
     from coordinator_sim.sim.scenario.scenario import Scenario
     from coordinator_sim.trace.exchange import Exchange
 
@@ -28,6 +29,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
         assignor: What the trace is labelled with in comparisons.
         options: What the user changed, for `run.json`.
         shuffle_ties: Draw the order of simultaneous happenings instead of first in, first out.
+        elide: Skip idle time.
     """
 
     scenario: "Scenario"
@@ -35,6 +37,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
     assignor: str | None
     options: dict[str, str]
     shuffle_ties: bool = False
+    elide: bool = False
 
     def trace_id(self) -> str:
         """32 hex digits of SHA-256 over scenario, seed, profile and options."""
@@ -77,6 +80,7 @@ def simulate(
     on_progress: Callable[[int], None] | None = None,
     log_dir: Path | None = None,
     request_log: Path | None = None,
+    on_result: "Callable[[RunResult], None] | None" = None,
 ) -> list[TraceEvent]:
     """Run the scenario, write its run directory, and answer the events for whoever tells them.
 
@@ -87,6 +91,7 @@ def simulate(
         on_progress: Told the virtual time reached, in microseconds, now and then.
         log_dir: Where to write the offsets log as segments, a folder a partition.
         request_log: Where to write the brokers' request log; replaced if it is there.
+        on_result: Told what the run came to, beside its events.
     """
     from coordinator_sim.runs.run_directory import RunDirectoryWriter
     from coordinator_sim.sim.runner import run_scenario
@@ -103,7 +108,10 @@ def simulate(
             progress=on_progress,
             shuffle_ties=simulation.shuffle_ties,
             on_exchange=on_exchange,
+            elide=simulation.elide,
         )
+    if on_result is not None:
+        on_result(result)
     write_metrics(out, result.metrics)
     if log_dir is not None:
         from coordinator_sim.disk.offsets_log import write_log

@@ -137,6 +137,21 @@ class ClusterMetadata:
         self.progress_at_ms = now_ms + backoff(count - 1) if count else 0
         self._set_due()
 
+    def skip(self, count: int, now_ms: int, backoff: RefreshBackoff) -> None:
+        """Adopt so many answers without news, at least one; only the last one's backoffs matter.
+
+        Args:
+            count: Number of answers.
+            now_ms: Instant of the last one.
+            backoff: As in `update`, of the last one.
+        """
+        self.version += count
+        self.refreshed_at_ms = now_ms
+        self.equivalent_count += count
+        self.allowed_at_ms = now_ms + backoff(0)
+        self.progress_at_ms = now_ms + backoff(self.equivalent_count - 1)
+        self._set_due()
+
     def _is_news(self, topics: dict[str, MetadataResponseTopic]) -> bool:
         """Whether a partition is new, or has a newer leader epoch.
 

@@ -17,6 +17,7 @@ from coordinator_sim.clients.consumer_rebalance import ConsumerRebalance
 from coordinator_sim.clients.effects import CommitCompleted, Effects
 from coordinator_sim.clients.exceptions import ILLEGAL_STATE, KAFKA, WAKEUP
 from coordinator_sim.clients.generation import MemberState
+from coordinator_sim.clients.idle import REFRESH_ROOM, IdlePhases, IdleSkip
 from coordinator_sim.clients.network import FOREVER
 from coordinator_sim.clients.port_core import AppCall, Wait
 from coordinator_sim.clients.subscription_state import SubscriptionType
@@ -289,6 +290,90 @@ class ConsumerCoordinator(ConsumerRebalance):
             self._end_call(now_ms)
         else:
             self._poll_loop(now_ms)
+
+    # Idle time, for drivers that skip it.
+
+    def idle_phases(self, now_ms: int) -> IdlePhases | None:
+        """Return the phases of a member that only heartbeats and polls; None for any other."""
+        config, net = self._config, self._net
+        polls = self._call is AppCall.POLL and self._wait is Wait.NETWORK
+        rests = self._call is AppCall.NONE and self._wait is Wait.NOTHING
+        look_ms = max(config.retry_backoff_ms, 1)
+        on_grid = not (self._heartbeat_due_ms - self._thread_anchor_ms) % look_ms
+        if (
+            not (polls or rests)
+            or not self._is_undisturbed(now_ms)
+            or self._consumer_config.enable_auto_commit
+            or self._is_off_grid
+            or not on_grid
+            or not net.is_idle()
+            or not any(net.is_ready(node.node_id) for node in self._metadata.nodes)
+            or self._metadata.max_age_ms < REFRESH_ROOM * config.retry_backoff_max_ms
+        ):
+            return None
+        return IdlePhases(
+            heartbeat_due_ms=self._heartbeat_due_ms,
+            heartbeat_interval_ms=config.heartbeat_interval_ms,
+            look_ms=look_ms,
+            metadata_due_ms=self._metadata.due_ms,
+            metadata_max_age_ms=self._metadata.max_age_ms,
+            refreshed_ms=self._metadata.refreshed_at_ms,
+            backoff_draws=2 if config.retry_backoff_ms < config.retry_backoff_max_ms else 0,
+            poll_ends_ms=self._call_deadline_ms if polls else None,
+            longest_pause_ms=min(config.session_timeout_ms, config.rebalance_timeout_ms),
+        )
+
+    def _is_undisturbed(self, now_ms: int) -> bool:
+        """Whether it is in the state that `_is_steady` wants, also within a poll, and has beaten.
+
+        The first heartbeat of a generation takes the thread's general way, which looks again soon.
+        """
+        node_id, beat = self._coordinator, self._beat
+        return (
+            self._heartbeat_running
+            and beat is not None
+            and beat.node_id == node_id
+            and not self._heartbeat_attempts
+            and self._state is MemberState.STABLE
+            and not self._rejoin_needed_or_pending()
+            and self._join_prepare_deadline_ms == FOREVER
+            and self._joined_subscription == self._subscriptions.topics
+            and not self._subscriptions.has_pattern
+            and not self._unasked_resets
+            and not self._initializing()
+            and not self._async_commits
+            and not self._completed_commits
+            and not self._async_commit_fenced
+            and self._interruption is None
+            and self._outer_call is None
+            and not self._inbox
+            and not self._net.failed
+            and self._metadata.is_fresh(now_ms)
+            and node_id is not None
+            and self._net.is_ready(node_id)
+        )
+
+    def skip_idle(self, skip: IdleSkip) -> None:
+        """Go on between two polls as if the stretch since `idle_phases` had been lived through.
+
+        The driver polls next, at an instant before any of the new deadlines, and has advanced the
+        choices of all refreshes but the last one.
+        """
+        config = self._config
+        self._call = AppCall.NONE
+        self._wait = Wait.NOTHING
+        self._resume = None
+        self._activity = False
+        self._thread_anchor_ms = skip.beat_ms
+        self._heartbeat_due_ms = skip.heartbeat_due_ms
+        self._session_deadline_ms = skip.answered_ms + config.session_timeout_ms
+        self._poll_deadline_ms = skip.polled_ms + config.rebalance_timeout_ms
+        self._net.skip(skip.beat_count + skip.refresh_count)
+        if skip.refresh_count:
+            self._metadata.skip(skip.refresh_count, skip.refreshed_ms, self._metadata_backoff_ms)
+            self._metadata_snapshot_version = self._steady_version = self._metadata.version
+        self._schedule_heartbeat_thread()
+        self._arm()
 
     # unsubscribe and close
 

@@ -209,6 +209,10 @@ class NetworkClient:
             self.deadline_ms = deadline_ms
         return Send(pending.node_id, correlation_id, pending.request)
 
+    def skip(self, count: int) -> None:
+        """Number the next request as if so many more had been sent and answered."""
+        self._next_correlation_id += count
+
     def try_connect(self, node_id: int, now_ms: int) -> None:
         """Open a connection unless there is one, or the reconnect backoff forbids it."""
         connection = self._connection(node_id)

@@ -63,6 +63,10 @@ class Alarmed(ABC):
         """Switch the alarm off until it is set again."""
         self._alarm_at_us = _NEVER
 
+    def forget_alarm(self) -> None:
+        """Have no alarm; for a driver whose clock has dropped the calls that it asked for."""
+        self._alarm_at_us = self._alarm_asked_us = _NEVER
+
     @abstractmethod
     def _on_alarm(self) -> None:
         """Handle the alarm, never before its instant; it is off by now."""

@@ -7,7 +7,7 @@ timers that came due are given to `firing`.
 Source: kafka trunk, GroupCoordinatorService.java.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from coordinator_sim.clock.timer_queue import Timer
@@ -26,6 +26,12 @@ from coordinator_sim.coordinator.fetch import FetchUnderWay
 from coordinator_sim.coordinator.firing import fire
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.handlers import Handler, handlers_of
+from coordinator_sim.coordinator.idle import (
+    MemberOf,
+    SkippedBeat,
+    idle_sessions,
+    skip_heartbeats,
+)
 from coordinator_sim.coordinator.inactive import (
     hears_metadata,
     inactive_answer,
@@ -332,6 +338,14 @@ class GroupCoordinator:
     def timers(self) -> tuple[Timer, ...]:
         """The armed timers in firing order, for inspection."""
         return tuple(self._runtime.timers)
+
+    def idle_sessions(self) -> dict[MemberOf, int] | None:
+        """The deadline of every session; None where anything but heartbeats is under way."""
+        return idle_sessions(self._runtime)
+
+    def skip_heartbeats(self, beats: Iterable[SkippedBeat]) -> None:
+        """Take the last heartbeats of an idle stretch, in place of all of them."""
+        skip_heartbeats(self._runtime, beats)
 
     # -- the log ---------------------------------------------------------------------------
 

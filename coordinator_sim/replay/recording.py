@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from coordinator_sim.errors import DataError
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.partitioning import partition_for
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
@@ -51,9 +52,17 @@ class Recording:
     Args:
         events: Events of coordinators and clients, in emission order.
         label: Assignor label of the run: consumers' protocols joined with plus signs.
+
+    Raises:
+        DataError: heartbeats were elided when the trace was made.
     """
 
     def __init__(self, events: list[TraceEvent], label: str | None) -> None:
+        if any(event.event is Event.HEARTBEATS_ELIDED for event in events):
+            raise DataError(
+                "the trace lacks heartbeats, without which sessions run out in a replay: "
+                "run its scenario again without --elide"
+            )
         self.events = events
         self.partition_count = _partition_count(events)
         self._label = label or ""

@@ -21,8 +21,10 @@ from coordinator_sim.clients.effects import (
 from coordinator_sim.clients.exceptions import COMMIT_FAILED, RETRIABLE, WAKEUP
 from coordinator_sim.clients.port_core import NOTIFICATION_TOKEN
 from coordinator_sim.clock import Action
+from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.sim.client_process import ClientProcess
+from coordinator_sim.sim.idle_rhythm import IdleRhythm, Landing
 from coordinator_sim.sim.processing import Pace, Records, count_of, pace_of, split
 from coordinator_sim.sim.scenario.work import PerPoll
 from coordinator_sim.sim.scenario.world import ConsumerGroupSpec, ConsumerSpec
@@ -291,6 +293,88 @@ class ConsumerProcess(ClientProcess):
         if after is not None and after[0] == completed.token:
             self._after_commit = None
             after[1](completed.error)
+
+    # Idle time, skipped by `elision`.
+
+    @property
+    def member_key(self) -> tuple[str, str]:
+        """The group and the member id that it has now."""
+        return self._group_id, self._consumer.member_id
+
+    def ends_processing(self, action: Action) -> bool:
+        """Whether a pending call of the clock is the end of this application's processing."""
+        inner = action.args[0] if isinstance(action, partial) else None
+        return isinstance(inner, partial) and inner.args == (self._processed,)
+
+    def idle_rhythm(self, processed_us: int | None) -> IdleRhythm | None:
+        """Return the rhythm of an application without records; None for any other.
+
+        Args:
+            processed_us: When it ends the processing in progress; None within a poll.
+        """
+        consumer, law, latency_us = self._consumer, self._law, self._network.constant_us
+        if (
+            not isinstance(consumer, ConsumerCoordinator)
+            or not isinstance(law, PerPoll)
+            or latency_us is None
+            or not self._is_idle()
+        ):
+            return None
+        phases = consumer.idle_phases(self._now_ms())
+        if phases is None or (phases.poll_ends_ms is None) == (processed_us is None):
+            return None
+        busy_us = pace_of(law, self._world.choices, self._name).busy_us(0)
+        if phases.poll_ends_ms is not None:
+            processed_us = phases.poll_ends_ms * US_PER_MS + busy_us
+        elif processed_us is None or processed_us - self._environment.now_us > busy_us:
+            return None
+        return IdleRhythm(
+            phases=phases,
+            next_poll_us=processed_us,
+            poll_us=self._poll_timeout_ms * US_PER_MS,
+            busy_us=busy_us,
+            latency_us=latency_us,
+        )
+
+    def _is_idle(self) -> bool:
+        """Whether it lives undisturbed, and has neither records nor commits to come."""
+        is_disturbed = self._is_paused or self._is_stopping or bool(self._late)
+        if is_disturbed or not self._is_alive or not self._reading.is_true or self._ledger.is_on:
+            return False
+        works = bool(self._taken or self._processing or self._slow_us or self._after_commit)
+        if works or self._policy.when == "interval":
+            return False
+        now_us, logs = self._environment.now_us, self._world.topic_logs
+        return all(each.is_quiet for each in self._connections.values()) and all(
+            not logs.grows(partition.topic) and logs.end_offset(partition, now_us) <= position
+            for partition, position in self._consumer.fetchable.items()
+        )
+
+    def skip_idle(self, landing: Landing) -> None:
+        """Be as if the time up to a poll had passed.
+
+        The clock has dropped all its calls; `poll_again` and `expect_beat` ask for new ones.
+        """
+        consumer = self._consumer
+        if not isinstance(consumer, ConsumerCoordinator):
+            raise InvariantViolation(f"{self._name} has no idle rhythm, and cannot skip")
+        phases = consumer.idle_phases(self._now_ms())
+        refreshes = landing.skip.refresh_count
+        if phases is not None and refreshes:
+            choices, draws = self._world.choices, phases.backoff_draws
+            choices.skip("least-loaded-node", self._name, refreshes)
+            choices.skip("metadata-backoff", self._name, (refreshes - 1) * draws)
+        self._is_polling = False
+        self.forget_alarm()
+        consumer.skip_idle(landing.skip)
+
+    def poll_again(self, landing: Landing) -> None:
+        """Process nothing up to the poll of the landing."""
+        self._later(landing.poll_us - self._environment.now_us, self._processed)
+
+    def expect_beat(self, landing: Landing) -> None:
+        """Set the alarm for the next heartbeat."""
+        self.set_alarm(landing.beat_us)
 
     # Callbacks and the end.
 

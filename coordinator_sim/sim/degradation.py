@@ -69,6 +69,11 @@ class Degradations:
         """End one degradation of that latency."""
         self._latencies_ms[end].remove(latency_ms)
 
+    @property
+    def is_on(self) -> bool:
+        """Whether any end sends late at present."""
+        return any(self._latencies_ms.values())
+
     def is_late(self, end: End) -> bool:
         """Whether an end sends late at present."""
         return bool(self._latencies_ms.get(end))

@@ -5,8 +5,9 @@ beside them. Simultaneous callbacks are ordered by a tie key: first in, first ou
 shuffled by choice.
 """
 
+from collections.abc import Callable, Sequence
 from functools import partial
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any, Final, cast
 
@@ -56,6 +57,20 @@ class Environment(simpy.Environment):
         if self._tie_choices is not None:
             key += self._tie_choices.choose("tie", "", _TIE_RANKS) * _RANK
         heappush(self._heap, (at_us, key, action))
+
+    def pending(self) -> Sequence[tuple[int, int, Action]]:
+        """Return what is to be called: instant, tie key and action, in no order."""
+        return self._heap
+
+    def withdraw(self, is_withdrawn: Callable[[Action], bool]) -> None:
+        """Do not call these actions any more."""
+        self._heap[:] = [entry for entry in self._heap if not is_withdrawn(entry[2])]
+        heapify(self._heap)
+
+    @property
+    def shuffles_ties(self) -> bool:
+        """Whether simultaneous callbacks are put in an order that is drawn."""
+        return self._tie_choices is not None
 
     def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: float = 0) -> None:
         """Fire a simpy event after `delay` microseconds, for simpy's own classes."""

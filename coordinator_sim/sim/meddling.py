@@ -28,6 +28,12 @@ class Meddling:
         self.is_on = False
         self.names_roles = False
 
+    @property
+    def is_pending(self) -> bool:
+        """Whether some fault is not used up yet."""
+        kinds = (self._losses, self._copies, self._delays, self._overtakings)
+        return any(left for kind in kinds for left in kind.values())
+
     def lose(self, target: Target, api: ApiKey, count: int) -> None:
         """Lose the next `count` responses of the API to the target."""
         self._losses[target, api] = self._losses.get((target, api), 0) + count

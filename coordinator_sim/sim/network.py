@@ -168,6 +168,18 @@ class Connection:
         self._constant_up_us = None if degradations.is_late(self.host) else constant_us
         self._constant_down_us = None if degradations.is_late(self.broker_id) else constant_us
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it is open and nothing is on its way, held back or unanswered."""
+        return (
+            self.is_client_open
+            and self.is_server_open
+            and not (self.is_cut or self.is_lossy)
+            and not (self._up or self._down or self.waiting or self.open_requests)
+            and self.answering is None
+            and self._clear_at_client_us <= self._clock.now_us
+        )
+
     def open(self) -> None:
         """Ask the broker to accept."""
         self.request(_OPEN)
@@ -361,6 +373,12 @@ class Network:
     def is_whole(self) -> bool:
         """Whether every broker lives and goes on, and no member is cut off from any."""
         return not self._cuts and not self._dead_count and not self._stalled
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it is whole, and every message takes the same time and arrives once."""
+        is_constant = self.constant_us is not None and not self.degradations.is_on
+        return is_constant and self.is_whole and not self.meddling.is_pending
 
     def reaches(self, member: str, broker_id: int) -> bool:
         """Whether the broker lives and goes on, and messages between the two arrive at present."""

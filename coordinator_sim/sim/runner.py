@@ -19,6 +19,7 @@ from coordinator_sim.log.counting_store import CountingStore
 from coordinator_sim.sim.brokers import ClusterDriver, core_trace
 from coordinator_sim.sim.connect_cluster import ConnectCluster
 from coordinator_sim.sim.consumers import ConsumerProcess
+from coordinator_sim.sim.elision import Elided, Elision
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.garbage import schedule_collections
 from coordinator_sim.sim.happenings import Stage
@@ -55,6 +56,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
         tape: The choices made, in order, if they were kept; replay them with `tape=`.
         offsets_log: The batches of `__consumer_offsets`, by partition, each in log order.
         metrics: Metrics of every living broker's coordinator, by broker id.
+        elided: What was skipped; None where every heartbeat was lived through.
     """
 
     end_us: int
@@ -62,6 +64,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
     tape: tuple[Choice, ...]
     offsets_log: tuple[LogBatch, ...] = ()
     metrics: dict[int, CoordinatorMetrics] = field(default_factory=dict)
+    elided: Elided | None = None
 
 
 class Simulation:
@@ -75,6 +78,7 @@ class Simulation:
             choices of this run are kept.
         shuffle_ties: Draw the order of simultaneous callbacks instead of first in, first out.
         on_exchange: Told each request of groups when it is answered; None tells nobody.
+        elide: Skip idle time, see `elision`.
 
     Attributes:
         world: What all drivers share, for whoever adds one.
@@ -83,9 +87,9 @@ class Simulation:
         ConfigError: the profile is unknown, or a client refuses its settings.
     """
 
-    __slots__ = ("_choices", "_cluster", "_environment", "_scenario", "world")
+    __slots__ = ("_choices", "_cluster", "_elision", "_environment", "_scenario", "world")
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a scenario, and how it is run, by keyword
         self,
         scenario: Scenario,
         *,
@@ -94,6 +98,7 @@ class Simulation:
         tape: Iterable[Choice] | None = None,
         shuffle_ties: bool = False,
         on_exchange: Callable[[Exchange], None] | None = None,
+        elide: bool = False,
     ) -> None:
         self._choices = Choices(seed, tape or (), record=tape is not None)
         self._scenario = scenario = realised(scenario, self._choices)
@@ -126,6 +131,8 @@ class Simulation:
         for topic in scenario.topics:
             brokers.create_topic(topic.name, topic.partitions)
         self._populate(world, brokers)
+        ends_at_us = scenario.duration_ms * US_PER_MS
+        self._elision = Elision(world, brokers, ends_at_us) if elide else None
 
     def _populate(self, world: World, brokers: ClusterDriver) -> None:
         connect = {
@@ -155,7 +162,10 @@ class Simulation:
 
     def run_until(self, end_us: int) -> None:
         """Run everything due up to and including that instant."""
-        self._environment.run_until(end_us)
+        if self._elision is None:
+            self._environment.run_until(end_us)
+        else:
+            self._elision.run_until(end_us)
 
     def finish(self) -> None:
         """Record the final progress of all processes; the simulation must not run afterwards."""
@@ -177,10 +187,11 @@ class Simulation:
                 broker_id: broker.coordinator.metrics()
                 for broker_id, broker in sorted(self._cluster.groups.living.items())
             },
+            elided=None if self._elision is None else self._elision.elided(),
         )
 
 
-def run_scenario(  # noqa: PLR0913 - each is an option of its own
+def run_scenario(  # noqa: PLR0913 - a scenario, and how it is run, by keyword
     scenario: Scenario,
     *,
     seed: int = 0,
@@ -189,6 +200,7 @@ def run_scenario(  # noqa: PLR0913 - each is an option of its own
     tape: Iterable[Choice] | None = None,
     shuffle_ties: bool = False,
     on_exchange: Callable[[Exchange], None] | None = None,
+    elide: bool = False,
 ) -> RunResult:
     """Run a scenario in virtual time, from its first microsecond to its last.
 
@@ -203,6 +215,7 @@ def run_scenario(  # noqa: PLR0913 - each is an option of its own
             result holds the choices made.
         shuffle_ties: Draw the order of simultaneous callbacks instead of first in, first out.
         on_exchange: Told each request of groups when it is answered; None tells nobody.
+        elide: Skip idle time, see `elision`; the trace lacks heartbeats, and nothing else.
 
     Raises:
         ConfigError: the profile is unknown, or a client refuses its settings.
@@ -214,6 +227,7 @@ def run_scenario(  # noqa: PLR0913 - each is an option of its own
         tape=tape,
         shuffle_ties=shuffle_ties,
         on_exchange=on_exchange,
+        elide=elide,
     )
     end_us = scenario.duration_ms * US_PER_MS
     if progress is None:
@@ -269,6 +283,8 @@ def _members(
 
 def _consumer(world: World, spec: ConsumerSpec, group: ConsumerGroupSpec) -> Member:
     def make_process(when_gone: Action, settings: Mapping[str, str]) -> ConsumerProcess:
+        if not settings:
+            return ConsumerProcess(world, spec, group, when_gone=when_gone)
         changed = with_member_settings(group, settings)
         now = next(member for member in changed.members if member.name == spec.name)
         return ConsumerProcess(world, now, changed, when_gone=when_gone)

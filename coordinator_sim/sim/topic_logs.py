@@ -41,6 +41,10 @@ class TopicLogs:
         rate = self._rates.get(partition.topic)
         return written if rate is None else written + rate * now_us // _US_PER_S
 
+    def grows(self, topic: str) -> bool:
+        """Whether the topic receives records by itself."""
+        return bool(self._rates.get(topic))
+
     def fill(self, topic: str, records_per_s: int) -> None:
         """Let each partition receive records at this rate from time 0; the topic may be outside."""
         self._rates[topic] = records_per_s

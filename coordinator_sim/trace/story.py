@@ -189,6 +189,11 @@ def _processed(event: TraceEvent) -> str:
     return _join(event.client_id, f"{_offsets(event)}{end}", attrs)
 
 
+def _elided(event: TraceEvent) -> str:
+    until_us = int(event.attrs["until_us"])
+    return f"{int(event.attrs['heartbeats']):,} heartbeats, until {_time(until_us).strip()}"
+
+
 def _plain(event: TraceEvent) -> str:
     who = _member(event) if event.member_id else event.client_id
     attrs = " ".join(f"{key}={value}" for key, value in event.attrs.items())
@@ -201,6 +206,7 @@ _TEXTS: Final[dict[Event, Callable[[TraceEvent], str]]] = {
     Event.SYNC_REQ: _request,
     Event.SYNC_RESP: _sync_response,
     Event.HEARTBEAT: _request,
+    Event.HEARTBEATS_ELIDED: _elided,
     Event.LEAVE_REQ: _request,
     Event.MEMBER_ID_ASSIGNED: _membership,
     Event.MEMBER_ADDED: _membership,

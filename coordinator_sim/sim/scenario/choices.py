@@ -55,6 +55,11 @@ class _Stream:
             self._words = _WORDS.unpack(block)
         return self._words[index]
 
+    def skip(self, count: int) -> None:
+        """Use up so many words."""
+        self.use += count
+        self._words = ()
+
 
 class Choices:
     """A source of choices for one run, recorded as they are made.
@@ -105,6 +110,18 @@ class Choices:
         if self._record:
             self.tape.append(Choice(site, key, use, options, chosen))
         return chosen
+
+    @property
+    def is_taped(self) -> bool:
+        """Whether choices are kept, or taken from a tape: then none can be skipped."""
+        return self._record or bool(self._forced)
+
+    def skip(self, site: str, key: str, count: int) -> None:
+        """Use up so many choices of a site and key whose values nobody needs."""
+        stream = self._streams.get((site, key))
+        if stream is None:
+            stream = self._streams[site, key] = _Stream(self._seed_key, site, key)
+        stream.skip(count)
 
     def draw(self, site: str, key: str, n: int) -> int:
         """Call `choose` under the name that client ports use."""
