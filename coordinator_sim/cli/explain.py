@@ -125,6 +125,9 @@ def paragraph(rebalance: "RebalanceStory") -> list[str]:
     lines.extend(f"    before: {text}" for text in rebalance.before)
     if rebalance.because:
         lines.append(f"    why: {rebalance.because}")
+    if rebalance.follows is None and rebalance.root != rebalance.number:
+        sure = f"{100 * rebalance.confidence:.0f} % sure"
+        lines.append(f"    comes from: #{rebalance.root}, where its process went ({sure})")
     if rebalance.client_reason and not rebalance.client_reason.startswith(_REPEATS_THE_JOIN):
         lines.append(f'    the client said: "{rebalance.client_reason}"')
     others = tuple(name for name in rebalance.joined if name not in rebalance.caused_by)
@@ -150,6 +153,9 @@ def course(rebalance: "RebalanceStory") -> str:
     about = "" if rebalance.is_exact else "about "
     if rebalance.join_ms is not None:
         parts.append(f"join phase {about}{duration(rebalance.join_ms)}")
+    if rebalance.dead_ms:
+        dead = duration(rebalance.dead_ms)
+        parts.append(f"of these {about}{dead} for members that were then removed")
     if rebalance.members:
         statics = f" ({rebalance.static_members} static)" if rebalance.static_members else ""
         parts.append(f"{counted(rebalance.members, 'member')}{statics}")

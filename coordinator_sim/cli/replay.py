@@ -84,21 +84,23 @@ def replay(
     given = parse_partitions(partitions or [])
     run = read_run(trace)
     if out is not None:
-        if len(grid) > 1:
-            raise ConfigError(
-                f"--out {out}: a trace holds one run, and {len(grid)} combinations are asked for"
-            )
+        check_single(out, grid)
         check_replaceable(out, keep=trace)
     with progress_bar("replaying", run.info.counts.get("events", 0)) as advance:
         result = replay_run(run, grid, given=given, group_id=group, on_progress=advance)
     if out is not None:
         write_trace(out, run, result, grid)
-    if json:
-        print_json(result.report, out)
-    else:
-        print_tables(result.report, out)
+    (print_json if json else print_tables)(result.report, out)
     if not result.report.is_reproduced:
         raise typer.Exit(EXIT_NOT_REPRODUCED)
+
+
+def check_single(out: Path, grid: "list[Settings]") -> None:
+    """Refuse to write several runs as one trace."""
+    if len(grid) > 1:
+        raise ConfigError(
+            f"--out {out}: a trace holds one run, and {len(grid)} combinations are asked for"
+        )
 
 
 def write_trace(

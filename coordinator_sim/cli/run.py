@@ -24,6 +24,7 @@ from coordinator_sim.cli.own_assignors import (
     register_given,
 )
 from coordinator_sim.cli.simulation import Simulation, assignor_label, simulate
+from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

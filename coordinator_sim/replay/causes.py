@@ -11,6 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.replay.costs import RebalanceCost, costs_of_rebalances
 from coordinator_sim.replay.names import members_of
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.history import LINE_SKEW_MS, rebalances_of
@@ -81,6 +82,12 @@ class RebalanceStory(Struct, frozen=True, kw_only=True):
         before: Events of the cluster or its processes shortly before, oldest first.
         joined: Members that joined while it ran.
         gone: Members that left while it ran, each with the way it left.
+        root: Number of the rebalance that it comes from in the end; its own for most.
+        confidence: How sure cause and root are, 0 to 1.
+        initial_ms: Part of the join phase that was the initial delay of an empty group.
+        dead_ms: Part of it that waited for members that were then removed.
+        slow_ms: Rest of it: waiting for living members to rejoin.
+        deploy: Number of the rolling restart it belongs to, from 1; 0 for none.
         follows: Number of the rebalance it follows up; None for one with a cause of its own.
         chain: Number of the first rebalance of the disturbance it belongs to.
         new_coordinator: Why the trace does not continue the one before; empty when it does.
@@ -105,6 +112,12 @@ class RebalanceStory(Struct, frozen=True, kw_only=True):
     join_ms: int | None
     sync_ms: int | None
     length_ms: int | None
+    root: int
+    confidence: float
+    initial_ms: int
+    dead_ms: int
+    slow_ms: int
+    deploy: int
     is_exact: bool
     outcome: RebalanceOutcome
     follows: int | None
@@ -176,7 +189,8 @@ def explain_group(
     ]
     teller = _Teller(lines, near)
     told = rebalances_of(group_id, lines)
-    stories = tuple(teller.tell(each) for each in told)
+    costs = costs_of_rebalances(told, lines)
+    stories = tuple(teller.tell(*each) for each in zip(told, costs, strict=True))
     return _summed(group_id, lines, stories, [each.rebalance for each in told])
 
 
@@ -190,7 +204,7 @@ class _Teller:
         )
         self._told_us = -1
 
-    def tell(self, told: NumberedRebalance) -> RebalanceStory:
+    def tell(self, told: NumberedRebalance, cost: RebalanceCost) -> RebalanceStory:
         """Return the story of the next rebalance."""
         episode, rebalance = told.episode, told.rebalance
         causes = _causing_lines(episode, rebalance)
@@ -216,6 +230,12 @@ class _Teller:
             join_ms=_whole_ms(rebalance.join_us),
             sync_ms=_whole_ms(rebalance.sync_us),
             length_ms=_whole_ms(rebalance.length_us),
+            root=cost.root,
+            confidence=cost.confidence,
+            initial_ms=cost.initial_ms,
+            dead_ms=cost.dead_ms,
+            slow_ms=cost.slow_ms,
+            deploy=cost.deploy,
             is_exact=rebalance.is_exact,
             outcome=rebalance.outcome,
             follows=told.follows,
