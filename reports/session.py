@@ -56,7 +56,7 @@ _SMALL: Final[dict[str, bool | float | int | str | None]] = {
 
 Java code for each expression took a quarter of a small report's CPU: it is compiled anew each time.
 """
-_BRIEF_HEAP: Final = "1g"
+_BRIEF_HEAP: Final = "768m"
 """Heap of a brief job: it grows to its limit before it is collected, and half of it is enough."""
 _BRIEF_JVM: Final = " -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=128m -XX:+UseSerialGC"
 """JVM flags of a brief job: the optimising compiler took a third of its CPU without any gain.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import pyarrow as pa
@@ -25,6 +25,8 @@ from coordinator_sim.trace.schema import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_LISTED_RUNS: Final = 4
+"""Most runs whose clusters stand in the plan itself: a join is a job of its own in each table."""
 _RUN_COLUMNS = (
     "trace_id string, cluster_id string, source string, scenario string, assignor string, "
     "profile string, version string, seed bigint, events bigint, undecodable_assignments bigint, "
@@ -82,19 +84,34 @@ def read_traces(spark: "SparkSession", runs: Sequence[RunDirectory]) -> TraceFra
     Raises:
         DataError: a Parquet file is no such table; names the file.
     """
-    from pyspark.sql import functions
-
     rows = _table(spark, runs, EVENTS_DIR, event_schema())
     known = _runs(spark, runs)
-    # Read without its partition columns: Spark cannot infer those of several directories at once,
-    # and a union per run would make a plan as long as the list of runs.
-    clusters = functions.broadcast(known.select("trace_id", "cluster_id"))
     return TraceFrames(
         runs=known,
-        events=rows.join(clusters, "trace_id"),
+        events=_with_clusters(rows, runs, known),
         generations=_table(spark, runs, GENERATIONS_DIR, generation_schema()),
         resources=_table(spark, runs, RESOURCES_DIR, resource_schema()),
     )
+
+
+def _with_clusters(
+    rows: "DataFrame", runs: Sequence[RunDirectory], known: "DataFrame"
+) -> "DataFrame":
+    """Add `cluster_id`, which is a partition of the files.
+
+    Spark cannot infer the partitions of several directories at once, and a union per run would make
+    a plan as long as the list of runs.
+    """
+    from pyspark.sql import functions
+
+    if len(runs) > _LISTED_RUNS:
+        clusters = functions.broadcast(known.select("trace_id", "cluster_id"))
+        return rows.join(clusters, "trace_id")
+    pairs = [
+        functions.lit(text) for run in runs for text in (run.info.trace_id, run.info.cluster_id)
+    ]
+    cluster = functions.create_map(*pairs)[functions.col("trace_id")]
+    return rows.withColumn("cluster_id", cluster).where("cluster_id IS NOT NULL")
 
 
 def _runs(spark: "SparkSession", runs: Sequence[RunDirectory]) -> "DataFrame":
@@ -124,7 +141,8 @@ def _table(
     spark: "SparkSession", runs: Sequence[RunDirectory], name: str, schema: pa.Schema
 ) -> "DataFrame":
     columns = ddl_of(schema)
-    frame = spark.createDataFrame([], columns)
+    # With the limit a plan knows that nothing comes of it.
+    frame = spark.createDataFrame([], columns).limit(0)
     for trace_format in ("parquet", "jsonl"):
         paths = [
             str(run.path / name)

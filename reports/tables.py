@@ -7,6 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyspark import StorageLevel
+
+from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
 from coordinator_sim_reports.sources import TraceFrames
 from coordinator_sim_reports.transforms import (
     availability,
@@ -45,26 +48,63 @@ class TableStore:
         self._progress = progress
 
     def keep(self, name: str, table: "DataFrame") -> "DataFrame":
-        """Write a table, and return it as read from its files."""
+        """Write a table, and return it as read from its files.
+
+        A table that cannot have rows (`only_if`) is returned as one without any, so that the plans
+        of others that build on it leave out what comes of nothing.
+        """
         path = str(self._directory / name)
         table.write.mode("overwrite").option("compression", "zstd").parquet(path)
         self._progress(name)
-        return self._spark.read.schema(table.schema).parquet(path)
+        kept = self._spark.read.schema(table.schema).parquet(path)
+        return only_if(not has_no_rows(table), kept)
+
+
+def only_if(is_known: bool, table: "DataFrame") -> "DataFrame":
+    """Return a table, or one of its columns without rows, of which nothing is computed.
+
+    Args:
+        is_known: Whether the trace has anything that such rows come from.
+        table: The table.
+    """
+    return table if is_known else table.limit(0)
+
+
+def has_no_rows(table: "DataFrame") -> bool:
+    """Whether a table is seen to be empty before it is computed."""
+    most = table._jdf.queryExecution().optimizedPlan().maxRows()  # noqa: SLF001 - no other way
+    return bool(most.isDefined()) and int(most.get()) == 0
+
+
+def _kinds_of(events: "DataFrame") -> frozenset[str]:
+    return frozenset(row[C.EVENT] for row in events.select(C.EVENT).distinct().collect())
 
 
 def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFrame"]:
-    """Compute every derived table by its name, kept by the store."""
+    """Compute every derived table by its name, kept by the store.
+
+    What a trace has no events for is not computed: a broker's log knows no owners and no records.
+    """
     runs = store.keep("runs", frames.runs)
-    events = rebalancing.group_events(frames.events)
+    kinds = _kinds_of(frames.events)
+    events = rebalancing.group_events(frames.events, kinds)
+    if rebalancing.repeats_events(kinds):
+        events = events.persist(StorageLevel.DISK_ONLY)
     held = store.keep("rebalances", rebalancing.rebalances(events))
     told = store.keep("generations", rebalancing.generations(events, held))
     dense, resources = frames.generations, frames.resources
-    moved = store.keep("moves", moves.moves(dense, resources))
-    balanced = store.keep("imbalance", balance.imbalance(dense, resources, runs))
-    assigned = store.keep("assignments", ownership.assignments(dense, resources))
-    owned = store.keep("ownership", working.ownership_of(dense, resources, events, runs))
-    unowned = store.keep("unowned", availability.unowned(owned, held, runs))
-    windows = store.keep("fault_windows", fault_windows.fault_windows(frames.events, runs))
+    has_assignments = not has_no_rows(dense)
+    has_owners = has_assignments or not kinds.isdisjoint(working.CHANGES)
+    of_assignments = _of_assignments(frames, store, runs, has_assignments=has_assignments)
+    owned = store.keep(
+        "ownership", only_if(has_owners, working.ownership_of(dense, resources, events, runs))
+    )
+    unowned = store.keep("unowned", only_if(has_owners, availability.unowned(owned, held, runs)))
+    has_faults = "FAULT" in kinds
+    windows = store.keep(
+        "fault_windows", only_if(has_faults, fault_windows.fault_windows(frames.events, runs))
+    )
+    effects = fault_windows.window_effects(windows, events, held, unowned, runs)
     sessions = store.keep("member_sessions", member_sessions(events))
     groups = store.keep(
         "groups",
@@ -73,17 +113,20 @@ def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFram
                 runs=runs,
                 rebalances=held,
                 generations=told,
-                moves=moved,
-                imbalance=balanced,
+                moves=of_assignments["moves"],
+                imbalance=of_assignments["imbalance"],
                 unowned=unowned,
-                stopped=availability.stop_the_world(owned, held, runs),
-                double_owned=availability.double_ownership(owned),
+                stopped=only_if(has_owners, availability.stop_the_world(owned, held, runs)),
+                double_owned=only_if(has_owners, availability.double_ownership(owned)),
                 observed=availability.observed(held, runs),
                 ownership=owned,
                 dense=dense,
             )
         ),
     )
+    has_records = work.PROCESSED in kinds
+    has_requests = "JOIN_REQ" in kinds
+    in_step = only_if(has_requests, quality.lockstep(frames.events, held))
     return {
         "runs": runs,
         "rebalances": held,
@@ -91,24 +134,48 @@ def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFram
         "generations": told,
         "convergence": store.keep("convergence", rebalancing.convergence(held)),
         "member_sessions": sessions,
-        "waits": store.keep("waits", waits(events, held, sessions)),
-        "moves": moved,
-        "imbalance": balanced,
-        "assignments": assigned,
+        "waits": store.keep("waits", only_if(has_requests, waits(events, held, sessions))),
+        **of_assignments,
         "ownership": owned,
         "unowned": unowned,
         "fault_windows": windows,
-        "window_effects": store.keep(
-            "window_effects",
-            fault_windows.window_effects(windows, events, held, unowned, runs),
-        ),
+        "window_effects": store.keep("window_effects", only_if(has_faults, effects)),
         "groups": groups,
         "comparison": store.keep("comparison", summary.churn_comparison(groups)),
-        "work": store.keep("work", work.work(frames.events)),
-        "lag": store.keep("lag", work.lag(frames.events)),
+        "work": store.keep("work", only_if(has_records, work.work(frames.events))),
+        "lag": store.keep("lag", only_if(has_records, work.lag(frames.events))),
+        **_counted(frames, store, runs, held, told, in_step),
+    }
+
+
+def _of_assignments(
+    frames: TraceFrames, store: TableStore, runs: "DataFrame", *, has_assignments: bool
+) -> dict[str, "DataFrame"]:
+    """Compute the tables that are made of assignments alone."""
+    dense, resources = frames.generations, frames.resources
+    tables = {
+        "moves": moves.moves(dense, resources),
+        "imbalance": balance.imbalance(dense, resources, runs),
+        "assignments": ownership.assignments(dense, resources),
+    }
+    return {
+        name: store.keep(name, only_if(has_assignments, table)) for name, table in tables.items()
+    }
+
+
+def _counted(
+    frames: TraceFrames,
+    store: TableStore,
+    runs: "DataFrame",
+    held: "DataFrame",
+    told: "DataFrame",
+    in_step: "DataFrame",
+) -> dict[str, "DataFrame"]:
+    """Compute the tables that count rebalances, and what was read."""
+    return {
         "durations": store.keep("durations", summary.durations(held)),
         "reasons": store.keep("reasons", summary.reasons(held)),
         "data_quality": store.keep(
-            "data_quality", quality.data_quality(runs, frames.events, held, told)
+            "data_quality", quality.data_quality(runs, frames.events, held, told, in_step)
         ),
     }

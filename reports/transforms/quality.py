@@ -35,10 +35,12 @@ def data_quality(
     events: "DataFrame",
     rebalance_rows: "DataFrame",
     generation_rows: "DataFrame",
+    lockstep_rows: "DataFrame",
 ) -> "DataFrame":
     """Return one row per trace: rows read, rows not understood, suspicious rows.
 
-    Input: runs; events; rebalances; generations (`rebalances.generations`).
+    Input: runs; events; rebalances; generations (`rebalances.generations`); groups in lockstep
+    (`lockstep`).
     Output: key trace_id, with the columns of runs and: `unparsed`, `gaps`, `inferred` events;
     `clock_regressions` (an event of one file earlier than the one before it); `groups`;
     `rebalances`, `unknown_reasons`, `open_rebalances`, `ghost_generations`;
@@ -50,18 +52,26 @@ def data_quality(
     is_logged = ~F.col("source").isin(*_RECORD_SOURCES, "request_log", "wire")
     steadied = is_logged & (F.col("ts_kind") == "inferred") & (F.col("ts_err_us") > 0)
     earlier = steadied | (F.col(C.TS_US) < F.lag(C.TS_US).over(file_order))
+    assigned = F.when(F.col(C.EVENT) == "ASSIGNED", F.struct(C.GENERATION))
+    counts = {
+        "unparsed": F.col(C.EVENT) == "UNPARSED",
+        "gaps": F.col(C.EVENT) == "GAP",
+        "inferred": F.col("ts_kind") == "inferred",
+        "clock_regressions": F.col("earlier"),
+    }
+    # Group by group first: distinct counts of all events would shuffle each of them three times.
     seen = (
         events.withColumn("earlier", F.coalesce(earlier, F.expr("false")))
+        .groupBy(C.TRACE_ID, C.GROUP_ID)
+        .agg(
+            *(F.count_if(condition).alias(name) for name, condition in counts.items()),
+            F.size(F.collect_set(assigned)).alias("assigned"),
+        )
         .groupBy(C.TRACE_ID)
         .agg(
-            F.count_if(F.col(C.EVENT) == "UNPARSED").alias("unparsed"),
-            F.count_if(F.col(C.EVENT) == "GAP").alias("gaps"),
-            F.count_if(F.col("ts_kind") == "inferred").alias("inferred"),
-            F.count_if("earlier").alias("clock_regressions"),
-            F.count_distinct(C.GROUP_ID).alias("groups"),
-            F.count_distinct(
-                F.when(F.col(C.EVENT) == "ASSIGNED", F.struct(C.GROUP_ID, C.GENERATION))
-            ).alias("assigned_generations"),
+            *(F.sum(name).alias(name) for name in counts),
+            F.count(C.GROUP_ID).alias("groups"),
+            F.sum("assigned").alias("assigned_generations"),
         )
     )
     held = rebalance_rows.groupBy(C.TRACE_ID).agg(
@@ -69,10 +79,8 @@ def data_quality(
         F.count_if(F.col(C.REASON) == "UNKNOWN").alias("unknown_reasons"),
         F.count_if(F.col(C.OUTCOME) == "OPEN").alias("open_rebalances"),
     )
-    aligned = (
-        lockstep(events, rebalance_rows)
-        .groupBy(C.TRACE_ID)
-        .agg(F.count_if("is_lockstep").alias("lockstep_groups"))
+    aligned = lockstep_rows.groupBy(C.TRACE_ID).agg(
+        F.count_if("is_lockstep").alias("lockstep_groups")
     )
     ghosts = generation_rows.groupBy(C.TRACE_ID).agg(
         F.sum("ghosts_before").alias("ghost_generations")

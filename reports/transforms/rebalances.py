@@ -5,7 +5,7 @@
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -76,14 +76,17 @@ _REBALANCE_SCHEMA: Final = pa.schema(
 )
 
 
-def group_events(events: "DataFrame") -> "DataFrame":
+def group_events(events: "DataFrame", kinds: Collection[str] | None = None) -> "DataFrame":
     """Return every event of a group, those of its coordinator's partition included.
 
-    Input: events.
+    Input: events; `kinds`, those among them, or None where that is not known: without any
+    resignation there is nothing to repeat, and nothing to find out for it.
     Output: the same columns, no null `group_id`: a broker's resignation of an offsets partition
     is repeated for each group of that partition that the same file has told of before, for one
     trace may hold logs of unrelated brokers. Other events of no group are dropped.
     """
+    if kinds is not None and not repeats_events(kinds):
+        return events.where(F.col(C.GROUP_ID).isNotNull())
     told = events.withColumn("file", F.coalesce(F.col("source_ref"), F.lit("")))
     named = told.where(F.col(C.GROUP_ID).isNotNull())
     home = F.udf(home_partition, "int", useArrow=False)
@@ -108,6 +111,11 @@ def group_events(events: "DataFrame") -> "DataFrame":
         .drop("since")
     )
     return named.unionByName(shared).drop("file")
+
+
+def repeats_events(kinds: Collection[str]) -> bool:
+    """Whether `group_events` repeats events of a trace that has these kinds of them."""
+    return any(event.value in kinds for event in ENDS_COORDINATOR)
 
 
 def rebalances(events: "DataFrame") -> "DataFrame":
@@ -160,18 +168,26 @@ def _rebalance_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordB
 
 def _lines(batches: Iterable[pa.RecordBatch]) -> Iterator[_Line]:
     for batch in batches:
-        columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
-        del columns[C.ORDINAL]
-        for name, kind in _ENUMS.items():
-            members = {None: None, **{member.value: member for member in kind}}
-            columns[name] = [members[value] for value in columns[name]]
+        names = [name for name in batch.schema.names if name != C.ORDINAL]
+        columns = {name: _values(batch.column(name), _ENUMS.get(name)) for name in names}
         columns["confidence"] = [1.0 if value is None else value for value in columns["confidence"]]
         for name in (C.INCARNATION, "ts_err_us", "seq"):
             columns[name] = [value or 0 for value in columns[name]]
         columns["ts_kind"] = [kind or TimeKind.EVENT for kind in columns["ts_kind"]]
-        names = list(columns)
         for values in zip(*columns.values(), strict=True):
             yield _Line(**dict(zip(names, values, strict=True)))
+
+
+def _values(column: pa.Array, kind: Any) -> list[Any]:  # noqa: ANN401 - an enum, or None
+    """Return the values of a column, those of an enum as its members."""
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        values: list[Any] = column.to_pylist()
+        return values
+    encoded = column.dictionary_encode()
+    words = encoded.dictionary.to_pylist()
+    if kind is not None:
+        words = [kind(word) for word in words]
+    return [None if at is None else words[at] for at in encoded.indices.to_pylist()]
 
 
 def _group_rows(lines: list[_Line]) -> Iterator[dict[str, object]]:

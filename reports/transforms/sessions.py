@@ -42,7 +42,10 @@ def member_sessions(events: "DataFrame") -> "DataFrame":
         F.min(ts).alias("first_seen_us"),
         F.min(F.when(end_kind.isNotNull(), ts)).alias(C.END_US),
         F.min_by(end_kind, F.when(end_kind.isNotNull(), F.col(C.ORDINAL))).alias("end_kind"),
-        F.count_distinct(F.when(synced, F.col(C.GENERATION))).alias("generations"),
+        # As a distinct count, each row would be shuffled twice.
+        F.size(F.collect_set(F.when(synced, F.col(C.GENERATION))))
+        .cast("bigint")
+        .alias("generations"),
         F.count_if(kind == "JOIN_REQ").alias("joins"),
         F.max("client_id").alias("client_id"),
         F.max("client_host").alias("client_host"),

@@ -14,6 +14,8 @@ from coordinator_sim_reports.transforms.ownership import covered
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+PROCESSED: Final = "RECORDS_PROCESSED"
+"""Kind of the events that tell of records."""
 CONNECTOR: Final = "connector"
 WORK_KEY: Final = (*C.GROUP_KEY, CONNECTOR)
 COUNTS: Final = (
@@ -41,7 +43,7 @@ def stretches(events: "DataFrame") -> "DataFrame":
     """
     task = F.col("attrs")["task"]
     partition = F.concat(F.lit("p:"), "topic", F.lit("-"), "partition")
-    told = events.where(F.col(C.EVENT) == "RECORDS_PROCESSED")
+    told = events.where(F.col(C.EVENT) == PROCESSED)
     return told.select(
         *C.GROUP_KEY,
         F.coalesce(F.regexp_extract(task, "^t:(.*)-[0-9]+$", 1), F.lit("")).alias(CONNECTOR),

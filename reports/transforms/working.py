@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _CLIENT: Final = (*C.GROUP_KEY, "client_id")
 _STARTED: Final = "TASKS_STARTED"
 _STOPPED: Final = "TASKS_STOPPED"
+CHANGES: Final = (_STARTED, _STOPPED)
+"""Kinds of the events that tell of work that starts and stops."""
 
 
 def ownership_of(
@@ -94,7 +96,7 @@ def _changes(events: "DataFrame") -> "DataFrame":
     """Return starts and stops of named work, a row for each connector and task."""
     named = F.col("attrs")["resources"]
     return (
-        events.where(F.col(C.EVENT).isin(_STARTED, _STOPPED) & named.isNotNull())
+        events.where(F.col(C.EVENT).isin(*CHANGES) & named.isNotNull())
         .withColumn(C.RESOURCE, F.explode(F.split(named, " ")))
         .select(*_CLIENT, C.RESOURCE, C.ORDINAL, C.EVENT, C.GENERATION, C.TS_US)
     )

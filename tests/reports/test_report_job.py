@@ -139,6 +139,7 @@ class Reported:
     summary: dict[str, Any]
     page: str
     tables: set[str]
+    folder: Path
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +153,7 @@ def reported(tmp_path_factory: pytest.TempPathFactory, spark: "SparkSession") ->
     assert (result.exit_code, result.stderr) == (0, "")
     assert spark.range(1).count() == 1, "a session that was active before is left running"
     tables = {path.name for path in (out / "tables").iterdir()}
-    return Reported(json.loads(result.stdout), (out / "report.html").read_text(), tables)
+    return Reported(json.loads(result.stdout), (out / "report.html").read_text(), tables, out)
 
 
 @pytest.mark.spark
@@ -193,6 +194,45 @@ def test_assignments_of_some_generations_alone_give_no_zeros(reported: Reported)
         assert (row["assignment_quality"], row["ownership_quality"]) == ("n/a", "n/a")
         assert (row["stopped_s"], row["stopped_quality"]) == (9.0, "bound")
     assert "(partial): assignments of 2 of 3 generations are known" in reported.page
+
+
+@pytest.mark.spark
+def test_the_tables_are_loaded_as_the_guide_says(
+    reported: Reported, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The guide's example runs as it stands, and both kinds of frames hold the same rows."""
+    from coordinator_sim_reports import load
+
+    guide = Path(__file__).resolve().parents[2] / "docs" / "guides" / "read-a-report.md"
+    (example,) = re.findall(r"```python\n(.*?)```", guide.read_text(), flags=re.DOTALL)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "report").symlink_to(reported.folder)
+    monkeypatch.chdir(tmp_path)
+    told: dict[str, Any] = {}
+    exec(example, told)  # noqa: S102 - the guide's own code
+    assert sorted(told["groups"]["rebalances"]) == [1, 2, 3]
+    with load(tmp_path / "out" / "report" / "tables") as tables:
+        assert set(tables.names) == reported.tables
+        for name in ("rebalances", "groups"):
+            pandas, spark = tables.pandas(name), tables.spark(name)
+            assert list(pandas.columns) == spark.columns
+            assert sorted(pandas["group_id"]) == sorted(row.group_id for row in spark.collect())
+
+
+@pytest.mark.spark
+def test_tables_that_there_are_not_are_one_clear_error(reported: Reported, tmp_path: Path) -> None:
+    """A folder without a report, a table without that name, a column without that name."""
+    from coordinator_sim_reports import load
+
+    with pytest.raises(DataError, match="holds no tables of a report"):
+        load(tmp_path)
+    with load(reported.folder) as tables:
+        with pytest.raises(ConfigError, match="no table 'rebalance'; there are assignments, "):
+            tables.pandas("rebalance")
+        with pytest.raises(ConfigError, match=r"no table '\.\./tables'"):
+            tables.spark("../tables")
+        with pytest.raises(ConfigError, match="no column 'nothing'; it has trace_id"):
+            tables.pandas("runs", ["trace_id", "nothing"])
 
 
 @pytest.mark.spark
