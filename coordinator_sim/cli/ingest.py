@@ -17,8 +17,12 @@ from coordinator_sim.cli.imports import Import
 from coordinator_sim.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
+    from numpy import bool_
+    from numpy.typing import NDArray
+
     from coordinator_sim.logtext.reading.repeats import LogContents
-    from coordinator_sim.trace.events import RunInfo, TraceEvent
+    from coordinator_sim.trace.batches import EventBatch, Names
+    from coordinator_sim.trace.events import RunInfo
 
 EXIT_BAD_DATA: Final = 1
 
@@ -213,6 +217,7 @@ def write_trace(
     from coordinator_sim.logtext.reading.merging import TimedLog, merge_logs
     from coordinator_sim.logtext.reading.repeats import OneCluster, RepeatedLines
     from coordinator_sim.runs.run_directory import RunDirectoryWriter
+    from coordinator_sim.trace.batches import Names
     from coordinator_sim.trace.history import steadied_trace
 
     total = sum(one.path.stat().st_size for one in imports)
@@ -225,34 +230,41 @@ def write_trace(
         by_name = {str(one.path): one for one in imports}
         cluster = OneCluster()
 
-        def is_repeated(event: "TraceEvent") -> bool:
-            if not repeats.is_repeated(event):
-                return False
-            by_name[event.source_ref or ""].summary.count_repeated(event)
-            return True
+        def are_repeated(batch: "EventBatch") -> "NDArray[bool_]":
+            repeated = repeats.are_repeated(batch)
+            for event in batch.take(repeated).events() if repeated.any() else ():
+                by_name[event.source_ref or ""].summary.count_repeated(event)
+            return repeated
 
+        names = Names()
         logs = []
         for one in imports:
             one.reader = LogFileReader(one.path, progress.of(one.path))
             raw = keep_raw or str(one.path) in contents.overlaps
-            logs.append(TimedLog(first_time(one.path, zone), events_of(one, zone, raw)))
-        for event in steadied_trace(merge_logs(logs, is_repeated=is_repeated)):
-            cluster.check(event)
-            writer.record(event)
+            first_us = first_time(one.path, zone)
+            logs.append(TimedLog(first_us, batches_of(one, zone, names, keep_raw=raw)))
+        is_alone = len(imports) == 1
+        merged = merge_logs(logs, are_repeated=None if is_alone else are_repeated)
+        for batch in steadied_trace(merged):
+            cluster.check(batch)
+            writer.record_batch(batch)
     for one in imports:
         if one.reader is not None:
             one.problem = one.reader.problem
             one.summary.cut_lines = one.reader.cut_count
 
 
-def events_of(one: Import, zone: tzinfo, keep_raw: bool) -> "Iterator[TraceEvent]":
+def batches_of(
+    one: Import, zone: tzinfo, names: "Names", *, keep_raw: bool
+) -> "Iterator[EventBatch]":
     """The events of one file; it is opened with the first."""
+    from coordinator_sim.logtext.reading.block_reader import BlockReader
     from coordinator_sim.logtext.reading.broker_log import BrokerLog
 
     if one.reader is None:
         return
     log = BrokerLog(str(one.path), zone, summary=one.summary, keep_raw=keep_raw)
-    yield from log.read(one.reader.lines())
+    yield from BlockReader(log, names).read(one.reader.blocks())
 
 
 def first_time(path: Path, zone: tzinfo) -> int:

@@ -9,7 +9,9 @@ from typing import Final
 
 import msgspec
 
-from coordinator_sim.trace.events import TraceEvent
+from coordinator_sim.trace.batch_json import json_lines, text_bytes
+from coordinator_sim.trace.batches import EventBatch
+from coordinator_sim.trace.events import Source, TraceEvent
 
 _FLUSH_BYTES: Final = 1 << 16
 _OBSERVED: Final = msgspec.structs.fields(TraceEvent)[
@@ -49,6 +51,28 @@ class TraceDigest:
         if len(buffer) >= _FLUSH_BYTES:
             self._hash.update(buffer)
             buffer.clear()
+
+    def add_batch(self, batch: EventBatch, own_source: Source) -> None:
+        """Append the events of a batch, numbered; a source that is the run's own is left out."""
+        self._hash.update(self._buffer)
+        self._buffer.clear()
+        lines = json_lines(batch, own_source)
+        if batch.objects is None:
+            self._hash.update(text_bytes(lines))
+            self.count += len(batch)
+            return
+        texts = iter(lines.to_pylist())
+        for row in range(len(batch)):
+            if batch.objects[row] is None:
+                self._hash.update(next(texts).encode())
+                self.count += 1
+            else:
+                (event,) = batch.take(slice(row, row + 1)).events()
+                if event.source is own_source:
+                    event = msgspec.structs.replace(event, source=None)
+                self.add(event)
+                self._hash.update(self._buffer)
+                self._buffer.clear()
 
     def hexdigest(self) -> str:
         """Return the digest of the events added so far, in lower-case hexadecimal."""
