@@ -233,8 +233,8 @@ def table_of(batch: EventBatch, ordinals: Int64s, info: RunInfo, schema: "pa.Sch
     details = batch.own_details()
     told: dict[str, Any] = {
         "trace_id": pa.repeat(info.trace_id, count),
-        "source_ref": _named(batch, batch.files),
-        "group_id": _named(batch, batch.groups),
+        "source_ref": batch.names.chosen(batch.files),
+        "group_id": batch.names.chosen(batch.groups),
         "seq": pa.array(batch.seqs),
         "ordinal": pa.array(ordinals),
         "ts_us": pa.array(batch.ts_us),
@@ -259,15 +259,6 @@ def table_of(batch: EventBatch, ordinals: Int64s, info: RunInfo, schema: "pa.Sch
         ],
         schema=schema,
     )
-
-
-def _named(batch: EventBatch, numbers: "NDArray[np.int32]") -> "pa.Array":
-    """Return the names of numbers, null for `NOBODY`."""
-    import pyarrow as pa
-
-    distinct, which = np.unique(numbers, return_inverse=True)
-    names = [batch.names.text(number) for number in distinct.tolist()]
-    return pa.array(names, pa.string()).take(pa.array(which))
 
 
 def _of_enum(members: Sequence[Enum], numbers: "NDArray[Any]") -> "pa.Array":

@@ -45,10 +45,10 @@ def json_lines(batch: EventBatch, own_source: Source) -> "pa.Array":
         piece = _shared(batch, name, rows)
         if piece is None and name in details.column_names and name not in _LEFT_OUT:
             column = details.column(name).combine_chunks()
-            piece = _attrs(column) if name == "attrs" else _named(name, column)
             if name == "source":
                 is_own = pc.equal(column, own_source.value)
-                piece = pc.if_else(is_own, pa.scalar(None, pa.string()), piece)
+                column = pc.if_else(is_own, pa.scalar(None, pa.string()), column)
+            piece = _attrs(column) if name == "attrs" else _named(name, column)
         if piece is not None:
             pieces.append(piece)
     return pc.binary_join_element_wise(
@@ -76,10 +76,7 @@ def _shared(batch: EventBatch, name: str, rows: NDArray[np.int64]) -> "pa.Array 
             told = [None if k is default else f',"ts_kind":"{k.value}"' for k in TIME_KINDS]
             return _chosen(told, batch.time_kinds[rows])
         case "group_id":
-            distinct, which = np.unique(batch.groups[rows], return_inverse=True)
-            names = [batch.names.text(number) for number in distinct.tolist()]
-            told = [None if n is None else f',"group_id":{_json(n)}' for n in names]
-            return _chosen(told, which)
+            return _named(name, batch.names.chosen(batch.groups[rows]))
         case _ if name in _NUMBERS:
             column, left_out = _NUMBERS[name]
             return _numbers(name, getattr(batch, column)[rows], left_out)
@@ -113,17 +110,17 @@ def _named(name: str, column: "pa.Array") -> "pa.Array":
     if column.null_count == len(column):
         return pa.nulls(len(column), pa.string())
     if pa.types.is_string(column.type):
-        return pc.binary_join_element_wise(f',"{name}":', _quoted(column), "")
+        return _quoted(column, before=f',"{name}":')
     return pc.binary_join_element_wise(f',"{name}":', column.cast(pa.string()), "")
 
 
-def _quoted(texts: "pa.Array") -> "pa.Array":
+def _quoted(texts: "pa.Array", before: str = "") -> "pa.Array":
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if not _ESCAPED[np.frombuffer(text_bytes(texts), np.uint8)].any():
-        return pc.binary_join_element_wise('"', texts, '"', "")
-    told = [None if text is None else _json(text) for text in texts.to_pylist()]
+        return pc.binary_join_element_wise(f'{before}"', texts, '"', "")
+    told = [None if text is None else f"{before}{_json(text)}" for text in texts.to_pylist()]
     return pa.array(told, pa.string())
 
 

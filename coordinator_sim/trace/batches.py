@@ -33,6 +33,8 @@ UNKNOWN: Final = np.iinfo(np.int64).min
 """Generation of an event that names none."""
 _CLIENT_LOGS: Final = (Source.CONSUMER_LOG, Source.CONNECT_LOG)
 _RAW: Final = "raw"
+_FEW_NAMES: Final = 20_000
+"""Number of names up to which an array of all of them is made."""
 _BATCH_SIZE: Final = 1_024
 _ENUMS: Final = {"reason": RebalanceReason, "state_from": GroupState, "state_to": GroupState}
 
@@ -44,6 +46,7 @@ class Names:
         self.texts: list[str] = []
         """Names by their numbers."""
         self._numbers: dict[str, int] = {}
+        self._array: pa.Array | None = None
 
     def number(self, text: str | None) -> int:
         """Return the number of a name; `NOBODY` for None."""
@@ -54,6 +57,18 @@ class Names:
             known = self._numbers[text] = len(self.texts)
             self.texts.append(text)
         return known
+
+    def chosen(self, numbers: Int32s) -> "pa.Array":
+        """Return the names of numbers as an array, null for `NOBODY`."""
+        import pyarrow as pa
+
+        if len(self.texts) > _FEW_NAMES:
+            distinct, which = np.unique(numbers, return_inverse=True)
+            names = [self.text(number) for number in distinct.tolist()]
+            return pa.array(names, pa.string()).take(pa.array(which))
+        if self._array is None or len(self._array) <= len(self.texts):
+            self._array = pa.array([*self.texts, None], pa.string())
+        return self._array.take(pa.array(np.where(numbers < 0, len(self.texts), numbers)))
 
     def text(self, number: int) -> str | None:
         """Return a name by its number; None for `NOBODY`."""

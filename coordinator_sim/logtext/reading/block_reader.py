@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from coordinator_sim.logtext.reading.broker_log import BrokerLog
+from coordinator_sim.logtext.reading.broker_log import BrokerLog, Departure
 from coordinator_sim.logtext.reading.form_columns import FormColumns
 from coordinator_sim.logtext.reading.form_matching import match_forms, times
 from coordinator_sim.logtext.reading.instants import InstantReader
@@ -218,15 +218,9 @@ class _Walk:
         rows = np.array(list(latest.values()))
         names = self.reader.names
         for row, member_id in zip(rows.tolist(), self._columns.members(rows), strict=True):
-            self.log.note_departure(
-                TraceEvent(
-                    event=KINDS[self._kinds[row]],
-                    ts_us=int(self._ts_us[row]),
-                    seq=self._block.first_number + int(self._columns.lines[row]),
-                    group_id=names.text(self._groups[row]),
-                    member_id=member_id,
-                )
-            )
+            number = self._block.first_number + self._lines[row]
+            departure = Departure(KINDS[self._kinds[row]], int(self._ts_us[row]), number, member_id)
+            self.log.note_departure(names.texts[self._groups[row]], departure)
 
     def _assembled(self) -> EventBatch:
         """Return the events of the rows and of the lines read alone, in line order."""

@@ -89,6 +89,15 @@ class _Unfinished(Struct, frozen=True):
     parts: tuple[str, ...]
 
 
+class Departure(Struct, frozen=True):
+    """A member's failure or leaving, as far as a rebalance without a reason takes it over."""
+
+    event: Event
+    ts_us: int
+    seq: int
+    member_id: str | None
+
+
 class BrokerLog:
     """Reads one log; incarnations stay 0 for a caller that knows the cluster's other logs.
 
@@ -121,7 +130,7 @@ class BrokerLog:
         self._last_ts_us: int | None = None
         self._clocks: dict[tuple[bool, str], LineClock] = {}
         self._seen_tail = False
-        self._departures: dict[str, TraceEvent] = {}
+        self._departures: dict[str, Departure] = {}
         self.fold_departures: Callable[[], None] = lambda: None
         """Calls `note_departure` for the departures that were read so far."""
         self._timeless: list[TraceEvent] = []
@@ -193,11 +202,11 @@ class BrokerLog:
             self._last_ts_us = int(own_us[-1])
         return times
 
-    def note_departure(self, event: TraceEvent) -> None:
+    def note_departure(self, group_id: str, departure: Departure) -> None:
         """Take note of a departure that was read with other lines; the latest of a group counts."""
-        known = self._departures.get(event.group_id or "")
-        if known is None or known.seq < event.seq:
-            self._departures[event.group_id or ""] = event
+        known = self._departures.get(group_id)
+        if known is None or known.seq < departure.seq:
+            self._departures[group_id] = departure
 
     def drain(self) -> list[TraceEvent]:
         """Return the events that wait for nothing any more, and count them."""
@@ -431,7 +440,9 @@ class BrokerLog:
         if group_id is None:
             return event
         if event.event in _CAUSES:
-            self._departures[group_id] = event
+            self._departures[group_id] = Departure(
+                event.event, event.ts_us, event.seq, event.member_id
+            )
         if event.event is not Event.PREPARE_REBALANCE or event.reason_text is not None:
             return event
         self.fold_departures()
