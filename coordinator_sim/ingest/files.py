@@ -30,6 +30,8 @@ _SUFFIXES: Final = (
 )
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _REPORT_LINES: Final = 2_000
+BLOCK_BYTES: Final = 8_388_608
+"""Bytes of lines that are read at a time."""
 LINE_LIMIT: Final = 1_000_000
 """Bytes of a line that are read (characters in UTF-16); what is longer is cut there."""
 UNPACKED_LIMIT: Final = 1 << 30
@@ -207,6 +209,48 @@ class LogFileReader:
             reason = getattr(error, "strerror", None) or error
             self.problem = f"is damaged, its readable part was taken: {reason}"
 
+    def blocks(self) -> Iterator[bytes]:
+        """The lines in UTF-8, many at a time; they end early like those of `lines`."""
+        try:
+            yield from self._blocks()
+        except (OSError, EOFError, zlib.error) as error:
+            reason = getattr(error, "strerror", None) or error
+            self.problem = f"is damaged, its readable part was taken: {reason}"
+
+    def _blocks(self) -> Iterator[bytes]:
+        with self.path.open("rb") as raw:
+            is_gzip = raw.read(2) == _GZIP_MAGIC
+            raw.seek(0)
+            source = gzip.GzipFile(fileobj=raw) if is_gzip else raw
+            encoding = "utf-16" if source.peek(2)[:2] in UTF16_MARKS else "utf-8"
+            if not is_gzip and encoding == "utf-8":
+                yield from self._chunks(raw)
+            for lines in _gathered(self._encoded(source, encoding)):
+                if not raw.closed:
+                    self.on_progress(raw.tell())
+                yield lines
+
+    def _chunks(self, raw: BufferedReader) -> Iterator[bytes]:
+        """Whole lines as they are in the file, up to one that is longer than `LINE_LIMIT`."""
+        while True:
+            start = raw.tell()
+            data = raw.read(BLOCK_BYTES)
+            if len(data) == BLOCK_BYTES:
+                data = data[: data.rfind(b"\n") + 1]
+            raw.seek(start + len(data))
+            if not data or _has_long_line(data):
+                raw.seek(start)
+                return
+            self.on_progress(raw.tell())
+            yield data
+
+    def _encoded(self, source: gzip.GzipFile | BufferedReader, encoding: str) -> Iterator[bytes]:
+        if encoding == "utf-8":
+            yield from self._bounded(source.readline, b"\n")
+        else:
+            for line in self._decoded(source, encoding):
+                yield line.encode("utf-8", errors="replace")
+
     def _lines(self) -> Iterator[str]:
         with self.path.open("rb") as raw:
             start = raw.read(2)
@@ -236,6 +280,40 @@ class LogFileReader:
                 self.cut_count += bool(rest)
                 while rest and not rest.endswith(line_end):
                     rest = read_line(LINE_LIMIT)
+
+
+def _gathered(lines: Iterator[bytes]) -> Iterator[bytes]:
+    """The lines, many at a time, each with a line end; also those before an error."""
+    some: list[bytes] = []
+    size = 0
+    problem: Exception | None = None
+    while True:
+        try:
+            line = next(lines)
+        except StopIteration:
+            break
+        except (OSError, EOFError, zlib.error) as error:
+            problem = error
+            break
+        some.append(line if line.endswith(b"\n") else line + b"\n")
+        size += len(line)
+        if size >= BLOCK_BYTES:
+            yield b"".join(some)
+            some, size = [], 0
+    if some:
+        yield b"".join(some)
+    if problem is not None:
+        raise problem
+
+
+def _has_long_line(data: bytes) -> bool:
+    start = 0
+    while len(data) - start >= LINE_LIMIT:
+        end = data.rfind(b"\n", start, start + LINE_LIMIT)
+        if end < 0:
+            return True
+        start = end + 1
+    return False
 
 
 def _looks_like_source(path: Path) -> bool:

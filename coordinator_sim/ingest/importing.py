@@ -12,7 +12,9 @@ from datetime import tzinfo
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from coordinator_sim import __version__
 from coordinator_sim.errors import DataError
@@ -33,6 +35,7 @@ from coordinator_sim.logtext.reading.incarnations import IncarnationCounter
 from coordinator_sim.logtext.reading.merging import TimedLog, merge_logs
 from coordinator_sim.logtext.reading.repeats import LogContents, OneCluster, RepeatedLines
 from coordinator_sim.runs.run_directory import RunDirectoryWriter, TraceFormat, check_replaceable
+from coordinator_sim.trace.batches import EventBatch, Names, batches_of
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
 from coordinator_sim.trace.history import steadied_trace
 
@@ -183,29 +186,30 @@ def write_trace(
     info = run_info(importing, options)
     progress = Progress(advance)
     overlaps = importing.contents.overlaps
-    reading = Reading(options.zone, options.keep_raw, frozenset(overlaps), progress.note)
+    names = Names()
+    reading = Reading(options.zone, options.keep_raw, frozenset(overlaps), progress.note, names)
     cluster = OneCluster()
     with RunDirectoryWriter(
         out, info, format=options.trace_format, keep_raw=options.keep_raw
     ) as writer:
         logs = list(streams_of(importing.usable, reading))
-        for event in steadied_trace(_merged(importing, logs)):
-            cluster.check(event)
-            writer.record(event)
+        for batch in steadied_trace(_merged(importing, logs, names)):
+            cluster.check(batch)
+            writer.record_batch(batch)
 
 
-def _merged(importing: Importing, logs: list[TimedLog]) -> Iterator[TraceEvent]:
+def _merged(importing: Importing, logs: list[TimedLog], names: Names) -> Iterator[EventBatch]:
     """Yield the events of all files, what several tell once."""
     repeats = RepeatedLines(importing.contents.overlaps)
     by_name = {str(one.path): one for one in importing.files}
 
-    def is_repeated(event: TraceEvent) -> bool:
-        if not repeats.is_repeated(event):
-            return False
-        by_name[event.source_ref or ""].summary.count_repeated(event)
-        return True
+    def are_repeated(batch: EventBatch) -> NDArray[np.bool_]:
+        repeated = repeats.are_repeated(batch)
+        for event in batch.take(repeated).events() if repeated.any() else ():
+            by_name[event.source_ref or ""].summary.count_repeated(event)
+        return repeated
 
-    merged = merge_logs(logs, is_repeated=is_repeated)
+    merged = merge_logs(logs, are_repeated=are_repeated if len(logs) > 1 else None)
     kinds = {kind for one in importing.usable for kind in _kinds_of(one)}
     is_simple = kinds <= {Kind.LOG} or (kinds <= {Kind.SEGMENT})
     if is_simple:
@@ -220,8 +224,11 @@ def _merged(importing: Importing, logs: list[TimedLog]) -> Iterator[TraceEvent]:
 
     precedence = Precedence(skews, drop)
     counter = IncarnationCounter()
-    for event in precedence.chosen(merged):
-        yield counter.number(event)
+    told = (event for batch in merged for event in batch.events())
+    for batch in batches_of(precedence.chosen(told), names):
+        # The lives of groups are counted again, from what is left.
+        unnumbered = batch.having(incarnations=np.zeros(len(batch), np.int32))
+        yield counter.number(unnumbered)
     skews.check()
     importing.left_out, importing.skews = precedence.left_out, skews.found()
 

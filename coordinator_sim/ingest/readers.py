@@ -19,6 +19,7 @@ from coordinator_sim.ingest.kinds import SOURCE_OF, Kind
 from coordinator_sim.ingest.ordering import TimedExchanges, in_time_order, longest_wait_us, merged
 from coordinator_sim.ingest.segments import PartitionLog, partition_logs
 from coordinator_sim.ingest.tcp_streams import Segment
+from coordinator_sim.logtext.reading.block_reader import BlockReader
 from coordinator_sim.logtext.reading.broker_log import BrokerLog
 from coordinator_sim.logtext.reading.dump_lines import DumpText
 from coordinator_sim.logtext.reading.formatter_lines import (
@@ -28,6 +29,7 @@ from coordinator_sim.logtext.reading.formatter_lines import (
 from coordinator_sim.logtext.reading.merging import TimedLog
 from coordinator_sim.logtext.reading.request_lines import RequestLog
 from coordinator_sim.logtext.reading.summary import IngestSummary
+from coordinator_sim.trace.batches import EventBatch, Names, batches_of
 from coordinator_sim.trace.events import Source, TraceEvent
 from coordinator_sim.trace.exchange import Exchange
 from coordinator_sim.trace.exchanges import Exchanges
@@ -53,12 +55,14 @@ class Reading(Struct, frozen=True):
         keep_raw: Whether events keep their line.
         overlapping: Logs whose lines are compared with those of others, and so are kept.
         note_progress: Told a file, and the bytes of it that were used.
+        names: Numbers of groups and files, shared by all streams.
     """
 
     zone: tzinfo
     keep_raw: bool
     overlapping: frozenset[str]
     note_progress: NoteProgress
+    names: Names
 
 
 def streams_of(files: list[Import], reading: Reading) -> Iterator[TimedLog]:
@@ -66,7 +70,7 @@ def streams_of(files: list[Import], reading: Reading) -> Iterator[TimedLog]:
     for one in files:
         for kind in _kinds_of(one):
             if kind in _READERS:
-                yield _timed(partial(_READERS[kind], one, reading), one)
+                yield _timed(kind, one, reading)
     for kind in _EXCHANGE_READERS:
         asked = [one for one in files if kind in _kinds_of(one)]
         if asked:
@@ -75,17 +79,24 @@ def streams_of(files: list[Import], reading: Reading) -> Iterator[TimedLog]:
         trial = PartitionLog([Import(one.path, one.kind) for one in log])
         first = next(trial.events(), None)
         events = PartitionLog(log, reading.note_progress).events()
-        yield TimedLog(0 if first is None else first.ts_us, events)
+        first_us = 0 if first is None else first.ts_us
+        yield TimedLog(first_us, batches_of(events, reading.names))
 
 
 def _kinds_of(one: Import) -> tuple[Kind, ...]:
     return (one.kind,) if one.more is None else (one.kind, one.more)
 
 
-def _timed(read: _Reader, one: Import) -> TimedLog:
+def _timed(kind: Kind, one: Import, reading: Reading) -> TimedLog:
     """A stream with the time of its first event, for which the file's beginning is read twice."""
+    read: _Reader = partial(_READERS[kind], one, reading)
     first = next(read(IngestSummary(), is_trial=True), None)
-    return TimedLog(0 if first is None else first.ts_us, read(one.summary, is_trial=False))
+    batches = (
+        _log_batches(one, reading)
+        if kind is Kind.LOG
+        else batches_of(read(one.summary, is_trial=False), reading.names)
+    )
+    return TimedLog(0 if first is None else first.ts_us, batches)
 
 
 def _lines_of(one: Import, reading: Reading, *, is_trial: bool) -> Iterator[str]:
@@ -101,10 +112,23 @@ def _lines_of(one: Import, reading: Reading, *, is_trial: bool) -> Iterator[str]
 def _log_events(
     one: Import, reading: Reading, summary: IngestSummary, *, is_trial: bool
 ) -> Iterator[TraceEvent]:
+    log = _log(one, reading, summary)
+    yield from log.read(_lines_of(one, reading, is_trial=is_trial))
+
+
+def _log_batches(one: Import, reading: Reading) -> Iterator[EventBatch]:
+    """The events of a log, read in blocks."""
+    reader = LogFileReader(one.path, partial(reading.note_progress, one.path))
+    log = _log(one, reading, one.summary)
+    yield from BlockReader(log, reading.names).read(reader.blocks())
+    one.problem = reader.problem
+    one.summary.cut_lines = reader.cut_count
+
+
+def _log(one: Import, reading: Reading, summary: IngestSummary) -> BrokerLog:
     name = str(one.path)
     keep_raw = reading.keep_raw or name in reading.overlapping
-    log = BrokerLog(name, reading.zone, summary=summary, keep_raw=keep_raw)
-    yield from log.read(_lines_of(one, reading, is_trial=is_trial))
+    return BrokerLog(name, reading.zone, summary=summary, keep_raw=keep_raw)
 
 
 def _exchange_stream(kind: Kind, files: list[Import], reading: Reading) -> TimedLog:
@@ -129,7 +153,8 @@ def _exchange_stream(kind: Kind, files: list[Import], reading: Reading) -> Timed
             by_name[event.source_ref or ""].summary.count_event(event)
             yield event
 
-    return TimedLog(min(each.first_us for each in timed), events())
+    first_us = min(each.first_us for each in timed)
+    return TimedLog(first_us, batches_of(events(), reading.names))
 
 
 def _requests(

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
+
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.kafka.resources import connector_resource
 from coordinator_sim.messages.embedded.connect_protocol import (
@@ -21,6 +23,8 @@ from coordinator_sim.messages.embedded.consumer_protocol import (
     decode_subscription,
 )
 from coordinator_sim.messages.embedded.contents import ConnectAssignment
+from coordinator_sim.trace.batches import KIND_NUMBERS, EventBatch, Int64s, joined
+from coordinator_sim.trace.batches import NOBODY as NO_GROUP
 from coordinator_sim.trace.events import Event, Source, TraceEvent
 from coordinator_sim.trace.schema import GenerationRow, ResourceRow
 
@@ -39,6 +43,7 @@ _HEEDED: Final = frozenset(
         Event.GROUP_DEAD,
     }
 )
+_HEEDED_KINDS: Final = sorted(KIND_NUMBERS[kind] for kind in _HEEDED)
 _NATURAL: Final = re.compile(r"(.*-)(\d+)", re.DOTALL)
 
 
@@ -103,6 +108,9 @@ class OwnershipTracker:
         self._list_ids: dict[tuple[str, ...], int] = {}
         self.undecodable_count = 0
         """Assignments whose bytes did not parse; their members count as owning nothing."""
+        self._has_assignments = False
+        """Whether an event of a batch had one, or came from a client's log."""
+        self._waiting: EventBatch | None = None
         self._generations: list[GenerationRow] = []
         self._resources: list[ResourceRow] = []
 
@@ -126,6 +134,32 @@ class OwnershipTracker:
                 self._on_gone(group, event)
             case _:
                 self._on_generation(group, event)
+
+    def record_batch(self, batch: EventBatch) -> None:
+        """Take the next events.
+
+        Until the first assignment, only the last generation of each group is kept: without
+        assignments, earlier ones leave nothing behind.
+        """
+        rows = np.flatnonzero(np.isin(batch.kinds, _HEEDED_KINDS) & (batch.groups != NO_GROUP))
+        if not len(rows):
+            return
+        batch = batch.take(rows)
+        objects = () if batch.objects is None else batch.objects
+        self._has_assignments |= bool(batch.is_client.any()) or any(
+            told is not None and (told.assignment is not None or told.subscription is not None)
+            for told in objects
+        )
+        if not self._has_assignments:
+            waiting = batch if self._waiting is None else joined([self._waiting, batch])
+            self._waiting = waiting.take(_of_last_generations(waiting)).compact()
+            return
+        if self._waiting is not None:
+            waiting, self._waiting = self._waiting, None
+            for event in waiting.events():
+                self.record(event)
+        for event in batch.events():
+            self.record(event)
 
     def finish(self) -> None:
         """Complete every group's last generation."""
@@ -295,6 +329,18 @@ class OwnershipTracker:
                 ResourceRow(trace_id=self._trace_id, resource_list_id=known, resources=names)
             )
         group.list_id = known
+
+
+def _of_last_generations(batch: EventBatch) -> Int64s:
+    """Return the rows of each group's last generation; all rows have a group."""
+    order = np.argsort(batch.groups, kind="stable")
+    groups = batch.groups[order]
+    lasts = np.flatnonzero(np.append(groups[1:] != groups[:-1], True))
+    last = order[np.repeat(lasts, np.diff(lasts, prepend=-1))]
+    is_last = (batch.generations[order] == batch.generations[last]) & (
+        batch.incarnations[order] == batch.incarnations[last]
+    )
+    return np.sort(order[is_last])
 
 
 def _resources_of(connectors: tuple[str, ...], held: ConnectAssignment) -> tuple[str, ...]:

@@ -4,19 +4,23 @@
 is sorted by group, time and seq. Arrow is imported by the functions that use it.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 import msgspec
+import numpy as np
 
 from coordinator_sim.errors import DataError
+from coordinator_sim.trace.batches import KINDS, NOBODY, TIME_KINDS, UNKNOWN, EventBatch, Int64s
 from coordinator_sim.trace.events import RunInfo, TraceEvent
-from coordinator_sim.trace.schema import EventRow, day_of, plain, rows_of
+from coordinator_sim.trace.schema import DAY_US, EventRow, day_of, plain, rows_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 ROWS_PER_FILE: Final = 100_000
 """Events held in memory before a flush: about 100 MB of rows."""
@@ -47,6 +51,8 @@ class ParquetEvents:
         self._schema = schema
         self._rows_per_file = rows_per_file
         self._rows: list[EventRow] = []
+        self._tables: list[pa.Table] = []
+        self._table_rows = 0
         self._part = 0
         self.count = 0
         """Number of rows taken."""
@@ -63,21 +69,45 @@ class ParquetEvents:
             if len(self._rows) >= self._rows_per_file:
                 self._flush()
 
+    def take_batch(self, batch: EventBatch, first: int) -> None:
+        """Append the rows of a batch, of which the first event is at that position in the run."""
+        if batch.objects is not None:
+            own = np.flatnonzero(batch.detail_rows == NOBODY)
+            for row, event in zip(own.tolist(), batch.take(own).events(), strict=True):
+                before = len(self._rows)
+                self._rows += rows_of(event, first + row, self._info)
+                self.count += len(self._rows) - before
+        rows = np.flatnonzero(batch.detail_rows >= 0)
+        if len(rows):
+            told = batch if batch.objects is None else batch.take(rows)
+            self._tables.append(table_of(told, first + rows, self._info, self._schema))
+            self.count += len(rows)
+            self._table_rows += len(rows)
+        if len(self._rows) + self._table_rows >= self._rows_per_file:
+            self._flush()
+
     def close(self) -> None:
         """Write the remaining rows."""
-        if self._rows:
+        if self._rows or self._tables:
             self._flush()
 
     def _flush(self) -> None:
-        by_day: dict[str, list[EventRow]] = {}
-        for row in self._rows:
-            by_day.setdefault(day_of(row.ts_us), []).append(row)
-        for day, rows in by_day.items():
-            rows.sort(key=_file_order)
-            target = self._directory / f"day={day}" / f"part-{self._part:05d}.parquet"
-            _write_rows(target, self._schema, rows)
+        import pyarrow as pa
+
+        tables = self._tables
+        if self._rows:
+            tables.append(_table_of_rows(self._schema, self._rows))
+        table = pa.concat_tables(tables)
+        days = table.column("ts_us").to_numpy() // DAY_US
+        order = _file_order(table)
+        for day in dict.fromkeys(days.tolist()):
+            rows = table.take(pa.array(order[days[order] == day]))
+            name = f"day={day_of(day * DAY_US)}"
+            _write_table(self._directory / name / f"part-{self._part:05d}.parquet", rows)
         self._part += 1
         self._rows = []
+        self._tables = []
+        self._table_rows = 0
 
 
 class ParquetTable:
@@ -114,7 +144,7 @@ class ParquetTable:
 
     def _flush(self) -> None:
         target = self._directory / f"part-{self._part:05d}.parquet"
-        _write_rows(target, self._schema, self._rows)
+        _write_table(target, _table_of_rows(self._schema, self._rows))
         self._part += 1
         self._rows = []
         self._cells = 0
@@ -188,13 +218,65 @@ def _row(values: dict[str, Any], row_type: Any) -> Any:  # noqa: ANN401 - any ro
     return msgspec.convert(values, row_type, builtin_types=(bytes,))
 
 
-def _file_order(row: EventRow) -> tuple[str, int, int, int]:
-    return (row.group_id or "", row.ts_us, row.seq, row.ordinal)
+def table_of(batch: EventBatch, ordinals: Int64s, info: RunInfo, schema: "pa.Schema") -> "pa.Table":
+    """Return the rows of a batch without objects.
 
-
-def _write_rows(target: Path, schema: "pa.Schema", rows: list[Any]) -> None:
+    Args:
+        batch: Events, none of which is an object.
+        ordinals: Positions of the events in the run.
+        info: Facts of the whole run.
+        schema: Schema of the rows.
+    """
     import pyarrow as pa
-    import pyarrow.parquet as pq
+
+    count = len(batch)
+    details = batch.own_details()
+    told: dict[str, Any] = {
+        "trace_id": pa.repeat(info.trace_id, count),
+        "source_ref": batch.names.chosen(batch.files),
+        "group_id": batch.names.chosen(batch.groups),
+        "seq": pa.array(batch.seqs),
+        "ordinal": pa.array(ordinals),
+        "ts_us": pa.array(batch.ts_us),
+        "ts_err_us": pa.array(batch.ts_err_us),
+        "ts_kind": _of_enum(TIME_KINDS, batch.time_kinds),
+        "event": _of_enum(KINDS, batch.kinds),
+        "incarnation": pa.array(batch.incarnations),
+        "generation": pa.array(
+            np.where(batch.generations == UNKNOWN, 0, batch.generations),
+            mask=batch.generations == UNKNOWN,
+        ),
+        "confidence": pa.repeat(1.0, count),
+    }
+    if details is not None:
+        told |= {name: details.column(name) for name in details.column_names}
+    return pa.table(
+        [
+            told[name].cast(schema.field(name).type)
+            if name in told
+            else pa.nulls(count, schema.field(name).type)
+            for name in schema.names
+        ],
+        schema=schema,
+    )
+
+
+def _of_enum(members: Sequence[Enum], numbers: "NDArray[Any]") -> "pa.Array":
+    import pyarrow as pa
+
+    return pa.array([member.value for member in members], pa.string()).take(pa.array(numbers))
+
+
+def _file_order(table: "pa.Table") -> Int64s:
+    """Return the rows by group, time, number in its log, and position in the run."""
+    groups = table.column("group_id").fill_null("").combine_chunks().dictionary_encode()
+    ranks = np.argsort(np.argsort(groups.dictionary.to_numpy(zero_copy_only=False)))
+    keys = [table.column(name).to_numpy() for name in ("ordinal", "seq", "ts_us")]
+    return np.lexsort((*keys, ranks[groups.indices.to_numpy()]))
+
+
+def _table_of_rows(schema: "pa.Schema", rows: list[Any]) -> "pa.Table":
+    import pyarrow as pa
 
     columns = [
         pa.array([plain(getattr(row, name)) for row in rows], type=schema.field(name).type)
@@ -202,6 +284,11 @@ def _write_rows(target: Path, schema: "pa.Schema", rows: list[Any]) -> None:
         else pa.array([list(row.attrs.items()) for row in rows], type=schema.field(name).type)
         for name in schema.names
     ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _write_table(target: Path, table: "pa.Table") -> None:
+    import pyarrow.parquet as pq
+
     target.parent.mkdir(parents=True, exist_ok=True)
-    table = pa.Table.from_arrays(columns, schema=schema)
     pq.write_table(table, target, compression="zstd")

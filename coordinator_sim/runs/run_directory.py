@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Final, Literal, Self, TypeVar
 
 import msgspec
+import numpy as np
 
 from coordinator_sim.errors import ConfigError, DataError, check_encodable
 from coordinator_sim.runs.jsonl import (
@@ -28,6 +29,7 @@ from coordinator_sim.runs.parquet import (
     read_event_rows,
     read_rows,
 )
+from coordinator_sim.trace.batches import EventBatch
 from coordinator_sim.trace.digest import TraceDigest
 from coordinator_sim.trace.events import RunInfo, TraceEvent
 from coordinator_sim.trace.recorder import numbered
@@ -132,6 +134,29 @@ class RunDirectoryWriter:
         if len(self._taken) >= _EVENTS_AT_ONCE:
             self._write_taken()
 
+    def record_batch(self, batch: EventBatch) -> None:
+        """Take the next events of the run."""
+        if not isinstance(self._events, ParquetEvents):
+            for event in batch.events():
+                self.record(event)
+            return
+        if self._taken:
+            self._write_taken()
+        first = self._digest.count
+        positions = np.arange(first, first + len(batch))
+        batch = batch.having(seqs=np.where(batch.seqs < 0, positions, batch.seqs))
+        self._digest.add_batch(batch, self._info.source)
+        self._events.take_batch(batch if self._keep_raw else batch.without_raw(), first)
+        self._note_times(int(batch.ts_us.min()), int(batch.ts_us.max()))
+        self._ownership.record_batch(batch)
+        if self._ownership.has_rows:
+            self._write_dense()
+
+    def _note_times(self, first_us: int, last_us: int) -> None:
+        known_us = [each for each in (self._first_ts_us, self._last_ts_us) if each is not None]
+        self._first_ts_us = min([first_us, *known_us])
+        self._last_ts_us = max([last_us, *known_us])
+
     def _write_taken(self) -> None:
         taken, self._taken = self._taken, []
         first, own_source = self._digest.count, self._info.source
@@ -148,9 +173,7 @@ class RunDirectoryWriter:
             ]
         self._events.take(events, first)
         times_us = [event.ts_us for event in events]
-        known_us = [each for each in (self._first_ts_us, self._last_ts_us) if each is not None]
-        self._first_ts_us = min(times_us + known_us)
-        self._last_ts_us = max(times_us + known_us)
+        self._note_times(min(times_us), max(times_us))
         for event in events:
             self._ownership.record(event)
         if self._ownership.has_rows:

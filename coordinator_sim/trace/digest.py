@@ -5,11 +5,14 @@ Storage of traces is elsewhere (`recorder`, `jsonl`, `parquet`).
 
 import hashlib
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from coordinator_sim.trace.events import TraceEvent
+from coordinator_sim.trace.events import Source, TraceEvent
+
+if TYPE_CHECKING:
+    from coordinator_sim.trace.batches import EventBatch
 
 _FLUSH_BYTES: Final = 1 << 16
 _OBSERVED: Final = msgspec.structs.fields(TraceEvent)[
@@ -50,6 +53,31 @@ class TraceDigest:
             self._hash.update(buffer)
             buffer.clear()
 
+    def add_batch(self, batch: "EventBatch", own_source: Source) -> None:
+        """Append the events of a batch, numbered; a source that is the run's own is left out."""
+        from coordinator_sim.trace.batch_json import json_lines, text_bytes
+
+        if batch.details is None:
+            self.add(*(_without(event, own_source) for event in batch.events()))
+            return
+        self._hash.update(self._buffer)
+        self._buffer.clear()
+        lines = json_lines(batch, own_source)
+        if batch.objects is None:
+            self._hash.update(text_bytes(lines))
+            self.count += len(batch)
+            return
+        texts = iter(lines.to_pylist())
+        for row in range(len(batch)):
+            if batch.objects[row] is None:
+                self._hash.update(next(texts).encode())
+                self.count += 1
+            else:
+                (event,) = batch.take(slice(row, row + 1)).events()
+                self.add(_without(event, own_source))
+                self._hash.update(self._buffer)
+                self._buffer.clear()
+
     def hexdigest(self) -> str:
         """Return the digest of the events added so far, in lower-case hexadecimal."""
         self._hash.update(self._buffer)
@@ -72,3 +100,8 @@ def digest_of(events: Iterable[TraceEvent]) -> str:
     for event in events:
         digest.add(event)
     return digest.hexdigest()
+
+
+def _without(event: TraceEvent, source: Source) -> TraceEvent:
+    """The event without its source, where it is this one."""
+    return msgspec.structs.replace(event, source=None) if event.source is source else event

@@ -8,9 +8,18 @@ omits; `replay` makes them in its `plan`.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+import numpy as np
 from msgspec.structs import replace
 
 from coordinator_sim.kafka.partitioning import partition_for
+from coordinator_sim.trace.batches import (
+    INFERRED,
+    KINDS,
+    NOBODY,
+    EventBatch,
+    FallingGroups,
+    group_runs,
+)
 from coordinator_sim.trace.events import Event, Source, TimeKind, TraceEvent
 from coordinator_sim.trace.rebalances import (
     Episode,
@@ -23,6 +32,8 @@ from coordinator_sim.trace.rebalances import (
 LINE_SKEW_MS: Final = 50
 """Largest distance in time between lines of one event (measured on real logs)."""
 _DEFAULT_PARTITION_COUNT: Final = 50
+_NO_TIME_US: Final = -(2**62)
+"""Earlier than any event."""
 
 ENDS_COORDINATOR: Final = frozenset({Event.COORD_RESIGNED, Event.UNLOAD_DONE})
 """Events with which a broker gives up an offsets partition, and every group in it."""
@@ -164,18 +175,26 @@ def _with_causes_in_time(lines: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
     yield from held
 
 
-def steadied_trace(events: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
+def steadied_trace(batches: Iterable[EventBatch]) -> Iterator[EventBatch]:
     """Yield the events of a trace in their order, each group's times steadied by `steadied`."""
-    last_us: dict[str, int] = {}
-    for event in events:
-        group_id = event.group_id
-        if group_id is None or event.event not in COORDINATOR_EVENTS:
-            yield event
+    times = FallingGroups(_NO_TIME_US)
+    kinds = np.array([kind in COORDINATOR_EVENTS for kind in KINDS])
+    for batch in batches:
+        rows = np.flatnonzero((batch.groups != NOBODY) & kinds[batch.kinds])
+        falling = times.find(batch.groups, batch.ts_us, rows)
+        if not falling:
+            yield batch
             continue
-        before_us = last_us.get(group_id, event.ts_us)
-        told = event if event.ts_us >= before_us else _held_still(event, before_us)
-        last_us[group_id] = told.ts_us
-        yield told
+        ts_us, err_us = batch.ts_us.copy(), batch.ts_err_us.copy()
+        rows = rows[np.isin(batch.groups[rows], list(falling))]
+        for group, own in group_runs(batch.groups, rows):
+            before_us = max(int(times.last[group]), int(ts_us[own[0]]))
+            told_us = np.maximum.accumulate(np.append(before_us, ts_us[own]))[1:]
+            err_us[own] = np.maximum(err_us[own], told_us - ts_us[own])
+            ts_us[own] = told_us
+            times.last[group] = told_us[-1]
+        time_kinds = np.where(ts_us == batch.ts_us, batch.time_kinds, INFERRED)
+        yield batch.having(ts_us=ts_us, ts_err_us=err_us, time_kinds=time_kinds.astype(np.int8))
 
 
 def _held_still(line: TraceEvent, last_us: int) -> TraceEvent:

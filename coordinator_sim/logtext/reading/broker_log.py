@@ -4,16 +4,18 @@ Events come out in the order of the lines: order inside a file is the order of i
 its times, which may run backwards. No file is opened here.
 """
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import tzinfo
 from itertools import product
 from operator import add
 from typing import Final
 
 import msgspec
+import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
+from coordinator_sim.logtext.reading.broker_words import fill_prefix, is_brokers
 from coordinator_sim.logtext.reading.client_lines import ClientLog
 from coordinator_sim.logtext.reading.envelopes import Envelope, peel
 from coordinator_sim.logtext.reading.event_builder import (
@@ -26,33 +28,23 @@ from coordinator_sim.logtext.reading.event_builder import (
 from coordinator_sim.logtext.reading.fingerprint import Fingerprint
 from coordinator_sim.logtext.reading.incarnations import IncarnationCounter
 from coordinator_sim.logtext.reading.instants import InstantReader
-from coordinator_sim.logtext.reading.line_clock import LineClock
+from coordinator_sim.logtext.reading.line_clock import Int64s, LineClock, LineTimes
 from coordinator_sim.logtext.reading.messages import find
 from coordinator_sim.logtext.reading.summary import IngestSummary
 from coordinator_sim.logtext.reading.text import (
     clean,
+    has_token,
     is_exception,
     is_open,
     is_stack_trace,
     pattern_of,
 )
-from coordinator_sim.logtext.wordings.values import whole_number
+from coordinator_sim.trace.batches import Names, batches_of
 from coordinator_sim.trace.events import Event, RebalanceReason, Source, TimeKind, TraceEvent
 
-_BROKER_ID: Final = re.compile(
-    r"\[Group ?(?:Coordinator|Metadata ?Manager)"
-    r"(?: (?:id=|brokerId=|on Broker )?(\d+)(?: topic=\S+ partition=(\d+))?)?"
-)
-_LOADS: Final = re.compile(
-    r"(?:Scheduling (?:un)?loading of |Finished (?:un)?loading |Started unloading |"
-    r"Loading offsets |Error loading offsets |Failed to load metadata ).*__consumer_offsets"
-    r"|(?:Elected|Resigned) as the group coordinator for partition "
-)
-"""Lines that only a coordinator writes, whatever the layout around them."""
 _FAILURES: Final = frozenset({Event.LOAD_FAILED, Event.STORE_FAILED})
 """Events whose reason may be the exception in the next line."""
 _ERROR_LENGTH: Final = 1_000
-_BROKER_LOGGERS: Final = ("kafka.coordinator.group.", "kafka.coordinator.Group")
 _JOIN_LIMIT: Final = 4
 """Most continuation lines of one wrapped message; at 80 columns a long one takes five."""
 _TIME_WITHIN: Final = 80
@@ -86,22 +78,8 @@ def parse_broker_log(
     """
     counter = IncarnationCounter()
     log = BrokerLog(source_ref, tz, summary=summary, keep_raw=keep_raw)
-    for event in log.read(lines):
-        yield counter.number(event)
-
-
-def has_token(line: str) -> bool:
-    """Whether a line may be a coordinator's or a client's: one cheap test for every line."""
-    return (
-        "oordinator" in line
-        or "groupId=" in line
-        or "GroupMetadata" in line
-        or "Metadata Manager on" in line
-        or "old generation" in line
-        or "DistributedHerder" in line
-        or "Loaded member" in line
-        or ("__consumer_offsets" in line and ("oading" in line or "to load" in line))
-    )
+    for batch in batches_of(log.read(lines), Names()):
+        yield from counter.number(batch).events()
 
 
 class _Unfinished(Struct, frozen=True):
@@ -109,6 +87,15 @@ class _Unfinished(Struct, frozen=True):
 
     number: int
     parts: tuple[str, ...]
+
+
+class Departure(Struct, frozen=True):
+    """A member's failure or leaving, as far as a rebalance without a reason takes it over."""
+
+    event: Event
+    ts_us: int
+    seq: int
+    member_id: str | None
 
 
 class BrokerLog:
@@ -130,18 +117,22 @@ class BrokerLog:
         keep_raw: bool = False,
     ) -> None:
         self.summary = IngestSummary() if summary is None else summary
-        self._source_ref = source_ref
-        self._keep_raw = keep_raw
+        self.source_ref = source_ref
+        self.keep_raw = keep_raw
+        self.tz = tz
         self._reader = InstantReader(tz)
         self._clients = ClientLog(source_ref, keep_raw=keep_raw)
         self._fingerprint = Fingerprint()
         self._wordings: set[tuple[str, ...]] = set()
         self._unfinished: _Unfinished | None = None
-        self._previous = ""
+        self.previous = ""
+        """The line above the next one."""
         self._last_ts_us: int | None = None
         self._clocks: dict[tuple[bool, str], LineClock] = {}
         self._seen_tail = False
-        self._departures: dict[str, TraceEvent] = {}
+        self._departures: dict[str, Departure] = {}
+        self.fold_departures: Callable[[], None] = lambda: None
+        """Calls `note_departure` for the departures that were read so far."""
         self._timeless: list[TraceEvent] = []
         self._failed: TraceEvent | None = None
         self._held: list[TraceEvent] = []
@@ -149,26 +140,76 @@ class BrokerLog:
 
     def read(self, lines: Iterable[str]) -> Iterator[TraceEvent]:
         """Yield the events, in line order. May be called once."""
-        summary = self.summary
         for number, line in enumerate(lines, 1):
-            summary.lines += 1
-            if self._failed is not None:
-                self._settle_failure(line)
-            if self._unfinished is not None or has_token(line):
-                self._take(number, line)
-                if self._failed is not None and is_exception(line):
-                    self._settle_failure(line)
+            self.summary.lines += 1
+            self.read_one(number, line)
             if self._ready:
-                yield from self._drain()
-            self._previous = line
+                yield from self.drain()
+            self.previous = line
+        self.finish()
+        yield from self.drain()
+
+    def read_one(self, number: int, line: str) -> None:
+        """Read one line; `previous` is the line above it."""
+        if self._failed is not None:
+            self._settle_failure(line)
+        if self._unfinished is not None or has_token(line):
+            self._take(number, line)
+            if self._failed is not None and is_exception(line):
+                self._settle_failure(line)
+
+    def finish(self) -> None:
+        """Read what waited for further lines, at the end of the log."""
         self._give_up_joining()
         self._settle_failure("")
         self._release_timeless(0)
         self._release_held()
-        summary.version_ranges = self._fingerprint.ranges
-        yield from self._drain()
+        self.summary.version_ranges = self._fingerprint.ranges
 
-    def _drain(self) -> list[TraceEvent]:
+    @property
+    def waits(self) -> bool:
+        """Whether the next line, whatever it is, matters for an earlier one."""
+        return self._unfinished is not None or self._failed is not None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no line so far depends on a later one."""
+        return not (self.waits or self._held or self._timeless or self._last_ts_us is None)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether the next line is read by itself."""
+        return not self.waits
+
+    def take_times(
+        self, layout: str, ts_us: Int64s, repeats_us: Int64s, has_event: NDArray[np.bool_]
+    ) -> LineTimes:
+        """Return the times of lines in a row, which a broker wrote in whole milliseconds.
+
+        Args:
+            layout: Layout of the lines.
+            ts_us: Times as written.
+            repeats_us: Time to add to each if the clocks had already gone back.
+            has_event: Whether each line gives an event.
+        """
+        clock = self._clocks.setdefault((True, layout), LineClock())
+        times = clock.read_all(ts_us, repeats_us, err_us=1_000)
+        own_us = times.ts_us[has_event]
+        if len(own_us) and self._last_ts_us is not None:
+            before_us = np.concatenate([[self._last_ts_us], own_us[:-1]])
+            late = (own_us < before_us) | ~times.is_measured[has_event]
+            self.summary.clock_regressions += int(late.sum())
+            self._last_ts_us = int(own_us[-1])
+        return times
+
+    def note_departure(self, group_id: str, departure: Departure) -> None:
+        """Take note of a departure that was read with other lines; the latest of a group counts."""
+        known = self._departures.get(group_id)
+        if known is None or known.seq < departure.seq:
+            self._departures[group_id] = departure
+
+    def drain(self) -> list[TraceEvent]:
+        """Return the events that wait for nothing any more, and count them."""
         ready, self._ready = self._ready, []
         for event in ready:
             self.summary.count_event(event)
@@ -192,7 +233,7 @@ class BrokerLog:
         if envelope.has_tail or envelope.layout in ("jul", "librdkafka", "json"):
             return False
         message = envelope.message
-        return is_open(message) or (_is_brokers(envelope) and find(message) is None)
+        return is_open(message) or (is_brokers(envelope) and find(message) is None)
 
     def _joins(self, line: str) -> bool:
         """Whether the line may continue the unfinished one; if so it is consumed."""
@@ -252,7 +293,7 @@ class BrokerLog:
         """Take the time of a two-line layout from the line before."""
         if envelope.instant is not None:
             return envelope
-        previous = clean(self._previous)[:_TIME_WITHIN]
+        previous = clean(self.previous)[:_TIME_WITHIN]
         instants = self._reader.find_all(previous)
         if not instants or instants[0].start > 1:
             return envelope
@@ -265,9 +306,7 @@ class BrokerLog:
 
     def _read_line(self, number: int, envelope: Envelope, raw: str) -> None:
         if not self._seen_tail:
-            self._seen_tail = (
-                envelope.has_tail or peel(clean(self._previous), self._reader).has_tail
-            )
+            self._seen_tail = envelope.has_tail or peel(clean(self.previous), self._reader).has_tail
         ts_us, kind, err_us = self._time_of(number, envelope)
         line = Line(number, envelope, ts_us, kind, err_us, self._is_truncated(envelope), raw)
         events = self._events_of(line)
@@ -282,7 +321,7 @@ class BrokerLog:
         instant = envelope.instant
         if instant is None:
             return self._last_ts_us or 0, TimeKind.INFERRED, 0
-        writer = (_is_brokers(envelope), envelope.layout)
+        writer = (is_brokers(envelope), envelope.layout)
         time = self._clocks.setdefault(writer, LineClock()).read(instant)
         if time.set_back_us:
             self.summary.set_backs[number] = time.set_back_us
@@ -298,7 +337,7 @@ class BrokerLog:
 
     def _events_of(self, line: Line) -> list[TraceEvent] | None:
         """Return the line's events; None when it is not a coordinator's or a client's."""
-        if _is_brokers(line.envelope):
+        if is_brokers(line.envelope):
             return self._broker_events(line)
         events = self._clients.read(line)
         if events is None:
@@ -322,8 +361,8 @@ class BrokerLog:
             return [self._unparsed(line)]
         if match.row.name == "static-no-rebalance":
             self._mark_quiet_replacement()
-        columns = base_columns(line, Source.BROKER_LOG, self._source_ref, keep_raw=self._keep_raw)
-        _fill_prefix(message, columns)
+        columns = base_columns(line, Source.BROKER_LOG, self.source_ref, keep_raw=self.keep_raw)
+        fill_prefix(message, columns)
         attrs = line_attrs(line, match.row.attrs)
         events = build_events(match, line, columns, attrs)
         if events:
@@ -336,8 +375,8 @@ class BrokerLog:
     def _unparsed(self, line: Line) -> TraceEvent:
         pattern = pattern_of(line.envelope.message)
         self.summary.count_unparsed(pattern)
-        columns = base_columns(line, Source.BROKER_LOG, self._source_ref, keep_raw=self._keep_raw)
-        _fill_prefix(line.envelope.message, columns)
+        columns = base_columns(line, Source.BROKER_LOG, self.source_ref, keep_raw=self.keep_raw)
+        fill_prefix(line.envelope.message, columns)
         attrs = line_attrs(line, {"pattern": pattern})
         return TraceEvent(event=Event.UNPARSED, attrs=attrs, **columns)  # type: ignore[arg-type]
 
@@ -401,9 +440,12 @@ class BrokerLog:
         if group_id is None:
             return event
         if event.event in _CAUSES:
-            self._departures[group_id] = event
+            self._departures[group_id] = Departure(
+                event.event, event.ts_us, event.seq, event.member_id
+            )
         if event.event is not Event.PREPARE_REBALANCE or event.reason_text is not None:
             return event
+        self.fold_departures()
         departure = self._departures.pop(group_id, None)
         if departure is None or abs(event.ts_us - departure.ts_us) > _NEARBY_US:
             return event
@@ -437,26 +479,3 @@ class BrokerLog:
                 attrs = event.attrs | {"rebalance": "0"}
                 self._held[index] = msgspec.structs.replace(event, attrs=attrs)
                 return
-
-
-def _is_brokers(envelope: Envelope) -> bool:
-    """Whether a group coordinator wrote the line."""
-    message = envelope.message
-    if "[GroupCoordinator" in message or "[GroupMetadataManager" in message:
-        return True
-    if "[Group Metadata Manager" in message or message.startswith("Loaded member Member"):
-        return True
-    if any(name in envelope.logger for name in _BROKER_LOGGERS) or _LOADS.match(message):
-        return True
-    return envelope.instant is None and "with old generation" in message
-
-
-def _fill_prefix(message: str, columns: dict[str, object]) -> None:
-    prefix = _BROKER_ID.search(message)
-    if prefix is None:
-        return
-    broker_id, partition = prefix.groups()
-    if broker_id is not None:
-        columns["broker_id"] = whole_number(broker_id)
-    if partition is not None:
-        columns["offsets_partition"] = whole_number(partition)

@@ -7,16 +7,35 @@ is ambiguous: (group, incarnation, generation) is not.
 from dataclasses import dataclass
 from typing import Final
 
-import msgspec
+import numpy as np
 
-from coordinator_sim.trace.events import Event, Source, TraceEvent
+from coordinator_sim.trace.batches import (
+    KIND_NUMBERS,
+    NOBODY,
+    UNKNOWN,
+    EventBatch,
+    FallingGroups,
+    group_runs,
+)
+from coordinator_sim.trace.events import Event
 
-_AFTER_DEATH: Final = frozenset({Event.GROUP_DEAD, Event.GROUP_UNLOADED, Event.OFFSET_TOMBSTONE})
+_AFTER_DEATH: Final = frozenset(
+    {
+        KIND_NUMBERS[Event.GROUP_DEAD],
+        KIND_NUMBERS[Event.GROUP_UNLOADED],
+        KIND_NUMBERS[Event.OFFSET_TOMBSTONE],
+    }
+)
 """Events that may follow a group's end without starting it anew."""
-_CLIENT_LOGS: Final = frozenset({Source.CONSUMER_LOG, Source.CONNECT_LOG})
-_REQUESTS: Final = frozenset({Source.REQUEST_LOG, Source.WIRE})
-_ANSWERED: Final = frozenset({Event.JOIN_COMPLETE, Event.SYNC_LEADER, Event.GROUP_EMPTY})
+_ANSWERED: Final = (
+    KIND_NUMBERS[Event.JOIN_COMPLETE],
+    KIND_NUMBERS[Event.SYNC_LEADER],
+    KIND_NUMBERS[Event.GROUP_EMPTY],
+)
 """Events of requests that tell a coordinator's generation; the others have that of a client."""
+_JOIN: Final = KIND_NUMBERS[Event.JOIN_REQ]
+_DEAD: Final = KIND_NUMBERS[Event.GROUP_DEAD]
+_UNPARSED: Final = KIND_NUMBERS[Event.UNPARSED]
 
 
 @dataclass(slots=True)
@@ -35,34 +54,60 @@ class IncarnationCounter:
     """
 
     def __init__(self) -> None:
-        self._lives: dict[str, _Life] = {}
+        self._generations = FallingGroups(-1)
+        self._odd: dict[int, _Life] = {}
+        """Groups that began anew or are over, by their numbers; the others have one life so far."""
 
-    def number(self, event: TraceEvent) -> TraceEvent:
-        """Return the event with its incarnation; events must come in the order they happened."""
-        if event.group_id is None:
-            return event
-        life = self._lives.get(event.group_id)
-        if life is None:
-            life = self._lives[event.group_id] = _Life()
-        self._follow(life, event)
-        if life.incarnation == event.incarnation:
-            return event
-        return msgspec.structs.replace(event, incarnation=life.incarnation)
+    def number(self, batch: EventBatch) -> EventBatch:
+        """Return the events with their incarnations; they must come in the order they happened."""
+        groups, kinds = batch.groups, batch.kinds
+        has_group = groups != NOBODY
+        asks = batch.is_request & ~np.isin(kinds, _ANSWERED)
+        counts = has_group & ~batch.is_client & ~asks & (kinds != _UNPARSED)
+        deaths = groups[counts & (kinds == _DEAD)]
+        for group in np.unique(deaths).tolist():
+            self._life(group)
+        known = np.flatnonzero(counts & (batch.generations != UNKNOWN))
+        if self._odd:
+            known = known[~np.isin(groups[known], list(self._odd))]
+        for group in self._generations.find(groups, batch.generations, known):
+            self._life(group)
+        if not self._odd:
+            return batch
+        odd = np.flatnonzero(has_group & np.isin(groups, list(self._odd)))
+        joins = asks & (kinds == _JOIN)
+        incarnations = batch.incarnations.copy()
+        for group, rows in group_runs(groups, odd):
+            life = self._odd[group]
+            told = zip(
+                rows.tolist(),
+                kinds[rows].tolist(),
+                batch.generations[rows].tolist(),
+                counts[rows].tolist(),
+                joins[rows].tolist(),
+                strict=True,
+            )
+            for row, kind, generation, is_counted, is_join in told:
+                if is_counted or (is_join and life.is_over):
+                    _follow(life, kind, UNKNOWN if is_join else generation)
+                incarnations[row] = life.incarnation
+        return batch.having(incarnations=incarnations)
 
-    def _follow(self, life: _Life, event: TraceEvent) -> None:
-        if event.source in _CLIENT_LOGS or event.event is Event.UNPARSED:
-            return
-        if event.source in _REQUESTS and event.event not in _ANSWERED:
-            if life.is_over and event.event is Event.JOIN_REQ:
-                life.incarnation, life.generation, life.is_over = life.incarnation + 1, -1, False
-            return
-        if life.is_over and event.event not in _AFTER_DEATH:
+    def _life(self, group: int) -> None:
+        """Follow a group event by event from now on."""
+        self._generations.make_room(group)
+        if group not in self._odd:
+            self._odd[group] = _Life(generation=int(self._generations.last[group]))
+
+
+def _follow(life: _Life, kind: int, generation: int) -> None:
+    if life.is_over and kind not in _AFTER_DEATH:
+        life.incarnation += 1
+        life.generation = -1
+        life.is_over = False
+    if kind == _DEAD:
+        life.is_over = True
+    elif generation != UNKNOWN and not life.is_over:
+        if generation < life.generation:
             life.incarnation += 1
-            life.generation = -1
-            life.is_over = False
-        if event.event is Event.GROUP_DEAD:
-            life.is_over = True
-        elif event.generation is not None and not life.is_over:
-            if event.generation < life.generation:
-                life.incarnation += 1
-            life.generation = event.generation
+        life.generation = generation

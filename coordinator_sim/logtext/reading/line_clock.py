@@ -6,10 +6,13 @@ threads' lines keep their times here; within a group `trace.history` steadies th
 
 from typing import Final
 
+import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from coordinator_sim.logtext.reading.instants import Instant
 
+Int64s = NDArray[np.int64]
 OVERTAKEN_US: Final = 50_000
 """Largest time between lines of one event, in either order (measured)."""
 SET_BACK_US: Final = 60_000_000
@@ -33,6 +36,19 @@ class LineTime(Struct, frozen=True):
     err_us: int
     is_measured: bool = True
     set_back_us: int = 0
+
+
+class LineTimes(Struct, frozen=True):
+    """Times of lines in a row, each as in `LineTime`.
+
+    Args:
+        set_backs: How far the clock was set back, by the place of the line below, in microseconds.
+    """
+
+    ts_us: Int64s
+    err_us: Int64s
+    is_measured: NDArray[np.bool_]
+    set_backs: dict[int, int]
 
 
 class LineClock:
@@ -69,3 +85,28 @@ class LineClock:
             return LineTime(last_us, err_us, is_measured=False, set_back_us=set_back_us)
         self._last_us = max(last_us, ts_us)
         return LineTime(ts_us, err_us)
+
+    def read_all(self, ts_us: Int64s, repeats_us: Int64s, *, err_us: int) -> LineTimes:
+        """Return the times of the next lines, from those written in them.
+
+        Args:
+            ts_us: Times as written, one at least.
+            repeats_us: Time to add to each if the clocks had already gone back.
+            err_us: Uncertainty of each.
+        """
+        last_us = int(ts_us[0]) if self._last_us is None else self._last_us
+        reached_us = np.maximum.accumulate(np.concatenate([[last_us], ts_us]))
+        if not self._behind_us and (reached_us[:-1] - ts_us).max() <= OVERTAKEN_US:
+            self._last_us = int(reached_us[-1])
+            errors = np.full(len(ts_us), err_us, np.int64)
+            return LineTimes(ts_us, errors, np.ones(len(ts_us), np.bool_), {})
+        times = [
+            self.read(Instant(ts, err_us, zoned=False, repeat_us=repeat))
+            for ts, repeat in zip(ts_us.tolist(), repeats_us.tolist(), strict=True)
+        ]
+        return LineTimes(
+            np.array([time.ts_us for time in times], np.int64),
+            np.array([time.err_us for time in times], np.int64),
+            np.array([time.is_measured for time in times], np.bool_),
+            {place: time.set_back_us for place, time in enumerate(times) if time.set_back_us},
+        )

@@ -8,14 +8,25 @@ is linear in the lines, and the memory is bounded.
 
 import hashlib
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from coordinator_sim.errors import DataError
-from coordinator_sim.logtext.reading.broker_log import has_token
+from coordinator_sim.logtext.reading.text import has_token
+from coordinator_sim.trace.batches import (
+    KIND_NUMBERS,
+    LOGGED,
+    NOBODY,
+    UNKNOWN,
+    EventBatch,
+    Int64s,
+    joined,
+)
 from coordinator_sim.trace.events import Event, Source, TimeKind, TraceEvent
 
 BLOCK_LINES: Final = 3
@@ -38,8 +49,13 @@ _MOST_BLOCKS: Final = 400_000
 _WINDOW_US: Final = 1_000_000
 """Copies of a line have one time; lines of one log are out of order by less than this."""
 _CONTRADICTIONS: Final = 2
-_GENERATION_LINES: Final = frozenset(
-    {Event.PREPARE_REBALANCE, Event.JOIN_COMPLETE, Event.SYNC_LEADER, Event.GROUP_EMPTY}
+_PREPARE: Final = KIND_NUMBERS[Event.PREPARE_REBALANCE]
+_UNPARSED: Final = KIND_NUMBERS[Event.UNPARSED]
+_GENERATION_KINDS: Final = (
+    _PREPARE,
+    KIND_NUMBERS[Event.JOIN_COMPLETE],
+    KIND_NUMBERS[Event.SYNC_LEADER],
+    KIND_NUMBERS[Event.GROUP_EMPTY],
 )
 _NOT_SAID: Final = frozenset(
     {"broker_version_range", "collector_ts", "reason_inferred", "rebalance", "truncated"}
@@ -113,6 +129,13 @@ def timed_lines(lines: Iterable[str]) -> Iterator[str]:
         above = line
 
 
+class _Remembered(Struct):
+    """A line that logs gave, as often as one log had it, and when that was last looked at."""
+
+    count: int
+    window: int
+
+
 class RepeatedLines:
     """Finds lines that another log has already given.
 
@@ -123,27 +146,94 @@ class RepeatedLines:
 
     def __init__(self, overlaps: dict[str, str]) -> None:
         self._overlaps = overlaps
-        self._given: dict[object, int] = {}
-        self._had: dict[object, int] = {}
+        self._given: dict[object, _Remembered] = {}
+        self._had: dict[object, _Remembered] = {}
         self._since_us = 0
-        self._previous: tuple[dict[object, int], ...] = ({}, {})
+        self._window = 0
+        self._before: EventBatch | None = None
+        """Events of the last two windows, with the windows and whether each was compared."""
+        self._windows = np.zeros(0, np.int64)
+        self._compared = np.zeros(0, np.bool_)
 
-    def is_repeated(self, event: TraceEvent) -> bool:
-        """Whether this event's line was already given; events come in the order of their times.
+    def are_repeated(self, batch: EventBatch) -> NDArray[np.bool_]:
+        """Return which lines were already given; events come in the order of their times.
 
         A line that one log has twice is two lines: the second counts unless another log also had a
         second one.
         """
+        said = self._may_repeat(batch)
+        before = 0 if self._before is None else len(self._before)
+        repeated = np.zeros(len(batch), np.bool_)
+        own = np.flatnonzero(said)
+        if not len(own):
+            return repeated
+        fresh = batch.take(own)
+        windows = np.append(self._windows, self._windows_of(fresh.ts_us))
+        compared = np.append(self._compared, np.zeros(len(own), np.bool_))
+        every = fresh if self._before is None else joined([self._before, fresh])
+        rows = np.flatnonzero(self._are_suspect(every) & ~compared)
+        for row, event in zip(rows.tolist(), every.take(rows).events(), strict=True):
+            is_repeated = self._said(event) is not None and self._compare(event, int(windows[row]))
+            if row >= before:
+                repeated[own[row - before]] = is_repeated
+        compared[rows] = True
+        kept = np.flatnonzero(windows >= self._window - 1)
+        self._before = every.take(kept)
+        self._windows, self._compared = windows[kept], compared[kept]
+        self._forget()
+        return repeated
+
+    def _may_repeat(self, batch: EventBatch) -> NDArray[np.bool_]:
+        """Return which events are compared at all."""
+        is_told: NDArray[np.bool_] = ~batch.is_client & (batch.kinds != _UNPARSED)
+        is_told &= batch.time_kinds == LOGGED
+        if batch.objects is None:
+            return is_told
+        for row in np.flatnonzero(batch.detail_rows == NOBODY).tolist():
+            is_told[row] = self._said(batch.objects[row]) is not None
+        return is_told
+
+    def _are_suspect(self, batch: EventBatch) -> NDArray[np.bool_]:
+        """Return which events two logs have alike, as far as time, kind and group go."""
+        files = batch.files
+        if (files == files[0]).all():
+            return np.zeros(len(batch), np.bool_)
+        keys = np.stack([batch.ts_us, batch.kinds.astype(np.int64), batch.groups.astype(np.int64)])
+        order = np.lexsort((files, *keys))
+        keys, files = keys[:, order], files[order]
+        is_like_next = (keys[:, 1:] == keys[:, :-1]).all(axis=0)
+        starts = np.append(True, ~is_like_next)
+        runs = np.cumsum(starts) - 1
+        has_other = np.zeros(runs[-1] + 1, np.bool_)
+        has_other[runs[1:][is_like_next & (files[1:] != files[:-1])]] = True
+        suspect = np.zeros(len(batch), np.bool_)
+        suspect[order] = has_other[runs]
+        if self._overlaps and batch.objects is not None:
+            suspect |= batch.is_client | (batch.kinds == _UNPARSED) | (batch.time_kinds != LOGGED)
+        return suspect
+
+    def _windows_of(self, ts_us: Int64s) -> Int64s:
+        """Return the windows of the next events; a time far from a window's first begins one."""
+        windows = []
+        for each_us in ts_us.tolist():
+            if abs(each_us - self._since_us) > _WINDOW_US:
+                self._since_us = each_us
+                self._window += 1
+            windows.append(self._window)
+        return np.array(windows, np.int64)
+
+    def _compare(self, event: TraceEvent, window: int) -> bool:
         given = self._said(event)
-        if given is None:
-            return False
-        self._forget(event.ts_us)
         had = (event.source_ref, given)
-        before = self._had.get(had, self._previous[1].get(had, 0))
-        known = self._given.get(given, self._previous[0].get(given, 0))
-        self._had[had] = before + 1
-        self._given[given] = max(known, before + 1)
+        before, known = self._count(self._had, had, window), self._count(self._given, given, window)
+        self._had[had] = _Remembered(before + 1, window)
+        self._given[given] = _Remembered(max(known, before + 1), window)
         return before < known
+
+    def _count(self, told: dict[object, _Remembered], key: object, window: int) -> int:
+        remembered = told.get(key)
+        is_near = remembered is not None and window - remembered.window <= 1
+        return remembered.count if remembered is not None and is_near else 0
 
     def _said(self, event: TraceEvent) -> object:
         """Return the event's identity across logs; None for lines that any two logs may share."""
@@ -159,30 +249,27 @@ class RepeatedLines:
         root = self._overlaps.get(event.source_ref or "")
         return None if root is None or event.raw is None else (root, event.event, event.raw)
 
-    def _forget(self, ts_us: int) -> None:
-        if abs(ts_us - self._since_us) > _WINDOW_US:
-            self._previous = (self._given, self._had)
-            self._given, self._had = {}, {}
-            self._since_us = ts_us
-
-
-class _Told(Struct):
-    """How far each log has followed one group."""
-
-    file: str | None = None
-    generation: int | None = None
-    by_file: dict[str | None, int] = {}
-    contradictions: int = 0
+    def _forget(self) -> None:
+        for told in (self._given, self._had):
+            stale = [key for key, one in told.items() if self._window - one.window > 1]
+            for key in stale:
+                del told[key]
 
 
 class OneCluster:
     """Detects logs taken for one cluster's that hold two groups of one name."""
 
     def __init__(self) -> None:
-        self._groups: dict[str, _Told] = {}
+        self._files = np.zeros(0, np.int32)
+        """The log that told last of each group, by the group's number; `NOBODY` for none."""
+        self._generations = np.zeros(0, np.int64)
+        """The generation that it told."""
+        self._by_file: dict[tuple[int, int], int] = {}
+        """The last generation that a log told of a group, for logs that are not the last."""
+        self._contradictions: Counter[int] = Counter()
 
-    def check(self, event: TraceEvent) -> None:
-        """Check the next event of all logs together.
+    def check(self, batch: EventBatch) -> None:
+        """Check the next events of all logs together.
 
         A coordinator that takes a group over continues from its last generation. Two logs that in
         turn each continue from their own generation belong to different groups.
@@ -190,25 +277,44 @@ class OneCluster:
         Raises:
             DataError: the logs do so; the message says how to read them apart.
         """
-        group_id, generation = event.group_id, event.generation
-        if group_id is None or generation is None or event.event not in _GENERATION_LINES:
+        is_told = (batch.groups != NOBODY) & (batch.generations != UNKNOWN)
+        rows = np.flatnonzero(is_told & np.isin(batch.kinds, _GENERATION_KINDS))
+        if not len(rows):
             return
-        told = self._groups.get(group_id)
-        if told is None:
-            told = self._groups[group_id] = _Told(by_file={})
-        file = event.source_ref
-        own = told.by_file.get(file)
-        if event.event is Event.PREPARE_REBALANCE and file != told.file and own == generation:
-            if told.generation not in (None, generation):
-                told.contradictions += 1
-            if told.contradictions >= _CONTRADICTIONS:
-                raise DataError(
-                    f"group {group_id!r}: {told.file} and {file} tell of it in turn, one at "
-                    f"generation {told.generation}, the other at {generation}: they are logs of "
-                    "two clusters, or of brokers whose clocks differ; ingest those of each cluster "
-                    "(or broker) by themselves, with --cluster NAME and an --out of its own, and "
-                    "give both traces to report; parts of one log between which its clock was set "
-                    "back, as when summer time ends, must be joined to one file first"
-                )
-        told.file, told.generation = file, generation
-        told.by_file[file] = generation
+        groups, files = batch.groups[rows], batch.files[rows]
+        missing = int(groups.max()) + 1 - len(self._files)
+        if missing > 0:
+            self._files = np.append(self._files, np.full(missing, NOBODY, np.int32))
+            self._generations = np.append(self._generations, np.zeros(missing, np.int64))
+        before = self._files[groups]
+        is_new = before == NOBODY
+        is_alone = bool((files == files[0]).all())
+        changes = groups[(before != files) & ~is_new] if is_alone else groups
+        if len(changes):
+            for row in rows[np.isin(groups, changes)].tolist():
+                self._follow(batch, row)
+        # Of a group's rows, the last one counts.
+        self._files[groups] = files
+        self._generations[groups] = batch.generations[rows]
+
+    def _follow(self, batch: EventBatch, row: int) -> None:
+        file, generation = int(batch.files[row]), int(batch.generations[row])
+        group = int(batch.groups[row])
+        last_file, last_generation = int(self._files[group]), int(self._generations[group])
+        if last_file not in (file, NOBODY):
+            self._by_file[group, last_file] = last_generation
+            is_start = batch.kinds[row] == _PREPARE
+            if is_start and self._by_file.get((group, file)) == generation:
+                self._contradictions[group] += last_generation != generation
+                if self._contradictions[group] >= _CONTRADICTIONS:
+                    told = [batch.names.text(number) for number in (last_file, file)]
+                    raise DataError(
+                        f"group {batch.names.text(group)!r}: {told[0]} and {told[1]} tell of it in "
+                        f"turn, one at generation {last_generation}, the other at {generation}: "
+                        "they are logs of two clusters, or of brokers whose clocks differ; ingest "
+                        "those of each cluster (or broker) by themselves, with --cluster NAME and "
+                        "an --out of its own, and give both traces to report; parts of one log "
+                        "between which its clock was set back, as when summer time ends, must be "
+                        "joined to one file first"
+                    )
+        self._files[group], self._generations[group] = file, generation

@@ -21,6 +21,19 @@ _DIGITS: Final = re.compile(r"\d+")
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _NAMED: Final = re.compile(r"((?:[Gg]roup|[Mm]ember|GroupId|MemberId)[ =])[^\s\])]+")
 _PATTERN_LENGTH: Final = 100
+TOKENS: Final = (
+    *("oordinator", "groupId=", "GroupMetadata", "Metadata Manager on", "old generation"),
+    *("DistributedHerder", "Loaded member"),
+)
+"""Texts of which one is in each line of a coordinator or a client, but for some about loading."""
+
+
+def has_token(line: str) -> bool:
+    """Whether a line may be a coordinator's or a client's: one cheap test for every line."""
+    for token in TOKENS:
+        if token in line:
+            return True
+    return "__consumer_offsets" in line and ("oading" in line or "to load" in line)
 
 
 def clean(line: str) -> str:

@@ -20,6 +20,7 @@ from coordinator_sim.logtext.wordings.values import NOT_PROVIDED, instance_id
 from coordinator_sim.trace.events import RebalanceReason, TraceEvent
 
 _CLIENT_REASON: Final = "; client reason: "
+_REASON_END: Final = re.compile(r"\)\.?$")
 
 
 class Meaning(Struct, frozen=True):
@@ -142,6 +143,26 @@ def releases_of(text: str, *, is_whole: bool) -> int:
             match = pattern.regex.match(text)
             return rule.releases & pattern.releases_of(match, is_whole=is_whole)
     return ALL
+
+
+def spans_of(text: str) -> list[tuple[int, int]]:
+    """Return where the values of a `(reason: ...)` stand, the client's reason among them."""
+    text = _REASON_END.sub("", text)
+    broker_text, found, _ = text.partition(_CLIENT_REASON)
+    spans = []
+    for rule in RULES:
+        match = rule.pattern.match(broker_text)
+        if match is not None:
+            places = map(match.span, range(1, len(match.groups()) + 1))
+            spans += [place for place in places if place[0] >= 0 and _is_value(text, place)]
+            break
+    if found:
+        spans.append((len(broker_text) + len(found), len(text)))
+    return spans
+
+
+def _is_value(text: str, place: tuple[int, int]) -> bool:
+    return instance_id(text[place[0] : place[1]]) is not None
 
 
 def worded(event: TraceEvent, leaver: TraceEvent | None, release: Release) -> str:

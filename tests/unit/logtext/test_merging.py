@@ -1,7 +1,10 @@
 from collections.abc import Iterator
 
 from coordinator_sim.logtext.reading.merging import TimedLog, merge_logs
+from coordinator_sim.trace.batches import EventBatch, Names, batch_of, batches_of
 from coordinator_sim.trace.events import Event, TraceEvent
+
+NAMES = Names()
 
 
 def log(name: str, *times: int) -> TimedLog:
@@ -10,12 +13,14 @@ def log(name: str, *times: int) -> TimedLog:
         TraceEvent(event=Event.MEMBER_LEFT, ts_us=ts_us, source_ref=name, seq=seq)
         for seq, ts_us in enumerate(times)
     ]
-    return TimedLog(times[0] if times else 0, iter(events))
+    return TimedLog(times[0] if times else 0, batches_of(events, NAMES))
 
 
 def order(*logs: TimedLog) -> list[tuple[str | None, int]]:
     """What comes out: log and time of each event."""
-    return [(event.source_ref, event.ts_us) for event in merge_logs(logs)]
+    return [
+        (event.source_ref, event.ts_us) for batch in merge_logs(logs) for event in batch.events()
+    ]
 
 
 def test_logs_side_by_side_are_merged_by_time() -> None:
@@ -39,10 +44,10 @@ def test_log_is_started_when_its_time_has_come() -> None:
     """A month of hourly files is not opened at once."""
     started: list[int] = []
 
-    def hour(number: int) -> Iterator[TraceEvent]:
+    def hour(number: int) -> Iterator[EventBatch]:
         started.append(number)
-        yield TraceEvent(event=Event.MEMBER_LEFT, ts_us=number)
-        yield TraceEvent(event=Event.MEMBER_LEFT, ts_us=number)
+        yield batch_of([TraceEvent(event=Event.MEMBER_LEFT, ts_us=number)], NAMES)
+        yield batch_of([TraceEvent(event=Event.MEMBER_LEFT, ts_us=number)], NAMES)
 
     merged = merge_logs([TimedLog(number, hour(number)) for number in range(3)])
     next(merged)
@@ -59,5 +64,6 @@ def test_incarnations_are_counted_over_all_logs() -> None:
     """A group that dies on one broker comes back on another."""
     dead = TraceEvent(event=Event.GROUP_DEAD, ts_us=1, group_id="shop", generation=3)
     back = TraceEvent(event=Event.JOIN_COMPLETE, ts_us=2, group_id="shop", generation=1)
-    merged = merge_logs([TimedLog(2, iter([back])), TimedLog(1, iter([dead]))])
-    assert [event.incarnation for event in merged] == [0, 1]
+    later, earlier = (batches_of([event], NAMES) for event in (back, dead))
+    merged = merge_logs([TimedLog(2, later), TimedLog(1, earlier)])
+    assert [event.incarnation for batch in merged for event in batch.events()] == [0, 1]

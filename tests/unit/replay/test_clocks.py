@@ -15,6 +15,7 @@ from coordinator_sim.logtext.reading.broker_log import parse_broker_log
 from coordinator_sim.logtext.reading.summary import IngestSummary
 from coordinator_sim.replay.causes import GroupStory, explain_group
 from coordinator_sim.replay.logs import replay_log
+from coordinator_sim.trace.batches import Names, batches_of
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
 from coordinator_sim.trace.history import group_lines, steadied_trace
 
@@ -50,7 +51,8 @@ def read(lines: list[str], tz: tzinfo = UTC) -> tuple[list[TraceEvent], IngestSu
     """The events of a log as `ingest` writes them."""
     summary = IngestSummary()
     events = parse_broker_log(lines, source_ref="server.log", tz=tz, summary=summary)
-    return list(steadied_trace(events)), summary
+    batches = steadied_trace(batches_of(events, Names()))
+    return [event for batch in batches for event in batch.events()], summary
 
 
 def stories(events: list[TraceEvent]) -> dict[str, GroupStory]:
