@@ -19,7 +19,7 @@ def finding_rows(
     labels: Mapping[str, RunLabel],
     anchors: Mapping[tuple[str, ...], str],
 ) -> list[dict[str, Any]]:
-    """Return the findings as the page shows them, worst first.
+    """Return the findings as the page shows them, in the order given.
 
     Args:
         findings: Rows of the table `findings`.
@@ -51,7 +51,7 @@ def finding_rows(
             "confidence": format_share(row["confidence"]),
             "lines": source_lines(row["source_refs"] or ()),
         }
-        for row in sorted(findings, key=lambda row: row["rank"])
+        for row in findings
     ]
 
 

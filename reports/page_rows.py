@@ -124,12 +124,10 @@ def page_rows(
 def _findings(
     tables: "dict[str, DataFrame]", trace_ids: Sequence[str], limits: PageLimits
 ) -> list[dict[str, Any]]:
-    """Return the worst findings of these runs; none where no table has any."""
-    if "findings" not in tables:
-        return []
+    """Return the costliest findings of these runs, over all of them."""
     own = tables["findings"].where(F.col(C.TRACE_ID).isin(list(trace_ids)))
-    order = ("rank", C.TRACE_ID, C.CLUSTER_ID, C.GROUP_ID, "kind")
-    return _rows(own.orderBy(*order).limit(limits.findings), *order)
+    order = (F.col("cost_s").desc(), C.TRACE_ID, C.CLUSTER_ID, C.GROUP_ID, "kind")
+    return [row.asDict() for row in own.orderBy(*order).limit(limits.findings).collect()]
 
 
 def _densities(

@@ -146,7 +146,6 @@ def simulate_all(
     Raises:
         DataError: a run failed; names the first one, and how many.
     """
-    # Workers import this package; a cluster whose workers lack it is sent it before this line.
     simulate = partial(simulate_trial, out=str(traces.absolute()), asked=asked)
     context = spark.sparkContext
     with _counted(context, len(grid), tell):

@@ -38,6 +38,15 @@ _SHORT_MS: Final = 100
 _FLAPS: Final = 3
 _MOST_REFS: Final = 5
 _EAGER_CONNECT: Final = "default"
+_CONNECT_PROTOCOLS: Final = frozenset({_EAGER_CONNECT, "compatible", "sessioned"})
+_WORKERS_BACK_IN_TIME: Final = (
+    "Restart workers one after another, each back within scheduled.rebalance.max.delay.ms: under "
+    "an incremental connect.protocol a worker in time gets its own tasks again. Workers are never "
+    "static."
+)
+_NOT_WITH_AN_INSTANCE_ID: Final = (
+    " With a group.instance.id its restarts would not rebalance the group."
+)
 
 
 class _Words(Struct, frozen=True):
@@ -154,6 +163,16 @@ def _seconds(duration_ms: int) -> str:
     return f"{duration_ms / 1000:.1f} s"
 
 
+def _is_connect(costs: Sequence[RebalanceCost]) -> bool:
+    """Whether the trace tells that the members are Connect workers."""
+    return any(each.protocol_name in _CONNECT_PROTOCOLS for each in costs)
+
+
+def _static(costs: Sequence[RebalanceCost]) -> str | None:
+    """The setting that makes members static; None for workers, which cannot be."""
+    return None if _is_connect(costs) else STATIC
+
+
 def _deploys(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
     behind = [each for each in costs if each.deploy]
     if not behind:
@@ -163,11 +182,14 @@ def _deploys(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
     times = "A deploy" if deploys == 1 else f"{deploys} deploys"
     words = _Words(
         what=f"{times} restarted members: {_counted(behind)}, {_seconds(cost_ms)} of rebalancing.",
-        change="Give each consumer a group.instance.id of its own that outlives a restart, and a "
+        change=_WORKERS_BACK_IN_TIME
+        if _is_connect(costs)
+        else "Give each consumer a group.instance.id of its own that outlives a restart, and a "
         "session.timeout.ms longer than a restart takes; its partitions wait for it meanwhile.",
     )
+    setting = _static(costs)
     return _finding(
-        group_id, "deploys-rebalance-each-member", behind, cost_ms, words, setting=STATIC
+        group_id, "deploys-rebalance-each-member", behind, cost_ms, words, setting=setting
     )
 
 
@@ -176,16 +198,18 @@ def _dead_members(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding
     cost_ms = sum(each.dead_ms for each in behind)
     words = _Words(
         what=f"{_counted(behind)} waited {_seconds(cost_ms)} for members that were then removed.",
-        change="Have consumers close in good order when they are stopped (SIGTERM, not SIGKILL), "
-        "or give them a group.instance.id; a shorter session.timeout.ms shortens the wait.",
+        change="Have members close in good order when they are stopped (SIGTERM, not SIGKILL); a "
+        "shorter session.timeout.ms shortens the wait. Consumers with a group.instance.id are not "
+        "waited for when they come back in time.",
     )
+    comes_back = any(each.restart for each in behind)
     return _finding(
         group_id,
         "dead-members-waited-for",
         behind,
         cost_ms,
         words,
-        setting=STATIC if any(each.restart for each in behind) else _SHORT_SESSION,
+        setting=(_static(costs) if comes_back else None) or _SHORT_SESSION,
     )
 
 
@@ -290,10 +314,11 @@ def _flapping(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
     words = _Words(
         what=f"{client} went and came back again and again: {_counted(behind)}, "
         f"{_seconds(cost_ms)} of rebalancing.",
-        change=f"See in its own log why {client} restarts. With a group.instance.id its restarts "
-        "would not rebalance the group.",
+        change=f"See in its own log why {client} restarts."
+        + ("" if _is_connect(costs) else _NOT_WITH_AN_INSTANCE_ID),
     )
-    return _finding(group_id, "flapping-member", behind, cost_ms, words, setting=STATIC)
+    setting = _static(costs)
+    return _finding(group_id, "flapping-member", behind, cost_ms, words, setting=setting)
 
 
 def _coordinator_moves(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:

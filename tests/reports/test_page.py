@@ -207,9 +207,9 @@ def text_of(page: str) -> str:
 def test_findings_come_first_and_say_what_to_change() -> None:
     """A saving says how it is known; where it is not computed, the command that does it stands."""
     findings = [
+        finding(1),
         finding(2, kind="flapping-member", saves_s=None, setting=None, source_refs=[]),
         finding(3, kind="eager-stops-everything", saves_s=None, setting="a.b=c d"),
-        finding(1),
     ]
     page = render_page(rows_of(2, findings=findings))
     assert page.index('id="findings"') < page.index('id="headline"') < page.index('id="groups"')
@@ -222,6 +222,14 @@ def test_findings_come_first_and_say_what_to_change() -> None:
     assert f"<code>{command}</code> computes it" in page
     assert '<code title="/var/log/server.log:1200">server.log:1200</code>' in page
     assert 'href="#g1">group-01 &lt;app&gt;</a>' in page
+
+
+def test_from_the_sixth_finding_on_they_are_folded() -> None:
+    """The page begins with the costliest five; the others are numbered on."""
+    page = render_page(rows_of(2, findings=[finding(number) for number in range(1, 8)]))
+    shown, _, folded = page.partition("<details><summary>2 more findings</summary>")
+    assert re.findall(r'<li id="f(\d)">', shown) == ["1", "2", "3", "4", "5"]
+    assert re.findall(r'<li id="f(\d)">', folded) == ["6", "7"]
 
 
 def test_without_findings_there_is_no_section_of_them() -> None:

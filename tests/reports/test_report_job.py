@@ -262,7 +262,7 @@ def test_what_is_cut_is_the_best_and_is_said(tmp_path: Path, spark: "SparkSessio
         profile="ingested",
     )
     write(tmp_path / "log", log, told, "parquet")
-    limits = PageLimits(groups=2, drawn_groups=2, drawn=3, listed=2, mapped_groups=2)
+    limits = PageLimits(groups=2, drawn_groups=2, drawn=3, listed=2, mapped_groups=2, findings=2)
     page = PageOptions(limits=limits)
     summary = build_report([tmp_path / "log"], tmp_path / "out", page=page)
     assert (summary.group_count, summary.rebalances) == (5, 15)

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from coordinator_sim.cli.assign import assign
@@ -120,9 +119,7 @@ def test_a_check_needs_expectations() -> None:
 
 def run(*arguments: str) -> tuple[int, str]:
     """Exit code and output of the command; a user's error is raised."""
-    app = typer.Typer()
-    app.command("assign")(assign)
-    result = CliRunner().invoke(app, arguments)
+    result = CliRunner().invoke(assign, arguments)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result.exit_code, result.output

@@ -16,7 +16,7 @@ from coordinator_sim.cli.run import run
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.logtext.reading.broker_log import parse_broker_log
 from coordinator_sim.replay.costs import CAME, WENT, RebalanceCost, costs_of
-from coordinator_sim.replay.findings import Finding, findings_of
+from coordinator_sim.replay.findings import STATIC, Finding, findings_of
 from coordinator_sim.replay.restarts import Passage, restarts_in
 from coordinator_sim.replay.savings import findings_in, weigh
 from coordinator_sim.replay.work import Partitions
@@ -196,6 +196,20 @@ def test_each_kind_has_a_cause_of_its_own(changed: dict[str, object], kind: str)
     assert found.cost_s > 0
     assert found.saves_s is None
     assert found.source_refs == tuple(f"server.log:{number}" for number in range(1, 6))
+
+
+@pytest.mark.parametrize("protocol", ["default", "compatible", "sessioned"])
+def test_workers_are_never_told_to_be_static(protocol: str) -> None:
+    """Connect has no group.instance.id; its deploys wait for the worker that is expected back."""
+    costs = [
+        cost(number, deploy=1, restart=CAME, client="a", protocol_name=protocol)
+        for number in range(1, 7)
+    ]
+    found = findings_of("connect-cluster", costs)
+    assert all(each.setting != STATIC for each in found)
+    deploys = next(each for each in found if each.kind == "deploys-rebalance-each-member")
+    assert "scheduled.rebalance.max.delay.ms" in deploys.change
+    assert "instance.id" not in deploys.change
 
 
 def test_group_that_loses_no_time_has_no_finding() -> None:
