@@ -179,7 +179,7 @@ def print_plans(summary: "RolloutSummary", console: "Console") -> None:
     chosen = ("batch", "pause", *(("order",) * has_orders), *(("members",) * has_kinds))
     for title in chosen:
         table.add_column(title, no_wrap=True)
-    measures = (f"unowned {unit}-s", "stopped s", "rebalances", "processed again")
+    measures = (f"unowned\n{unit}-s", "stopped\ns", "rebal.", "processed\nagain")
     for title in ("takes", *measures):
         table.add_column(title, justify="right", no_wrap=True)
     for each in summary.costs:
