@@ -66,8 +66,8 @@ class Finding(Struct, frozen=True, kw_only=True):
         what: What happened, one sentence with the figures.
         change: What to set or do, with Kafka's names.
         setting: What `replay --set` takes to try it; None when no replay can.
-        saves_s: What the setting would save of `cost_s`, negative for a loss; None until replays
-            computed it, or where they cannot.
+        saves_s: What the setting would save the group as a whole, in `cost_unit`; it may be more
+            than `cost_s`, as findings overlap, and is negative for a loss. None until replays tell.
         basis: `computed`, `replayed` or `estimated`.
         confidence: How sure it is that the change meets the cause, 0 to 1.
         source_refs: Where the first lines behind it are, at most five.
