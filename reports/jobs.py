@@ -64,7 +64,7 @@ def build_report(
         master: Spark master URL.
         page: Heading of the page, largest parts of long tables in it and in the summary, and
             whether the runs are set beside each other.
-        progress: Called with the name of each table that is done.
+        progress: Called with the present step.
 
     Raises:
         ConfigError: no trace is given, one is given twice, or `out` is a file.
@@ -80,12 +80,13 @@ def build_report(
     from coordinator_sim_reports.tables import TableStore, derive_tables
 
     tables_path = out / TABLES_DIR
+    tell = progress or _silent
     events = sum(run.info.counts.get("events", 0) for run in runs)
     with (
         _damage_named(),
         spark_session(master, small=events < _SMALL_EVENTS, brief=events < _BRIEF_EVENTS) as spark,
     ):
-        store = TableStore(spark, tables_path.absolute(), progress or _silent)
+        store = TableStore(spark, tables_path.absolute(), lambda name: tell(f"computed {name}"))
         tables = derive_tables(read_traces(spark, runs), store)
         rows = page_rows(spark, tables, page, [run.info.trace_id for run in runs])
     file = out / PAGE_NAME
@@ -117,5 +118,5 @@ def _damage_named() -> Iterator[None]:
         raise DataError(f"{unquote(found[1])} cannot be read: it is damaged") from error
 
 
-def _silent(name: str) -> None:
-    del name
+def _silent(what: str) -> None:
+    del what

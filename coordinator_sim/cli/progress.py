@@ -1,15 +1,36 @@
-"""A progress bar for work of more than two seconds, on a terminal only."""
+"""How far long work is, on a terminal only."""
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 PATIENCE_S: Final = 2.0
 """Work that takes less time shows no bar, unless told otherwise."""
+_Result_co = TypeVar("_Result_co", covariant=True)
+
+
+class _SparkJob(Protocol[_Result_co]):
+    """Work that tells its present step, if there is somebody to tell."""
+
+    def __call__(self, *, progress: Callable[[str], None] | None = None) -> _Result_co: ...
+
+
+def spark_status(job: _SparkJob[_Result_co], *, is_silent: bool) -> _Result_co:
+    """Do a job of Spark's, and show its present step on stderr meanwhile.
+
+    Args:
+        job: The work.
+        is_silent: Show nothing, as where the output is for machines.
+    """
+    errors = Console(stderr=True)
+    if is_silent or not errors.is_terminal:
+        return job()
+    with errors.status("starting Spark") as status:
+        return job(progress=status.update)
 
 
 @contextmanager

@@ -1,10 +1,13 @@
 """`report`: rebalances, causes and assignor churn of traces, computed by Spark."""
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from coordinator_sim.cli.progress import spark_status
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -67,8 +70,6 @@ def compute(
     is_silent: bool = False,
 ) -> "ReportSummary":
     """Build the report; on a terminal, and unless silent, say which table is being computed."""
-    from rich.console import Console
-
     from coordinator_sim_reports.session import check_extra
 
     check_extra()
@@ -76,17 +77,8 @@ def compute(
     from coordinator_sim_reports.page_options import PageOptions
 
     page = PageOptions(title=title, is_compared=is_compared)
-    errors = Console(stderr=True)
-    if is_silent or not errors.is_terminal:
-        return build_report(paths, out, master=master, page=page)
-    with errors.status("starting Spark") as status:
-        return build_report(
-            paths,
-            out,
-            master=master,
-            page=page,
-            progress=lambda name: status.update(f"computed {name}"),
-        )
+    building = partial(build_report, paths, out, master=master, page=page)
+    return spark_status(building, is_silent=is_silent)
 
 
 def print_json(summary: "ReportSummary") -> None:

@@ -8,6 +8,7 @@ import typer
 
 from coordinator_sim.cli.arguments import SeedsOption, find_scenario
 from coordinator_sim.cli.lengths import length_text, parse_length
+from coordinator_sim.cli.progress import spark_status
 from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -94,12 +95,7 @@ def rollout(
         seeds=tuple(range(seeds)),
     )
     comparing = partial(compare_rollouts, asked, out, master=master)
-    errors = Console(stderr=True)
-    if json or not errors.is_terminal:
-        summary = comparing()
-    else:
-        with errors.status("starting Spark") as status:
-            summary = comparing(progress=status.update)
+    summary = spark_status(comparing, is_silent=json)
     if json:
         print_json(summary)
     else:

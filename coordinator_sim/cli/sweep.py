@@ -17,6 +17,7 @@ from coordinator_sim.cli.own_assignors import (
     AssignorProcessOption,
     register_given,
 )
+from coordinator_sim.cli.progress import spark_status
 from coordinator_sim.cli.wording import counted
 from coordinator_sim.errors import ConfigError
 
@@ -108,12 +109,7 @@ def sweep(
             own=own,
         )
     sweeping = partial(run_sweep, asked, out, unasked={} if named else left_out(), master=master)
-    errors = Console(stderr=True)
-    if json or not errors.is_terminal:
-        summary = sweeping()
-    else:
-        with errors.status("starting Spark") as status:
-            summary = sweeping(progress=status.update)
+    summary = spark_status(sweeping, is_silent=json)
     if json:
         print_json(summary)
     else:
