@@ -65,5 +65,5 @@ def _command(row: Row, label: RunLabel) -> str | None:
     """Return the command that computes what a change would save; null where it is known."""
     if row["saves_s"] is not None or row["setting"] is None:
         return None
-    parts = ["coordinator-sim", "replay", label.path, "--set", row["setting"]]
-    return shlex.join(parts)
+    parts = ["coordinator-sim", "replay", label.path]
+    return shlex.join([*parts, "--group", row["group_id"], "--set", row["setting"]])

@@ -218,7 +218,8 @@ def test_findings_come_first_and_say_what_to_change() -> None:
     text = text_of(page)
     assert "240.0 of 300.0 replayed" in text
     assert "not computed: no single setting changes it" in text
-    command = "coordinator-sim replay traces/east --set &#39;a.b=c d&#39;"
+    group = "--group &#39;group-01 &lt;app&gt;&#39;"
+    command = f"coordinator-sim replay traces/east {group} --set &#39;a.b=c d&#39;"
     assert f"<code>{command}</code> computes it" in page
     assert '<code title="/var/log/server.log:1200">server.log:1200</code>' in page
     assert 'href="#g1">group-01 &lt;app&gt;</a>' in page
