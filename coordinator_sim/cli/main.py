@@ -14,6 +14,7 @@ from coordinator_sim.cli.explain import explain
 from coordinator_sim.cli.findings import findings
 from coordinator_sim.cli.ingest import ingest
 from coordinator_sim.cli.lines import lines
+from coordinator_sim.cli.lint import lint
 from coordinator_sim.cli.member import member
 from coordinator_sim.cli.offsets_log import log
 from coordinator_sim.cli.replay import replay
@@ -44,6 +45,7 @@ app.command(short_help="Drive the core from a trace; try other settings.")(repla
 app.command(short_help="Report rebalances and churn of traces (PySpark).")(report)
 app.command(short_help="Compare protocols, assignors, membership (PySpark).")(sweep)
 app.command(short_help="Find the deploy of a group that costs least (PySpark).")(rollout)
+app.command(short_help="Check the settings of a consumer.")(lint)
 app.command(short_help="Tell why a group rebalanced each time.")(explain)
 app.command(short_help="List what rebalances cost, and what to change.")(findings)
 app.command(short_help="Drive the core by JSON lines, from any language.")(lines)
