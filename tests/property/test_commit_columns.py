@@ -123,8 +123,16 @@ def at_offset(batch: RecordBatch, offset: int) -> RecordBatch:
     return replace(batch, base_offset=offset, last_offset=batch.last_offset + offset, records=moved)
 
 
+class Segment(bytes):
+    """Bytes that an example shows by their beginning: a segment may have a hundred kilobytes."""
+
+    def __repr__(self) -> str:
+        """Return the length and the first bytes."""
+        return f"<{len(self)} bytes: {self[:200].hex()}>"
+
+
 @st.composite
-def segments(draw: st.DrawFn) -> bytes:
+def segments(draw: st.DrawFn) -> Segment:
     """A segment, often of so many batches that they are read side by side, often damaged."""
     drawn = draw(st.lists(batches(), max_size=6)) * draw(st.sampled_from((1, 1, 30)))
     parts, offset = [], 0
@@ -140,7 +148,7 @@ def segments(draw: st.DrawFn) -> bytes:
         data = data[:at] + draw(bytes_) + data[at + 1 :]
     if draw(st.integers(0, 3)) == 0:
         data = data[: draw(st.integers(0, len(data)))]
-    return data + draw(st.sampled_from((b"", b"", bytes(300), b"\xff" * 70, bytes(5))))
+    return Segment(data + draw(st.sampled_from((b"", b"", bytes(300), b"\xff" * 70, bytes(5)))))
 
 
 bytes_ = st.binary(min_size=1, max_size=1)

@@ -154,7 +154,7 @@ def check_drawn(scenario: Scenario, seed: int, profile: str) -> None:
     check(list(parse_broker_log(lines, source_ref="drawn.log", tz=UTC)))
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10, deadline=None, derandomize=True)
 @given(scenario=scenarios(), seed=st.integers(0, 2**16), profile=PROFILES)
 def test_assumed_settings_change_nothing_in_a_few_drawn_runs(
     scenario: Scenario, seed: int, profile: str
@@ -164,7 +164,7 @@ def test_assumed_settings_change_nothing_in_a_few_drawn_runs(
 
 
 @pytest.mark.property
-@settings(deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(scenario=scenarios(), seed=st.integers(0, 2**16), profile=PROFILES)
 def test_assumed_settings_change_nothing_in_drawn_runs(
     scenario: Scenario, seed: int, profile: str

@@ -86,7 +86,7 @@ def test_members_that_do_not_poll_are_no_deploy() -> None:
     assert found["poll-timeouts"].rebalances == 18
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15, deadline=None, derandomize=True)
 @given(scenario=scenarios(), seed=st.integers(0, 2**16))
 def test_parts_of_a_join_phase_add_up_to_it(scenario: Scenario, seed: int) -> None:
     """Whatever happens: no part is negative, and together they are no longer than the rebalance."""
