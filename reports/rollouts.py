@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.sim.scenario import (
@@ -124,37 +125,36 @@ def compare_rollouts(
     }
     if len(written) < len(asked.plans):
         raise ConfigError("a plan is there twice: name each batch and pause once")
-    is_consumers = isinstance(group, ConsumerGroupSpec)
-    sweep = Asked(
-        names=tuple(written),
-        written=written,
-        seeds=asked.seeds,
-        assignors=group.assignors[:1] if isinstance(group, ConsumerGroupSpec) else (),
-        memberships=asked.memberships or (_own_membership(group),),
-    )
+    sweep = Asked(names=tuple(written), written=written, seeds=asked.seeds)
+    sweep = _with_own_choices(sweep, group, asked.memberships)
     files = _write_plans(sweep, out / PLANS_DIR)
     summary = run_sweep(sweep, out, unasked={}, master=master, progress=progress)
     count = len(members_of(group))
-    question = "membership" if is_consumers else "protocol"
-    protocol = "eager" if getattr(group, "connect_protocol", "") == "eager" else "sessioned"
+    question = "membership" if isinstance(group, ConsumerGroupSpec) else "protocol"
     plans = {plan.name: plan for plan in asked.plans}
     costs = [
         _costs(plans[row["scenario"]], row, count, asked.down_ms, files)
         for row in summary.by_scenario
-        if row["question"] == question and (is_consumers or row["choice"] == protocol)
+        if row["question"] == question
     ]
     costs.sort(key=lambda each: (each.unowned_s[0], each.stopped_s[0], each.lasts_ms))
     return RolloutSummary(costs=costs, members=count, runs=summary.runs, page=summary.page)
 
 
-def _own_membership(group: GroupSpec) -> str:
+def _with_own_choices(sweep: Asked, group: GroupSpec, memberships: tuple[str, ...]) -> Asked:
+    """Ask for the group's own assignor or protocol, and own membership where none is named."""
+    if isinstance(group, ConsumerGroupSpec):
+        kinds = memberships or (_own_membership(group),)
+        return replace(sweep, assignors=group.assignors[:1], memberships=kinds)
+    return replace(sweep, protocols=(group.connect_protocol,))
+
+
+def _own_membership(group: ConsumerGroupSpec) -> str:
     """The kind of membership that a group has.
 
     Raises:
         ConfigError: some consumers are static and some are not.
     """
-    if not isinstance(group, ConsumerGroupSpec):
-        return "dynamic"
     kinds = {member.instance_id is not None for member in group.members}
     if len(kinds) > 1:
         raise ConfigError(

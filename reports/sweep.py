@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
 from coordinator_sim.errors import ConfigError, DataError
+from coordinator_sim.sim.scenario.settings import CONNECT_PROTOCOLS
 from coordinator_sim_reports.session import DEFAULT_MASTER, check_extra, spark_session
 from coordinator_sim_reports.sources import TraceFrames, open_traces, read_traces
 from coordinator_sim_reports.tradeoffs import OBJECTIVES, candidate_rows, candidates
@@ -234,9 +235,9 @@ def _rows(table: "DataFrame") -> list[dict[str, Any]]:
 def _reading_order(row: dict[str, Any]) -> tuple[int, str, int, int, str]:
     """Sort key: questions in their order, scenarios by name, choices from oldest to newest."""
     from coordinator_sim_reports.transforms.costs import QUESTIONS
-    from coordinator_sim_reports.trials import MEMBERSHIPS, PROTOCOLS
+    from coordinator_sim_reports.trials import MEMBERSHIPS
 
-    choices = (*PROTOCOLS, *CONSUMER_ASSIGNORS, *MEMBERSHIPS)
+    choices = (*CONNECT_PROTOCOLS, *CONSUMER_ASSIGNORS, *MEMBERSHIPS)
     pace, is_paced, choice = row["choice"].rpartition(" ms, ")
     return (
         QUESTIONS.index(row["question"]),

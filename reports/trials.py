@@ -123,6 +123,7 @@ class Asked(Struct, frozen=True, kw_only=True):
         written: Own scenarios by name.
         assignors: Assignors of consumer groups; empty takes `compared_assignors`.
         memberships: Kinds of membership of consumers.
+        protocols: Values of `connect.protocol` of Connect clusters.
         settings: Settings to compare, each over those of the scenario.
         own: Assignors from outside that the runs need.
     """
@@ -134,6 +135,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     written: dict[str, Scenario] = {}
     assignors: tuple[str, ...] = ()
     memberships: tuple[str, ...] = MEMBERSHIPS
+    protocols: tuple[str, ...] = PROTOCOLS
     settings: tuple[dict[str, str], ...] = ({},)
     own: tuple[OwnAssignor, ...] = ()
 
@@ -241,7 +243,7 @@ def _choices(scenario: Scenario, asked: Asked) -> Iterable[Trial]:
     kinds = {type(group) for group in scenario.groups}
     for settings in asked.settings:
         if ConnectGroupSpec in kinds:
-            for protocol in PROTOCOLS:
+            for protocol in asked.protocols:
                 yield Trial(scenario=scenario.name, choice=protocol, settings=settings)
         if ConsumerGroupSpec in kinds:
             for assignor in asked.assignors or compared_assignors():

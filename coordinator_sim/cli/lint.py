@@ -16,8 +16,10 @@ EXIT_FOUND: Final = 1
 _WORKERS_OWN: Final = "config.storage.topic"
 _MOST_RECORDS: Final = 100_000
 _DAY_MS: Final = 86_400_000
-_LIKELY: Final = 0.001
-"""Probability of a full poll from which on a member is removed now and then."""
+_SELDOM_A_DAY: Final = 0.001
+"""Removals of a member a day that are not worth a line."""
+_SAFE: Final = 1e-6
+"""Probability of a removal by one poll that the advice goes below."""
 _SHOWN: Final = 5
 
 
@@ -59,9 +61,9 @@ def lint(
             f"{file}: {_WORKERS_OWN} is a Connect worker's; lint reads the settings of a consumer"
         )
     found = advise(settings)
-    told = [] if processing_histogram is None else [poll_advice(settings, processing_histogram)]
+    if processing_histogram is not None:
+        found += poll_advice(settings, processing_histogram)
     seen = [] if trace is None else findings_about(trace, settings.get("group.id"))
-    found += [each for each in told if each.what]
     if json:
         rows = {"advice": found, "trace": seen}
         typer.echo(msgspec.json.encode(rows).decode())
@@ -72,8 +74,8 @@ def lint(
         raise typer.Exit(EXIT_FOUND)
 
 
-def poll_advice(settings: dict[str, str], histogram: Path) -> "Advice":
-    """What the time of a full poll means for max.poll.interval.ms; without `what` if nothing.
+def poll_advice(settings: dict[str, str], histogram: Path) -> "list[Advice]":
+    """What the time of a full poll means for max.poll.interval.ms; empty for nothing.
 
     Raises:
         ConfigError: max.poll.records is more than can be computed.
@@ -95,20 +97,17 @@ def poll_advice(settings: dict[str, str], histogram: Path) -> "Advice":
     chance = exceeds(times, records, limit_ms)
     mean_ms = records * times.mean_ms
     a_day = chance * _DAY_MS / mean_ms if mean_ms else 0.0
+    if a_day < _SELDOM_A_DAY:
+        return []
     what = (
         f"a poll of {records} records takes {mean_ms / 1000:.4g} s on average and outlasts it with "
         f"probability {chance:.3g}: a busy member is removed {a_day:.3g} times a day"
     )
-    fewer = next(
-        (count for count in _fewer(records) if exceeds(times, count, limit_ms) < _LIKELY / 1000), 1
-    )
-    return Advice(
-        weight=Weight.WARNING,
-        setting="max.poll.interval.ms",
-        value=settings.get("max.poll.interval.ms", f"({limit_ms})"),
-        what=what if chance * _DAY_MS > mean_ms * _LIKELY else "",
-        change=f"set max.poll.records={fewer}, or a longer interval",
-    )
+    fewer = next((count for count in _fewer(records) if exceeds(times, count, limit_ms) < _SAFE), 1)
+    value = settings.get("max.poll.interval.ms", f"({limit_ms})")
+    change = f"set max.poll.records={fewer}, or a longer interval"
+    name = "max.poll.interval.ms"
+    return [Advice(weight=Weight.WARNING, setting=name, value=value, what=what, change=change)]
 
 
 def _fewer(records: int) -> list[int]:

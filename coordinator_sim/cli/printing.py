@@ -25,6 +25,14 @@ _ESCAPES: Final = {
 }
 
 
+def print_json(summary: object) -> None:
+    """Print a summary of a command as one JSON document, indented."""
+    import msgspec
+    import typer
+
+    typer.echo(msgspec.json.format(msgspec.json.encode(summary), indent=2).decode())
+
+
 def printable(text: str) -> str:
     """The text with control characters spelled as in JSON; line ends and tabs stay."""
     return text if text.isascii() and text.isprintable() else text.translate(_ESCAPES)

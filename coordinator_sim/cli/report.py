@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from coordinator_sim.cli.printing import print_json
 from coordinator_sim.cli.progress import spark_status
 
 if TYPE_CHECKING:
@@ -79,13 +80,6 @@ def compute(
     page = PageOptions(title=title, is_compared=is_compared)
     building = partial(build_report, paths, out, master=master, page=page)
     return spark_status(building, is_silent=is_silent)
-
-
-def print_json(summary: "ReportSummary") -> None:
-    """Print the summary as one JSON document."""
-    import msgspec
-
-    typer.echo(msgspec.json.format(msgspec.json.encode(summary), indent=2).decode())
 
 
 def print_tables(summary: "ReportSummary", console: "Console") -> None:

@@ -8,6 +8,7 @@ import typer
 
 from coordinator_sim.cli.arguments import SeedsOption, find_scenario
 from coordinator_sim.cli.lengths import length_text, parse_length
+from coordinator_sim.cli.printing import print_json
 from coordinator_sim.cli.progress import spark_status
 from coordinator_sim.errors import ConfigError
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from coordinator_sim_reports.rollouts import RolloutCosts, RolloutSummary
 
 ORDERS = ("listed", "reversed")
-MEMBERSHIPS = ("dynamic", "static")
 _WHOLE_FROM = 10
 """Figures from here on are shown without decimals."""
 
@@ -83,6 +83,7 @@ def rollout(
 
     check_extra()
     from coordinator_sim_reports.rollouts import Rollouts, compare_rollouts
+    from coordinator_sim_reports.trials import MEMBERSHIPS
 
     found = find_scenario(scenario)
     deployed = group_to_deploy(found, group)
@@ -154,13 +155,6 @@ def _words(option: str, text: str, known: tuple[str, ...]) -> tuple[str, ...]:
         if word not in known:
             raise ConfigError(f"{option} {word!r}: must be of {', '.join(known)}")
     return words
-
-
-def print_json(summary: "RolloutSummary") -> None:
-    """Print the summary as one JSON document."""
-    import msgspec
-
-    typer.echo(msgspec.json.format(msgspec.json.encode(summary), indent=2).decode())
 
 
 def print_plans(summary: "RolloutSummary", console: "Console") -> None:

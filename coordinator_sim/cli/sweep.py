@@ -17,6 +17,7 @@ from coordinator_sim.cli.own_assignors import (
     AssignorProcessOption,
     register_given,
 )
+from coordinator_sim.cli.printing import print_json
 from coordinator_sim.cli.progress import spark_status
 from coordinator_sim.cli.wording import counted
 from coordinator_sim.errors import ConfigError
@@ -181,13 +182,6 @@ def parse_times(text: str) -> tuple[int, ...]:
             f"--processing-times {text!r}: wants whole milliseconds separated by commas, as 50,1000"
         )
     return found
-
-
-def print_json(summary: "SweepSummary") -> None:
-    """Print the summary as one JSON document."""
-    import msgspec
-
-    typer.echo(msgspec.json.format(msgspec.json.encode(summary), indent=2).decode())
 
 
 def print_choices(summary: "SweepSummary", console: "Console") -> None:

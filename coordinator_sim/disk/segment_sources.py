@@ -31,7 +31,7 @@ class SegmentFile:
         """Number of bytes when it was opened."""
 
     def read(self, position: int, count: int, /) -> bytes:
-        """That many bytes from a position on; fewer only at the end."""
+        """Return `count` bytes of the segment from a position on; fewer only at its end."""
         self._file.seek(position)
         parts = []
         left = min(count, max(0, self.size - position))

@@ -46,11 +46,13 @@ class Progress:
 
     advance: Callable[[int], None]
     done: dict[Path, int] = field(default_factory=dict)
+    total: int = 0
 
     def note(self, path: Path, used: int) -> None:
         """Note how much of a file was used."""
+        self.total += used - self.done.get(path, 0)
         self.done[path] = used
-        self.advance(sum(self.done.values()))
+        self.advance(self.total)
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -154,7 +156,7 @@ def run_info(importing: Importing, options: Options) -> RunInfo:
     """What the trace shares; the same files and options give the same trace id."""
     files = [(str(one.path), one.path.stat().st_size) for one in importing.files]
     digest = hashlib.sha256(repr((files, options.tz, options.cluster)).encode())
-    sources = [SOURCE_OF[kind] for one in importing.usable for kind in _kinds_of(one)]
+    sources = [SOURCE_OF[kind] for one in importing.usable for kind in one.kinds]
     return RunInfo(
         trace_id=digest.hexdigest()[:32],
         source=best_source(sources),
@@ -163,10 +165,6 @@ def run_info(importing: Importing, options: Options) -> RunInfo:
         profile="ingested",
         options={"tz": options.tz},
     )
-
-
-def _kinds_of(one: Import) -> list[Kind]:
-    return [one.kind] if one.more is None else [one.kind, one.more]
 
 
 def write_trace(
@@ -210,7 +208,7 @@ def _merged(importing: Importing, logs: list[TimedLog], names: Names) -> Iterato
         return repeated
 
     merged = merge_logs(logs, are_repeated=are_repeated if len(logs) > 1 else None)
-    kinds = {kind for one in importing.usable for kind in _kinds_of(one)}
+    kinds = {kind for one in importing.usable for kind in one.kinds}
     is_simple = kinds <= {Kind.LOG} or (kinds <= {Kind.SEGMENT})
     if is_simple:
         yield from merged

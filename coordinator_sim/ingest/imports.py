@@ -71,3 +71,8 @@ class Import:
     more: Kind | None = None
     segment: SegmentCounts | None = None
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """Every kind of lines in the file."""
+        return (self.kind,) if self.more is None else (self.kind, self.more)

@@ -68,11 +68,11 @@ class Reading(Struct, frozen=True):
 def streams_of(files: list[Import], reading: Reading) -> Iterator[TimedLog]:
     """One stream a file; one a partition of raw segments, and one for all requests of a kind."""
     for one in files:
-        for kind in _kinds_of(one):
+        for kind in one.kinds:
             if kind in _READERS:
                 yield _timed(kind, one, reading)
     for kind in _EXCHANGE_READERS:
-        asked = [one for one in files if kind in _kinds_of(one)]
+        asked = [one for one in files if kind in one.kinds]
         if asked:
             yield _exchange_stream(kind, asked, reading)
     for log in partition_logs([one for one in files if one.kind is Kind.SEGMENT]):
@@ -81,10 +81,6 @@ def streams_of(files: list[Import], reading: Reading) -> Iterator[TimedLog]:
         events = PartitionLog(log, reading.note_progress).events()
         first_us = 0 if first is None else first.ts_us
         yield TimedLog(first_us, batches_of(events, reading.names))
-
-
-def _kinds_of(one: Import) -> tuple[Kind, ...]:
-    return (one.kind,) if one.more is None else (one.kind, one.more)
 
 
 def _timed(kind: Kind, one: Import, reading: Reading) -> TimedLog:

@@ -57,7 +57,7 @@ class SegmentSource(Protocol):
         ...
 
     def read(self, position: int, count: int, /) -> bytes:
-        """That many bytes from a position on; fewer only at the end."""
+        """Return `count` bytes of the segment from a position on; fewer only at its end."""
         ...
 
 
@@ -76,7 +76,7 @@ class SegmentInMemory(Struct, frozen=True):
         return len(self.data)
 
     def read(self, position: int, count: int, /) -> bytes:
-        """That many bytes from a position on; fewer only at the end."""
+        """Return `count` bytes of the segment from a position on; fewer only at its end."""
         return self.data[position : position + count]
 
 
