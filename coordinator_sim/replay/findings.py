@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from coordinator_sim.clients.config import ConnectProtocolCompatibility
 from coordinator_sim.messages.embedded.contents import is_cooperative
 from coordinator_sim.replay.costs import COORDINATOR_MOVED, POLL_TIMEOUT, RebalanceCost
 from coordinator_sim.replay.report import RunFigures, WhatIf
@@ -37,8 +38,8 @@ _SHORT_MS: Final = 100
 """Shorter sums are noise."""
 _FLAPS: Final = 3
 _MOST_REFS: Final = 5
-_EAGER_CONNECT: Final = "default"
-_CONNECT_PROTOCOLS: Final = frozenset({_EAGER_CONNECT, "compatible", "sessioned"})
+_EAGER_CONNECT: Final = ConnectProtocolCompatibility.EAGER.protocol_name
+_CONNECT_PROTOCOLS: Final = frozenset(each.protocol_name for each in ConnectProtocolCompatibility)
 _WORKERS_BACK_IN_TIME: Final = (
     "Restart workers one after another, each back within scheduled.rebalance.max.delay.ms: under "
     "an incremental connect.protocol a worker in time gets its own tasks again. Workers are never "

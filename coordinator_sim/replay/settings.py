@@ -7,6 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
+from coordinator_sim.clients.config import ConnectProtocolCompatibility
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.profiles import ALIASES, PROFILES
 from coordinator_sim.replay.plan import NEVER_MS
@@ -15,7 +16,7 @@ STABLE: Final = "stable"
 """Value of `group.instance.id`: every member keeps one instance id over its restarts."""
 DYNAMIC: Final = "none"
 """Value of `group.instance.id`: members have none."""
-CONNECT_PROTOCOLS: Final = ("eager", "compatible", "sessioned")
+CONNECT_PROTOCOLS: Final = tuple(each.name.lower() for each in ConnectProtocolCompatibility)
 """Values of `connect.protocol`."""
 MOST_COMBINATIONS: Final = 1_000
 """Largest grid: each combination replays the whole trace once more."""
