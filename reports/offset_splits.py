@@ -18,7 +18,7 @@ from coordinator_sim.kafka.records import OffsetCommitKey
 from coordinator_sim.log.columns.chunks import Wanted
 from coordinator_sim.log.columns.commit_columns import NUMBERS, CommitColumns, Texts
 from coordinator_sim.log.columns.key_table import KeyTable
-from coordinator_sim.log.columns.last_commits import LastCommits
+from coordinator_sim.log.columns.last_commits import LastCommits, PlacedCommits
 from coordinator_sim.log.columns.pieces import batch_borders
 from coordinator_sim.log.columns.segment_columns import SegmentColumns
 
@@ -27,6 +27,7 @@ SMALLEST_SPLIT: Final = 32 * 1024 * 1024
 
 _PLAIN: Final = tuple(name for name in NUMBERS if name not in ("key", "metadata"))
 _COMPRESSION: Final = "zstd"
+_NOTHING: Final = np.empty(0, np.int64)
 
 
 class Span(Struct, frozen=True, kw_only=True):
@@ -64,6 +65,7 @@ class TaskCommits(Struct, frozen=True, kw_only=True):
 
     Args:
         task: What it read.
+        taken: Number of commits that it read.
         settled: Last commits of keys, as an Arrow stream.
         open: Commits of transactions that do not end in the task, as an Arrow stream.
         first_ends: See `LastCommits.first_ends`.
@@ -71,9 +73,10 @@ class TaskCommits(Struct, frozen=True, kw_only=True):
     """
 
     task: ReadingTask
+    taken: int
     settled: bytes
     open: bytes
-    first_ends: dict[int, tuple[int, bool]]
+    first_ends: dict[int, bool]
     reports: tuple[SegmentReport, ...]
 
 
@@ -130,6 +133,7 @@ def read_task(task: ReadingTask, group_id: str | None) -> TaskCommits:
     unfinished = [part for parts in last.open_parts.values() for part in parts]
     return TaskCommits(
         task=task,
+        taken=last.taken,
         settled=_stream([settled], keys.keys, counts),
         open=_stream(unfinished, keys.keys, None),
         first_ends=last.first_ends,
@@ -141,19 +145,20 @@ def take_task(found: TaskCommits, keys: KeyTable, last: LastCommits) -> None:
     """Add what a task found to a log's commits; tasks are taken in the order of the log."""
     settled, counts = _columns(found.settled, keys)
     unfinished, _ = _columns(found.open, keys)
-    last.follow(settled, counts, found.first_ends, unfinished)
+    last.follow(found.taken, settled, counts, found.first_ends, unfinished)
 
 
 def _stream(
-    parts: Sequence[CommitColumns], keys: Sequence[OffsetCommitKey], counts: np.ndarray | None
+    parts: Sequence[PlacedCommits], keys: Sequence[OffsetCommitKey], counts: np.ndarray | None
 ) -> bytes:
     """Commits as an Arrow stream: keys and metadata as texts, each text once in a dictionary."""
+    commits = [part.commits for part in parts]
     arrays: dict[str, Any] = {
-        name: np.concatenate([np.empty(0, np.int64), *(getattr(part, name) for part in parts)])
+        name: np.concatenate([_NOTHING, *(getattr(each, name) for each in commits)])
         for name in ("key", *_PLAIN)
     }
     numbers = np.unique(arrays["key"]).astype(np.int64)
-    texts = [part.texts[index] for part in parts for index in part.metadata.tolist()]
+    texts = [each.texts[index] for each in commits for index in each.metadata.tolist()]
     named = [keys[number] for number in numbers.tolist()]
     of_keys = pa.table(
         {
@@ -165,6 +170,7 @@ def _stream(
     columns = {name: of_keys[name] for name in of_keys.column_names}
     columns |= {name: pa.array(arrays[name].astype(np.int64)) for name in _PLAIN}
     columns["metadata"] = pa.array(texts, pa.string())
+    columns["place"] = pa.array(np.concatenate([_NOTHING, *(part.places for part in parts)]))
     if counts is not None:
         columns["commit_count"] = pa.array(counts)
     table = pa.table(columns)
@@ -175,7 +181,7 @@ def _stream(
     return bytes(sink.getvalue())
 
 
-def _columns(stream: bytes, keys: KeyTable) -> tuple[CommitColumns, Any]:
+def _columns(stream: bytes, keys: KeyTable) -> tuple[PlacedCommits, Any]:
     """The commits of a stream, numbered by a key table, and their numbers of commits."""
     with pa.ipc.open_stream(stream) as reader:
         table = reader.read_all()
@@ -185,11 +191,11 @@ def _columns(stream: bytes, keys: KeyTable) -> tuple[CommitColumns, Any]:
     metadata = [texts.index_of(text) for text in table["metadata"].to_pylist()]
     arrays = {name: table[name].to_numpy() for name in _PLAIN}
     arrays["is_tombstone"] = arrays["is_tombstone"].astype(bool)
-    columns = CommitColumns(
+    commits = CommitColumns(
         **arrays,
         key=np.array(numbers, np.int64),
         metadata=np.array(metadata, np.int64),
         texts=texts.values,
     )
     counts = table["commit_count"].to_numpy() if "commit_count" in table.column_names else None
-    return columns, counts
+    return PlacedCommits(commits=commits, places=table["place"].to_numpy()), counts

@@ -141,6 +141,8 @@ def segments(draw: st.DrawFn) -> Segment:
         offset += batch.last_offset + 1
         if batch.magic == 2 and draw(st.integers(0, 9)) == 0:
             encoded = with_changed_byte(encoded, draw(st.integers(61, len(encoded))), draw(bytes_))
+        if draw(st.integers(0, 19)) == 0:  # the base offset is under no checksum
+            encoded = draw(int64).to_bytes(8, "big", signed=True) + encoded[8:]
         parts.append(encoded)
     data = b"".join(parts)
     if data and draw(st.integers(0, 3)) == 0:
@@ -168,8 +170,8 @@ class Plain:
         self.markers: list[Row] = []
         self.others: list[Row] = []
         self.damage: list[Row] = []
-        self.settled: list[Row] = []
-        self.pending: dict[int, list[Row]] = {}
+        self.settled: list[tuple[int, Row]] = []
+        self.pending: dict[int, list[tuple[int, Row]]] = {}
         self.batch_count = self.record_count = self.other_count = 0
         self.wanted = wanted
         reader = SegmentReader(data, check_crc=False)
@@ -189,7 +191,7 @@ class Plain:
             if batch.control:
                 marker = read_marker(records[0]) if records else None
                 is_commit = marker is not None and marker.committed
-                self.markers.append((batch.producer_id, batch.last_offset, is_commit))
+                self.markers.append((batch.producer_id, len(self.commits), is_commit))
                 ended = self.pending.pop(batch.producer_id, [])
                 self.settled += ended if is_commit else []
         except WireFormatError:
@@ -233,7 +235,7 @@ class Plain:
                     batch.producer_id if batch.transactional else -1,
                 )
             )
-            row = self.commits[-1]
+            row = (len(self.commits), self.commits[-1])
             if batch.transactional:
                 self.pending.setdefault(batch.producer_id, []).append(row)
             else:
@@ -262,17 +264,18 @@ def rows_of(chunks: list[ChunkColumns], table: KeyTable) -> list[Row]:
 
 
 def markers_of(chunks: list[ChunkColumns]) -> list[Row]:
-    """Ends of transactions as rows."""
-    return [
-        row
-        for chunk in chunks
-        for row in zip(
+    """Ends of transactions as rows, with the number of commits before each."""
+    rows: list[Row] = []
+    before = 0
+    for chunk in chunks:
+        columns = (
             chunk.markers.producer_id.tolist(),
-            chunk.markers.log_offset.tolist(),
+            (before + chunk.markers.commits_before).tolist(),
             chunk.markers.is_commit.tolist(),
-            strict=True,
         )
-    ]
+        rows += zip(*columns, strict=True)
+        before += len(chunk.commits)
+    return rows
 
 
 def read(
@@ -341,7 +344,7 @@ def test_the_last_commit_of_a_key_is_its_last_record_that_counts(
     plain = Plain(data, Wanted())
     expected: dict[OffsetCommitKey, Row] = {}
     counts: Counter[OffsetCommitKey] = Counter()
-    for row in sorted(plain.settled, key=lambda one: one[1]):
+    for _, row in sorted(plain.settled, key=lambda one: one[0]):
         expected[row[0]] = row
         counts[row[0]] += not row[8]
 

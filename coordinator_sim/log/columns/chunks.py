@@ -134,9 +134,10 @@ def _read(table: BatchTable, span: slice, keys: KeyTable, wanted: Wanted) -> Chu
         )
         for index in np.flatnonzero(odd).tolist()
     }
+    columns, batch = _merged(commits, exact, chunk.texts)
     return ChunkColumns(
-        commits=_merged(chunk, commits, exact),
-        markers=_merged_markers(chunk, (marked, is_commit), exact),
+        commits=columns,
+        markers=_merged_markers(chunk, (marked, is_commit), exact, batch),
         others=_merged_others(chunk, exact),
         other_count=commits.other_count + sum(found.other_count for found in exact.values()),
         batch_count=len(odd),
@@ -270,32 +271,42 @@ def _report(chunk: _Chunk, records: RecordTable, row: int, error: WireFormatErro
 # -- usual and unusual batches together, in the order of the log -----------------------------
 
 
-def _merged(chunk: _Chunk, usual: _Commits, exact: dict[int, ExactRows]) -> CommitColumns:
+def _merged(
+    usual: _Commits, exact: dict[int, ExactRows], texts: Texts
+) -> tuple[CommitColumns, Ints]:
+    """All commits, and the batch of each."""
     rows = [row for found in exact.values() for row in found.rows]
     if not rows:
-        return usual.columns
+        return usual.columns, usual.batch
     sizes = [len(found.rows) for found in exact.values()]
     batch = np.concatenate((usual.batch, np.repeat(np.array(list(exact)), sizes)))
-    both = joined((usual.columns, columns_of(rows, chunk.texts.values)), chunk.texts.values)
-    return picked(both, np.argsort(batch, kind="stable"))
+    both = joined((usual.columns, columns_of(rows, texts.values)), texts.values)
+    order = np.argsort(batch, kind="stable")
+    return picked(both, order), batch[order]
 
 
 def _merged_markers(
-    chunk: _Chunk, usual: tuple[Flags, Flags], exact: dict[int, ExactRows]
+    chunk: _Chunk,
+    usual: tuple[Flags, Flags],
+    exact: dict[int, ExactRows],
+    batch_of_commits: Ints,
 ) -> Markers:
     marked, is_commit = usual
     at = np.flatnonzero(marked)
-    last = chunk.column("base_offset") + chunk.column("last_offset_delta")
-    rows = np.stack((at, chunk.column("producer_id")[at], last[at], is_commit[at]))
+    rows = np.stack((at, chunk.column("producer_id")[at], is_commit[at]))
     more = [
-        (index, found.marker[0], as_long(found.marker[1]), int(found.marker[2]))
+        (index, found.marker[0], int(found.marker[1]))
         for index, found in exact.items()
         if found.marker is not None
     ]
     if more:
         rows = np.concatenate((rows, np.array(more, np.int64).T), axis=1)
         rows = rows[:, np.argsort(rows[0], kind="stable")]
-    return Markers(producer_id=rows[1], log_offset=rows[2], is_commit=rows[3].astype(bool))
+    return Markers(
+        producer_id=rows[1],
+        commits_before=np.searchsorted(batch_of_commits, rows[0]),
+        is_commit=rows[2].astype(bool),
+    )
 
 
 def _merged_others(chunk: _Chunk, exact: dict[int, ExactRows]) -> tuple[OtherRecord, ...]:

@@ -55,12 +55,12 @@ class Markers(Struct, frozen=True, kw_only=True):
 
     Args:
         producer_id: Whose transaction.
-        log_offset: Offset of the marker.
+        commits_before: How many commits of the chunk precede the marker.
         is_commit: Whether it was committed.
     """
 
     producer_id: Ints
-    log_offset: Ints
+    commits_before: Ints
     is_commit: Flags
 
 

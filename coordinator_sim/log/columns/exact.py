@@ -25,7 +25,7 @@ class ExactRows(Struct, frozen=True, kw_only=True):
 
     Args:
         rows: Wanted commits and tombstones, in the order of `commit_columns.NUMBERS`.
-        marker: End of a transaction: producer, offset, whether it was committed.
+        marker: End of a transaction: producer, whether it was committed.
         others: Records of other types, where they are wanted.
         other_count: Number of records of other types, wanted or not.
         count: Number of records, of all types.
@@ -34,7 +34,7 @@ class ExactRows(Struct, frozen=True, kw_only=True):
     """
 
     rows: list[tuple[int, ...]]
-    marker: tuple[int, int, bool] | None
+    marker: tuple[int, bool] | None
     others: list[OtherRecord]
     other_count: int
     count: int
@@ -116,7 +116,7 @@ def _control(batch: StoredBatch) -> ExactRows:
     is_commit = marker is not None and marker.committed
     return ExactRows(
         rows=[],
-        marker=(batch.producer_id, batch.last_offset, is_commit),
+        marker=(batch.producer_id, is_commit),
         others=[],
         other_count=0,
         count=len(records),

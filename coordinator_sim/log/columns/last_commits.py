@@ -2,6 +2,8 @@
 
 A commit inside a transaction counts once the transaction's marker says so, and then at its own
 place in the log: of two commits of one key, the later record wins, whichever marker came first.
+Records are in the order in which they stand in the log. Their offsets rise in a sound log; a base
+offset is under no checksum.
 
 Source: kafka 4.4, OffsetMetadataManager.replay and completeTransaction; kafka 3.9,
 GroupMetadataManager.doLoadGroupsAndOffsets.
@@ -26,8 +28,8 @@ from coordinator_sim.log.columns.commit_columns import (
 )
 
 _FIRST_ROOM: Final = 1_024
-_NEVER: Final = -(2**63)
-"""Log offset of a key without any record so far."""
+_NEVER: Final = -1
+"""Place of a key without any record so far."""
 _KEPT: Final = tuple(name for name in NUMBERS if name not in ("key", "metadata", "producer_id"))
 
 
@@ -59,24 +61,58 @@ class LastCommit(Struct, frozen=True, kw_only=True):
     commit_count: int
 
 
-class LastCommits:
-    """Last commits of one log; takes the chunks of its segments in the order of offsets.
+class PlacedCommits(Struct, frozen=True, kw_only=True):
+    """Commits with their places in what was read of a log.
 
-    Attributes:
-        open_parts: Commits of transactions without a marker so far, by producer.
-        first_ends: Offset of the first marker of each producer, and whether it commits: it ends the
-            transaction that was open before the first chunk.
+    Args:
+        commits: In the order of the log.
+        places: How many commits were read before each.
     """
 
-    __slots__ = ("_columns", "_counts", "_metadata", "first_ends", "open_parts")
+    commits: CommitColumns
+    places: Ints
+
+    def __len__(self) -> int:
+        """Number of records."""
+        return len(self.places)
+
+    def picked(self, which: Flags | Ints) -> "PlacedCommits":
+        """Some of the records, in that order."""
+        return PlacedCommits(commits=picked(self.commits, which), places=self.places[which])
+
+    def moved(self, by: int) -> "PlacedCommits":
+        """The same records behind as many others."""
+        return PlacedCommits(commits=self.commits, places=self.places + by)
+
+
+class LastCommits:
+    """Last commits of one log; takes the chunks of its segments in the order of the log.
+
+    Attributes:
+        taken: Number of commits read.
+        open_parts: Commits of transactions without a marker so far, by producer.
+        first_ends: Whether the first marker of each producer commits: it ends the transaction that
+            was open before the first chunk.
+    """
+
+    __slots__ = (
+        "_columns",
+        "_counts",
+        "_metadata",
+        "_places",
+        "first_ends",
+        "open_parts",
+        "taken",
+    )
 
     def __init__(self) -> None:
         self._columns = {name: np.full(_FIRST_ROOM, -1) for name in _KEPT}
-        self._columns["log_offset"][:] = _NEVER
+        self._places = np.full(_FIRST_ROOM, _NEVER)
         self._counts = np.zeros(_FIRST_ROOM, np.int64)
         self._metadata: dict[int, str] = {}
-        self.open_parts: dict[int, list[CommitColumns]] = {}
-        self.first_ends: dict[int, tuple[int, bool]] = {}
+        self.taken = 0
+        self.open_parts: dict[int, list[PlacedCommits]] = {}
+        self.first_ends: dict[int, bool] = {}
 
     @property
     def open_count(self) -> int:
@@ -85,19 +121,20 @@ class LastCommits:
 
     def add(self, chunk: ChunkColumns) -> None:
         """Take the next chunk of the log."""
-        commits, markers = chunk.commits, chunk.markers
-        for producer_id, end in _firsts(markers).items():
-            self.first_ends.setdefault(producer_id, end)
-        is_open = commits.producer_id != NO_PRODUCER
-        if not is_open.any() and not self.open_parts:
-            self.settle(commits)
-            return
-        self.settle(picked(commits, ~is_open))
-        self._end_transactions(picked(commits, is_open), markers)
+        places = np.arange(self.taken, self.taken + len(chunk.commits))
+        found = PlacedCommits(commits=chunk.commits, places=places)
+        is_open = chunk.commits.producer_id != NO_PRODUCER
+        if is_open.any() or len(chunk.markers.producer_id):
+            self._settle(found.picked(~is_open))
+            self._end_transactions(found.picked(is_open), chunk.markers)
+        else:
+            self._settle(found)
+        self.taken += len(places)
 
-    def settle(self, commits: CommitColumns) -> None:
+    def _settle(self, found: PlacedCommits) -> None:
         """Count these records, which belong to no transaction or to a committed one."""
-        if not len(commits):
+        commits, places = found.commits, found.places
+        if not len(places):
             return
         self._make_room(int(commits.key.max()) + 1)
         is_commit = ~commits.is_tombstone
@@ -107,20 +144,21 @@ class LastCommits:
         last = np.empty(len(self._counts), np.int64)
         last[commits.key] = order
         kept = last[commits.key] == order
-        kept &= commits.log_offset >= self._columns["log_offset"][commits.key]
+        kept &= places > self._places[commits.key]
         rows = picked(commits, kept)
+        self._places[rows.key] = places[kept]
         for name in _KEPT:
             self._columns[name][rows.key] = getattr(rows, name)
         self._keep_metadata(rows)
 
-    def settled(self) -> tuple[CommitColumns, Ints]:
-        """The last record of each key as columns, and its number of commits."""
-        seen = np.flatnonzero(self._columns["log_offset"] != _NEVER)
+    def settled(self) -> tuple[PlacedCommits, Ints]:
+        """The last record of each key, and its number of commits."""
+        seen = np.flatnonzero(self._places != _NEVER)
         texts = Texts()
         metadata = [texts.index_of(self._metadata.get(number, "")) for number in seen.tolist()]
         columns = {name: column[seen] for name, column in self._columns.items()}
         is_tombstone = columns.pop("is_tombstone").astype(bool)
-        found = CommitColumns(
+        commits = CommitColumns(
             **columns,
             key=seen,
             is_tombstone=is_tombstone,
@@ -128,33 +166,31 @@ class LastCommits:
             producer_id=np.full(len(seen), NO_PRODUCER),
             texts=texts.values,
         )
-        return found, self._counts[seen]
+        return PlacedCommits(commits=commits, places=self._places[seen]), self._counts[seen]
 
     def follow(
         self,
-        settled: CommitColumns,
+        taken: int,
+        settled: PlacedCommits,
         counts: Ints,
-        first_ends: dict[int, tuple[int, bool]],
-        unfinished: CommitColumns,
+        first_ends: dict[int, bool],
+        unfinished: PlacedCommits,
     ) -> None:
         """Take what another reader found in the next part of the log.
 
         Args:
+            taken: Its `taken`.
             settled: Its last record of each key.
             counts: Its number of commits of each.
             first_ends: Its `first_ends`, which end what is open here.
             unfinished: Its commits of transactions that did not end there.
         """
-        for producer_id, end in first_ends.items():
-            self.first_ends.setdefault(producer_id, end)
-            for part in self.open_parts.pop(producer_id, ()):
-                if end[1]:
-                    self.settle(part)
-        self.settle(settled)
-        more = counts - ~settled.is_tombstone
-        np.add.at(self._counts, settled.key, more)
-        for part in _by_producer(unfinished):
-            self.open_parts.setdefault(int(part.producer_id[0]), []).append(part)
+        self._end_first(first_ends)
+        self._settle(settled.moved(self.taken))
+        more = counts - ~settled.commits.is_tombstone
+        np.add.at(self._counts, settled.commits.key, more)
+        self._keep_open(unfinished.moved(self.taken))
+        self.taken += taken
 
     def rows(self, keys: Sequence[OffsetCommitKey]) -> list[LastCommit]:
         """The last commits, by group, topic and partition.
@@ -162,7 +198,8 @@ class LastCommits:
         Args:
             keys: The keys of a `KeyTable` by their numbers.
         """
-        found, counts = self.settled()
+        placed, counts = self.settled()
+        found = placed.commits
         columns: dict[str, Iterable[object]] = {
             name: getattr(found, name).tolist() for name in _KEPT if name != "is_tombstone"
         }
@@ -174,16 +211,24 @@ class LastCommits:
         rows = [LastCommit(**dict(zip(names, row, strict=True))) for row in values]
         return sorted(rows, key=by_name)
 
-    def _end_transactions(self, commits: CommitColumns, markers: Markers) -> None:
+    def _end_transactions(self, found: PlacedCommits, markers: Markers) -> None:
         """Settle the commits of transactions that end, forget those of aborted ones."""
-        for producer_id, (_, is_commit) in _firsts(markers).items():
+        self._end_first(_first_ends(markers))
+        has_ended, is_committed = _ends_of(found, markers, self.taken)
+        self._settle(found.picked(is_committed))
+        self._keep_open(found.picked(~has_ended))
+
+    def _end_first(self, first_ends: dict[int, bool]) -> None:
+        """End the transactions that were open before."""
+        for producer_id, is_commit in first_ends.items():
+            self.first_ends.setdefault(producer_id, is_commit)
             for part in self.open_parts.pop(producer_id, ()):
                 if is_commit:
-                    self.settle(part)
-        has_ended, is_committed = _ends_of(commits, markers)
-        self.settle(picked(commits, is_committed))
-        for part in _by_producer(picked(commits, ~has_ended)):
-            self.open_parts.setdefault(int(part.producer_id[0]), []).append(part)
+                    self._settle(part)
+
+    def _keep_open(self, found: PlacedCommits) -> None:
+        for part in _by_producer(found):
+            self.open_parts.setdefault(int(part.commits.producer_id[0]), []).append(part)
 
     def _keep_metadata(self, rows: CommitColumns) -> None:
         for number in rows.key[rows.metadata == 0].tolist() if self._metadata else ():
@@ -199,23 +244,30 @@ class LastCommits:
         more = room - len(self._counts)
         if more:
             self._counts = np.concatenate((self._counts, np.zeros(more, np.int64)))
+            self._places = np.concatenate((self._places, np.full(more, _NEVER)))
             for name, column in self._columns.items():
-                fill = _NEVER if name == "log_offset" else -1
-                self._columns[name] = np.concatenate((column, np.full(more, fill)))
+                self._columns[name] = np.concatenate((column, np.full(more, -1)))
 
 
-def _ends_of(commits: CommitColumns, markers: Markers) -> tuple[Flags, Flags]:
-    """Which transactional commits are followed by a marker, and which by one that commits."""
-    count = len(commits)
-    producers = np.concatenate((commits.producer_id, markers.producer_id))
-    offsets = np.concatenate((commits.log_offset, markers.log_offset))
-    order = np.lexsort((offsets, producers))
-    places = np.arange(len(order))
+def _ends_of(found: PlacedCommits, markers: Markers, start: int) -> tuple[Flags, Flags]:
+    """Which transactional commits are followed by a marker, and which by one that commits.
+
+    Args:
+        found: Transactional commits of a chunk.
+        markers: The chunk's markers.
+        start: Place of the chunk's first commit.
+    """
+    count = len(found)
+    producers = np.concatenate((found.commits.producer_id, markers.producer_id))
+    # A marker stands between the commit before it and the one after it.
+    places = np.concatenate((2 * found.places + 1, 2 * (start + markers.commits_before)))
+    order = np.lexsort((places, producers))
+    rows = np.arange(len(order))
     nobody = len(order)
-    marker_at = np.where(order >= count, places, nobody)
+    marker_at = np.where(order >= count, rows, nobody)
     following = np.minimum.accumulate(marker_at[::-1])[::-1]
     has_ended, is_committed = np.zeros(count, bool), np.zeros(count, bool)
-    rows = places[(order < count) & (following < nobody)]
+    rows = rows[(order < count) & (following < nobody)]
     ends = order[following[rows]]
     rows = order[rows]
     is_own = producers[rows] == producers[ends]
@@ -224,13 +276,14 @@ def _ends_of(commits: CommitColumns, markers: Markers) -> tuple[Flags, Flags]:
     return has_ended, is_committed
 
 
-def _by_producer(commits: CommitColumns) -> list[CommitColumns]:
+def _by_producer(found: PlacedCommits) -> list[PlacedCommits]:
     """The commits of each producer, in the order of the log."""
-    if not len(commits):
+    if not len(found):
         return []
-    order = np.argsort(commits.producer_id, kind="stable")
-    borders = np.flatnonzero(np.diff(commits.producer_id[order])) + 1
-    return [picked(commits, rows) for rows in np.split(order, borders)]
+    producers = found.commits.producer_id
+    order = np.argsort(producers, kind="stable")
+    borders = np.flatnonzero(np.diff(producers[order])) + 1
+    return [found.picked(rows) for rows in np.split(order, borders)]
 
 
 def by_name(row: LastCommit) -> tuple[str, str, int]:
@@ -238,9 +291,10 @@ def by_name(row: LastCommit) -> tuple[str, str, int]:
     return row.key.group_id, row.key.topic, row.key.partition
 
 
-def _firsts(markers: Markers) -> dict[int, tuple[int, bool]]:
-    """The first marker of each producer: its offset, and whether it commits."""
-    found: dict[int, tuple[int, bool]] = {}
-    for row, producer_id in enumerate(markers.producer_id.tolist()):
-        found.setdefault(producer_id, (int(markers.log_offset[row]), bool(markers.is_commit[row])))
+def _first_ends(markers: Markers) -> dict[int, bool]:
+    """Whether the first marker of each producer commits."""
+    found: dict[int, bool] = {}
+    ends = zip(markers.producer_id.tolist(), markers.is_commit.tolist(), strict=True)
+    for producer_id, is_commit in ends:
+        found.setdefault(producer_id, is_commit)
     return found
