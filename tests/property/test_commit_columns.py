@@ -17,6 +17,7 @@ from coordinator_sim.kafka.records import OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.log.columns.batch_scan import SegmentInMemory
 from coordinator_sim.log.columns.chunks import Wanted
 from coordinator_sim.log.columns.commit_columns import NUMBERS, ChunkColumns
+from coordinator_sim.log.columns.exact import as_long
 from coordinator_sim.log.columns.key_table import KeyTable
 from coordinator_sim.log.columns.last_commits import LastCommits
 from coordinator_sim.log.columns.pieces import batch_borders
@@ -217,15 +218,14 @@ class Plain:
             return
         if not isinstance(decoded.key, OffsetCommitKey):
             self.other_count += 1
-            self.others.append((record.offset, record.timestamp_ms, decoded))
+            self.others.append((*place_of(record), decoded))
         else:
             value = decoded.value or OffsetCommitValue(offset=-1)
             assert isinstance(value, OffsetCommitValue)
             self.commits.append(
                 (
                     decoded.key,
-                    record.offset,
-                    record.timestamp_ms,
+                    *place_of(record),
                     value.offset,
                     value.leader_epoch,
                     value.metadata,
@@ -250,6 +250,11 @@ class Plain:
             return True
         key = decode_key(raw)
         return isinstance(key, OffsetCommitKey) and key.group_id != group_id
+
+
+def place_of(record: Record) -> tuple[int, int]:
+    """Offset and timestamp of a record, as columns of 64 bits hold them."""
+    return as_long(record.offset), as_long(record.timestamp_ms)
 
 
 def rows_of(chunks: list[ChunkColumns], table: KeyTable) -> list[Row]:

@@ -179,7 +179,9 @@ class _Reading:
         if is_other:
             self._others.append(
                 OtherRecord(
-                    log_offset=record.offset, timestamp_ms=record.timestamp_ms, record=decoded
+                    log_offset=as_long(record.offset),
+                    timestamp_ms=as_long(record.timestamp_ms),
+                    record=decoded,
                 )
             )
             return

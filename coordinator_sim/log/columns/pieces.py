@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from coordinator_sim.errors import WireFormatError
 from coordinator_sim.log.columns.batch_scan import (
     CUT_SHORT,
     PADDING,
@@ -13,10 +14,10 @@ from coordinator_sim.log.columns.batch_scan import (
 )
 from coordinator_sim.log.format.record_batches import LOG_OVERHEAD
 from coordinator_sim.log.format.segments import Damage
+from coordinator_sim.log.format.stored_batches import FRONT_TO_MAGIC, stated_size
 
 PIECE_BYTES: Final = 4 * 1024 * 1024
 """Bytes of a segment that are looked at together; more only where one batch is larger."""
-_FRONT_BYTES: Final = 17
 _LENGTH: Final = slice(8, LOG_OVERHEAD)
 
 
@@ -72,8 +73,8 @@ class Pieces:
 
     def _size_at(self, data: bytes) -> int:
         """Bytes of the batch that the data begins with, so far as they say."""
-        if len(data) < _FRONT_BYTES:
-            return _FRONT_BYTES
+        if len(data) < FRONT_TO_MAGIC:
+            return FRONT_TO_MAGIC
         return LOG_OVERHEAD + int.from_bytes(data[_LENGTH], "big")
 
     def _end(self, position: int, reason: str) -> None:
@@ -96,7 +97,7 @@ class Pieces:
 def batch_borders(source: SegmentSource, step_bytes: int) -> list[int]:
     """Positions of batches at which a segment may be split, about that many bytes apart.
 
-    The first is 0. Only lengths are read; nothing behind bytes that are no batch is split.
+    The first is 0. Only sizes are read; nothing behind bytes that are no batch is split.
 
     Args:
         source: The segment.
@@ -107,12 +108,14 @@ def batch_borders(source: SegmentSource, step_bytes: int) -> list[int]:
     while position < source.size:
         if position < after:
             start = position - origin
-            if start + LOG_OVERHEAD > len(data):
+            if start + FRONT_TO_MAGIC > len(data):
                 data, origin, start = source.read(position, PIECE_BYTES), position, 0
-            length = int.from_bytes(data[start : start + LOG_OVERHEAD][_LENGTH], "big", signed=True)
-            if len(data) - start < LOG_OVERHEAD or length <= 0:
+            if len(data) - start < FRONT_TO_MAGIC:
                 break
-            position += LOG_OVERHEAD + length
+            try:
+                position += stated_size(data, start)
+            except WireFormatError:
+                break
             continue
         borders.append(position)
         after = position + step_bytes

@@ -48,7 +48,8 @@ MAGIC_AT: Final = 16
 _FRONT: Final = struct.Struct(">qi")
 _LEGACY_FRONT: Final = struct.Struct(">Ibb")
 _TIMESTAMP: Final = struct.Struct(">q")
-_FRONT_TO_MAGIC: Final = 17
+FRONT_TO_MAGIC: Final = 17
+"""Bytes of a batch that say how large it is, and of which format."""
 _ENTRIES_A_PAUSE: Final = 200
 
 
@@ -358,17 +359,31 @@ def next_batch(data: bytes | memoryview, position: int) -> StoredBatch | None:
             FileLogInputStream.nextBatch.
     """
     left = len(data) - position
-    if left < _FRONT_TO_MAGIC:
+    if left < FRONT_TO_MAGIC:
         return None
-    _, length = _FRONT.unpack_from(data, position)
-    if length < MIN_LEGACY_SIZE:
-        raise WireFormatError(
-            f"record batch: size {length} is below the smallest, {MIN_LEGACY_SIZE}", position
-        )
-    if left < LOG_OVERHEAD + length:
+    if left < LOG_OVERHEAD + _length_at(data, position):
         return None
+    return StoredBatch(data, position, stated_size(data, position))
+
+
+def stated_size(data: bytes | memoryview, position: int) -> int:
+    """Bytes of a batch, by its first `FRONT_TO_MAGIC` bytes.
+
+    Raises:
+        WireFormatError: The size or the magic is impossible.
+    """
+    length = _length_at(data, position)
     magic = data[position + MAGIC_AT]
     require_magic(magic, position)
     if magic >= CURRENT_MAGIC and length < HEADER_SIZE - LOG_OVERHEAD:
         raise WireFormatError(f"record batch: size {length} is below its header's", position)
-    return StoredBatch(data, position, LOG_OVERHEAD + length)
+    return LOG_OVERHEAD + length
+
+
+def _length_at(data: bytes | memoryview, position: int) -> int:
+    length: int = _FRONT.unpack_from(data, position)[1]
+    if length < MIN_LEGACY_SIZE:
+        raise WireFormatError(
+            f"record batch: size {length} is below the smallest, {MIN_LEGACY_SIZE}", position
+        )
+    return length
