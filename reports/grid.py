@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from coordinator_sim.assignors.foreign.contract import OwnAssignor
+from coordinator_sim.assignors.foreign.contract import AssignorKind, OwnAssignor
 from coordinator_sim.assignors.registry import register_own
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.sim.scenario import Scenario, load_scenario
@@ -24,11 +24,12 @@ _ONE_SEED: Final = 3
 _Value = str | int | bool
 
 
-class AssignorEntry(Struct, frozen=True, forbid_unknown_fields=True, rename={"function": "from"}):
-    """Where an own assignor is: a function of a file or module, or a command line."""
+class AssignorEntry(Struct, frozen=True, forbid_unknown_fields=True, rename={"python": "from"}):
+    """Where an own assignor is: a function of a file or module, a command line, or a Java class."""
 
-    function: str = ""
+    python: str = ""
     process: str = ""
+    java: str = ""
 
 
 class GridFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -129,14 +130,14 @@ def own_scenarios(
 
 
 def _own(path: Path, name: str, entry: AssignorEntry) -> OwnAssignor:
-    if bool(entry.function) == bool(entry.process):
-        raise ConfigError(f"{path}: assignor.{name}: wants `from` or `process`, one of them")
-    return OwnAssignor(
-        name=name,
-        kind="python" if entry.function else "process",
-        target=entry.function or entry.process,
-        folder=str(path.parent.absolute()),
-    )
+    kinds: tuple[AssignorKind, ...] = ("python", "process", "java")
+    said = [(kind, target) for kind in kinds if (target := getattr(entry, kind))]
+    if len(said) != 1:
+        raise ConfigError(
+            f"{path}: assignor.{name}: wants `from`, `process` or `java`, one of them"
+        )
+    ((kind, target),) = said
+    return OwnAssignor(name=name, kind=kind, target=target, folder=str(path.parent.absolute()))
 
 
 def _text(value: _Value) -> str:

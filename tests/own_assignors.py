@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from coordinator_sim.assignors.foreign.process import stop_processes
+from coordinator_sim.assignors.foreign.line_process import stop_processes
 from coordinator_sim.assignors.registry import _KNOWN
 
 

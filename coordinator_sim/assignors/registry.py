@@ -124,6 +124,10 @@ def register_own(own: OwnAssignor) -> None:
     """
     if own.kind == "python":
         register_assignor(own.name, function_at(own))
+    elif own.kind == "java":
+        from coordinator_sim.assignors.foreign.java_class import JavaAssignor
+
+        _KNOWN.add(own.name, partial(JavaAssignor, own))
     else:
         from coordinator_sim.assignors.foreign.process import process_function
 

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from coordinator_sim.cli.assignor_lab import lab
 from coordinator_sim.cli.own_assignors import (
     AssignorFromOption,
+    AssignorJavaOption,
     AssignorProcessOption,
     register_given,
 )
@@ -55,6 +56,7 @@ def cases(
     *,
     assignor_from: AssignorFromOption = None,
     assignor_process: AssignorProcessOption = None,
+    assignor_java: AssignorJavaOption = None,
     check: Annotated[
         bool, typer.Option("--check", help="Compare with what the cases expect.")
     ] = False,
@@ -66,7 +68,7 @@ def cases(
 
     Example: coordinator-sim assign cases.jsonl --check
     """
-    register_given(assignor_from, assignor_process)
+    register_given(assignor_from, assignor_process, assignor_java)
     case_count = difference_count = 0
     for file, number, case in _cases(files):
         case_count += 1

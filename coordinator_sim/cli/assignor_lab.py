@@ -7,6 +7,7 @@ import typer
 
 from coordinator_sim.cli.own_assignors import (
     AssignorFromOption,
+    AssignorJavaOption,
     AssignorProcessOption,
     register_given,
 )
@@ -34,6 +35,7 @@ def lab(
     racks: Annotated[int, typer.Option(help="Racks of members and replicas; 0: none.")] = 3,
     assignor_from: AssignorFromOption = None,
     assignor_process: AssignorProcessOption = None,
+    assignor_java: AssignorJavaOption = None,
     out: Annotated[
         Path | None, typer.Option(help="Write one HTML page to this file.", metavar="FILE")
     ] = None,
@@ -50,7 +52,7 @@ def lab(
 
     from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
 
-    register_given(assignor_from, assignor_process)
+    register_given(assignor_from, assignor_process, assignor_java)
     chosen = names or list(CONSUMER_ASSIGNORS)
     sizes = _sizes(members, topics, partitions, racks)
     results = _examined(chosen, sizes)

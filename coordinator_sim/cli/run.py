@@ -20,6 +20,7 @@ from coordinator_sim.cli.broker_log import write_broker_log
 from coordinator_sim.cli.metrics import print_metrics
 from coordinator_sim.cli.own_assignors import (
     AssignorFromOption,
+    AssignorJavaOption,
     AssignorProcessOption,
     register_given,
 )
@@ -123,6 +124,7 @@ def run(
     processing_ms: ProcessingTimeOption = "",
     assignor_from: AssignorFromOption = None,
     assignor_process: AssignorProcessOption = None,
+    assignor_java: AssignorJavaOption = None,
     elide: ElideOption = False,
 ) -> None:
     """Run one scenario in virtual time: print its story, check its invariants, write its trace.
@@ -135,7 +137,7 @@ def run(
     from coordinator_sim_conformance.scenario_timing import circumstances_of
 
     check_whole(elide, request_log)
-    register_given(assignor_from, assignor_process)
+    register_given(assignor_from, assignor_process, assignor_java)
     simulation = prepare(scenario, seed, set_ or [], assignor=assignor, profile=profile)
     if varied or processing or processing_ms:
         simulation = with_variety(simulation, processing, processing_ms)

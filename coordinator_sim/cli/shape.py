@@ -15,6 +15,7 @@ from coordinator_sim.cli.arguments import (
 from coordinator_sim.cli.lengths import length_text, parse_length
 from coordinator_sim.cli.own_assignors import (
     AssignorFromOption,
+    AssignorJavaOption,
     AssignorProcessOption,
     register_given,
 )
@@ -113,6 +114,7 @@ def shape(
     name: Annotated[str, typer.Option(help="Name of the scenario.")] = "",
     assignor_from: AssignorFromOption = None,
     assignor_process: AssignorProcessOption = None,
+    assignor_java: AssignorJavaOption = None,
     out: OutOption = None,
 ) -> None:
     """Describe your own topology in one line: prints a scenario that run, sweep and show take.
@@ -124,7 +126,7 @@ def shape(
     """
     from coordinator_sim.sim.scenario.files import scenario_to_json
 
-    register_given(assignor_from, assignor_process)
+    register_given(assignor_from, assignor_process, assignor_java)
     asked = _Asked(
         name=name or (out.stem if out is not None else "shape"),
         assignors=assignor,

@@ -14,6 +14,7 @@ from coordinator_sim.cli.arguments import (
 )
 from coordinator_sim.cli.own_assignors import (
     AssignorFromOption,
+    AssignorJavaOption,
     AssignorProcessOption,
     register_given,
 )
@@ -70,6 +71,7 @@ def sweep(
     assignors: AssignorsOption = "",
     assignor_from: AssignorFromOption = None,
     assignor_process: AssignorProcessOption = None,
+    assignor_java: AssignorJavaOption = None,
     master: Annotated[str, typer.Option(help="Spark master URL.")] = "local[2]",
     json: JsonOption = False,
 ) -> None:
@@ -90,7 +92,7 @@ def sweep(
     from coordinator_sim_reports.sweep import run_sweep
     from coordinator_sim_reports.trials import left_out
 
-    own = register_given(assignor_from, assignor_process)
+    own = register_given(assignor_from, assignor_process, assignor_java)
     named = scenarios or []
     if any(name.endswith(".toml") for name in named):
         asked = grid_alone(

@@ -60,13 +60,14 @@ class AskedAssignor:
         Raises:
             AssignorFault: the assignor fails, or its answer is no assignment of this group.
         """
-        asked = tuple(map(_asked_member, members))
+        asked = tuple(map(asked_member, members))
         known: Topics = {topic: tuple(map(tuple, racks)) for topic, racks in topics.items()}
         goal = checked(self._name, self._function(known, asked), known, asked)
         return _handed_over(goal, asked) if is_cooperative(self._name) else goal
 
 
-def _asked_member(member: AssignorMember) -> Member:
+def asked_member(member: AssignorMember) -> Member:
+    """A member as assignors from outside see it."""
     subscription = member.subscription
     return Member(
         id=member.member_id,

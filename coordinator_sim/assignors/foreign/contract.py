@@ -3,6 +3,7 @@
 `docs/guides/check-an-assignor.md` describes the same in JSON.
 """
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal
 
@@ -46,17 +47,24 @@ Answer = Mapping[str, Iterable[tuple[str, int]]]
 AssignFunction = Callable[[Topics, tuple[Member, ...]], Answer]
 
 
+CLASS_EXAMPLE: Final = f"com.example.Mine@mine.jar{os.pathsep}kafka-clients-4.3.1.jar"
+"""A Java class with its class path."""
+
+AssignorKind = Literal["python", "process", "java"]
+
+
 class OwnAssignor(Struct, frozen=True, kw_only=True):
     """Where an assignor from outside is, for whoever has to find it again in another process.
 
     Args:
         name: Its name in JoinGroup. Beginning with `cooperative-`, it is a cooperative one.
-        kind: `python`: `module:function` or `file.py:function`. `process`: a command line.
-        target: The function or the command.
+        kind: `python`: `module:function` or `file.py:function`. `process`: a command line. `java`:
+            `class@class-path`.
+        target: The function, the command or the class.
         folder: Working directory, from which files and modules are found too.
     """
 
     name: str
-    kind: Literal["python", "process"]
+    kind: AssignorKind
     target: str
     folder: str

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator_sim.assignors.contract import AssignorMember
-from coordinator_sim.assignors.foreign import callables, process
+from coordinator_sim.assignors.foreign import callables, line_process
 from coordinator_sim.assignors.foreign.asked import AskedAssignor
 from coordinator_sim.assignors.foreign.contract import (
     Answer,
@@ -187,7 +187,7 @@ def test_a_process_that_fails_is_named(
 ) -> None:
     """What it said last, or what it did not say."""
     if "sleep" in code:
-        monkeypatch.setattr(process, "TIME_BOUND_S", 0.3)
+        monkeypatch.setattr(line_process, "TIME_BOUND_S", 0.3)
     script = tmp_path / "assign.py"
     script.write_text(f"input()\n{code}\n")
     register_own(own_process(f"{sys.executable} {script}", tmp_path))
