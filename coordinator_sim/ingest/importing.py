@@ -168,7 +168,11 @@ def run_info(importing: Importing, options: Options) -> RunInfo:
 
 
 def write_trace(
-    importing: Importing, options: Options, out: Path, advance: Callable[[int], None]
+    importing: Importing,
+    options: Options,
+    out: Path,
+    advance: Callable[[int], None],
+    read_logs: Callable[[Names], dict[str, TimedLog]] = lambda _names: {},
 ) -> None:
     """Read all files side by side, in time order, into a run directory.
 
@@ -177,6 +181,7 @@ def write_trace(
         options: How to read.
         out: The run directory to write.
         advance: Told the bytes used so far, now and then.
+        read_logs: Gives the logs that are read elsewhere, by their names.
 
     Raises:
         DataError: The files are those of two clusters, or their clocks are too far apart.
@@ -185,7 +190,10 @@ def write_trace(
     progress = Progress(advance)
     overlaps = importing.contents.overlaps
     names = Names()
-    reading = Reading(options.zone, options.keep_raw, frozenset(overlaps), progress.note, names)
+    reading = Reading(
+        *(options.zone, options.keep_raw, frozenset(overlaps), progress.note, names),
+        ready=read_logs(names),
+    )
     cluster = OneCluster()
     with RunDirectoryWriter(
         out, info, format=options.trace_format, keep_raw=options.keep_raw
