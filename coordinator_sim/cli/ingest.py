@@ -11,11 +11,8 @@ from coordinator_sim.cli.arguments import TraceFormat
 from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from coordinator_sim.ingest.importing import Importing, Options
-    from coordinator_sim.logtext.reading.merging import TimedLog
-    from coordinator_sim.trace.batches import Names
+    from coordinator_sim_reports.log_ingest import SparkLogs
 
 EXIT_BAD_DATA: Final = 1
 
@@ -73,16 +70,17 @@ def ingest(
         keep_raw=keep_raw,
         trace_format=format_.value,
     )
-    importing = prepare(paths)
-    if importing.usable:
-        total = sum(one.path.stat().st_size for one in importing.usable)
-        with (
-            replaced_when_whole(out) as directory,
-            progress_bar("reading", total) as advance,
-            _log_reader(importing, options, spark) as read_logs,
-        ):
-            write_trace(importing, options, directory, advance, read_logs)
-            check_told(importing)
+    with _spark_logs(options, spark) as logs:
+        importing = prepare(paths, None if logs is None else logs.contents_of)
+        if importing.usable:
+            total = sum(one.path.stat().st_size for one in importing.usable)
+            with (
+                replaced_when_whole(out) as directory,
+                progress_bar("reading", total) as advance,
+            ):
+                read_logs = None if logs is None else logs.reader(importing)
+                write_trace(importing, options, directory, advance, read_logs)
+                check_told(importing)
     _tell(importing, out, json=json)
     if importing.bad:
         raise typer.Exit(EXIT_BAD_DATA)
@@ -100,15 +98,15 @@ def _tell(importing: "Importing", out: Path, *, json: bool) -> None:
         typer.echo(f"error: {one.path}: {one.problem}", err=True)
 
 
-def _log_reader(
-    importing: "Importing", options: "Options", spark: str | None
-) -> "AbstractContextManager[Callable[[Names], dict[str, TimedLog]]]":
-    """What logs are read by: Spark where a master is named, else nothing but this process."""
-    if spark is None:
-        return nullcontext(lambda _names: {})
+def _spark_logs(
+    options: "Options", master: str | None
+) -> "AbstractContextManager[SparkLogs | None]":
+    """What reads logs on Spark; None where no master is named."""
+    if master is None:
+        return nullcontext()
     from coordinator_sim_reports.log_ingest import logs_on_spark
 
-    return logs_on_spark(importing, options, master=spark)
+    return logs_on_spark(options, master=master)
 
 
 def zone_named(name: str) -> tzinfo:

@@ -17,10 +17,11 @@ from typing import Final
 import numpy as np
 from msgspec import Struct
 
-from coordinator_sim.ingest.files import LogFileReader, is_splittable, line_border
+from coordinator_sim.ingest.files import LINE_LIMIT, LogFileReader, is_splittable, line_border
 from coordinator_sim.logtext.reading.block_reader import BlockReader
 from coordinator_sim.logtext.reading.broker_log import BrokerLog
 from coordinator_sim.logtext.reading.log_state import Border, RangeState
+from coordinator_sim.logtext.reading.repeats import ContentPart, content_part, timed_lines
 from coordinator_sim.logtext.reading.summary import IngestSummary
 from coordinator_sim.trace.batches import NOBODY, EventBatch, Names
 
@@ -31,6 +32,7 @@ A quarter of that is read of the log's beginning, which tells the broker's relea
 """
 _HEAD_SHARE: Final = 4
 _MOST_ABOVE_BYTES: Final = 8_388_608
+_LINE_BYTES: Final = 16_384
 _ENOUGH_LINES: Final = 8
 _MARK: Final = b"oordinator"
 """What most lines of groups hold."""
@@ -159,6 +161,30 @@ def read_range(task: RangeTask, zone: tzinfo) -> ReadRange:
         first_us=int(batches[0].ts_us[0]) if batches else None,
         events=_packed(batches, names),
     )
+
+
+def content_of(part: LogRange) -> ContentPart:
+    """What a range has in common with copies of its lines.
+
+    Raises:
+        OSError: The file is not there.
+    """
+    path = Path(part.path)
+    path.stat()
+    above = ""
+    size = _LINE_BYTES
+    while part.start and not above and size <= 2 * LINE_LIMIT:
+        start = line_border(path, part.start - size)
+        above = b"".join(_blocks(path, start, part.start)).decode("utf-8", errors="replace")
+        size *= 4
+    file = LogFileReader(path, lambda _used: None, start=part.start, stop=part.stop)
+    lines = (
+        line.decode("utf-8", errors="replace")
+        for block in file.blocks()
+        for line in block.removesuffix(b"\n").split(b"\n")
+    )
+    last_above = above.removesuffix("\n").rpartition("\n")[2]
+    return content_part(timed_lines(lines, last_above))
 
 
 def _text_above(part: LogRange) -> Iterator[bytes]:

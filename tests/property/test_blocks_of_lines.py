@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coordinator_sim.ingest.files import LogFileReader
 from coordinator_sim.ingest.ranges import (
     RangeReading,
+    content_of,
     events_of,
     ranges_of,
     read_range,
@@ -21,6 +23,7 @@ from coordinator_sim.ingest.ranges import (
 from coordinator_sim.logtext.reading import block_reader
 from coordinator_sim.logtext.reading.block_reader import BlockReader
 from coordinator_sim.logtext.reading.broker_log import BrokerLog
+from coordinator_sim.logtext.reading.repeats import LogContents
 from coordinator_sim.logtext.wordings.catalogue import CATALOGUE
 from coordinator_sim.logtext.wordings.texts import Value, parse
 from coordinator_sim.trace.batches import Names
@@ -261,3 +264,18 @@ def test_a_range_that_was_guessed_wrong_is_read_again(tmp_path: Path) -> None:
     reading = check_ranges(path, 2_000, 100)
 
     assert len(reading.logs[0]) < reading.read_count <= 2 * len(reading.logs[0])
+
+
+@given(st.lists(_lines() | _client_lines(), min_size=1, max_size=20), st.integers(20, 900))
+def test_contents_of_ranges_are_those_of_the_whole(lines: list[str], range_bytes: int) -> None:
+    """Copies and excerpts are known by the same blocks, wherever a log is cut."""
+    with TemporaryDirectory() as scratch:
+        path = Path(scratch) / "server.log"
+        path.write_bytes("\n".join(lines).encode("utf-8", errors="replace"))
+        alone, together = LogContents(), LogContents()
+        for name, some in (("whole", lines), ("excerpt", lines[2:]), ("copy", lines)):
+            path.write_bytes("\n".join(some).encode("utf-8", errors="replace"))
+            alone.add(name, LogFileReader(path, lambda _used: None).lines())
+            together.add_parts(name, map(content_of, ranges_of(path, name, range_bytes)))
+
+    assert vars(together) == vars(alone)

@@ -2,6 +2,7 @@
 
 import gzip
 from datetime import UTC
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,10 @@ import pytest
 from benchmarks.ingest import month_events
 from coordinator_sim.errors import DataError
 from coordinator_sim.ingest.importing import Importing, Options, prepare, write_trace
-from coordinator_sim.ingest.ranges import LogRange, RangeTask
+from coordinator_sim.ingest.ranges import LogRange, RangeTask, read_range
 from coordinator_sim.kafka.profiles import PROFILES
 from coordinator_sim.logtext.writing.writer import broker_log
-from coordinator_sim_reports.log_ingest import logs_on_spark, run_ranges
+from coordinator_sim_reports.log_ingest import logs_on_spark, run_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,12 +51,13 @@ def written(folder: Path) -> dict[str, bytes]:
 
 def ingested(paths: list[Path], out: Path, range_bytes: int | None) -> Importing:
     """Import logs, on Spark where ranges are given."""
-    importing = prepare(paths)
     if range_bytes is None:
+        importing = prepare(paths)
         write_trace(importing, OPTIONS, out, lambda _used: None)
         return importing
-    with logs_on_spark(importing, OPTIONS, master="", range_bytes=range_bytes) as read_logs:
-        write_trace(importing, OPTIONS, out, lambda _used: None, read_logs)
+    with logs_on_spark(OPTIONS, master="", range_bytes=range_bytes) as logs:
+        importing = prepare(paths, logs.contents_of)
+        write_trace(importing, OPTIONS, out, lambda _used: None, logs.reader(importing))
     return importing
 
 
@@ -69,6 +71,7 @@ def test_ranges_on_spark_give_the_same_trace_to_the_byte(tmp_path: Path) -> None
     together = ingested([logs], tmp_path / "together", 20_000)
 
     assert written(tmp_path / "together") == written(tmp_path / "alone")
+    assert together.contents.overlaps == alone.contents.overlaps != {}
     assert [one.summary for one in together.files] == [one.summary for one in alone.files]
     assert sum(one.summary.repeated for one in together.files) > 0
     assert sum(one.summary.events for one in together.files) > 3_000
@@ -88,6 +91,6 @@ def test_a_log_that_a_worker_does_not_see_is_one_line(spark: "SparkSession") -> 
     task = RangeTask(0, LogRange(path="/absent/server.log", name="server.log", stop=10))
 
     with pytest.raises(DataError, match=r"a Spark worker failed: .*No such file.*same paths") as no:
-        list(run_ranges(spark, [task], zone=UTC))
+        list(run_tasks(spark, [task], partial(read_range, zone=UTC)))
 
     assert "\n" not in str(no.value)
