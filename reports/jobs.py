@@ -11,7 +11,12 @@ from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim_reports.page_options import PageOptions
-from coordinator_sim_reports.session import DEFAULT_MASTER, check_extra, spark_session
+from coordinator_sim_reports.session import (
+    DEFAULT_MASTER,
+    check_extra,
+    partitions_for,
+    spark_session,
+)
 from coordinator_sim_reports.sources import open_traces, read_traces
 
 PAGE_NAME: Final = "report.html"
@@ -84,7 +89,12 @@ def build_report(
     events = sum(run.info.counts.get("events", 0) for run in runs)
     with (
         _damage_named(),
-        spark_session(master, small=events < _SMALL_EVENTS, brief=events < _BRIEF_EVENTS) as spark,
+        spark_session(
+            master,
+            shuffle_partitions=partitions_for(events),
+            small=events < _SMALL_EVENTS,
+            brief=events < _BRIEF_EVENTS,
+        ) as spark,
     ):
         store = TableStore(spark, tables_path.absolute(), lambda name: tell(f"computed {name}"))
         tables = derive_tables(read_traces(spark, runs), store)
