@@ -12,6 +12,10 @@ _RAISED: Final = re.compile(
 )
 """The last line of a Python traceback, which names the exception."""
 _LOST: Final = re.compile(r"(ExecutorLostFailure|Master removed our application|All masters are)")
+LOST_WORKERS: Final = (
+    "Spark lost the workers that ran the job, and none took over; start the workers and run the "
+    "command again"
+)
 _UNSEEN: Final = re.compile(r"FileNotFoundError|No such file")
 
 
@@ -34,12 +38,14 @@ def failure_named(what: str) -> Iterator[None]:
         raise DataError(_told(str(error), what)) from error
 
 
+def has_lost_workers(text: str) -> bool:
+    """Whether Spark's report of a failure says that the job lost its workers."""
+    return _LOST.search(text) is not None
+
+
 def _told(text: str, what: str) -> str:
-    if _LOST.search(text) is not None:
-        return (
-            "Spark lost the workers that ran the job, and none took over: nothing was written; "
-            "start the workers and run the command again"
-        )
+    if has_lost_workers(text):
+        return LOST_WORKERS
     found = _RAISED.findall(text)
     reason = found[-1] if found else text.partition("\n")[0]
     if _UNSEEN.search(reason) is not None:

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError, DataError
+from coordinator_sim_reports.failures import LOST_WORKERS, has_lost_workers
 from coordinator_sim_reports.page_options import PageOptions
 from coordinator_sim_reports.session import (
     DEFAULT_MASTER,
@@ -115,7 +116,7 @@ def build_report(
 
 @contextmanager
 def _damage_named() -> Iterator[None]:
-    """Turn Spark's failure to read a file into one line; other failures pass unchanged."""
+    """Turn damaged files and lost workers into one line; other failures pass unchanged."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
@@ -123,6 +124,8 @@ def _damage_named() -> Iterator[None]:
         yield
     except (PySparkException, Py4JError) as error:
         found = _UNREADABLE.search(str(error))
+        if found is None and has_lost_workers(str(error)):
+            raise DataError(LOST_WORKERS) from error
         if found is None:
             raise
         raise DataError(f"{unquote(found[1])} cannot be read: it is damaged") from error
