@@ -1,7 +1,6 @@
 """What a user is told of a Spark job that failed: one line, with the reason and the remedy."""
 
 import pytest
-from pyspark.errors import PySparkException
 
 from coordinator_sim.errors import DataError
 from coordinator_sim_reports.failures import LOST_WORKERS, failure_named
@@ -18,6 +17,7 @@ java.lang.RuntimeException: the JVM's own
 
 MISSING = "importlib.metadata.PackageNotFoundError: No package metadata was found for crc32c"
 UNSEEN = "FileNotFoundError: [Errno 2] No such file or directory: '/logs/server.log'"
+SAME = "the same paths"
 LOST = "ExecutorLostFailure (executor 1 exited caused by one of the running tasks)"
 
 
@@ -35,8 +35,10 @@ LOST = "ExecutorLostFailure (executor 1 exited caused by one of the running task
 )
 def test_a_failure_of_workers_is_one_line(raised: str, told: str) -> None:
     """The exception of the worker, not the JVM's; an advice where it helps."""
+    errors = pytest.importorskip("pyspark.errors", reason="needs the spark extra")
+
     with pytest.raises(DataError) as failed, failure_named("logs"):
-        raise PySparkException(TRACEBACK.format(raised=raised))
+        raise errors.PySparkException(TRACEBACK.format(raised=raised))
 
     assert str(failed.value) == told
     assert "\n" not in told
