@@ -17,7 +17,6 @@ java.lang.RuntimeException: the JVM's own
 
 MISSING = "importlib.metadata.PackageNotFoundError: No package metadata was found for crc32c"
 UNSEEN = "FileNotFoundError: [Errno 2] No such file or directory: '/logs/server.log'"
-SAME = "the same paths"
 LOST = "ExecutorLostFailure (executor 1 exited caused by one of the running tasks)"
 
 
