@@ -103,8 +103,12 @@ def count_in_numpy(directory: Path) -> int:
     return int(changed[same[1:] == same[:-1]].sum())
 
 
-def processes() -> dict[int, tuple[float, int]]:
-    """CPU-seconds and resident bytes of this process and every living descendant, by pid."""
+def processes(root: int | None = None) -> dict[int, tuple[float, int]]:
+    """CPU-seconds and resident bytes of a process and every living descendant, by pid.
+
+    Args:
+        root: Its pid; this process, if none is given.
+    """
     table: dict[int, tuple[int, float, int]] = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -116,7 +120,7 @@ def processes() -> dict[int, tuple[float, int]]:
         cpu_s = sum(map(int, fields[11:15])) / _TICKS
         table[int(entry.name)] = (int(fields[1]), cpu_s, int(fields[21]) * _PAGE)
     found = {}
-    pending = [os.getpid()]
+    pending = [os.getpid() if root is None else root]
     while pending:
         pid = pending.pop()
         if pid in table:

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
+from datetime import UTC
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -150,22 +151,13 @@ def write_lines(path: Path, lines: Iterable[str]) -> int:
 
 def ingested(paths: list[Path], out: Path) -> tuple[float, int]:
     """Ingest logs as the command does, in this process; return CPU-seconds and events."""
-    from coordinator_sim.cli import ingest
+    from coordinator_sim.ingest.importing import Options, prepare, write_trace
 
     started = time.process_time()
-    imports = ingest.prepare(paths)
-    info = ingest.run_info(imports, "UTC", "cluster")
-    contents = ingest.compare_contents(imports)
-    ingest.write_trace(
-        imports,
-        ingest.zone_named("UTC"),
-        info,
-        contents,
-        out=out,
-        trace_format=ingest.TraceFormat.PARQUET,
-        keep_raw=False,
-    )
-    return time.process_time() - started, sum(one.summary.events for one in imports)
+    importing = prepare(paths)
+    write_trace(importing, Options(zone=UTC), out, lambda _used: None)
+    cpu_s = time.process_time() - started
+    return cpu_s, sum(one.summary.events for one in importing.files)
 
 
 def peak_mb(log: Path) -> float:

@@ -47,7 +47,7 @@ _TOMBSTONES: Final = 0.01
 
 def main() -> None:
     """Print million records a CPU-second for each way of reading, the best of three."""
-    batches = _batches()
+    batches = commit_batches()
     count = sum(len(batch.records) for batch in batches)
     print(f"{count:,} offset commits in {len(batches):,} batches; M records/CPU-s")
     print(
@@ -140,7 +140,7 @@ def _measure_spark(data: bytes, count: int) -> None:
     from coordinator_sim_reports.session import spark_session
 
     with tempfile.TemporaryDirectory() as scratch:
-        _write_log(Path(scratch) / "__consumer_offsets-7", data, count)
+        write_segments(Path(scratch) / "__consumer_offsets-7", data, count)
         logs = find_logs([Path(scratch)]).logs
         start_s = process_time()
         alone = read_last_offsets(logs)
@@ -162,19 +162,27 @@ def _measure_spark(data: bytes, count: int) -> None:
                 )
 
 
-def _write_log(folder: Path, data: bytes, count: int) -> None:
-    """Segments with the same batches at other offsets, which no CRC covers."""
-    folder.mkdir()
+def write_segments(folder: Path, data: bytes, count: int, segments: int = SPARK_SEGMENTS) -> None:
+    """Write segments with the same batches at other offsets, which no CRC covers.
+
+    Args:
+        folder: The partition's folder, which is made.
+        data: A segment.
+        count: Number of its records.
+        segments: Number of segments to write.
+    """
+    folder.mkdir(parents=True)
     table = scan_batches(data + PADDING, 0, len(data))
     moved = np.frombuffer(data, np.uint8).copy()
     places = table.positions[:, None] + np.arange(8)
-    for number in range(SPARK_SEGMENTS):
+    for number in range(segments):
         base = table.column("base_offset") + number * count
         moved[places] = base.astype(">i8").view(np.uint8).reshape(-1, 8)
         (folder / segment_name(number * count)).write_bytes(moved.tobytes())
 
 
-def _batches() -> list[LogBatch]:
+def commit_batches() -> list[LogBatch]:
+    """Return the batches of the commits, the same ones each time."""
     chance = random.Random(1)  # noqa: S311 - the same data each time
     groups = [
         (

@@ -10,8 +10,14 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError, DataError
+from coordinator_sim_reports.failures import LOST_WORKERS, has_lost_workers
 from coordinator_sim_reports.page_options import PageOptions
-from coordinator_sim_reports.session import DEFAULT_MASTER, check_extra, spark_session
+from coordinator_sim_reports.session import (
+    DEFAULT_MASTER,
+    check_extra,
+    partitions_for,
+    spark_session,
+)
 from coordinator_sim_reports.sources import open_traces, read_traces
 
 PAGE_NAME: Final = "report.html"
@@ -84,7 +90,12 @@ def build_report(
     events = sum(run.info.counts.get("events", 0) for run in runs)
     with (
         _damage_named(),
-        spark_session(master, small=events < _SMALL_EVENTS, brief=events < _BRIEF_EVENTS) as spark,
+        spark_session(
+            master,
+            shuffle_partitions=partitions_for(events),
+            small=events < _SMALL_EVENTS,
+            brief=events < _BRIEF_EVENTS,
+        ) as spark,
     ):
         store = TableStore(spark, tables_path.absolute(), lambda name: tell(f"computed {name}"))
         tables = derive_tables(read_traces(spark, runs), store)
@@ -105,7 +116,7 @@ def build_report(
 
 @contextmanager
 def _damage_named() -> Iterator[None]:
-    """Turn Spark's failure to read a file into one line; other failures pass unchanged."""
+    """Turn damaged files and lost workers into one line; other failures pass unchanged."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
@@ -113,6 +124,8 @@ def _damage_named() -> Iterator[None]:
         yield
     except (PySparkException, Py4JError) as error:
         found = _UNREADABLE.search(str(error))
+        if found is None and has_lost_workers(str(error)):
+            raise DataError(LOST_WORKERS) from error
         if found is None:
             raise
         raise DataError(f"{unquote(found[1])} cannot be read: it is damaged") from error

@@ -1,17 +1,15 @@
 """The offsets job: last committed offsets of segments, read on Spark."""
 
-import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from coordinator_sim.disk.last_offsets import LastOffsets, SegmentReport, later_of
 from coordinator_sim.disk.segment_sources import SegmentLog
-from coordinator_sim.errors import DataError
 from coordinator_sim.kafka.records import OffsetCommitKey
 from coordinator_sim.log.columns.key_table import KeyTable
 from coordinator_sim.log.columns.last_commits import LastCommit, LastCommits, by_name
+from coordinator_sim_reports.failures import failure_named
 from coordinator_sim_reports.offset_splits import (
     ReadingTask,
     TaskCommits,
@@ -24,8 +22,6 @@ from coordinator_sim_reports.session import check_extra, spark_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_RAISED: Final = re.compile(r"^\s*(\w*(?:Error|Exception): .+)$", re.MULTILINE)
-"""The last line of a Python traceback, which names the exception."""
 _TASKS_A_CORE: Final = 2
 """So many that cores end at about the same time; each more returns the same keys once more."""
 
@@ -70,7 +66,7 @@ def run_tasks(
         DataError: A worker failed.
     """
     read = partial(read_task, group_id=group_id)
-    with _failure_named():
+    with failure_named("segments"):
         return spark.sparkContext.parallelize(tasks, len(tasks)).map(read).collect()
 
 
@@ -99,19 +95,3 @@ def merged(found: Sequence[TaskCommits], group_id: str | None = None) -> LastOff
 
 def _number(found: TaskCommits) -> int:
     return found.task.number
-
-
-@contextmanager
-def _failure_named() -> Iterator[None]:
-    """Turn a failure of a worker into one line; other failures pass unchanged."""
-    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-    from pyspark.errors import PySparkException
-
-    try:
-        yield
-    except (PySparkException, Py4JJavaError) as error:
-        found = _RAISED.findall(str(error))
-        reason = found[-1] if found else str(error).partition("\n")[0]
-        raise DataError(
-            f"a Spark worker failed: {reason}; workers must see the segments under the same paths"
-        ) from error

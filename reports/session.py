@@ -56,6 +56,11 @@ _SMALL: Final[dict[str, bool | float | int | str | None]] = {
 
 Java code for each expression took a quarter of a small report's CPU: it is compiled anew each time.
 """
+FEWEST_PARTITIONS: Final = 8
+_EVENTS_A_PARTITION: Final = 250_000
+"""Rows of a shuffle partition: some tens of megabytes, which a core sorts in memory."""
+_MOST_PARTITIONS: Final = 4_000
+"""More would cost the driver more than they save a worker."""
 _BRIEF_HEAP: Final = "768m"
 """Heap of a brief job: it grows to its limit before it is collected, and half of it is enough."""
 _BRIEF_JVM: Final = " -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=128m -XX:+UseSerialGC"
@@ -82,7 +87,7 @@ def check_extra() -> None:
 def spark_session(
     master: str = DEFAULT_MASTER,
     *,
-    shuffle_partitions: int = 8,
+    shuffle_partitions: int = FEWEST_PARTITIONS,
     adaptive: bool = True,
     small: bool = False,
     brief: bool = False,
@@ -91,11 +96,12 @@ def spark_session(
 
     A local master is bound to the loopback address and needs no name resolution. Python workers
     are this interpreter; those of a cluster are the one that PYSPARK_PYTHON names, if it is set,
-    and get the code of this package.
+    and get the code of this package. What the user's Spark configuration says of SQL counts more
+    than what is chosen here.
 
     Args:
         master: Spark master URL.
-        shuffle_partitions: Upper bound; adaptive execution merges small ones.
+        shuffle_partitions: Upper bound; adaptive execution merges small ones. See `partitions_for`.
         adaptive: Whether plans may change while they run.
         small: Whether the data is small: start and plan fast rather than run fast; one shuffle
             partition.
@@ -113,9 +119,7 @@ def spark_session(
         yield active
         return
     with tempfile.TemporaryDirectory(prefix="coordinator-sim-spark-") as scratch:
-        builder = _builder(
-            master, Path(scratch), shuffle_partitions, adaptive=adaptive, small=small
-        )
+        builder = _builder(master, Path(scratch))
         if brief and _is_local(master):
             builder = builder.config("spark.driver.memory", _BRIEF_HEAP)
         with _interrupt_held() as pressed:
@@ -124,6 +128,7 @@ def spark_session(
             try:
                 if pressed:
                     raise KeyboardInterrupt
+                _choose(started, shuffle_partitions, adaptive=adaptive, small=small)
                 if not _is_local(master):
                     ship_code(started, Path(scratch))
                 yield started
@@ -163,9 +168,17 @@ def _quiet_interrupt() -> Iterator[None]:
         root.removeHandler(silence)
 
 
-def _builder(
-    master: str, scratch: Path, shuffle_partitions: int, *, adaptive: bool, small: bool
-) -> "SparkSession.Builder":
+def partitions_for(events: int) -> int:
+    """Return the shuffle partitions that fit a trace.
+
+    Args:
+        events: Number of its events.
+    """
+    fitting = -(-events // _EVENTS_A_PARTITION)
+    return min(max(fitting, FEWEST_PARTITIONS), _MOST_PARTITIONS)
+
+
+def _builder(master: str, scratch: Path) -> "SparkSession.Builder":
     from pyspark.sql import SparkSession
 
     builder = (
@@ -174,14 +187,24 @@ def _builder(
         .config("spark.ui.enabled", value=False)
         .config("spark.ui.showConsoleProgress", value=False)
         .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", shuffle_partitions)
-        .config("spark.sql.adaptive.enabled", value=adaptive)
         .config("spark.sql.execution.arrow.pyspark.enabled", value=True)
         .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
         .config("spark.local.dir", str(scratch / "local"))
     )
-    extra = (_LOCAL if _is_local(master) else {}) | (_SMALL if small else {})
-    return builder.config(map=extra)
+    return builder.config(map=_LOCAL if _is_local(master) else {})
+
+
+def _choose(spark: "SparkSession", shuffle_partitions: int, *, adaptive: bool, small: bool) -> None:
+    """Choose what the user's configuration leaves open."""
+    chosen: dict[str, bool | float | int | str | None] = {
+        "spark.sql.shuffle.partitions": shuffle_partitions,
+        "spark.sql.adaptive.enabled": "true" if adaptive else "false",
+        **(_SMALL if small else {}),
+    }
+    told = spark.sparkContext.getConf()
+    for name, value in chosen.items():
+        if not told.contains(name):
+            spark.conf.set(name, str(value))
 
 
 def _start(

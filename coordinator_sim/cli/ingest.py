@@ -1,13 +1,18 @@
 """`ingest`: production sources to a run directory that every other command reads."""
 
+from contextlib import AbstractContextManager, nullcontext
 from datetime import tzinfo
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from coordinator_sim.cli.arguments import TraceFormat
 from coordinator_sim.errors import ConfigError
+
+if TYPE_CHECKING:
+    from coordinator_sim.ingest.importing import Importing, Options
+    from coordinator_sim_reports.log_ingest import SparkLogs
 
 EXIT_BAD_DATA: Final = 1
 
@@ -30,6 +35,12 @@ def ingest(
     keep_raw: Annotated[
         bool, typer.Option("--keep-raw", help="Keep the original line in each event.")
     ] = False,
+    spark: Annotated[
+        str | None,
+        typer.Option(
+            help="Read logs of brokers and clients on Spark, such as local[2].", metavar="MASTER"
+        ),
+    ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON summary instead of tables.")
     ] = False,
@@ -43,7 +54,6 @@ def ingest(
 
     Example: coordinator-sim ingest /var/log/kafka --tz Europe/Berlin --out out/incident
     """
-    from coordinator_sim.cli.ingest_summary import print_json, print_tables
     from coordinator_sim.cli.progress import progress_bar
     from coordinator_sim.ingest.importing import (
         Options,
@@ -60,24 +70,43 @@ def ingest(
         keep_raw=keep_raw,
         trace_format=format_.value,
     )
-    importing = prepare(paths)
-    usable = importing.usable
-    if usable:
-        total = sum(one.path.stat().st_size for one in usable)
-        with (
-            replaced_when_whole(out) as directory,
-            progress_bar("reading", total) as advance,
-        ):
-            write_trace(importing, options, directory, advance)
-            check_told(importing)
+    with _spark_logs(options, spark) as logs:
+        importing = prepare(paths, None if logs is None else logs.contents_of)
+        if importing.usable:
+            total = sum(one.path.stat().st_size for one in importing.usable)
+            with (
+                replaced_when_whole(out) as directory,
+                progress_bar("reading", total) as advance,
+            ):
+                read_logs = None if logs is None else logs.reader(importing)
+                write_trace(importing, options, directory, advance, read_logs)
+                check_told(importing)
+    _tell(importing, out, json=json)
+    if importing.bad:
+        raise typer.Exit(EXIT_BAD_DATA)
+
+
+def _tell(importing: "Importing", out: Path, *, json: bool) -> None:
+    """Print what came of the files, and the problems of those that could not be used."""
+    from coordinator_sim.cli.ingest_summary import print_json, print_tables
+
     if json:
         print_json(importing, out)
-    elif usable:
+    elif importing.usable:
         print_tables(importing, out)
     for one in importing.bad:
         typer.echo(f"error: {one.path}: {one.problem}", err=True)
-    if importing.bad:
-        raise typer.Exit(EXIT_BAD_DATA)
+
+
+def _spark_logs(
+    options: "Options", master: str | None
+) -> "AbstractContextManager[SparkLogs | None]":
+    """What reads logs on Spark; None where no master is named."""
+    if master is None:
+        return nullcontext()
+    from coordinator_sim_reports.log_ingest import logs_on_spark
+
+    return logs_on_spark(options, master=master)
 
 
 def zone_named(name: str) -> tzinfo:

@@ -194,12 +194,16 @@ class LogFileReader:
         path: A file of text.
         on_progress: Told the bytes of the file used so far, now and then.
         cut_count: Lines so far that were longer than `LINE_LIMIT`; the rest of each is left out.
+        start: Position of the first line of `blocks`; only where `is_splittable`.
+        stop: Position behind the last line of `blocks`; None for the end of the file.
     """
 
     path: Path
     on_progress: Callable[[int], None]
     problem: str | None = None
     cut_count: int = 0
+    start: int = 0
+    stop: int | None = None
 
     def lines(self) -> Iterator[str]:
         """The lines; they end early, with `problem` set, when the file is damaged."""
@@ -224,6 +228,7 @@ class LogFileReader:
             source = gzip.GzipFile(fileobj=raw) if is_gzip else raw
             encoding = "utf-16" if source.peek(2)[:2] in UTF16_MARKS else "utf-8"
             if not is_gzip and encoding == "utf-8":
+                raw.seek(self.start)
                 yield from self._chunks(raw)
             for lines in _gathered(self._encoded(source, encoding)):
                 if not raw.closed:
@@ -234,7 +239,7 @@ class LogFileReader:
         """Whole lines as they are in the file, up to one that is longer than `LINE_LIMIT`."""
         while True:
             start = raw.tell()
-            data = raw.read(BLOCK_BYTES)
+            data = raw.read(BLOCK_BYTES if self.stop is None else self._size_from(start))
             if len(data) == BLOCK_BYTES:
                 data = data[: data.rfind(b"\n") + 1]
             raw.seek(start + len(data))
@@ -244,9 +249,16 @@ class LogFileReader:
             self.on_progress(raw.tell())
             yield data
 
+    def _size_from(self, start: int) -> int:
+        return min(BLOCK_BYTES, (self.stop or start) - start)
+
     def _encoded(self, source: gzip.GzipFile | BufferedReader, encoding: str) -> Iterator[bytes]:
+        def read_line(limit: int) -> bytes:
+            is_behind = self.stop is not None and source.tell() >= self.stop
+            return b"" if is_behind else source.readline(limit)
+
         if encoding == "utf-8":
-            yield from self._bounded(source.readline, b"\n")
+            yield from self._bounded(read_line, b"\n")
         else:
             for line in self._decoded(source, encoding):
                 yield line.encode("utf-8", errors="replace")
@@ -280,6 +292,34 @@ class LogFileReader:
                 self.cut_count += bool(rest)
                 while rest and not rest.endswith(line_end):
                     rest = read_line(LINE_LIMIT)
+
+
+def is_splittable(path: Path) -> bool:
+    """Whether a file of text can be read from the middle: neither compressed nor in UTF-16.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with path.open("rb") as raw:
+        begins = raw.read(2)
+    return begins != _GZIP_MAGIC and begins not in UTF16_MARKS
+
+
+def line_border(path: Path, position: int) -> int:
+    """The first position from there on at which a line begins, or the file ends.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    if position <= 0:
+        return 0
+    with path.open("rb") as raw:
+        raw.seek(position - 1)
+        while block := raw.read(_BLOCK):
+            found = block.find(b"\n")
+            if found >= 0:
+                return raw.tell() - len(block) + found + 1
+        return raw.tell()
 
 
 def _gathered(lines: Iterator[bytes]) -> Iterator[bytes]:

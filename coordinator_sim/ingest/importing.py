@@ -5,7 +5,7 @@ puts those of all files together, and `Precedence` leaves out what two kinds tel
 """
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import tzinfo
@@ -33,7 +33,12 @@ from coordinator_sim.ingest.readers import Reading, streams_of
 from coordinator_sim.ingest.skew import Skew, Skews
 from coordinator_sim.logtext.reading.incarnations import IncarnationCounter
 from coordinator_sim.logtext.reading.merging import TimedLog, merge_logs
-from coordinator_sim.logtext.reading.repeats import LogContents, OneCluster, RepeatedLines
+from coordinator_sim.logtext.reading.repeats import (
+    ContentPart,
+    LogContents,
+    OneCluster,
+    RepeatedLines,
+)
 from coordinator_sim.runs.run_directory import RunDirectoryWriter, TraceFormat, check_replaceable
 from coordinator_sim.trace.batches import EventBatch, Names, batches_of
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
@@ -102,8 +107,16 @@ class Importing:
         return [one for one in self.files if one.problem is not None]
 
 
-def prepare(paths: list[Path]) -> Importing:
+ContentsOf = Callable[[list[Path]], Iterator[Iterable[ContentPart]]]
+"""Gives the contents of logs in their order, each in parts."""
+
+
+def prepare(paths: list[Path], contents_of: ContentsOf | None = None) -> Importing:
     """Find the files, see what each is, and which are copies of others.
+
+    Args:
+        paths: What the user names.
+        contents_of: Reads what logs hold elsewhere; None to read it here.
 
     Raises:
         ConfigError: A path does not exist, or a folder holds nothing to read.
@@ -117,23 +130,28 @@ def prepare(paths: list[Path]) -> Importing:
         else:
             files.append(Import(path, kind))
     importing = Importing(files, other_topics=found.other_topics)
-    _compare_contents(importing)
+    _compare_contents(importing, contents_of)
     for one in importing.usable:
         one.more = _more_kinds(one)
     return importing
 
 
-def _compare_contents(importing: Importing) -> None:
+def _compare_contents(importing: Importing, contents_of: ContentsOf | None) -> None:
     """Mark the copies among the files, and find the logs that share lines."""
     readable = [one for one in importing.files if one.problem is None]
     if len(readable) <= 1:
         return
+    logs = [one.path for one in readable if one.kind is Kind.LOG]
+    contents = iter(()) if contents_of is None else contents_of(logs)
     whole: dict[str, str] = {}
     for one in readable:
         name = str(one.path)
         if one.kind is Kind.LOG:
-            reader = LogFileReader(one.path, lambda _used: None)
-            importing.contents.add(name, reader.lines())
+            if contents_of is None:
+                reader = LogFileReader(one.path, lambda _used: None)
+                importing.contents.add(name, reader.lines())
+            else:
+                importing.contents.add_parts(name, next(contents))
             one.copy_of = importing.contents.copy_of.get(name)
             continue
         digest = content_digest(one.path)
@@ -168,7 +186,11 @@ def run_info(importing: Importing, options: Options) -> RunInfo:
 
 
 def write_trace(
-    importing: Importing, options: Options, out: Path, advance: Callable[[int], None]
+    importing: Importing,
+    options: Options,
+    out: Path,
+    advance: Callable[[int], None],
+    read_logs: Callable[[Names], dict[str, TimedLog]] | None = None,
 ) -> None:
     """Read all files side by side, in time order, into a run directory.
 
@@ -177,6 +199,7 @@ def write_trace(
         options: How to read.
         out: The run directory to write.
         advance: Told the bytes used so far, now and then.
+        read_logs: Gives the logs that are read elsewhere, by their names; None for none.
 
     Raises:
         DataError: The files are those of two clusters, or their clocks are too far apart.
@@ -185,7 +208,10 @@ def write_trace(
     progress = Progress(advance)
     overlaps = importing.contents.overlaps
     names = Names()
-    reading = Reading(options.zone, options.keep_raw, frozenset(overlaps), progress.note, names)
+    reading = Reading(
+        *(options.zone, options.keep_raw, frozenset(overlaps), progress.note, names),
+        ready={} if read_logs is None else read_logs(names),
+    )
     cluster = OneCluster()
     with RunDirectoryWriter(
         out, info, format=options.trace_format, keep_raw=options.keep_raw

@@ -2,7 +2,7 @@
 
 import zlib
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import tzinfo
 from functools import partial
 from pathlib import Path
@@ -56,6 +56,7 @@ class Reading(Struct, frozen=True):
         overlapping: Logs whose lines are compared with those of others, and so are kept.
         note_progress: Told a file, and the bytes of it that were used.
         names: Numbers of groups and files, shared by all streams.
+        ready: Logs that were read in ranges, by their names.
     """
 
     zone: tzinfo
@@ -63,6 +64,7 @@ class Reading(Struct, frozen=True):
     overlapping: frozenset[str]
     note_progress: NoteProgress
     names: Names
+    ready: Mapping[str, TimedLog]
 
 
 def streams_of(files: list[Import], reading: Reading) -> Iterator[TimedLog]:
@@ -85,6 +87,8 @@ def streams_of(files: list[Import], reading: Reading) -> Iterator[TimedLog]:
 
 def _timed(kind: Kind, one: Import, reading: Reading) -> TimedLog:
     """A stream with the time of its first event, for which the file's beginning is read twice."""
+    if kind is Kind.LOG and (ready := reading.ready.get(str(one.path))) is not None:
+        return ready
     read: _Reader = partial(_READERS[kind], one, reading)
     first = next(read(IngestSummary(), is_trial=True), None)
     batches = (

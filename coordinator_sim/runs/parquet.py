@@ -70,7 +70,24 @@ class ParquetEvents:
                 self._flush()
 
     def take_batch(self, batch: EventBatch, first: int) -> None:
-        """Append the rows of a batch, of which the first event is at that position in the run."""
+        """Append the rows of a batch, of which the first event is at that position in the run.
+
+        Files hold the same rows however the events come in batches.
+        """
+        counts = np.ones(len(batch), np.int64)
+        if batch.objects is not None:
+            for row in np.flatnonzero(batch.detail_rows == NOBODY).tolist():
+                counts[row] = max(1, len(batch.objects[row].offsets))
+        ends = np.cumsum(counts)
+        start = taken = 0
+        while start < len(batch):
+            room = self._rows_per_file - len(self._rows) - self._table_rows
+            stop = int(np.searchsorted(ends, taken + room)) + 1
+            part = batch if start == 0 and stop >= len(batch) else batch.take(slice(start, stop))
+            self._take_part(part, first + start)
+            start, taken = stop, int(ends[min(stop, len(batch)) - 1])
+
+    def _take_part(self, batch: EventBatch, first: int) -> None:
         if batch.objects is not None:
             own = np.flatnonzero(batch.detail_rows == NOBODY)
             for row, event in zip(own.tolist(), batch.take(own).events(), strict=True):

@@ -11,12 +11,13 @@ from typing import Final
 
 import numpy as np
 
-from coordinator_sim.logtext.reading.broker_log import BrokerLog, Departure
+from coordinator_sim.logtext.reading.broker_log import BrokerLog
 from coordinator_sim.logtext.reading.form_columns import FormColumns
 from coordinator_sim.logtext.reading.form_matching import match_forms, times
 from coordinator_sim.logtext.reading.instants import InstantReader
 from coordinator_sim.logtext.reading.line_blocks import LineBlock
 from coordinator_sim.logtext.reading.line_forms import Form, learn
+from coordinator_sim.logtext.reading.log_state import Departure
 from coordinator_sim.trace.batches import (
     INFERRED,
     KIND_NUMBERS,
@@ -58,26 +59,50 @@ class BlockReader:
         self._line_count = 0
         self._block_size = _FIRST_BYTES
 
-    def read(self, blocks: Iterable[bytes]) -> Iterator[EventBatch]:
+    def read(self, blocks: Iterable[bytes], *, is_last: bool = True) -> Iterator[EventBatch]:
         """Yield the events, in line order. May be called once.
 
         Args:
             blocks: The log in pieces that end with a line end, but for the last.
+            is_last: Whether the log ends with them; otherwise what waits for a line goes on
+                waiting.
         """
         for data in blocks:
-            for part in self._parts(data):
-                block = LineBlock(part, self._line_count + 1)
-                self._line_count += len(block)
-                self.log.summary.lines += len(block)
-                batch = _Walk(self, block).batch()
-                self.forms += self.fresh
-                self.fresh.clear()
-                if len(batch):
-                    yield batch
+            yield from self._batches(data)
+        if not is_last:
+            return
         self.log.finish()
         last = self.log.drain()
         if last:
             yield batch_of(last, self.names)
+
+    def prepare(self, above: list[bytes]) -> None:
+        """Read the text above a range of the log, for what it tells of the range's lines.
+
+        Args:
+            above: Whole lines; the last one is the line above.
+        """
+        self._line_count = -sum(data.count(b"\n") for data in above)
+        for data in above:
+            for _ in self._batches(data):
+                pass
+        self.log.begin_range()
+
+    @property
+    def line_count(self) -> int:
+        """Number of lines read, those above a range left out."""
+        return self._line_count
+
+    def _batches(self, data: bytes) -> Iterator[EventBatch]:
+        for part in self._parts(data):
+            block = LineBlock(part, self._line_count + 1)
+            self._line_count += len(block)
+            self.log.summary.lines += len(block)
+            batch = _Walk(self, block).batch()
+            self.forms += self.fresh
+            self.fresh.clear()
+            if len(batch):
+                yield batch
 
     def _parts(self, data: bytes) -> Iterator[bytes]:
         """Yield a block in smaller ones, as long as forms are still learnt."""

@@ -12,7 +12,6 @@ from typing import Final
 
 import msgspec
 import numpy as np
-from msgspec import Struct
 from numpy.typing import NDArray
 
 from coordinator_sim.logtext.reading.broker_words import fill_prefix, is_brokers
@@ -25,10 +24,19 @@ from coordinator_sim.logtext.reading.event_builder import (
     line_attrs,
     read_match,
 )
-from coordinator_sim.logtext.reading.fingerprint import Fingerprint
 from coordinator_sim.logtext.reading.incarnations import IncarnationCounter
 from coordinator_sim.logtext.reading.instants import InstantReader
 from coordinator_sim.logtext.reading.line_clock import Int64s, LineClock, LineTimes
+from coordinator_sim.logtext.reading.log_state import (
+    NEARBY_US,
+    Border,
+    Carried,
+    Departure,
+    Departures,
+    Pending,
+    RangeState,
+    Unfinished,
+)
 from coordinator_sim.logtext.reading.messages import find
 from coordinator_sim.logtext.reading.summary import IngestSummary
 from coordinator_sim.logtext.reading.text import (
@@ -49,8 +57,6 @@ _JOIN_LIMIT: Final = 4
 """Most continuation lines of one wrapped message; at 80 columns a long one takes five."""
 _TIME_WITHIN: Final = 80
 """Number of leading characters, collectors' prefixes included, in which a line's time begins."""
-_NEARBY_US: Final = 50_000
-"""Largest time between lines of one request."""
 _HELD_LIMIT: Final = 64
 _QUIET_LEVELS: Final = frozenset({"DEBUG", "TRACE", "FINE", "FINER", "FINEST"})
 _CAUSES: Final = {
@@ -82,22 +88,6 @@ def parse_broker_log(
         yield from counter.number(batch).events()
 
 
-class _Unfinished(Struct, frozen=True):
-    """A line that the next line may continue."""
-
-    number: int
-    parts: tuple[str, ...]
-
-
-class Departure(Struct, frozen=True):
-    """A member's failure or leaving, as far as a rebalance without a reason takes it over."""
-
-    event: Event
-    ts_us: int
-    seq: int
-    member_id: str | None
-
-
 class BrokerLog:
     """Reads one log; incarnations stay 0 for a caller that knows the cluster's other logs.
 
@@ -106,6 +96,7 @@ class BrokerLog:
         tz: Zone of the times that do not name one.
         summary: Receives the counts.
         keep_raw: Whether events carry their line.
+        border: State at the line above the first; at its beginning, if none is given.
     """
 
     def __init__(
@@ -115,28 +106,58 @@ class BrokerLog:
         *,
         summary: IngestSummary | None = None,
         keep_raw: bool = False,
+        border: Border | None = None,
     ) -> None:
         self.summary = IngestSummary() if summary is None else summary
         self.source_ref = source_ref
         self.keep_raw = keep_raw
         self.tz = tz
         self._reader = InstantReader(tz)
-        self._clients = ClientLog(source_ref, keep_raw=keep_raw)
-        self._fingerprint = Fingerprint()
-        self._wordings: set[tuple[str, ...]] = set()
-        self._unfinished: _Unfinished | None = None
-        self.previous = ""
-        """The line above the next one."""
-        self._last_ts_us: int | None = None
-        self._clocks: dict[tuple[bool, str], LineClock] = {}
-        self._seen_tail = False
-        self._departures: dict[str, Departure] = {}
         self.fold_departures: Callable[[], None] = lambda: None
         """Calls `note_departure` for the departures that were read so far."""
-        self._timeless: list[TraceEvent] = []
-        self._failed: TraceEvent | None = None
-        self._held: list[TraceEvent] = []
         self._ready: list[TraceEvent] = []
+        self._begin(Border() if border is None else border)
+
+    def _begin(self, border: Border) -> None:
+        pending = border.pending
+        self._began = pending
+        self._unfinished = pending.unfinished
+        self.previous = pending.previous
+        """The line above the next one."""
+        self._last_ts_us = pending.last_ts_us
+        self._seen_tail = pending.has_tail
+        self._timeless = list(pending.timeless)
+        self._failed = pending.failed
+        self._held = list(pending.held)
+        self._evidence = border.evidence
+        self._evidence.observations.clear()
+        self._clocks = Carried(border.clocks)
+        self._departures = Departures(border.departures)
+        self._clients = Carried(border.clients)
+        self._client_log = ClientLog(self.source_ref, self._clients, keep_raw=self.keep_raw)
+
+    def begin_range(self) -> None:
+        """Make the next line the first, number 1, of a range: lines so far only prepared it."""
+        self._ready.clear()
+        self.summary = IngestSummary()
+        _, border = self.range_state(0).settle(Border(evidence=self._evidence))
+        self._begin(border)
+
+    def range_state(self, line_count: int) -> RangeState:
+        """Return what the range of so many lines began with, asked of that, and left."""
+        ended = Pending(
+            previous=self.previous,
+            unfinished=self._unfinished,
+            last_ts_us=self._last_ts_us,
+            has_tail=self._seen_tail,
+            timeless=tuple(self._timeless),
+            failed=self._failed,
+            held=tuple(self._held),
+        )
+        return RangeState(
+            *(self._began, ended, line_count, self._clocks, self._clients, self._departures),
+            list(self._evidence.observations),
+        )
 
     def read(self, lines: Iterable[str]) -> Iterator[TraceEvent]:
         """Yield the events, in line order. May be called once."""
@@ -164,7 +185,7 @@ class BrokerLog:
         self._settle_failure("")
         self._release_timeless(0)
         self._release_held()
-        self.summary.version_ranges = self._fingerprint.ranges
+        self.summary.version_ranges = self._evidence.fingerprint.ranges
 
     @property
     def waits(self) -> bool:
@@ -192,7 +213,7 @@ class BrokerLog:
             repeats_us: Time to add to each if the clocks had already gone back.
             has_event: Whether each line gives an event.
         """
-        clock = self._clocks.setdefault((True, layout), LineClock())
+        clock = self._clocks.get((True, layout), LineClock)
         times = clock.read_all(ts_us, repeats_us, err_us=1_000)
         own_us = times.ts_us[has_event]
         if len(own_us) and self._last_ts_us is not None:
@@ -204,9 +225,7 @@ class BrokerLog:
 
     def note_departure(self, group_id: str, departure: Departure) -> None:
         """Take note of a departure that was read with other lines; the latest of a group counts."""
-        known = self._departures.get(group_id)
-        if known is None or known.seq < departure.seq:
-            self._departures[group_id] = departure
+        self._departures.note(group_id, departure)
 
     def drain(self) -> list[TraceEvent]:
         """Return the events that wait for nothing any more, and count them."""
@@ -225,7 +244,7 @@ class BrokerLog:
         text = clean(line)
         envelope = self._with_time(peel(text, self._reader))
         if self._may_go_on(envelope):
-            self._unfinished = _Unfinished(number, (text,))
+            self._unfinished = Unfinished(number, (text,))
         else:
             self._read_line(number, envelope, text)
 
@@ -244,7 +263,7 @@ class BrokerLog:
         if len(unfinished.parts) > _JOIN_LIMIT or self._has_own_time(text):
             return False
         parts = (*unfinished.parts, text)
-        self._unfinished = _Unfinished(unfinished.number, parts)
+        self._unfinished = Unfinished(unfinished.number, parts)
         if self._join(parts).has_tail:
             self._finish_joining(len(parts))
         return True
@@ -322,7 +341,7 @@ class BrokerLog:
         if instant is None:
             return self._last_ts_us or 0, TimeKind.INFERRED, 0
         writer = (is_brokers(envelope), envelope.layout)
-        time = self._clocks.setdefault(writer, LineClock()).read(instant)
+        time = self._clocks.get(writer, LineClock).read(instant)
         if time.set_back_us:
             self.summary.set_backs[number] = time.set_back_us
         kind = TimeKind.LOGGED if time.is_measured else TimeKind.INFERRED
@@ -339,7 +358,7 @@ class BrokerLog:
         """Return the line's events; None when it is not a coordinator's or a client's."""
         if is_brokers(line.envelope):
             return self._broker_events(line)
-        events = self._clients.read(line)
+        events = self._client_log.read(line)
         if events is None:
             return None
         if events:
@@ -385,15 +404,15 @@ class BrokerLog:
     ) -> list[TraceEvent]:
         """Note version evidence: each wording counts once, on the event that narrows the range."""
         wording = (*wording, str(line.truncated))
-        if wording in self._wordings:
+        if self._evidence.knows(wording):
             return events
-        self._wordings.add(wording)
         envelope = line.envelope
-        changed = self._fingerprint.observe(
-            envelope.message, envelope.logger, whole=not line.truncated
+        current = self._evidence.observe(
+            *(wording, envelope.message, envelope.logger),
+            is_whole=not line.truncated,
+            has_event=bool(events),
         )
-        current = self._fingerprint.current
-        if not changed or not events or current is None:
+        if current is None:
             return events
         attrs = events[0].attrs | {"broker_version_range": current}
         return [msgspec.structs.replace(events[0], attrs=attrs), *events[1:]]
@@ -440,14 +459,13 @@ class BrokerLog:
         if group_id is None:
             return event
         if event.event in _CAUSES:
-            self._departures[group_id] = Departure(
-                event.event, event.ts_us, event.seq, event.member_id
-            )
+            departed = Departure(event.event, event.ts_us, event.seq, event.member_id)
+            self._departures.note(group_id, departed)
         if event.event is not Event.PREPARE_REBALANCE or event.reason_text is not None:
             return event
         self.fold_departures()
-        departure = self._departures.pop(group_id, None)
-        if departure is None or abs(event.ts_us - departure.ts_us) > _NEARBY_US:
+        departure = self._departures.take(group_id, event.ts_us)
+        if departure is None:
             return event
         return msgspec.structs.replace(
             event,
@@ -459,7 +477,7 @@ class BrokerLog:
     def _release(self, event: TraceEvent) -> None:
         """Emit an event; a static member's return waits for the line that explains it."""
         if self._held:
-            late = abs(event.ts_us - self._held[0].ts_us) > _NEARBY_US
+            late = abs(event.ts_us - self._held[0].ts_us) > NEARBY_US
             if late or len(self._held) >= _HELD_LIMIT:
                 self._release_held()
         if self._held or event.event is Event.STATIC_REPLACED:

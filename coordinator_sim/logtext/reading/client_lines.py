@@ -1,13 +1,12 @@
 """Lines of consumers and Connect workers to trace events.
 
 A client's messages build on each other: a member id is logged once and used later. The last values
-of each client and group are kept here.
+of each client and group are kept in `log_state`.
 """
 
 import re
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from coordinator_sim.kafka.errors import ErrorCode
@@ -21,6 +20,7 @@ from coordinator_sim.logtext.reading.event_builder import (
     line_attrs,
     read_match,
 )
+from coordinator_sim.logtext.reading.log_state import Carried, Client, ClientKey
 from coordinator_sim.logtext.reading.messages import find_client
 from coordinator_sim.logtext.wordings.values import whole_number
 from coordinator_sim.messages.embedded.connect_protocol import encode_connect_assignment
@@ -52,28 +52,21 @@ _UNSENDABLE: Final = (ValueError, struct.error)
 _ERRORS_TOLD: Final = frozenset({Event.JOIN_RESP, Event.SYNC_RESP, Event.HEARTBEAT})
 
 
-@dataclass(slots=True)
-class _Client:
-    """Last values that one client logged."""
-
-    member_id: str | None = None
-    generation: int | None = None
-    protocol_name: str | None = None
-    rejoin_reason: str | None = None
-
-
 class ClientLog:
     """The clients of one log.
 
     Args:
         source_ref: Names the log in its events.
+        clients: What the clients logged before.
         keep_raw: Whether events carry their line.
     """
 
-    def __init__(self, source_ref: str, *, keep_raw: bool) -> None:
+    def __init__(
+        self, source_ref: str, clients: Carried[ClientKey, Client], *, keep_raw: bool
+    ) -> None:
         self._source_ref = source_ref
         self._keep_raw = keep_raw
-        self._clients: dict[tuple[str, str], _Client] = {}
+        self._clients = clients
 
     def read(self, line: Line) -> list[TraceEvent] | None:
         """Return the events of a client's line; empty for irrelevant ones, None for no client's."""
@@ -101,7 +94,7 @@ class ClientLog:
 
     def _events(self, match: Match, line: Line, columns: dict[str, object]) -> list[TraceEvent]:
         group_id = str(match.values.get("group_id", columns.get("group_id", "")))
-        client = self._clients.setdefault((str(columns.get("client_id", "")), group_id), _Client())
+        client = self._clients.get((str(columns.get("client_id", "")), group_id), Client)
         event = match.row.event
         if match.row.name == "c-rejoin-reason":
             client.rejoin_reason = match.values.get("client_reason")
@@ -129,7 +122,7 @@ class ClientLog:
         return build_events(match, line, columns, attrs)
 
 
-def _remember(client: _Client, match: Match) -> None:
+def _remember(client: Client, match: Match) -> None:
     values = match.values
     if "member_id" in values:
         client.member_id = values["member_id"]

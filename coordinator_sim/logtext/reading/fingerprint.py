@@ -13,7 +13,7 @@ from coordinator_sim.logtext.wordings import loggers, reasons
 from coordinator_sim.logtext.wordings.releases import ALL, VERSIONS, version_range
 
 _REASON_END: Final = re.compile(r"\)\.?$")
-_ENOUGH: Final = 1_024
+ENOUGH: Final = 1_024
 """Characters of a message that are searched; version evidence stands before."""
 
 
@@ -34,7 +34,7 @@ class Fingerprint:
             logger: Name of the logger; empty when not known.
             whole: Whether the message was not cut off.
         """
-        told = message[:_ENOUGH]
+        told = message[:ENOUGH]
         before = (self._low, self._high, self._informed)
         for releases in _evidence(told, logger, is_whole=whole and told == message):
             self._narrow(*version_range(releases))

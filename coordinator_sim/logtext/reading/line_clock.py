@@ -4,6 +4,7 @@ The order of lines is the order of events, and times are measurements. Small inv
 threads' lines keep their times here; within a group `trace.history` steadies them.
 """
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -51,6 +52,7 @@ class LineTimes(Struct, frozen=True):
     set_backs: dict[int, int]
 
 
+@dataclass(slots=True)
 class LineClock:
     """Follows one writer's clock through one log.
 
@@ -59,9 +61,8 @@ class LineClock:
     own pace, until it has caught up. A single line that is behind takes the time of the line above.
     """
 
-    def __init__(self) -> None:
-        self._last_us: int | None = None
-        self._behind_us = 0
+    _last_us: int | None = None
+    _behind_us: int = 0
 
     def read(self, instant: Instant) -> LineTime:
         """Return the time of the next line, from the instant written in it."""

@@ -8,8 +8,9 @@ is linear in the lines, and the memory is bounded.
 
 import hashlib
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -44,6 +45,8 @@ _TIME_WITHIN: Final = 80
 """Number of leading characters in which a line's own time begins; a line without one is compared
 with the time of the line above.
 """
+_DIGEST_BYTES: Final = 8
+_PART_LINES: Final = 20_000
 _MOST_BLOCKS: Final = 400_000
 """Limit of remembered blocks; above it, every second one is dropped, the same ones of every log."""
 _WINDOW_US: Final = 1_000_000
@@ -63,6 +66,71 @@ _NOT_SAID: Final = frozenset(
 """Attributes that depend on the layout or on lines nearby, not on what the broker said."""
 
 
+class ContentPart(Struct, frozen=True):
+    """Some lines of coordinators and clients in a row.
+
+    Args:
+        digests: Eight bytes a line.
+        telling: Whether each line shows by itself that it is a copy.
+        blocks: Numbers of the blocks of `BLOCK_LINES` of the lines, those without a telling line
+            left out.
+    """
+
+    digests: bytes = b""
+    telling: tuple[bool, ...] = ()
+    blocks: tuple[int, ...] = ()
+
+    def lines(self, first: int, last: int) -> "ContentPart":
+        """Return some of the lines, without their blocks."""
+        return ContentPart(
+            self.digests[first * _DIGEST_BYTES : last * _DIGEST_BYTES], self.telling[first:last]
+        )
+
+
+def content_part(lines: Iterable[str]) -> ContentPart:
+    """Return what lines in a row have in common with copies of them.
+
+    Args:
+        lines: As `timed_lines` gives them.
+    """
+    digests = bytearray()
+    telling: list[bool] = []
+    for text in lines:
+        digests += hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES).digest()
+        telling.append(_TELLING.search(text) is not None)
+    part = ContentPart(bytes(digests), tuple(telling))
+    return ContentPart(part.digests, part.telling, tuple(_blocks_of(part, BLOCK_LINES)))
+
+
+def _parts_of(lines: Iterable[str]) -> Iterator[ContentPart]:
+    taken = iter(lines)
+    while some := list(islice(taken, _PART_LINES)):
+        yield content_part(some)
+
+
+def _blocks_of(part: ContentPart, first_end: int) -> Iterator[int]:
+    """Yield the blocks that end at a line or behind it, those of telling lines alone."""
+    digests, telling = part.digests, part.telling
+    for end in range(max(first_end, BLOCK_LINES), len(telling) + 1):
+        start = end - BLOCK_LINES
+        if True in telling[start:end]:
+            lines = digests[start * _DIGEST_BYTES : end * _DIGEST_BYTES]
+            yield int.from_bytes(hashlib.blake2b(lines, digest_size=_DIGEST_BYTES).digest())
+
+
+def _blocks_between(last: ContentPart, part: ContentPart) -> Iterator[int]:
+    """Yield the blocks that begin in the lines before a part and end in it."""
+    begins = part.lines(0, BLOCK_LINES - 1)
+    joined_lines = ContentPart(last.digests + begins.digests, last.telling + begins.telling)
+    yield from _blocks_of(joined_lines, len(last.telling) + 1)
+
+
+def _end_of(last: ContentPart, part: ContentPart) -> ContentPart:
+    """Return the lines with which a block may begin that ends in the next part."""
+    told = ContentPart(last.digests + part.digests, last.telling + part.telling)
+    return told.lines(max(0, len(told.telling) - BLOCK_LINES + 1), len(told.telling))
+
+
 class LogContents:
     """Content of several logs, as far as coordinators' and clients' lines go."""
 
@@ -77,22 +145,23 @@ class LogContents:
 
     def add(self, name: str, lines: Iterable[str]) -> None:
         """Read one log; of logs with the same lines the first one added counts."""
+        self.add_parts(name, _parts_of(timed_lines(lines)))
+
+    def add_parts(self, name: str, parts: Iterable[ContentPart]) -> None:
+        """Take one log in parts, in their order; see `add`."""
         whole = hashlib.blake2b(digest_size=16)
-        recent: deque[bytes] = deque(maxlen=BLOCK_LINES)
         blocks: set[int] = set()
-        telling_line = 0
-        for line_count, text in enumerate(timed_lines(lines), 1):
-            if _TELLING.search(text) is not None:
-                telling_line = line_count
-            digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
-            whole.update(digest)
-            recent.append(digest)
-            is_sure = line_count >= BLOCK_LINES > line_count - telling_line and telling_line > 0
-            block = int.from_bytes(hashlib.blake2b(b"".join(recent), digest_size=8).digest())
-            if is_sure and block % self._sparsity == 0:
-                blocks.add(block)
-                self._thin_out(blocks)
-        if telling_line == 0:
+        is_telling = False
+        last = ContentPart()
+        for part in parts:
+            whole.update(part.digests)
+            is_telling = is_telling or True in part.telling
+            for block in (*_blocks_between(last, part), *part.blocks):
+                if block % self._sparsity == 0:
+                    blocks.add(block)
+                    self._thin_out(blocks)
+            last = _end_of(last, part)
+        if not is_telling:
             return
         first = self._whole.setdefault(whole.digest(), name)
         if first != name:
@@ -119,9 +188,13 @@ class LogContents:
             self._blocks.setdefault(block, name)
 
 
-def timed_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of coordinators and clients, each with its time or the line above's."""
-    above = ""
+def timed_lines(lines: Iterable[str], above: str = "") -> Iterator[str]:
+    """Yield the lines of coordinators and clients, each with its time or the line above's.
+
+    Args:
+        lines: All lines in a row.
+        above: The line above the first.
+    """
     for line in lines:
         if has_token(line):
             is_timed = _CLOCK.search(line[:_TIME_WITHIN]) is not None

@@ -1,0 +1,176 @@
+"""Reads logs of brokers and clients inside Spark tasks: ranges of bytes come back as events.
+
+What the events of all logs mean together is settled by the driver, as for an import without Spark.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from coordinator_sim.errors import DataError
+from coordinator_sim.ingest.importing import Importing, Options
+from coordinator_sim.ingest.imports import Import
+from coordinator_sim.ingest.kinds import Kind
+from coordinator_sim.ingest.ranges import (
+    RangeReading,
+    ReadLog,
+    content_of,
+    events_of,
+    ranges_of,
+    read_range,
+)
+from coordinator_sim.logtext.reading.merging import TimedLog
+from coordinator_sim.logtext.reading.repeats import ContentPart
+from coordinator_sim.trace.batches import EventBatch, Names
+from coordinator_sim_reports.failures import failure_named
+from coordinator_sim_reports.session import check_extra, spark_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_Task = TypeVar("_Task")
+_Found = TypeVar("_Found")
+SMALLEST_RANGE: Final = 8 * 1024 * 1024
+"""Bytes below which a log is not split."""
+_LARGEST_RANGE: Final = 64 * 1024 * 1024
+_TASKS_A_CORE: Final = 4
+"""So many that cores end at about the same time."""
+_WAVES_A_CORE: Final = 8
+"""Ranges of a core whose events are on their way to the driver at once: they bound its memory."""
+
+
+@contextmanager
+def logs_on_spark(
+    options: Options, *, master: str, range_bytes: int | None = None
+) -> Iterator["SparkLogs"]:
+    """Yield a reader of logs; the events that it gives are kept until the end.
+
+    Args:
+        options: How to read.
+        master: Spark master URL. Workers must see the logs under the same paths.
+        range_bytes: Size of a range; None for one that fits the logs and the cores.
+
+    Raises:
+        MissingDependencyError: the `spark` extra or a Java runtime is missing.
+    """
+    check_extra()
+    with (
+        TemporaryDirectory(prefix="coordinator-sim-events-") as scratch,
+        spark_session(master, small=True) as spark,
+    ):
+        yield SparkLogs(spark, options, Path(scratch), range_bytes)
+
+
+class SparkLogs:
+    """Reads logs as Spark tasks.
+
+    Args:
+        spark: The session.
+        options: How to read.
+        scratch: Where events are kept.
+        range_bytes: Size of a range; None for one that fits the logs and the cores.
+    """
+
+    def __init__(
+        self, spark: "SparkSession", options: Options, scratch: Path, range_bytes: int | None
+    ) -> None:
+        self._spark = spark
+        self._options = options
+        self._scratch = scratch
+        self._range_bytes = range_bytes
+
+    def contents_of(self, paths: list[Path]) -> Iterator[list[ContentPart]]:
+        """Yield what each log has in common with copies of its lines, for `prepare`.
+
+        Raises:
+            DataError: a worker failed, or all were lost.
+        """
+        size = self._size_of_range(paths)
+        logs = [ranges_of(path, str(path), size) for path in paths]
+        found = run_tasks(self._spark, [part for log in logs for part in log], content_of)
+        for log in logs:
+            yield list(islice(found, len(log)))
+
+    def reader(self, importing: Importing) -> Callable[[Names], dict[str, TimedLog]]:
+        """Return what `write_trace` reads the logs of an import by.
+
+        The logs get their counts and problems when they are read.
+
+        Raises:
+            DataError: a worker failed, or all were lost.
+        """
+        return partial(self._read, importing)
+
+    def _read(self, importing: Importing, names: Names) -> dict[str, TimedLog]:
+        logs = [one for one in importing.usable if one.kind is Kind.LOG]
+        size = self._size_of_range([one.path for one in logs])
+        overlaps = importing.contents.overlaps
+        parts = [
+            ranges_of(
+                *(one.path, str(one.path), size),
+                keep_raw=self._options.keep_raw or str(one.path) in overlaps,
+            )
+            for one in logs
+        ]
+        zone, kept = self._options.zone, Kept(self._scratch, names)
+        run = partial(run_tasks, self._spark, read=partial(read_range, zone=zone))
+        found = RangeReading(parts, zone, run, kept.keep).read()
+        return {str(one.path): _timed(one, log, kept) for one, log in zip(logs, found, strict=True)}
+
+    def _size_of_range(self, paths: Sequence[Path]) -> int:
+        if self._range_bytes is not None:
+            return self._range_bytes
+        size = sum(path.stat().st_size for path in paths)
+        share = size // (_TASKS_A_CORE * self._spark.sparkContext.defaultParallelism)
+        return min(max(share, SMALLEST_RANGE), _LARGEST_RANGE)
+
+
+class Kept:
+    """The events of ranges, in files of the driver.
+
+    Args:
+        directory: Where they are; it is there until the trace is written.
+        names: Numbers of groups and files, of the whole import.
+    """
+
+    def __init__(self, directory: Path, names: Names) -> None:
+        self._directory = directory
+        self._names = names
+
+    def keep(self, number: int, events: bytes) -> None:
+        """Keep the events of a range; older ones of the same number are replaced."""
+        (self._directory / str(number)).write_bytes(events)
+
+    def batches(self, log: ReadLog) -> Iterator[EventBatch]:
+        """Yield the events of a log, in line order."""
+        for number, line_count in log.parts:
+            path = self._directory / str(number)
+            yield from events_of(path.read_bytes(), self._names, line_count)
+
+
+def _timed(one: Import, log: ReadLog, kept: Kept) -> TimedLog:
+    one.summary, one.problem = log.summary, log.problem
+    return TimedLog(log.first_us, kept.batches(log))
+
+
+def run_tasks(
+    spark: "SparkSession", tasks: Sequence[_Task], read: Callable[[_Task], _Found]
+) -> Iterator[_Found]:
+    """Yield what came of each task, in their order, a Spark task each and some at a time.
+
+    Raises:
+        DataError: a worker failed, or all were lost.
+    """
+    context = spark.sparkContext
+    wave = _WAVES_A_CORE * context.defaultParallelism
+    for start in range(0, len(tasks), wave):
+        some = tasks[start : start + wave]
+        with failure_named("logs"):
+            found = context.parallelize(some, len(some)).map(read).collect()
+        if len(found) != len(some):
+            raise DataError("Spark gave other ranges than it was asked for; run the command again")
+        yield from found
