@@ -76,7 +76,7 @@ def test_a_grid_is_every_combination(tmp_path: Path) -> None:
         ('scenarios = []\nassignor = "x"', r"at `\$.assignor`"),
         ("scenarios = []\nassignores = []", "unknown field `assignores`"),
         ('scenarios = []\nmemberships = ["both"]', "'both': must be one of dynamic, static"),
-        ("scenarios = []\n[assignor]\nmine = {}", "assignor.mine: wants `from`, `process` or `java`"),
+        ("scenarios = []\n[assignor]\nmine = {}", "wants `from`, `process` or `java`"),
         ('scenarios = []\n[assignor]\nmine = { from = "x.py:f" }', "x.py: no such file"),
         ("scenarios = []\nseeds = 2000000", "more than 1,000,000 runs"),
     ],
