@@ -219,3 +219,16 @@ def test_returning_static_member_counts_once(tmp_path: Path) -> None:
     )
     assert [event.member_id for event in found] == [event.member_id for event in expected]
     assert len(found) == 1
+
+
+def test_trace_keeps_what_was_read_and_how_far_clocks_are_apart(tmp_path: Path) -> None:
+    """What the summary says of files and clocks is in `run.json`, for reports."""
+    left = leave_behind(scenario_named("static-leader-restart"), tmp_path)
+    importing = read_again(tmp_path / "t", left.broker_log, left.request_log, left.log_dir)
+    kept = read_run(tmp_path / "t").info
+    assert kept.skews == importing.skews
+    assert [file.path for file in kept.files] == [str(one.path) for one in importing.files]
+    assert sum(file.events for file in kept.files) == kept.counts["events"]
+    (segment,) = [file for file in kept.files if file.kind == "segment"]
+    assert (segment.missing_offsets, segment.skipped_bytes) == (0, 0)
+    assert segment.offsets == segment.lines
