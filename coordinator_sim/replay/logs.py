@@ -41,6 +41,8 @@ CONDITIONS: Final = (
     "a member that is removed alive joins again at once",
 )
 """Further assumptions of a run with changed settings."""
+UNTIMED_SOURCES: Final = frozenset({Source.FORMATTER_TEXT})
+"""Sources that tell generations without any time."""
 _TOLD: Final = COORDINATOR_EVENTS | {Event.ASSIGNED}
 """What is replayed of sources that also have requests and commits; assignments name members."""
 
@@ -104,10 +106,10 @@ def conditions_of(grid: Sequence[Settings]) -> list[str]:
 def _replayable(
     events: Iterable[TraceEvent], info: RunInfo, report: ReplayReport
 ) -> Iterator[TraceEvent]:
-    """Yield the events of coordinators; those of clients' logs are counted."""
+    """Yield the events of coordinators that have times; those of other sources are counted."""
     for event in events:
         source = event.source or info.source
-        if source not in CLIENT_SOURCES:
+        if source not in UNTIMED_SOURCES | CLIENT_SOURCES:
             if event.event in _TOLD or source is Source.BROKER_LOG:
                 yield event
         else:

@@ -4,13 +4,14 @@ from collections.abc import Callable, Sequence
 
 from coordinator_sim.errors import DataError
 from coordinator_sim.replay.causes import group_named
-from coordinator_sim.replay.logs import replay_log
+from coordinator_sim.replay.logs import UNTIMED_SOURCES, replay_log
 from coordinator_sim.replay.recordings import is_recording, replay_recording
 from coordinator_sim.replay.report import ReplayResult
 from coordinator_sim.replay.settings import Settings
 from coordinator_sim.replay.work import Partitions, known_groups
 from coordinator_sim.runs.run_directory import RunDirectory
-from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim.trace.events import Event, Source, TraceEvent
+from coordinator_sim.trace.history import CLIENT_SOURCES
 
 
 def replay_run(
@@ -45,13 +46,20 @@ def replay_run(
         known = known_groups(events, given)
         result = replay_log(events, run.info, grid, known=known, on_progress=on_progress)
     if not result.report.groups:
-        raise DataError(f"{run.path}: {_why_nothing(events)}, so there is nothing to replay")
+        raise DataError(
+            f"{run.path}: {_why_nothing(events, run.info.source)}, so there is nothing to replay"
+        )
     return result
 
 
-def _why_nothing(events: list[TraceEvent]) -> str:
-    """Return why no rebalance can be seen in these events."""
-    kinds = {event.event for event in events}
+def _why_nothing(events: list[TraceEvent], source: Source) -> str:
+    """Return why no rebalance can be replayed of these events; `source` is the trace's default."""
+    sources = {event.source or source for event in events}
+    if sources & UNTIMED_SOURCES:
+        return "console formatters print generations without times as text"
+    if sources and sources <= CLIENT_SOURCES:
+        return "the logs of clients in it do not tell what their coordinator did"
+    kinds = {event.event for event in events if event.source not in CLIENT_SOURCES}
     if Event.JOIN_REQ in kinds and Event.JOIN_RESP not in kinds:
         return "its requests have no answers (request logs of brokers up to 0.10.2 tell none)"
     if Event.JOIN_RESP in kinds:

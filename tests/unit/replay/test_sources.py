@@ -178,3 +178,17 @@ def test_requests_without_answers_are_refused_with_the_reason(tmp_path: Path) ->
         )
     with pytest.raises(DataError, match=r"its requests have no answers .*0\.10\.2"):
         replay_run(read_run(tmp_path / "t"))
+
+
+def test_formatter_text_is_refused_as_it_has_no_times(tmp_path: Path) -> None:
+    """Generations that all seem to be of one instant cannot be replayed in the order of time."""
+    (tmp_path / "printed.txt").write_text(
+        "[g,t,0]::[OffsetMetadata[5,NO_METADATA],CommitTime 1700000000000,ExpirationTime 9]\n"
+        "g::GroupMetadata(groupId=g, generation=3, protocolType=Some(consumer), "
+        "currentState=Stable, members=Map(c-1 -> MemberMetadata(memberId=c-1, "
+        "groupInstanceId=Some(null), clientId=c, clientHost=/10.0.0.1, sessionTimeoutMs=10000, "
+        "rebalanceTimeoutMs=60000, supportedProtocols=List(range), )))\n"
+    )
+    read_again(tmp_path / "t", tmp_path / "printed.txt")
+    with pytest.raises(DataError, match="print generations without times as text, so there is"):
+        replay_run(read_run(tmp_path / "t"))
