@@ -38,6 +38,8 @@ class ReportRows:
     runs: Sequence[Row]
     told: Sequence[Row]
     quality: Sequence[Row]
+    sources: Sequence[Row]
+    skews: Sequence[Row]
     findings: Sequence[Row]
     comparison: Sequence[Row]
     groups: Sequence[Row]
@@ -98,6 +100,8 @@ def page_rows(
         runs=runs,
         told=told,
         quality=sorted(_rows(tables["data_quality"]), key=lambda row: order[row["trace_id"]]),
+        sources=_rows(selection.source_kinds(tables["source_files"].where(is_told)), "kind"),
+        skews=_rows(tables["clock_skews"].where(is_told), "first_source", "second_source"),
         findings=_findings(tables, [run["trace_id"] for run in told], limits),
         comparison=sorted(_rows(tables["comparison"]), key=reading_order),
         groups=_rows(worst),

@@ -22,6 +22,7 @@ from coordinator_sim_reports.group_table import group_key, group_table
 from coordinator_sim_reports.page_rows import ReportRows
 from coordinator_sim_reports.run_labels import RunLabel, are_beside, choice_of, run_labels
 from coordinator_sim_reports.side_by_side import shared_groups
+from coordinator_sim_reports.source_rows import skew_rows, source_rows
 
 Row = Mapping[str, Any]
 
@@ -82,6 +83,8 @@ def render_page(rows: ReportRows) -> str:
         mapped_groups=min(limits.mapped_groups, rows.told_totals["groups"]),
         sections=group_sections(rows, labels, anchors),
         quality=_quality_of_worlds(rows.quality, labels),
+        sources=source_rows(rows.sources, labels),
+        skews=skew_rows(rows.skews, labels),
         beside=[labels[run["trace_id"]] for run in rows.told] if beside else [],
         shared=shared_groups(rows.groups, rows.reasons, labels) if beside else [],
         comparisons=comparison_blocks(rows.comparison),

@@ -203,3 +203,23 @@ def _in_time() -> list["Column"]:
 
 def _collected(table: "DataFrame") -> list[Row]:
     return [row.asDict() for row in table.collect()]
+
+
+def source_kinds(files: "DataFrame") -> "DataFrame":
+    """Return what was read of each kind of source.
+
+    Input: source_files.
+    Output: one row per trace and `kind`: `files`; the sums of `lines`, `parsed`, `known`,
+    `unparsed`, `events`, `repeated`, and of `offsets`, `missing_offsets` and `skipped_bytes`, null
+    for kinds without them; `problems`, of files that were not used, or not as a whole.
+    """
+    told = F.concat_ws(": ", "path", "problem")
+    sums = (
+        *("lines", "parsed", "known", "unparsed", "events", "repeated"),
+        *("offsets", "missing_offsets", "skipped_bytes"),
+    )
+    return files.groupBy(C.TRACE_ID, "kind").agg(
+        F.count("*").alias("files"),
+        *(F.sum(name).alias(name) for name in sums),
+        F.sort_array(F.collect_list(F.when(F.col("problem").isNotNull(), told))).alias("problems"),
+    )

@@ -34,6 +34,17 @@ _RUN_COLUMNS = (
 )
 
 
+_FILE_COLUMNS: Final = (
+    "trace_id string, cluster_id string, path string, kind string, lines bigint, parsed bigint, "
+    "known bigint, unparsed bigint, events bigint, repeated bigint, offsets bigint, "
+    "missing_offsets bigint, skipped_bytes bigint, copy_of string, problem string"
+)
+_SKEW_COLUMNS: Final = (
+    "trace_id string, cluster_id string, first_source string, second_source string, "
+    "median_us bigint, widest_us bigint, facts bigint"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class TraceFrames:
     """The tables of one or many traces.
@@ -43,12 +54,16 @@ class TraceFrames:
         events: One row per event (offset events: per partition); columns of the trace schema.
         generations: One dense row per generation with assignments.
         resources: One row per resource list.
+        files: One row per file that an import read, with what of it was understood.
+        skews: One row per pair of an import's sources, with how far their clocks are apart.
     """
 
     runs: "DataFrame"
     events: "DataFrame"
     generations: "DataFrame"
     resources: "DataFrame"
+    files: "DataFrame"
+    skews: "DataFrame"
 
 
 def open_traces(paths: Sequence[Path]) -> list[RunDirectory]:
@@ -91,6 +106,8 @@ def read_traces(spark: "SparkSession", runs: Sequence[RunDirectory]) -> TraceFra
         events=_with_clusters(rows, runs, known),
         generations=_table(spark, runs, GENERATIONS_DIR, generation_schema()),
         resources=_table(spark, runs, RESOURCES_DIR, resource_schema()),
+        files=_files(spark, runs),
+        skews=_skews(spark, runs),
     )
 
 
@@ -135,6 +152,33 @@ def _runs(spark: "SparkSession", runs: Sequence[RunDirectory]) -> "DataFrame":
         for run in runs
     ]
     return spark.createDataFrame(rows, _RUN_COLUMNS)
+
+
+def _files(spark: "SparkSession", runs: Sequence[RunDirectory]) -> "DataFrame":
+    rows = [
+        (run.info.trace_id, run.info.cluster_id, *msgspec.structs.astuple(file))
+        for run in runs
+        for file in run.info.files
+    ]
+    return _listed(spark, rows, _FILE_COLUMNS)
+
+
+def _skews(spark: "SparkSession", runs: Sequence[RunDirectory]) -> "DataFrame":
+    rows = [
+        (
+            *(run.info.trace_id, run.info.cluster_id, skew.first.value, skew.second.value),
+            *(skew.median_us, skew.widest_us, skew.facts),
+        )
+        for run in runs
+        for skew in run.info.skews
+    ]
+    return _listed(spark, rows, _SKEW_COLUMNS)
+
+
+def _listed(spark: "SparkSession", rows: Sequence[tuple[object, ...]], columns: str) -> "DataFrame":
+    """Return rows as a frame; of none, the plan knows that there are none."""
+    frame = spark.createDataFrame(rows, columns)
+    return frame if rows else frame.limit(0)
 
 
 def _table(

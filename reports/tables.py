@@ -130,6 +130,8 @@ def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFram
     return {
         "runs": runs,
         "rebalances": held,
+        "source_files": store.keep("source_files", frames.files),
+        "clock_skews": store.keep("clock_skews", frames.skews),
         "findings": store.keep("findings", findings.findings(held)),
         "generations": told,
         "convergence": store.keep("convergence", rebalancing.convergence(held)),

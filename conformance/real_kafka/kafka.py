@@ -129,6 +129,8 @@ class JavaServer(ABC):
 
     jvm: tuple[str, ...] = JVM
     """Options of its JVM."""
+    first_jars: tuple[Path, ...] = ()
+    """Folders whose jars go before those of Kafka."""
 
     def __init__(self, directory: Path, log: str) -> None:
         self.directory = directory
@@ -192,7 +194,8 @@ class JavaServer(ABC):
     def _boot(self, jars: Path, main: str, settings: Path) -> None:
         """Run its main class with these settings, and wait until it serves."""
         level = "-Dorg.slf4j.simpleLogger.defaultLogLevel=info"
-        command = ["java", *self.jvm, level, "-cp", f"{jars}{os.sep}*", main, str(settings)]
+        classes = os.pathsep.join(f"{folder}{os.sep}*" for folder in (*self.first_jars, jars))
+        command = ["java", *self.jvm, level, "-cp", classes, main, str(settings)]
         with self.log.open("wb") as out:
             self._process = subprocess.Popen(  # noqa: S603 - our own command line
                 command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL

@@ -182,9 +182,10 @@ def _between_sources(importing: Importing) -> list[str]:
         for source, count in importing.left_out.items()
     ]
     lines.extend(
-        f"Clocks: {skew.second.value} is {skew.median_us / 1_000:.3f} ms after "
-        f"{skew.first.value} (median of {skew.facts} facts that both tell; none is more than "
-        f"{skew.widest_us / 1_000:.3f} ms from it)."
+        f"Clocks: {skew.second.value} is {abs(skew.median_us) / 1_000:.3f} ms "
+        f"{'before' if skew.median_us < 0 else 'after'} {skew.first.value} (median of "
+        f"{skew.facts} facts that both tell; none is more than {skew.widest_us / 1_000:.3f} ms "
+        "from it)."
         for skew in importing.skews
     )
     if importing.other_topics:

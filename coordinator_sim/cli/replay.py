@@ -272,7 +272,13 @@ def short_names(paths: list[str | None]) -> dict[str | None, str]:
 def _place(group: "GroupFidelity") -> str:
     if group.source_ref is None:
         return group.group_id
-    return f"{Path(group.source_ref).name}, {group.group_id}"
+    from coordinator_sim.ingest.kinds import topic_of
+
+    path = Path(group.source_ref)
+    # Segments of every partition have the same names.
+    is_segment = topic_of(path.parent.name) is not None
+    file = f"{path.parent.name}/{path.name}" if is_segment else path.name
+    return f"{file}, {group.group_id}"
 
 
 def _cell(tally: "Tally | None") -> str:

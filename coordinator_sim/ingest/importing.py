@@ -30,7 +30,7 @@ from coordinator_sim.ingest.imports import Import
 from coordinator_sim.ingest.kinds import REQUEST_MARK, SOURCE_OF, Kind
 from coordinator_sim.ingest.precedence import Precedence, best_source
 from coordinator_sim.ingest.readers import Reading, streams_of
-from coordinator_sim.ingest.skew import Skew, Skews
+from coordinator_sim.ingest.skew import Skews
 from coordinator_sim.logtext.reading.incarnations import IncarnationCounter
 from coordinator_sim.logtext.reading.merging import TimedLog, merge_logs
 from coordinator_sim.logtext.reading.repeats import (
@@ -43,6 +43,7 @@ from coordinator_sim.runs.run_directory import RunDirectoryWriter, TraceFormat, 
 from coordinator_sim.trace.batches import EventBatch, Names, batches_of
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
 from coordinator_sim.trace.history import steadied_trace
+from coordinator_sim.trace.sources_read import Skew
 
 
 @dataclass(slots=True)
@@ -220,6 +221,7 @@ def write_trace(
         for batch in steadied_trace(_merged(importing, logs, names)):
             cluster.check(batch)
             writer.record_batch(batch)
+        writer.note_sources([one.as_read for one in importing.files], importing.skews)
 
 
 def _merged(importing: Importing, logs: list[TimedLog], names: Names) -> Iterator[EventBatch]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from coordinator_sim.ingest.kinds import Kind
 from coordinator_sim.log.format.salvage import Skipped
 from coordinator_sim.logtext.reading.summary import IngestSummary
+from coordinator_sim.trace.sources_read import SourceFile
 
 
 @dataclass(slots=True)
@@ -36,9 +37,19 @@ class SegmentCounts:
     @property
     def coverage(self) -> float | None:
         """Share of the segment's offsets that are there; less than 1 after compaction."""
-        if self.first_offset < 0:
+        if not self.offsets:
             return None
-        return (self.records + self.held_back) / (self.last_offset - self.first_offset + 1)
+        return (self.records + self.held_back) / self.offsets
+
+    @property
+    def offsets(self) -> int:
+        """How many offsets there are from the first to the last."""
+        return 0 if self.first_offset < 0 else self.last_offset - self.first_offset + 1
+
+    @property
+    def missing_offsets(self) -> int:
+        """How many of these offsets are not there."""
+        return self.offsets - self.records - self.held_back
 
     @property
     def skipped_bytes(self) -> int:
@@ -76,3 +87,24 @@ class Import:
     def kinds(self) -> tuple[Kind, ...]:
         """Every kind of lines in the file."""
         return (self.kind,) if self.more is None else (self.kind, self.more)
+
+    @property
+    def as_read(self) -> SourceFile:
+        """What the trace keeps of it."""
+        summary, segment = self.summary, self.segment
+        offsets = None if segment is None else segment.offsets
+        return SourceFile(
+            path=str(self.path),
+            kind=self.kind.value,
+            lines=summary.lines,
+            parsed=summary.parsed,
+            known=summary.known,
+            unparsed=summary.unparsed,
+            events=summary.events,
+            repeated=summary.repeated,
+            offsets=offsets,
+            missing_offsets=None if segment is None else segment.missing_offsets,
+            skipped_bytes=None if segment is None else segment.skipped_bytes,
+            copy_of=self.copy_of,
+            problem=self.problem,
+        )

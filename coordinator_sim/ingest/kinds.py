@@ -37,6 +37,10 @@ _FORMATTER_TEXT: Final = re.compile(
     rb"\[[^\n]*,[^\n]*,-?\d+\]::(?:\[OffsetMetadata\[|OffsetAndMetadata\(|NULL)"
     rb"|[^\n]*::(?:GroupMetadata\(|NULL)|[^\n]+::\[[^\n]*,(?:Empty|Stable|Dead|\w+Rebalance|\w+Sync),Map\("
 )
+_FORMATTER_RECORD: Final = re.compile(
+    rb",-?\d{1,9}\]::(?:\[OffsetMetadata\[|OffsetAndMetadata\(|NULL)|::GroupMetadata\(groupId="
+)
+_COORDINATOR_MARKS: Final = (b"[GroupCoordinator ", b"[GroupMetadataManager ")
 _FORMATTER_JSON: Final = re.compile(rb'\{\s*"key"\s*:\s*(?:\{|null)')
 _SEGMENT_NAME: Final = re.compile(r"(\d{20})\.log(?:\.(?:deleted|cleaned|swap))?(?:\.gz)?$")
 _PARTITION: Final = re.compile(rf"{OFFSETS_TOPIC}-(\d{{1,9}})(?!\d)")
@@ -95,7 +99,12 @@ def _kind_of_text(text: bytes) -> Kind:
     mark = REQUEST_MARK.encode()
     if mark in text:
         return Kind.REQUEST_LOG
-    return Kind.FORMATTER_TEXT if _FORMATTER_TEXT.match(first_line) else Kind.LOG
+    # Somebody's notes, the command or a prompt may come before the first record.
+    is_logged = any(mark in text for mark in _COORDINATOR_MARKS)
+    is_told = _FORMATTER_TEXT.match(first_line) or (
+        _FORMATTER_RECORD.search(text) and not is_logged
+    )
+    return Kind.FORMATTER_TEXT if is_told else Kind.LOG
 
 
 def begins_batch(sample: bytes) -> bool:

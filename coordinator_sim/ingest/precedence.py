@@ -52,6 +52,8 @@ _MEMBER_FACTS: Final = frozenset(
         Event.PENDING_EXPIRED,
     }
 )
+_ENDS: Final = frozenset({Event.MEMBER_LEFT, Event.MEMBER_FAILED, Event.MEMBER_KICKED})
+"""How a member ends: each id does so once."""
 _REQUEST_FACTS: Final = frozenset(
     {
         *(Event.JOIN_REQ, Event.JOIN_RESP, Event.SYNC_REQ, Event.SYNC_RESP),
@@ -63,7 +65,7 @@ _FILLED: Final = (
     *("protocol_type", "protocol_name", "leader_id", "members", "static_members"),
     *("group_instance_id", "client_id", "client_host", "broker_id", "offsets_partition"),
     *("session_timeout_ms", "rebalance_timeout_ms", "subscription", "assignment"),
-    *("reason", "reason_text", "client_reason"),
+    *("reason", "reason_text", "client_reason", "member_id"),
 )
 """Columns that a source may leave open and another may know."""
 _NUMBERED: Final = frozenset({Source.DUMP_LOG})
@@ -128,6 +130,7 @@ class Precedence:
         self._facts: dict[_Key, list[_Part]] = {}
         self._told: dict[_Key, int] = {}
         self._begun: dict[str, tuple[int | None, int]] = {}
+        self._ended: set[tuple[str | None, str | None]] = set()
         self._reached_us = 0
 
     def chosen(self, events: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
@@ -147,9 +150,18 @@ class Precedence:
         if event is None:
             self._drop_entries(waiting)
             return
+        if self._is_late_inference(event):
+            # A better source told it within the two seconds that this one waited.
+            self._drop_inferred(event)
+            return
         if event.event in (Event.JOIN_COMPLETE, Event.GROUP_EMPTY) and event.confidence == 1:
             self._told[event.group_id, event.generation] = event.ts_us
         yield event
+
+    def _drop_inferred(self, event: TraceEvent) -> None:
+        if event.source is not None:
+            self._leave_out(event.source)
+        self._drop(event, False)  # noqa: FBT003 - of a Callable
 
     def _drop_entries(self, waiting: _Waiting) -> None:
         """Tell of an event whose entries are all told by better sources; others are told of."""
@@ -172,9 +184,10 @@ class Precedence:
         if event.event in _TIMED:
             self._skews.note(source, event)
         if self._is_late_inference(event):
-            self._leave_out(source)
-            self._drop(event, False)  # noqa: FBT003 - of a Callable
+            self._drop_inferred(event)
             return
+        if event.event in _ENDS and event.confidence == 1:
+            self._ended.add((event.group_id, event.member_id))
         if event.event is Event.PREPARE_REBALANCE and event.confidence == 1:
             self._begun[event.group_id or ""] = (event.generation, event.ts_us)
         waiting = _Waiting(event, source)
@@ -254,6 +267,8 @@ class Precedence:
             )
         if event.event not in _MEMBER_FACTS:
             return False
+        if event.event in _ENDS and (event.group_id, event.member_id) in self._ended:
+            return True
         at_us = self._told.get((event.group_id, event.generation))
         if at_us is None:
             own = event.source
@@ -290,7 +305,8 @@ def _facts_of(event: TraceEvent) -> Iterator[tuple[_Key, OffsetEntry | None]]:
     if kind in _GENERATION_FACTS:
         yield (kind, group_id, event.generation), None
     elif kind in _MEMBER_FACTS:
-        yield (kind, group_id, event.member_id), None
+        # A broker's log names whom a static member replaced, and not its new id.
+        yield (kind, group_id, event.attrs.get("old_member_id", event.member_id)), None
     elif kind is Event.GROUP_DEAD:
         yield (kind, group_id), None
     elif kind in _REQUEST_FACTS:

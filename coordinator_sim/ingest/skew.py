@@ -3,10 +3,9 @@
 from statistics import median_low
 from typing import Final
 
-from msgspec import Struct
-
 from coordinator_sim.errors import DataError
 from coordinator_sim.trace.events import Event, Source, TraceEvent
+from coordinator_sim.trace.sources_read import Skew
 
 _LARGEST_US: Final = 2_000_000
 """Facts of two sources that lie further apart are not recognised as one."""
@@ -20,22 +19,6 @@ _ZONED: Final = frozenset({Source.BROKER_LOG, Source.REQUEST_LOG})
 """Sources whose times may name no zone."""
 
 _Fact = tuple[Event, str | None, int | None]
-
-
-class Skew(Struct, frozen=True):
-    """Two sources, and how much later the second one tells what both tell.
-
-    Args:
-        median_us: Half of the facts are told later than this, in microseconds.
-        widest_us: Largest distance from the median.
-        facts: How many facts both tell.
-    """
-
-    first: Source
-    second: Source
-    median_us: int
-    widest_us: int
-    facts: int
 
 
 class Skews:

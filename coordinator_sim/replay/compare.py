@@ -143,16 +143,20 @@ class _Row:
     def count(self) -> None:
         """Add the row to the tallies."""
         theirs = self._theirs
-        self._judge("rebalances", self._start(), is_told=theirs.start is not None)
-        self._judge("generations", self._generation(), is_told=theirs.generation is not None)
-        self._judge("members", self._members(), is_told=theirs.members is not None)
+        done = theirs.join or theirs.sync or theirs.empty
+        is_done = _is_told(done)
+        self._judge("rebalances", self._start(), is_told=_is_told(theirs.start))
+        self._judge("generations", self._generation(), is_told=is_done)
+        is_counted = theirs.members is not None and (done is None or is_done)
+        self._judge("members", self._members(), is_told=is_counted)
         is_over = theirs.outcome not in {RebalanceOutcome.OPEN, RebalanceOutcome.SUPERSEDED}
-        self._judge("outcomes", self._outcome(), is_told=is_over)
+        is_seen = theirs.settled is None or _is_told(theirs.settled)
+        self._judge("outcomes", self._outcome(), is_told=is_over and is_seen)
         self._judge("leaders", self._leader(), is_told=theirs.leader_id is not None)
         for name in ("start", "join", "sync", "empty", "unload"):
             line: TraceEvent | None = getattr(theirs, name)
             if line is not None:
-                self._judge("transitions", self._transition(name, line), is_told=True)
+                self._judge("transitions", self._transition(name, line), is_told=_is_told(line))
 
     def _judge(self, kind: str, difference: str | None, *, is_told: bool) -> None:
         tally = self._tallies[kind]
@@ -210,6 +214,11 @@ class _Row:
         if _apart(line.ts_us // 1000, other.ts_us // 1000):
             return f"{line.event.value} is at {clock(other.ts_us // 1000)} in the core"
         return None
+
+
+def _is_told(line: TraceEvent | None) -> bool:
+    """Whether the source tells this, rather than that it follows from what it tells."""
+    return line is not None and line.confidence == 1
 
 
 def _apart(theirs_ms: int | None, mine_ms: int | None) -> bool:

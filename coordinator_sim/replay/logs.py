@@ -1,4 +1,8 @@
-"""Replays brokers' logs: every group's episodes through the core."""
+"""Replays what sources tell of coordinators: every group's episodes through the core.
+
+A broker's log has the lines themselves. From requests and records of the offsets topic `ingest` has
+worked out the lines that a coordinator would have logged, as far as they determine them.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -14,8 +18,13 @@ from coordinator_sim.replay.settings import UNKNOWN, Settings
 from coordinator_sim.replay.versions import VERSION_ATTR, profile_for
 from coordinator_sim.replay.what_if import Subject, assumed_of, drive, events_of, what_if
 from coordinator_sim.replay.work import NOTHING_KNOWN, KnownGroups
-from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
-from coordinator_sim.trace.history import episodes_of, group_lines
+from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
+from coordinator_sim.trace.history import (
+    CLIENT_SOURCES,
+    COORDINATOR_EVENTS,
+    episodes_of,
+    group_lines,
+)
 from coordinator_sim.trace.rebalances import Episode
 
 CERTAIN: Final = (
@@ -32,7 +41,10 @@ CONDITIONS: Final = (
     "a member that is removed alive joins again at once",
 )
 """Further assumptions of a run with changed settings."""
-_LOGS: Final = frozenset({Source.BROKER_LOG})
+UNTIMED_SOURCES: Final = frozenset({Source.FORMATTER_TEXT})
+"""Sources that tell generations without any time."""
+_TOLD: Final = COORDINATOR_EVENTS | {Event.ASSIGNED}
+"""What is replayed of sources that also have requests and commits; assignments name members."""
 
 
 def replay_log(
@@ -44,7 +56,7 @@ def replay_log(
     known: KnownGroups = NOTHING_KNOWN,
     on_progress: Callable[[int], None] | None = None,
 ) -> ReplayResult:
-    """Replay brokers' logs.
+    """Replay brokers' logs, request logs, captures and records of the offsets topic.
 
     Every group is replayed unchanged. With settings it is replayed again by members that react:
     under the assumptions, and with each combination of settings. The difference of these runs is
@@ -94,11 +106,12 @@ def conditions_of(grid: Sequence[Settings]) -> list[str]:
 def _replayable(
     events: Iterable[TraceEvent], info: RunInfo, report: ReplayReport
 ) -> Iterator[TraceEvent]:
-    """Yield the events of coordinators; the others are counted."""
+    """Yield the events of coordinators that have times; those of other sources are counted."""
     for event in events:
         source = event.source or info.source
-        if source in _LOGS:
-            yield event
+        if source not in UNTIMED_SOURCES | CLIENT_SOURCES:
+            if event.event in _TOLD or source is Source.BROKER_LOG:
+                yield event
         else:
             count = report.other_sources.get(source.value, 0)
             report.other_sources[source.value] = count + 1

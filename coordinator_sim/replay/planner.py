@@ -11,6 +11,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from coordinator_sim.kafka.states import GroupState
+from coordinator_sim.replay.assumptions import say_what_is_assumed
 from coordinator_sim.replay.casting import cast
 from coordinator_sim.replay.names import instance_of, members_of, old_member_of
 from coordinator_sim.replay.plan import (
@@ -77,7 +78,7 @@ def plan_episode(episode: Episode) -> GroupPlan:
         cast(plan)
         fit_timeouts(plan)
         plan.steps.sort(key=lambda step: (step.at_ms, step.after, _STEP_ORDER[step.kind]))
-        _say_what_is_assumed(plan)
+        say_what_is_assumed(plan)
     return plan
 
 
@@ -185,10 +186,6 @@ class _Planner:
         )
         roster.position += 1
         roster.is_open = True
-        if rebalance.start is None:
-            self._plan.assumed.append(
-                f"the start of the rebalance to generation {rebalance.generation}"
-            )
 
     def _trigger(self, rebalance: Rebalance, at_ms: int) -> None:
         """Add the cause that the reason names, unless a line of its own told it already."""
@@ -196,7 +193,7 @@ class _Planner:
         line = rebalance.first_line
         names = members_of(line) if rebalance.start is not None else (None,)
         match rebalance.reason:
-            case RebalanceReason.MEMBER_JOINED:
+            case RebalanceReason.MEMBER_JOINED if names[0] is not None or line.confidence == 1:
                 roster.admit(names, at_ms, instance_of(line))
             case RebalanceReason.MEMBER_LEFT:
                 roster.end(names, at_ms, Ending.LEFT)
@@ -222,12 +219,19 @@ class _Planner:
                 self._overflow(at_ms)
             case _ if rebalance.start is None and rebalance.empty is rebalance.first_line:
                 self._leave_all(at_ms)
-            case _ if roster.changed_near(at_ms):
+            case _ if roster.changed_near(at_ms, since_ms=self._told_until_ms(rebalance)):
                 pass
             case _ if rebalance.empty is not None:
                 self._go_away(rebalance.empty.ts_us // 1000, at_ms)
             case _:
                 self._rejoin(None, at_ms)
+
+    def _told_until_ms(self, rebalance: Rebalance) -> int:
+        """Return up to when changes are explained by the rebalance before one without a start."""
+        last = self._plan.scripts[-1] if self._plan.scripts else None
+        if rebalance.start is not None or last is None or last.done_ms is None:
+            return -NEVER_MS
+        return last.done_ms
 
     def _overflow(self, at_ms: int) -> None:
         """Load the group with one member more than `group.max.size`."""
@@ -457,36 +461,3 @@ def _never_members(lines: list[TraceEvent]) -> frozenset[str]:
         for name in members_of(line)
         if name is not None
     )
-
-
-def _say_what_is_assumed(plan: GroupPlan) -> None:
-    """List the assumptions for what the lines do not tell."""
-    if plan.load_generation is not None:
-        unnamed = sum(plan.actors[index].name is None for index in plan.loaded)
-        plan.assumed.insert(
-            0,
-            f"generation {plan.load_generation} is loaded with {len(plan.loaded)} members, "
-            f"{unnamed} of them named by no line",
-        )
-    later = sum(actor.name is None and not actor.is_loaded for actor in plan.actors)
-    if later:
-        plan.assumed.append(f"{later} members join that no line names")
-    if any(script.rejoiners for script in plan.scripts):
-        plan.assumed.append(
-            "members rejoin when their rebalance begins, the last when its join phase ends"
-        )
-    if plan.assumed_initial_delay_ms is not None:
-        plan.assumed.append(
-            f"group.initial.rebalance.delay.ms={plan.assumed_initial_delay_ms}: the initial delay "
-            "ends where a join phase of a group that was Empty ends"
-        )
-    if plan.commit_timeout_ms is not None:
-        plan.assumed.append(
-            "an assignment that fails long after it came waits for replicas in vain: "
-            f"offsets.commit.timeout.ms={plan.commit_timeout_ms}"
-        )
-    if plan.assumed_session_timeout_ms is not None:
-        plan.assumed.append(
-            f"members that failed had session.timeout.ms={plan.assumed_session_timeout_ms}, the "
-            "longest usual one that the lines allow"
-        )

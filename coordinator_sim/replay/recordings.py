@@ -35,6 +35,9 @@ from coordinator_sim.trace.rebalances import Rebalance
 
 _DEFAULT_DELAY_MS: Final = 3_000
 """Kafka's default of `group.initial.rebalance.delay.ms`; its shipped server.properties sets 0."""
+_WITH_REQUESTS: Final = frozenset({Source.SIM, Source.WIRE})
+_INGESTED: Final = "ingested"
+"""Profile of a trace that `ingest` made."""
 _LOGGED: Final = frozenset(
     {
         Event.MEMBER_ID_ASSIGNED,
@@ -70,6 +73,14 @@ class _Attempt(Struct, frozen=True):
             for kinds in self.tallies.values()
             for tally in kinds.values()
         )
+
+
+def is_recording(info: RunInfo) -> bool:
+    """Whether a trace holds every request beside the events of its coordinators.
+
+    What `ingest` reads of a capture has the requests that passed by, and no broker's own events.
+    """
+    return info.source in _WITH_REQUESTS and info.profile != _INGESTED
 
 
 def replay_recording(

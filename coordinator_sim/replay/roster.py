@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from coordinator_sim.replay.plan import Actor, Ending, GroupPlan, Step, StepKind
+from coordinator_sim.replay.plan import NEVER_MS, Actor, Ending, GroupPlan, Step, StepKind
 from coordinator_sim.trace.history import LINE_SKEW_MS
 
 
@@ -65,9 +65,17 @@ class Roster:
         """Whether a member can be added before the running rebalance."""
         return self.open_since < self.position
 
-    def changed_near(self, at_ms: int) -> bool:
-        """Whether a member came or left just before: the cause of a rebalance without a reason."""
-        return self._last_change_ms is not None and at_ms - self._last_change_ms <= LINE_SKEW_MS
+    def changed_near(self, at_ms: int, *, since_ms: int = -NEVER_MS) -> bool:
+        """Whether a member came or left just before: the cause of a rebalance without a reason.
+
+        Args:
+            at_ms: When the rebalance begins.
+            since_ms: Changes up to then have caused another one.
+        """
+        changed_ms = self._last_change_ms
+        return (
+            changed_ms is not None and changed_ms > since_ms and at_ms - changed_ms <= LINE_SKEW_MS
+        )
 
     def member(self, name: str) -> Actor | None:
         """Return the present member of that id; None when there is none."""

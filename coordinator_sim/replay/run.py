@@ -1,19 +1,17 @@
 """Replays a trace on disk, in the way its source allows."""
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from coordinator_sim.errors import DataError
 from coordinator_sim.replay.causes import group_named
-from coordinator_sim.replay.logs import replay_log
-from coordinator_sim.replay.recordings import replay_recording
+from coordinator_sim.replay.logs import UNTIMED_SOURCES, replay_log
+from coordinator_sim.replay.recordings import is_recording, replay_recording
 from coordinator_sim.replay.report import ReplayResult
 from coordinator_sim.replay.settings import Settings
 from coordinator_sim.replay.work import Partitions, known_groups
 from coordinator_sim.runs.run_directory import RunDirectory
-from coordinator_sim.trace.events import Source
-
-_WITH_REQUESTS: Final = frozenset({Source.SIM, Source.WIRE})
+from coordinator_sim.trace.events import Event, Source, TraceEvent
+from coordinator_sim.trace.history import CLIENT_SOURCES
 
 
 def replay_run(
@@ -42,11 +40,28 @@ def replay_run(
         groups = dict.fromkeys(each.group_id for each in events if each.group_id is not None)
         group_named(group_id, groups)
         events = [each for each in events if each.group_id in {None, group_id}]
-    if run.info.source in _WITH_REQUESTS:
+    if is_recording(run.info):
         result = replay_recording(events, run.info, grid, given=given)
     else:
         known = known_groups(events, given)
         result = replay_log(events, run.info, grid, known=known, on_progress=on_progress)
     if not result.report.groups:
-        raise DataError(f"{run.path}: no group in it rebalances, so there is nothing to replay")
+        raise DataError(
+            f"{run.path}: {_why_nothing(events, run.info.source)}, so there is nothing to replay"
+        )
     return result
+
+
+def _why_nothing(events: list[TraceEvent], source: Source) -> str:
+    """Return why no rebalance can be replayed of these events; `source` is the trace's default."""
+    sources = {event.source or source for event in events}
+    if sources & UNTIMED_SOURCES:
+        return "console formatters print generations without times as text"
+    if sources and sources <= CLIENT_SOURCES:
+        return "the logs of clients in it do not tell what their coordinator did"
+    kinds = {event.event for event in events if event.source not in CLIENT_SOURCES}
+    if Event.JOIN_REQ in kinds and Event.JOIN_RESP not in kinds:
+        return "its requests have no answers (request logs of brokers up to 0.10.2 tell none)"
+    if Event.JOIN_RESP in kinds:
+        return "no answer in it makes a generation"
+    return "no group in it rebalances"

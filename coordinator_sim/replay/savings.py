@@ -1,7 +1,6 @@
 """What the changes of findings would save, computed by replays of their groups."""
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -10,14 +9,12 @@ from coordinator_sim.kafka.profiles import ALIASES, DEFAULT_PROFILE, PROFILES, p
 from coordinator_sim.replay.costs import costs_of
 from coordinator_sim.replay.findings import Finding, findings_of, with_savings, worst_first
 from coordinator_sim.replay.logs import replay_log
-from coordinator_sim.replay.recordings import as_logged
+from coordinator_sim.replay.recordings import as_logged, is_recording
 from coordinator_sim.replay.report import WhatIf
 from coordinator_sim.replay.settings import Settings, parse_grid
 from coordinator_sim.replay.work import Partitions, known_groups
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
 from coordinator_sim.trace.history import coordinator_events, group_lines
-
-_WITH_REQUESTS: Final = frozenset({Source.SIM, Source.WIRE})
 
 
 class Weighed(Struct, frozen=True, kw_only=True):
@@ -77,7 +74,7 @@ def weigh(
 
 def _logged(events: list[TraceEvent], info: RunInfo) -> list[TraceEvent]:
     """Return the events of coordinators, as a log has them."""
-    if info.source not in _WITH_REQUESTS:
+    if not is_recording(info):
         return events
     is_known = info.profile in PROFILES or info.profile in ALIASES
     return list(as_logged(events, profile_named(info.profile) if is_known else DEFAULT_PROFILE))

@@ -32,6 +32,10 @@ DEFAULT_SCHEDULED_DELAY_MS: Final = 300_000
 """Kafka's default of `scheduled.rebalance.max.delay.ms`."""
 DEFAULT_SESSION_TIMEOUT_MS: Final = 45_000
 """Default of `session.timeout.ms` of Java consumers since 3.0 (KIP-735)."""
+_NO_BEGINNINGS: Final = (
+    "the source tells no beginning of any rebalance, so it is not known how long they took; "
+    "ingest the broker's log or the request log of the same time with it"
+)
 _EAGER_CONNECT: Final = "eager"
 _WIRE_EAGER: Final = "default"
 
@@ -67,13 +71,16 @@ def what_if(subject: Subject, grid: list[Settings]) -> tuple[list[WhatIf], list[
     """Return the effect of every combination of settings on one group, and the last run's events.
 
     The group is replayed once as it is, by members that react, and once for each combination. A
-    group whose plain replay does not reproduce its source has no figures.
+    group whose plain replay does not reproduce its source has no figures, and neither has one of
+    whose rebalances no beginning is told.
     """
     fidelity = subject.fidelity
     if not fidelity.is_reproduced:
         share = 100 * fidelity.reproduced_share
         why = f"replay reproduces {share:.1f} % of what the source determines, not all of it"
         return [_entry(subject, settings, not_computed=why) for settings in grid], []
+    if not any(each.start for plan in subject.plans for each in plan.episode.rebalances):
+        return [_entry(subject, settings, not_computed=_NO_BEGINNINGS) for settings in grid], []
     until_ms = _horizons(subject, grid)
     as_is = _run(subject, UNKNOWN, until_ms).figures
     entries: list[WhatIf] = []

@@ -48,6 +48,7 @@ from coordinator_sim.trace.schema import (
     generation_schema,
     resource_schema,
 )
+from coordinator_sim.trace.sources_read import Skew, SourceFile
 
 TraceFormat = Literal["parquet", "jsonl"]
 _RowT = TypeVar("_RowT", bound=msgspec.Struct)
@@ -91,6 +92,8 @@ class RunDirectoryWriter:
         self._first_ts_us: int | None = None
         self._last_ts_us: int | None = None
         self._taken: list[TraceEvent] = []
+        self._files: list[SourceFile] = []
+        self._skews: list[Skew] = []
         _clear(path)
         self._events: ParquetEvents | JsonLinesEvents
         self._generations: ParquetTable | JsonLinesTable
@@ -152,6 +155,10 @@ class RunDirectoryWriter:
         if self._ownership.has_rows:
             self._write_dense()
 
+    def note_sources(self, files: list[SourceFile], skews: list[Skew]) -> None:
+        """Take what an import read of its files, and how far their clocks are apart."""
+        self._files, self._skews = files, skews
+
     def _note_times(self, first_us: int, last_us: int) -> None:
         known_us = [each for each in (self._first_ts_us, self._last_ts_us) if each is not None]
         self._first_ts_us = min([first_us, *known_us])
@@ -200,6 +207,8 @@ class RunDirectoryWriter:
             },
             first_ts_us=self._first_ts_us,
             last_ts_us=self._last_ts_us,
+            files=self._files,
+            skews=self._skews,
         )
         text = msgspec.json.format(msgspec.json.encode(manifest, order="deterministic"), indent=2)
         partial = self._path / f"{MANIFEST_NAME}.partial"

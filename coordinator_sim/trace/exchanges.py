@@ -8,7 +8,6 @@ Source: kafka 4.4, GroupMetadataManager and GroupCoordinatorService: when which 
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from coordinator_sim.kafka.errors import ErrorCode
@@ -27,28 +26,11 @@ from coordinator_sim.trace.events import (
     TraceEvent,
 )
 from coordinator_sim.trace.exchange import Exchange
+from coordinator_sim.trace.told_groups import ToldGroup, leave_errors
 
 _INFERRED_CONFIDENCE: Final = 0.8
 _MEMBERS_REMEMBERED: Final = 100_000
 """Limit of remembered JoinGroup requests, by which members are named."""
-
-
-@dataclass(slots=True)
-class _Group:
-    """What the answers have told of a group so far."""
-
-    generation: int | None = None
-    members: dict[str, str | None] = field(default_factory=dict)
-    """Members of the generation, with their instance ids."""
-    subscriptions: dict[str, bytes] = field(default_factory=dict)
-    leader_id: str = ""
-    synced: int | None = None
-    """The generation whose assignment was received."""
-    began_us: int | None = None
-    """First sign that the generation ended."""
-    reason: RebalanceReason | None = None
-    cause: dict[str, Any] = field(default_factory=dict)
-    joins: dict[int, tuple[int, Exchange]] = field(default_factory=dict)
 
 
 class Exchanges:
@@ -64,7 +46,7 @@ class Exchanges:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._kind = TimeKind.EVENT if source is Source.WIRE else TimeKind.LOGGED
-        self._groups: dict[str, _Group] = {}
+        self._groups: dict[str, ToldGroup] = {}
         self._clients: dict[str, tuple[str | None, str | None]] = {}
 
     def read(self, exchange: Exchange) -> Iterator[TraceEvent]:
@@ -78,7 +60,7 @@ class Exchanges:
     def _joined(self, exchange: Exchange) -> Iterator[TraceEvent]:
         request: JoinGroupRequest = exchange.request
         response: JoinGroupResponse | None = exchange.response
-        group = self._groups.setdefault(request.group_id, _Group())
+        group = self._groups.setdefault(request.group_id, ToldGroup())
         common = self._common(exchange, request.group_id)
         first = request.protocols[0].metadata if request.protocols else None
         yield TraceEvent(
@@ -101,6 +83,7 @@ class Exchanges:
         error = response.error_code
         if error is ErrorCode.NONE:
             yield from self._generation(exchange, group)
+            group.silences.joined(member_id, request.session_timeout_ms, exchange.done_us)
         yield TraceEvent(
             event=Event.JOIN_RESP,
             ts_us=exchange.sent_us,
@@ -120,7 +103,7 @@ class Exchanges:
         if error is ErrorCode.FENCED_INSTANCE_ID:
             yield self._fenced(exchange, request)
 
-    def _generation(self, exchange: Exchange, group: _Group) -> Iterator[TraceEvent]:
+    def _generation(self, exchange: Exchange, group: ToldGroup) -> Iterator[TraceEvent]:
         """Note that a member is in a generation; the leader's answer tells that it began."""
         request, response = exchange.request, exchange.response
         generation = response.generation_id
@@ -136,13 +119,20 @@ class Exchanges:
         is_leader = response.leader == response.member_id
         if not is_leader or is_known:
             # A group that its coordinator lost begins again, with a generation that was there.
+            if is_known and returns:
+                yield from self._replaced(exchange, group)
             return
-        yield from self._prepared(exchange, group)
+        members = {each.member_id: each.group_instance_id for each in response.members}
+        members = members or {response.member_id: request.group_instance_id}
+        failed = self._failed(exchange, group, members)
+        yield from failed
+        if group.was_empty_before(generation, len(failed)):
+            yield from self._emptied(exchange, group, failed[0], failed[-1].ts_us)
+            failed = []
+        yield from self._prepared(exchange, group, members, next(iter(failed), None))
         group.joins.clear()
         group.generation, group.leader_id, group.synced = generation, response.leader, None
-        group.members = {each.member_id: each.group_instance_id for each in response.members}
-        if not group.members:
-            group.members = {response.member_id: request.group_instance_id}
+        group.members = members
         group.subscriptions = {
             each.member_id: each.metadata for each in response.members if exchange.has_bytes
         }
@@ -158,18 +148,67 @@ class Exchanges:
             protocol_name=response.protocol_name or None,
         )
 
-    def _prepared(self, exchange: Exchange, group: _Group) -> Iterator[TraceEvent]:
-        """Yield when the rebalance began, as far as requests show it."""
+    def _replaced(self, exchange: Exchange, group: ToldGroup) -> Iterator[TraceEvent]:
+        """Yield that a static member came back under a new id, to the generation that was there."""
+        name: str = exchange.request.group_instance_id
+        new_id: str = exchange.response.member_id
+        old_id = group.take_over(name, new_id)
+        if old_id is not None:
+            replaced = self._about(
+                Event.STATIC_REPLACED,
+                exchange,
+                generation=group.generation,
+                member_id=new_id,
+                group_instance_id=name,
+            )
+            replaced.attrs.update(old_member_id=old_id, rebalance="0")
+            yield replaced
+
+    def _failed(
+        self, exchange: Exchange, group: ToldGroup, members: dict[str, str | None]
+    ) -> list[TraceEvent]:
+        """Return the members that are gone as their session ran out, in the order of failure."""
+        found = []
+        for member_id, at_us in group.failures(members, exchange.done_us):
+            client_id, client_host = self._clients.get(member_id, (None, None))
+            common = _inferred(self._common(exchange, exchange.request.group_id))
+            found.append(
+                TraceEvent(
+                    event=Event.MEMBER_FAILED,
+                    ts_us=at_us,
+                    generation=group.generation,
+                    member_id=member_id,
+                    group_instance_id=group.members[member_id],
+                    session_timeout_ms=group.silences.session_timeout_ms(member_id),
+                    **{**common, "client_id": client_id, "client_host": client_host},
+                )
+            )
+        return found
+
+    def _prepared(
+        self,
+        exchange: Exchange,
+        group: ToldGroup,
+        members: dict[str, str | None],
+        failed: TraceEvent | None,
+    ) -> Iterator[TraceEvent]:
+        """Yield when the rebalance began, as far as requests show it.
+
+        Args:
+            exchange: The leader's JoinGroup.
+            group: The group before it.
+            members: Of the generation that it led to.
+            failed: The first member that failed, if one did.
+        """
         generation = exchange.response.generation_id
         asked_us, first = group.joins.get(generation, (exchange.asked_us, exchange))
-        cause = dict(group.cause)
+        reason, cause = group.reason, dict(group.cause)
         began_us = asked_us if group.began_us is None else min(asked_us, group.began_us)
-        reason = group.reason
+        if failed is not None and failed.ts_us < began_us:
+            began_us, reason = failed.ts_us, RebalanceReason.MEMBER_FAILED
+            cause = {"member_id": failed.member_id}
         if reason is None:
-            joined = first.response.member_id
-            is_new = joined not in group.members
-            reason = RebalanceReason.MEMBER_JOINED if is_new else RebalanceReason.UNKNOWN
-            cause = {"member_id": joined, "client_reason": first.request.reason}
+            reason, cause = group.cause_of(first, members)
         old = generation - 1 if group.generation is None else group.generation
         yield TraceEvent(
             event=Event.PREPARE_REBALANCE,
@@ -183,7 +222,7 @@ class Exchanges:
     def _synced(self, exchange: Exchange) -> Iterator[TraceEvent]:
         request: SyncGroupRequest = exchange.request
         response: SyncGroupResponse | None = exchange.response
-        group = self._groups.setdefault(request.group_id, _Group())
+        group = self._groups.setdefault(request.group_id, ToldGroup())
         common = self._common(exchange, request.group_id)
         names: dict[str, Any] = {
             "member_id": request.member_id,
@@ -199,6 +238,7 @@ class Exchanges:
         )
         if response is None:
             return
+        group.silences.heard(request.member_id, response.error_code, exchange.done_us)
         is_leader = bool(request.assignments) and response.error_code is ErrorCode.NONE
         if is_leader and group.synced != request.generation_id:
             group.synced = request.generation_id
@@ -217,7 +257,7 @@ class Exchanges:
         if response.error_code is ErrorCode.FENCED_INSTANCE_ID:
             yield self._fenced(exchange, request)
 
-    def _assignments(self, exchange: Exchange, group: _Group) -> Iterator[TraceEvent]:
+    def _assignments(self, exchange: Exchange, group: ToldGroup) -> Iterator[TraceEvent]:
         request, response = exchange.request, exchange.response
         is_known = group.generation == request.generation_id
         shared: dict[str, Any] = {
@@ -249,10 +289,11 @@ class Exchanges:
         request: HeartbeatRequest = exchange.request
         response: HeartbeatResponse | None = exchange.response
         error = None if response is None else response.error_code
-        if error is ErrorCode.REBALANCE_IN_PROGRESS:
-            group = self._groups.setdefault(request.group_id, _Group())
-            if group.generation == request.generation_id:
-                _begin(group, exchange.asked_us, None, {})
+        group = self._groups.setdefault(request.group_id, ToldGroup())
+        group.silences.heard(request.member_id, error, exchange.done_us)
+        is_told = error is ErrorCode.REBALANCE_IN_PROGRESS
+        if is_told and group.generation == request.generation_id:
+            group.begin(exchange.asked_us, None, {})
         yield TraceEvent(
             event=Event.HEARTBEAT,
             ts_us=exchange.sent_us,
@@ -269,9 +310,9 @@ class Exchanges:
     def _left(self, exchange: Exchange) -> Iterator[TraceEvent]:
         request: LeaveGroupRequest = exchange.request
         response: LeaveGroupResponse | None = exchange.response
-        group = self._groups.setdefault(request.group_id, _Group())
+        group = self._groups.setdefault(request.group_id, ToldGroup())
         common = self._common(exchange, request.group_id)
-        errors = {} if response is None else _leave_errors(request, response)
+        errors = {} if response is None else leave_errors(request, response)
         for index, member in enumerate(request.members):
             error = errors.get(index)
             yield TraceEvent(
@@ -287,7 +328,7 @@ class Exchanges:
         gone = [index for index, error in errors.items() if error is ErrorCode.NONE]
         for index in gone:
             member = request.members[index]
-            member_id = member.member_id or _holder(group, member.group_instance_id)
+            member_id = member.member_id or group.holder(member.group_instance_id)
             yield self._about(
                 Event.MEMBER_LEFT,
                 exchange,
@@ -296,31 +337,35 @@ class Exchanges:
                 group_instance_id=member.group_instance_id,
                 client_reason=member.reason,
             )
-            if member_id in group.members:
-                del group.members[member_id]
+            if group.remove(member_id):
                 cause = {"member_id": member_id, "client_reason": member.reason}
-                _begin(group, exchange.done_us, RebalanceReason.MEMBER_LEFT, cause)
+                group.begin(exchange.done_us, RebalanceReason.MEMBER_LEFT, cause)
         if gone and not group.members and group.generation is not None:
-            yield from self._emptied(exchange, group, group.generation)
+            yield from self._emptied(exchange, group, None, exchange.done_us)
 
-    def _emptied(self, exchange: Exchange, group: _Group, generation: int) -> Iterator[TraceEvent]:
-        """Yield that nobody is left: every member of the generation has left by a request."""
+    def _emptied(
+        self, exchange: Exchange, group: ToldGroup, failed: TraceEvent | None, at_us: int
+    ) -> Iterator[TraceEvent]:
+        """Yield that nobody is left: all have left by a request, or failed, this one first."""
         inferred = _inferred(self._common(exchange, exchange.request.group_id))
-        at_us = exchange.done_us
+        generation = group.generation or 0
+        began_us = at_us if group.began_us is None else group.began_us
+        reason, cause = RebalanceReason.MEMBER_LEFT, group.cause
+        if failed is not None:
+            began_us, reason = failed.ts_us, RebalanceReason.MEMBER_FAILED
+            cause = {"member_id": failed.member_id}
         yield TraceEvent(
             event=Event.PREPARE_REBALANCE,
-            ts_us=at_us if group.began_us is None else group.began_us,
+            ts_us=began_us,
             generation=generation,
-            reason=RebalanceReason.MEMBER_LEFT,
-            **group.cause,
+            reason=reason,
+            **cause,
             **inferred,
         )
         yield TraceEvent(
             event=Event.GROUP_EMPTY, ts_us=at_us, generation=generation + 1, **inferred
         )
-        group.generation = generation + 1
-        group.began_us, group.reason, group.cause = None, None, {}
-        group.joins.clear()
+        group.empty(generation + 1)
 
     # -- offsets -----------------------------------------------------------------------------
 
@@ -333,6 +378,9 @@ class Exchanges:
             else [each.error_code for topic in response.topics for each in topic.partitions]
         )
         failed = [error for error in errors if error is not ErrorCode.NONE]
+        group = self._groups.get(request.group_id)
+        if group is not None and errors and not failed:
+            group.silences.heard(request.member_id, ErrorCode.NONE, exchange.done_us)
         yield TraceEvent(
             event=Event.OFFSET_COMMIT,
             ts_us=exchange.sent_us,
@@ -432,31 +480,6 @@ _TELLERS: Final[dict[type, Callable[[Exchanges, Exchange], Iterator[TraceEvent]]
     OffsetCommitRequest: Exchanges._committed,  # noqa: SLF001
     OffsetFetchRequest: Exchanges._fetched,  # noqa: SLF001
 }
-
-
-def _begin(
-    group: _Group, at_us: int, reason: RebalanceReason | None, cause: dict[str, Any]
-) -> None:
-    """Note the first sign that a generation ended."""
-    if group.began_us is None or at_us < group.began_us:
-        group.began_us = at_us
-        group.reason, group.cause = reason, cause
-
-
-def _leave_errors(request: LeaveGroupRequest, response: LeaveGroupResponse) -> dict[int, ErrorCode]:
-    """Return what was answered for each member of a LeaveGroup, by its place."""
-    if response.error_code is not ErrorCode.NONE or not response.members:
-        return dict.fromkeys(range(len(request.members)), response.error_code)
-    return {
-        index: answered.error_code
-        for index, answered in enumerate(response.members[: len(request.members)])
-    }
-
-
-def _holder(group: _Group, instance_id: str | None) -> str | None:
-    """Return the member that has an instance id; None without one."""
-    held = {name: member_id for member_id, name in group.members.items() if name is not None}
-    return None if instance_id is None else held.get(instance_id)
 
 
 def _told(number: int) -> int | None:

@@ -244,20 +244,27 @@ class OffsetsTopic:
         if not is_timed:
             columns["ts_kind"] = TimeKind.INFERRED
             columns["ts_err_us"] = _longest_us(value)
+        begins = known is not None or value.generation_id == 1
         if not value.members and value.generation_id == 0:
             # A Java coordinator writes a new group before anybody is in it: no rebalance ended.
             return
-        if known is not None and known.members:
+        before = {} if known is None else known.members
+        # A new leader joined before the former one went, and so did all of a group that nobody
+        # stayed in: else it would have been empty.
+        came_first = bool(before) and value.leader not in before
+        came_us = {"ts_us": joined_us - _MS} if came_first else {}
+        came = list(self._came(before, value, columns | came_us)) if begins else []
+        if came_first:
+            yield from came
+        if known is not None and before:
             yield from self._gone(group_id, known, value, columns)
         if not value.members:
             yield TraceEvent(
                 event=Event.GROUP_EMPTY, protocol_type=value.protocol_type or None, **columns
             )
             return
-        begins = known is not None or value.generation_id == 1
-        if begins:
-            before = {} if known is None else known.members
-            yield from self._came(before, value, columns)
+        if not came_first:
+            yield from came
         shared: dict[str, Any] = {
             "protocol_type": value.protocol_type or None,
             "protocol_name": value.protocol_name,
@@ -330,7 +337,8 @@ class OffsetsTopic:
         columns: dict[str, Any],
     ) -> Iterator[TraceEvent]:
         inferred = _inferred(columns, _CAME_CONFIDENCE)
-        for member in value.members:
+        # Who joins an empty group first leads it; records list members in no such order.
+        for member in sorted(value.members, key=lambda each: each.member_id != value.leader):
             if member.member_id not in before:
                 yield TraceEvent(event=Event.MEMBER_ADDED, **_names(member), **inferred)
 
@@ -358,7 +366,12 @@ class OffsetsTopic:
             session_us = member.session_timeout_ms * _MS
             if session_us > 0 and silent_us >= session_us:
                 inferred = _inferred(columns, _FAILED_CONFIDENCE)
-                yield TraceEvent(event=Event.MEMBER_FAILED, **_names(member), **inferred)
+                yield TraceEvent(
+                    event=Event.MEMBER_FAILED,
+                    session_timeout_ms=member.session_timeout_ms,
+                    **_names(member),
+                    **inferred,
+                )
             elif said.period_us is not None and silent_us < 2 * said.period_us:
                 inferred = _inferred(columns, _LEFT_CONFIDENCE)
                 yield TraceEvent(event=Event.MEMBER_LEFT, **_names(member), **inferred)

@@ -24,6 +24,7 @@ from coordinator_sim.trace.events import (
     TimeKind,
     TraceEvent,
 )
+from coordinator_sim.trace.sources_read import Skew, SourceFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -149,6 +150,8 @@ class RunManifest(RunInfo, frozen=True, kw_only=True):
         counts: Rows written per table, events, and what could not be decoded.
         first_ts_us: Smallest event time; None for an empty trace.
         last_ts_us: Largest event time; None for an empty trace.
+        files: What an import read; empty for other traces.
+        skews: How far the clocks of an import's sources are apart.
     """
 
     format: str
@@ -157,6 +160,8 @@ class RunManifest(RunInfo, frozen=True, kw_only=True):
     first_ts_us: int | None = None
     last_ts_us: int | None = None
     schema_version: int = SCHEMA_VERSION
+    files: list[SourceFile] = field(default_factory=list)
+    skews: list[Skew] = field(default_factory=list)
 
 
 _ROW_ONLY: Final = frozenset({"trace_id", "source", "ordinal"})

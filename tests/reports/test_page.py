@@ -171,6 +171,8 @@ def rows_of(count: int, **columns: Any) -> ReportRows:  # noqa: ANN401 - any of 
         "runs": [RUN],
         "told": [RUN],
         "quality": [QUALITY],
+        "sources": [],
+        "skews": [],
         "findings": [],
         "comparison": [],
         "groups": groups,

@@ -20,6 +20,7 @@ from coordinator_sim.messages.embedded.consumer_protocol import (
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
 from coordinator_sim.runs.run_directory import RunDirectoryWriter, TraceFormat
 from coordinator_sim.trace.events import Event, RebalanceReason, RunInfo, Source, TraceEvent
+from coordinator_sim.trace.sources_read import Skew, SourceFile
 from coordinator_sim_reports.jobs import build_report
 from coordinator_sim_reports.sources import open_traces, read_traces
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 S = 1_000_000
+BAD_SEGMENT = "b.log: holds no good batch"
 TOPIC = encode_subscription(Subscription(topics=("t",)))
 
 
@@ -73,11 +75,30 @@ def event(
     )
 
 
-def write(path: Path, info: RunInfo, events: Iterable[TraceEvent], form: TraceFormat) -> None:
-    """Write a trace."""
+FILES = [
+    SourceFile(path="server.log", kind="log", lines=900, parsed=3, known=6, unparsed=1, events=4),
+    SourceFile(path="a.log", kind="segment", lines=60, parsed=60, offsets=80, missing_offsets=20),
+    SourceFile(path="b.log", kind="segment", problem="holds no good batch", skipped_bytes=4096),
+]
+SKEWS = [
+    Skew(Source.BROKER_LOG, Source.OFFSETS_SEGMENT, 0, 900, 5),
+    Skew(Source.BROKER_LOG, Source.REQUEST_LOG, -1_250_000, 15_000, 4),
+]
+
+
+def write(
+    path: Path,
+    info: RunInfo,
+    events: Iterable[TraceEvent],
+    form: TraceFormat,
+    files: Iterable[SourceFile] = (),
+) -> None:
+    """Write a trace; one of files tells how far their clocks are apart."""
     with RunDirectoryWriter(path, info, format=form) as writer:
         for each in events:
             writer.record(each)
+        told = list(files)
+        writer.note_sources(told, SKEWS if told else [])
 
 
 def make_traces(path: Path) -> None:
@@ -111,7 +132,7 @@ def make_traces(path: Path) -> None:
         event(Event.SYNC_LEADER, 104, 5),
         TraceEvent(event=Event.UNPARSED, ts_us=104 * S, reason_text="?"),
     ]
-    write(path / "log", log, lines, "jsonl")
+    write(path / "log", log, lines, "jsonl", FILES)
 
 
 def make_partial_log(path: Path) -> None:
@@ -177,6 +198,28 @@ def test_report_of_a_simulated_run_and_a_broker_log(reported: Reported) -> None:
     markup = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
     assert not re.search(r"https?:", markup)
     assert reported.tables >= {"rebalances", "moves", "groups"}
+
+
+@pytest.mark.spark
+def test_what_an_import_read_is_on_the_page_and_in_the_tables(reported: Reported) -> None:
+    """Each kind of source with its damage, and how far the clocks of the sources are apart."""
+    from coordinator_sim_reports import load
+
+    section = reported.page.split('id="sources"')[1].split('id="definitions"')[0]
+    rows = re.findall(r"<tr>(<th scope=.row.*?)</tr>", section, re.DOTALL)
+    cells = [re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL) for row in rows]
+    assert cells == [
+        ["log", "1", "900", "3", "90.0 %", "1", "0", "n/a", "", ""],
+        ["segment", "2", "60", "60", "100.0 %", "0", "0", "75.0 %", "4,096 B", BAD_SEGMENT],
+        ["offsets_segment", "as that of broker_log", "0.9 ms", "5"],
+        ["request_log", "1.2 s before that of broker_log", "15 ms", "4"],
+    ]
+    with load(reported.folder) as tables:
+        files = tables.pandas("source_files")
+        assert sorted(files["path"]) == ["a.log", "b.log", "server.log"]
+        assert set(files["trace_id"]) == {"log-1"}
+        skews = tables.pandas("clock_skews")
+        assert sorted(skews["median_us"]) == [-1_250_000, 0]
 
 
 @pytest.mark.spark

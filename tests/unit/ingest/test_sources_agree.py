@@ -9,10 +9,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from coordinator_sim.errors import DataError
 from coordinator_sim.ingest.importing import Importing
+from coordinator_sim.ingest.precedence import Precedence
+from coordinator_sim.ingest.skew import Skews
 from coordinator_sim.logtext.writing.request_log import request_line
 from coordinator_sim.runs.run_directory import read_run
 from coordinator_sim.sim.scenario.scenario import Scenario
-from coordinator_sim.trace.events import Event, Source
+from coordinator_sim.trace.events import Event, Source, TraceEvent
 from coordinator_sim_scenarios.catalog import scenario_named
 from coordinator_sim_scenarios.strategies import scenarios
 from tests.unit.ingest.runs_as_sources import (
@@ -161,3 +163,72 @@ def test_any_run_is_told_alike_by_its_sources(
         read_again(folder / name, path)
         found = generations_in(folder / name)
         assert [key for key in expected if not expected[key].agrees(found[key])] == []
+
+
+def told(event: Event, at_us: int, source: Source, confidence: float = 1.0) -> TraceEvent:
+    """What a source tells of the end of member `m`, or of the generation after it."""
+    is_member = event in (Event.MEMBER_LEFT, Event.MEMBER_FAILED)
+    return TraceEvent(
+        event=event,
+        ts_us=at_us,
+        group_id="g",
+        generation=2,
+        member_id="m" if is_member else None,
+        source=source,
+        source_ref=source.value,
+        confidence=confidence,
+    )
+
+
+@pytest.mark.parametrize("apart_us", [-600, 0, 600])
+def test_inference_gives_way_to_what_a_better_source_saw(apart_us: int) -> None:
+    """Segments infer that a silent member failed; the log has its leave, in whatever order."""
+    events = [
+        told(Event.MEMBER_LEFT, 97_000_000, Source.BROKER_LOG),
+        told(Event.MEMBER_FAILED, 100_000_000, Source.OFFSETS_SEGMENT, 0.6),
+        told(Event.JOIN_COMPLETE, 100_000_000, Source.OFFSETS_SEGMENT),
+        told(Event.JOIN_COMPLETE, 100_000_000 + apart_us, Source.BROKER_LOG),
+    ]
+    events.sort(key=lambda event: event.ts_us)
+    dropped: list[Event] = []
+    precedence = Precedence(Skews(), lambda event, _own: dropped.append(event.event))
+    kept = list(precedence.chosen(events))
+    assert [event.event for event in kept] == [Event.MEMBER_LEFT, Event.JOIN_COMPLETE]
+    assert sorted(each.value for each in dropped) == ["JOIN_COMPLETE", "MEMBER_FAILED"]
+    assert precedence.left_out == {Source.OFFSETS_SEGMENT: 2}
+
+
+def test_inferred_arrival_gives_way_to_a_generation_told_a_moment_later() -> None:
+    """The broker's line of the same instant comes second in the merged order."""
+    arrived = msgspec.structs.replace(
+        told(Event.MEMBER_FAILED, 100_000_000, Source.OFFSETS_SEGMENT, 0.9),
+        event=Event.MEMBER_ADDED,
+    )
+    later = told(Event.JOIN_COMPLETE, 100_000_600, Source.BROKER_LOG)
+    precedence = Precedence(Skews(), lambda _event, _own: None)
+    assert list(precedence.chosen([arrived, later])) == [later]
+
+
+def test_returning_static_member_counts_once(tmp_path: Path) -> None:
+    """The log names whom it replaces, requests and segments also its new id; together all do."""
+    left = leave_behind(scenario_named("static-leader-restart"), tmp_path)
+    read_again(tmp_path / "t", left.broker_log, left.request_log, left.log_dir)
+    found, expected = (
+        [event for event in events if event.event is Event.STATIC_REPLACED]
+        for events in (list(read_run(tmp_path / "t").events()), left.events)
+    )
+    assert [event.member_id for event in found] == [event.member_id for event in expected]
+    assert len(found) == 1
+
+
+def test_trace_keeps_what_was_read_and_how_far_clocks_are_apart(tmp_path: Path) -> None:
+    """What the summary says of files and clocks is in `run.json`, for reports."""
+    left = leave_behind(scenario_named("static-leader-restart"), tmp_path)
+    importing = read_again(tmp_path / "t", left.broker_log, left.request_log, left.log_dir)
+    kept = read_run(tmp_path / "t").info
+    assert kept.skews == importing.skews
+    assert [file.path for file in kept.files] == [str(one.path) for one in importing.files]
+    assert sum(file.events for file in kept.files) == kept.counts["events"]
+    (segment,) = [file for file in kept.files if file.kind == "segment"]
+    assert (segment.missing_offsets, segment.skipped_bytes) == (0, 0)
+    assert segment.offsets == segment.lines

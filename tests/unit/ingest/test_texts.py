@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinator_sim.ingest.imports import Import
-from coordinator_sim.ingest.kinds import Kind
+from coordinator_sim.ingest.kinds import Kind, kind_of
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.log.dump_text import dump_segment
 from coordinator_sim.logtext.reading.dump_lines import DumpText
@@ -157,6 +157,15 @@ def test_dump_without_the_decoder_says_so() -> None:
 
 
 # -- console formatters ------------------------------------------------------------------------
+
+
+def test_formatter_text_is_recognised_behind_a_note() -> None:
+    """What was copied from a terminal begins with a command; a log may quote a record."""
+    record = b"[g,t,0]::OffsetAndMetadata(offset=6, leaderEpoch=Optional[2], metadata=)\n"
+    note = b"$ kafka-console-consumer --topic __consumer_offsets\n...\n"
+    line = b"[2024-01-01 00:00:00,000] INFO [GroupCoordinator 1]: Stabilized group g (k)\n"
+    assert kind_of(note + record, "notes.txt") is Kind.FORMATTER_TEXT
+    assert kind_of(line + record, "server.log") is Kind.LOG
 
 
 def test_formatter_text_is_read(tmp_path: Path) -> None:

@@ -1,0 +1,55 @@
+"""What a plan assumes where the lines of its episode leave it open, in sentences for people."""
+
+from coordinator_sim.replay.plan import GroupPlan
+
+
+def _starts_assumed(plan: GroupPlan) -> list[str]:
+    """Return what is assumed of the beginnings of rebalances, however many there are."""
+    rebalances = [script.rebalance for script in plan.scripts]
+    untold = [each.generation for each in rebalances if each.start is None]
+    inferred = sum(each.start is not None and each.start.confidence < 1 for each in rebalances)
+    found = []
+    if len(untold) == 1:
+        found.append(f"the start of the rebalance to generation {untold[0]}")
+    elif untold:
+        found.append(
+            f"the starts of {len(untold)} rebalances, to generations {untold[0]} to {untold[-1]}: "
+            "each begins when its join phase ends"
+        )
+    if inferred:
+        found.append(f"{inferred} rebalances begin when the first request shows them")
+    return found
+
+
+def say_what_is_assumed(plan: GroupPlan) -> None:
+    """List the assumptions for what the lines do not tell."""
+    plan.assumed[:0] = _starts_assumed(plan)
+    if plan.load_generation is not None:
+        unnamed = sum(plan.actors[index].name is None for index in plan.loaded)
+        plan.assumed.insert(
+            0,
+            f"generation {plan.load_generation} is loaded with {len(plan.loaded)} members, "
+            f"{unnamed} of them named by no line",
+        )
+    later = sum(actor.name is None and not actor.is_loaded for actor in plan.actors)
+    if later:
+        plan.assumed.append(f"{later} members join that no line names")
+    if any(script.rejoiners for script in plan.scripts):
+        plan.assumed.append(
+            "members rejoin when their rebalance begins, the last when its join phase ends"
+        )
+    if plan.assumed_initial_delay_ms is not None:
+        plan.assumed.append(
+            f"group.initial.rebalance.delay.ms={plan.assumed_initial_delay_ms}: the initial delay "
+            "ends where a join phase of a group that was Empty ends"
+        )
+    if plan.commit_timeout_ms is not None:
+        plan.assumed.append(
+            "an assignment that fails long after it came waits for replicas in vain: "
+            f"offsets.commit.timeout.ms={plan.commit_timeout_ms}"
+        )
+    if plan.assumed_session_timeout_ms is not None:
+        plan.assumed.append(
+            f"members that failed had session.timeout.ms={plan.assumed_session_timeout_ms}, the "
+            "longest usual one that the lines allow"
+        )
