@@ -27,9 +27,9 @@ class ReportRows:
     charts), `listed` (rebalances of the table), `windows` (fault windows) and `effects` (what
     happened to groups in them) cover the runs in `told` (`one_world_each`) and are cut to the
     options' limits, the worst first, of windows the earliest; `told_totals` has the uncut counts.
-    `sessions`, `waits`, `owners` and `imbalance` are those of the groups with a section;
-    `densities` is empty where all groups have one. `runs` and `told` are in the order in which the
-    runs were named.
+    `costs` are those of days and deploys. `sessions`, `waits`, `owners` and `imbalance` are those
+    of the groups with a section; `densities` is empty where all groups have one. `runs` and `told`
+    are in the order in which the runs were named.
     """
 
     options: PageOptions
@@ -39,6 +39,8 @@ class ReportRows:
     told: Sequence[Row]
     quality: Sequence[Row]
     findings: Sequence[Row]
+    costs: Sequence[Row]
+    storms: Sequence[Row]
     comparison: Sequence[Row]
     groups: Sequence[Row]
     reasons: Sequence[Row]
@@ -99,6 +101,10 @@ def page_rows(
         told=told,
         quality=sorted(_rows(tables["data_quality"]), key=lambda row: order[row["trace_id"]]),
         findings=_findings(tables, [run["trace_id"] for run in told], limits),
+        costs=selection.costliest(
+            tables["costs"].where(is_told), {"day": limits.days, "deploy": limits.deploys}
+        ),
+        storms=selection.costliest_storms(tables["storms"].where(is_told), limits.storms),
         comparison=sorted(_rows(tables["comparison"]), key=reading_order),
         groups=_rows(worst),
         reasons=_rows(selection.of_groups(tables["reasons"], worst), "group_id", "reason"),
