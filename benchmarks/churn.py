@@ -117,7 +117,7 @@ def processes(root: int | None = None) -> dict[int, tuple[float, int]]:
             fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
         except (FileNotFoundError, ProcessLookupError):
             continue  # it ended between the listing and the reading
-        cpu_s = sum(map(int, fields[11:15])) / _TICKS
+        cpu_s = sum(map(int, fields[11:13])) / _TICKS
         table[int(entry.name)] = (int(fields[1]), cpu_s, int(fields[21]) * _PAGE)
     found = {}
     pending = [os.getpid() if root is None else root]
@@ -132,11 +132,13 @@ def processes(root: int | None = None) -> dict[int, tuple[float, int]]:
 class Usage:
     """CPU-seconds, wall seconds and peak memory of a block: driver, JVM and workers together.
 
-    Pages that processes share count for each of them, so the peak is an upper bound.
+    Pages that processes share count for each of them, so the peak is an upper bound. A process
+    counts until it was last seen, also where nobody waits for its end.
     """
 
     def __enter__(self) -> Self:
         self.peak_bytes = 0
+        self._own_s: dict[int, float] = {}
         self._done = threading.Event()
         self._watch = threading.Thread(target=self._sample)
         self._watch.start()
@@ -151,12 +153,14 @@ class Usage:
         self._watch.join()
 
     def _total_cpu_s(self) -> float:
-        return sum(cpu_s for cpu_s, _ in processes().values())
+        self._own_s |= {pid: cpu_s for pid, (cpu_s, _) in processes().items()}
+        return sum(self._own_s.values())
 
     def _sample(self) -> None:
         while not self._done.wait(_SAMPLE_S):
-            now = sum(resident for _, resident in processes().values())
-            self.peak_bytes = max(self.peak_bytes, now)
+            alive = processes()
+            self._own_s |= {pid: cpu_s for pid, (cpu_s, _) in alive.items()}
+            self.peak_bytes = max(self.peak_bytes, sum(resident for _, resident in alive.values()))
 
 
 def main() -> None:

@@ -119,7 +119,7 @@ def group_table(
             "reason_counts": [
                 (reason["reason"], reason["count"]) for reason in by_group.get(group_key(row), ())
             ],
-            "cells": [_cell(row, column) for column in shown],
+            "cells": [cell_of(row, column) for column in shown],
         }
         for row in full
     ]
@@ -137,7 +137,7 @@ def group_facts(group: Row) -> list[tuple[str, Cell]]:
     Args:
         group: Row of `groups`, with `longest_ms`.
     """
-    cells = [(column.title, _cell(group, column)) for column in _COLUMNS]
+    cells = [(column.title, cell_of(group, column)) for column in _COLUMNS]
     return [
         (title, cell)
         for (title, cell), column in zip(cells, _COLUMNS, strict=True)
@@ -150,7 +150,8 @@ def _longest(reasons: Sequence[Row]) -> dict[str, float | None]:
     return {"longest_ms": max(finished, default=None)}
 
 
-def _cell(row: Row, column: Column) -> Cell:
+def cell_of(row: Row, column: Column) -> Cell:
+    """Return the cell of a row in a column."""
     quality = row[column.quality] if column.quality else "exact"
     text = column.form(row[column.name])
     is_known = text != UNKNOWN

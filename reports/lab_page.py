@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from html import escape
 from math import log10
-from pathlib import Path
 from typing import Any, Final
 
-import jinja2
 from markupsafe import Markup
 
 from coordinator_sim import __version__
 from coordinator_sim.harness.assignor_lab import PROPERTIES, LabResult
+from coordinator_sim_reports.environment import page_environment
 
 _WIDTH: Final = 760
 _HEIGHT: Final = 320
@@ -29,23 +28,21 @@ def render_lab(results: Sequence[LabResult]) -> str:
     Args:
         results: Each assignor at each size, in reading order.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
     sizes = list(dict.fromkeys(each.size for each in results))
-    return environment.get_template("lab.html.j2").render(
-        version=__version__,
-        sizes=[
-            {"size": size, "rows": [each for each in results if each.size == size]}
-            for size in sizes
-        ],
-        properties=PROPERTIES,
-        checks=_checks(results),
-        chart=Markup(cpu_chart(results)),  # noqa: S704 - its texts are escaped
+    return (
+        page_environment()
+        .get_template("lab.html.j2")
+        .render(
+            title="Assignor lab",
+            version=__version__,
+            sizes=[
+                {"size": size, "rows": [each for each in results if each.size == size]}
+                for size in sizes
+            ],
+            properties=PROPERTIES,
+            checks=_checks(results),
+            chart=Markup(cpu_chart(results)),  # noqa: S704 - its texts are escaped
+        )
     )
 
 
@@ -79,7 +76,9 @@ def cpu_chart(results: Sequence[LabResult]) -> str:
         return round(_HEIGHT - _BOTTOM - (_HEIGHT - _BOTTOM - _TOP) * share, 1)
 
     label = "milliseconds of CPU after a join, by members"
-    parts = [f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{label}">']
+    parts = [
+        f'<svg class="curves" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{label}">'
+    ]
     parts += [
         f'<line class="tick" x1="{x(count)}" x2="{x(count)}" y1="{_TOP}" y2="{_HEIGHT - _BOTTOM}"/>'
         f'<text x="{x(count)}" y="{_HEIGHT - _BOTTOM + 16}" text-anchor="middle">{count:,}</text>'

@@ -18,6 +18,9 @@ class PageLimits(Struct, frozen=True, kw_only=True):
         windows: Fault windows, drawn and listed; the first ones of each run.
         findings: Findings that are shown.
         mapped_groups: Rows of the map of densities, which is drawn of more than `drawn_groups`.
+        days: Days with costs; the costliest.
+        deploys: Deploys with costs; the costliest.
+        storms: Storms; the costliest.
         slices: Slices of time of that map.
         section_rows: Rows of the table of rebalances in a group's section.
         members: Lanes in a group's section.
@@ -32,6 +35,9 @@ class PageLimits(Struct, frozen=True, kw_only=True):
     windows: int = 100
     findings: int = 50
     mapped_groups: int = 60
+    days: int = 31
+    deploys: int = 30
+    storms: int = 30
     slices: int = 120
     section_rows: int = 20
     members: int = 40

@@ -27,9 +27,9 @@ class ReportRows:
     charts), `listed` (rebalances of the table), `windows` (fault windows) and `effects` (what
     happened to groups in them) cover the runs in `told` (`one_world_each`) and are cut to the
     options' limits, the worst first, of windows the earliest; `told_totals` has the uncut counts.
-    `sessions`, `waits`, `owners` and `imbalance` are those of the groups with a section;
-    `densities` is empty where all groups have one. `runs` and `told` are in the order in which the
-    runs were named.
+    `costs` are those of days and deploys. `sessions`, `waits`, `owners` and `imbalance` are those
+    of the groups with a section; `densities` is empty where all groups have one. `runs` and `told`
+    are in the order in which the runs were named.
     """
 
     options: PageOptions
@@ -41,6 +41,8 @@ class ReportRows:
     sources: Sequence[Row]
     skews: Sequence[Row]
     findings: Sequence[Row]
+    costs: Sequence[Row]
+    storms: Sequence[Row]
     comparison: Sequence[Row]
     groups: Sequence[Row]
     reasons: Sequence[Row]
@@ -103,6 +105,10 @@ def page_rows(
         sources=_rows(selection.source_kinds(tables["source_files"].where(is_told)), "kind"),
         skews=_rows(tables["clock_skews"].where(is_told), "first_source", "second_source"),
         findings=_findings(tables, [run["trace_id"] for run in told], limits),
+        costs=selection.costliest(
+            tables["costs"].where(is_told), {"day": limits.days, "deploy": limits.deploys}
+        ),
+        storms=selection.costliest_storms(tables["storms"].where(is_told), limits.storms),
         comparison=sorted(_rows(tables["comparison"]), key=reading_order),
         groups=_rows(worst),
         reasons=_rows(selection.of_groups(tables["reasons"], worst), "group_id", "reason"),

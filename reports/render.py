@@ -1,11 +1,8 @@
 """Renders the collected rows of a report as one self-contained HTML page."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
-import jinja2
 from markupsafe import Markup
 
 from coordinator_sim import __version__
@@ -14,6 +11,8 @@ from coordinator_sim_reports.charts.heatmap import density_chart
 from coordinator_sim_reports.charts.svg import RowName
 from coordinator_sim_reports.charts.timeline import Block, axis_of, timeline_chart
 from coordinator_sim_reports.comparison import comparison_blocks
+from coordinator_sim_reports.cost_rows import cost_tables
+from coordinator_sim_reports.environment import page_environment
 from coordinator_sim_reports.fault_rows import fault_rows
 from coordinator_sim_reports.figures import reasons_chart
 from coordinator_sim_reports.finding_rows import finding_rows
@@ -32,35 +31,6 @@ _SUMMED: Final = (
 )
 """Columns of the data-quality table that are counts."""
 _PHASES: Final = ("join", "sync", "total")
-_TEMPLATES: Final = Path(__file__).parent / "templates"
-
-
-def page_environment() -> jinja2.Environment:
-    """Return the environment of all pages: their templates, and filters for values.
-
-    `style` and `script` are the stylesheet and the script that pages hold.
-    """
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters.update(
-        count=formats.format_count,
-        decimal=formats.format_decimal,
-        share=formats.format_share,
-        duration=formats.format_duration,
-        seconds=formats.format_seconds,
-        marked=formats.mark_quality,
-        count_spread=partial(formats.spread_of, form=formats.format_count),
-        seconds_spread=partial(formats.spread_of, form=formats.format_seconds),
-    )
-    for name, file in (("style", "page.css"), ("script", "page.js")):
-        text = (_TEMPLATES / file).read_text(encoding="utf-8")
-        environment.globals[name] = Markup(text)  # noqa: S704 - our own file
-    return environment
 
 
 def render_page(rows: ReportRows) -> str:
@@ -78,6 +48,8 @@ def render_page(rows: ReportRows) -> str:
         version=__version__,
         findings=finding_rows(rows.findings, labels, anchors),
         headline=_headline(rows),
+        costs=cost_tables(rows.costs, rows.storms, labels, anchors),
+        is_cost_known=any(row["unowned_s"] is not None for row in rows.costs),
         groups=group_table(rows.groups, rows.reasons, labels, anchors),
         density_chart=_density_chart(rows, labels, anchors),
         mapped_groups=min(limits.mapped_groups, rows.told_totals["groups"]),

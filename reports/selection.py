@@ -4,6 +4,7 @@ The worst groups are those with most rebalances, the worst rebalances the longes
 is unfinished when the trace ends lasts until then.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import Window
@@ -17,6 +18,42 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 LASTED_US: Final = "lasted_us"
+
+
+def costliest(costs: "DataFrame", limits: Mapping[str, int]) -> list[Row]:
+    """Return the costliest rows of some scopes, each in order of time.
+
+    Input: costs of rebalances by scope; `limits`, the most rows of each scope wanted.
+    Output: their columns and `of_rows`, how many rows the scope has in all.
+    """
+    order = Window.partitionBy("scope").orderBy(*_costliest_first(), "first_us", C.TRACE_ID)
+    wanted = F.create_map(*(F.lit(each) for pair in limits.items() for each in pair))
+    ranked = (
+        costs.where(F.col("scope").isin(*limits))
+        .withColumn("of_rows", F.count("*").over(Window.partitionBy("scope")))
+        .withColumn("place", F.row_number().over(order))
+        .where(F.col("place") <= wanted[F.col("scope")])
+        .drop("place")
+    )
+    keys = (C.TRACE_ID, "first_us", C.CLUSTER_ID, C.GROUP_ID)
+    return [row.asDict() for row in ranked.orderBy("scope", *keys).collect()]
+
+
+def costliest_storms(storms: "DataFrame", limit: int) -> list[Row]:
+    """Return the costliest storms, in order of time.
+
+    Input: storms.
+    Output: their columns and `of_rows`, how many there are in all.
+    """
+    keys = (C.TRACE_ID, "first_us", C.CLUSTER_ID, C.GROUP_ID)
+    count = storms.count()
+    first = storms.orderBy(*_costliest_first(), *keys).limit(limit)
+    return [row.asDict() | {"of_rows": count} for row in first.orderBy(*keys).collect()]
+
+
+def _costliest_first() -> tuple["Column", "Column"]:
+    """Return the order of costs: by time without an owner, then by time in rebalances."""
+    return F.col("unowned_s").desc_nulls_last(), F.col("rebalancing_s").desc_nulls_last()
 
 
 def worst_groups(groups: "DataFrame", limit: int) -> "DataFrame":

@@ -8,8 +8,8 @@ from markupsafe import Markup
 
 from coordinator_sim import __version__
 from coordinator_sim_reports.charts.bars import Bar, bar_chart
+from coordinator_sim_reports.environment import page_environment
 from coordinator_sim_reports.formats import format_count, format_seconds, with_range
-from coordinator_sim_reports.render import page_environment
 from coordinator_sim_reports.tradeoffs import OBJECTIVES, Candidate
 from coordinator_sim_reports.tradeoffs_chart import scatter, strip
 
@@ -135,6 +135,7 @@ def _tradeoffs(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
                         "cells": [
                             {
                                 "text": _spread_text(each, name),
+                                "value": each.spreads[name].middle,
                                 "strip": Markup(strip(each, name, largest[name])),  # noqa: S704 - numbers
                             }
                             for name in OBJECTIVES

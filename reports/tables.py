@@ -19,6 +19,7 @@ from coordinator_sim_reports.transforms import (
     moves,
     ownership,
     quality,
+    rebalance_costs,
     summary,
     work,
     working,
@@ -106,47 +107,61 @@ def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFram
     )
     effects = fault_windows.window_effects(windows, events, held, unowned, runs)
     sessions = store.keep("member_sessions", member_sessions(events))
-    groups = store.keep(
-        "groups",
-        summary.group_summary(
-            summary.Derived(
-                runs=runs,
-                rebalances=held,
-                generations=told,
-                moves=of_assignments["moves"],
-                imbalance=of_assignments["imbalance"],
-                unowned=unowned,
-                stopped=only_if(has_owners, availability.stop_the_world(owned, held, runs)),
-                double_owned=only_if(has_owners, availability.double_ownership(owned)),
-                observed=availability.observed(held, runs),
-                ownership=owned,
-                dense=dense,
-            )
-        ),
+    stopped = store.keep(
+        "stopped", only_if(has_owners, availability.stop_the_world(owned, held, runs))
     )
+    derived = summary.Derived(
+        runs=runs,
+        rebalances=held,
+        generations=told,
+        moves=of_assignments["moves"],
+        imbalance=of_assignments["imbalance"],
+        unowned=unowned,
+        stopped=stopped,
+        double_owned=only_if(has_owners, availability.double_ownership(owned)),
+        observed=availability.observed(held, runs),
+        ownership=owned,
+        dense=dense,
+    )
+    groups = store.keep("groups", summary.group_summary(derived))
     has_records = work.PROCESSED in kinds
+    charged = rebalance_costs.Charged(
+        derived=derived,
+        groups=groups,
+        events=events,
+        has_charges=has_owners or has_records,
+        has_records=has_records,
+    )
     has_requests = "JOIN_REQ" in kinds
-    in_step = only_if(has_requests, quality.lockstep(frames.events, held))
     return {
         "runs": runs,
         "rebalances": held,
         "source_files": store.keep("source_files", frames.files),
         "clock_skews": store.keep("clock_skews", frames.skews),
-        "findings": store.keep("findings", findings.findings(held)),
         "generations": told,
-        "convergence": store.keep("convergence", rebalancing.convergence(held)),
         "member_sessions": sessions,
         "waits": store.keep("waits", only_if(has_requests, waits(events, held, sessions))),
         **of_assignments,
         "ownership": owned,
         "unowned": unowned,
+        "stopped": stopped,
+        **_costs(charged, store),
         "fault_windows": windows,
         "window_effects": store.keep("window_effects", only_if(has_faults, effects)),
         "groups": groups,
         "comparison": store.keep("comparison", summary.churn_comparison(groups)),
-        "work": store.keep("work", only_if(has_records, work.work(frames.events))),
-        "lag": store.keep("lag", only_if(has_records, work.lag(frames.events))),
-        **_counted(frames, store, runs, held, told, in_step),
+        **_of_records(frames, store, has_records=has_records),
+        **_counted(frames, store, runs, held, told, has_requests=has_requests),
+    }
+
+
+def _costs(charged: rebalance_costs.Charged, store: TableStore) -> dict[str, "DataFrame"]:
+    """Compute the costs of rebalances, and their sums."""
+    each = store.keep("rebalance_costs", rebalance_costs.rebalance_costs(charged))
+    return {
+        "rebalance_costs": each,
+        "costs": store.keep("costs", rebalance_costs.costs(each)),
+        "storms": store.keep("storms", rebalance_costs.storms(each)),
     }
 
 
@@ -165,16 +180,28 @@ def _of_assignments(
     }
 
 
+def _of_records(
+    frames: TraceFrames, store: TableStore, *, has_records: bool
+) -> dict[str, "DataFrame"]:
+    """Compute the tables that are made of processed records alone."""
+    tables = {"work": work.work(frames.events), "lag": work.lag(frames.events)}
+    return {name: store.keep(name, only_if(has_records, table)) for name, table in tables.items()}
+
+
 def _counted(
     frames: TraceFrames,
     store: TableStore,
     runs: "DataFrame",
     held: "DataFrame",
     told: "DataFrame",
-    in_step: "DataFrame",
+    *,
+    has_requests: bool,
 ) -> dict[str, "DataFrame"]:
-    """Compute the tables that count rebalances, and what was read."""
+    """Compute the tables that are made of rebalances alone, and what was read."""
+    in_step = only_if(has_requests, quality.lockstep(frames.events, held))
     return {
+        "findings": store.keep("findings", findings.findings(held)),
+        "convergence": store.keep("convergence", rebalancing.convergence(held)),
         "durations": store.keep("durations", summary.durations(held)),
         "reasons": store.keep("reasons", summary.reasons(held)),
         "data_quality": store.keep(

@@ -10,6 +10,7 @@ from coordinator_sim.cli.wording import counted, listed
 
 if TYPE_CHECKING:
     from coordinator_sim.replay.savings import Weighed
+    from coordinator_sim.trace.events import RunInfo
 
 
 def findings(
@@ -30,6 +31,14 @@ def findings(
             help="Partitions of a topic where the trace does not tell them; may be repeated.",
         ),
     ] = None,
+    costs: Annotated[
+        bool,
+        typer.Option("--costs", help="Show what rebalances cost, and storms, instead of findings."),
+    ] = False,
+    by: Annotated[
+        str | None,
+        typer.Option(help="With --costs: by group, deploy or day; by group if not given."),
+    ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of the list.")
     ] = False,
@@ -39,11 +48,12 @@ def findings(
     What a change would save is computed by replaying the group with it. Findings of one group
     overlap: their costs and savings do not add up.
 
+    With --costs the costs of rebalances themselves: they do add up.
+
     Example: coordinator-sim findings out/incident --top 5
     """
-    import msgspec
-
     from coordinator_sim.cli.progress import progress_bar
+    from coordinator_sim.errors import ConfigError
     from coordinator_sim.replay.causes import group_named
     from coordinator_sim.replay.savings import findings_in, weigh
     from coordinator_sim.replay.work import parse_partitions
@@ -51,6 +61,13 @@ def findings(
 
     given = parse_partitions(partitions or [])
     run = read_run(trace)
+    if by is not None and not costs:
+        raise ConfigError(f"--by {by} is for --costs; give both")
+    if costs:
+        from coordinator_sim.cli.costs import show_costs
+
+        show_costs(run, by or "group", top=top, group=group, given=given, is_json=json)
+        return
     events = list(run.events())
     if group is not None:
         group_named(group, dict.fromkeys(each.group_id for each in events if each.group_id))
@@ -59,22 +76,29 @@ def findings(
     with progress_bar("replaying", len(events)) as advance:
         weighed = weigh(found[:top], events, run.info, given, on_progress=advance)
     if json:
-        rows = [
-            {
-                "trace_id": run.info.trace_id,
-                "cluster_id": run.info.cluster_id,
-                "rank": rank,
-                **msgspec.to_builtins(each.finding),
-                "not_computed": each.not_computed,
-            }
-            for rank, each in enumerate(weighed, 1)
-        ]
-        typer.echo(msgspec.json.encode({"findings": rows, "found": len(found)}).decode())
+        typer.echo(document_of(run.info, weighed, found=len(found)))
         return
     for line in told(weighed, trace):
         typer.echo(line)
     if len(found) > len(weighed):
         typer.echo(f"\n{len(weighed)} of {counted(len(found), 'finding')}; --top shows more.")
+
+
+def document_of(info: "RunInfo", weighed: "list[Weighed]", *, found: int) -> str:
+    """The findings as one JSON object."""
+    import msgspec
+
+    rows = [
+        {
+            "trace_id": info.trace_id,
+            "cluster_id": info.cluster_id,
+            "rank": rank,
+            **msgspec.to_builtins(each.finding),
+            "not_computed": each.not_computed,
+        }
+        for rank, each in enumerate(weighed, 1)
+    ]
+    return msgspec.json.encode({"findings": rows, "found": found}).decode()
 
 
 def told(weighed: "list[Weighed]", trace: Path) -> list[str]:

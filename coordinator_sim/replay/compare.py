@@ -1,5 +1,6 @@
 """Compares the source with the core; only rows that the source determines count."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -93,7 +94,10 @@ def rebalances_of(events: list[TraceEvent]) -> list[Rebalance]:
 
 
 def figures(
-    events: list[TraceEvent], course: Course, sharing: SharingCosts | None = None
+    events: list[TraceEvent],
+    course: Course,
+    sharing: SharingCosts | None = None,
+    windows: Sequence[tuple[int, int]] = (),
 ) -> RunFigures:
     """Return the figures of a run.
 
@@ -101,6 +105,7 @@ def figures(
         events: Events of the coordinator.
         course: Who was a member, and who was away.
         sharing: Costs of sharing the work out, where the work is known.
+        windows: Windows of time, milliseconds, to tell what began within each of them.
     """
     rebalances = rebalances_of(events)
     outcomes: dict[str, int] = {}
@@ -118,6 +123,15 @@ def figures(
         returns=course.returns,
         away_ms=sum(each.length_ms for each in course.absences if not each.is_dead),
         sharing=sharing,
+        within_ms=tuple(
+            sum(
+                each.length_us or 0
+                for each in rebalances
+                if from_ms <= each.first_line.ts_us // 1000 < to_ms
+            )
+            // 1000
+            for from_ms, to_ms in windows
+        ),
     )
 
 

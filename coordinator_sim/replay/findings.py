@@ -14,6 +14,7 @@ from coordinator_sim.clients.config import ConnectProtocolCompatibility
 from coordinator_sim.messages.embedded.contents import is_cooperative
 from coordinator_sim.replay.costs import COORDINATOR_MOVED, POLL_TIMEOUT, RebalanceCost
 from coordinator_sim.replay.report import RunFigures, WhatIf
+from coordinator_sim.replay.storms import storms_of
 from coordinator_sim.trace.rebalances import RebalanceOutcome
 
 SECONDS_REBALANCING: Final = "seconds rebalancing"
@@ -22,9 +23,6 @@ REPLAYED: Final = "replayed"
 ESTIMATED: Final = "estimated"
 """Bases of a finding: from the trace's lines; with savings from a replay; with a guess in it."""
 
-STORM_MS: Final = 300_000
-STORM_COUNT: Final = 5
-"""A storm is at least as many rebalances, each within `STORM_MS` of the fifth before it."""
 STATIC: Final = "group.instance.id=stable"
 _NO_DELAY: Final = "group.initial.rebalance.delay.ms=0"
 _USUAL_DELAY: Final = "group.initial.rebalance.delay.ms=3000"
@@ -115,7 +113,8 @@ def with_savings(finding: Finding, entry: WhatIf) -> Finding:
     if entry.as_is is None or entry.with_settings is None:
         return finding
     saved_ms = _cost_ms(finding, entry.as_is) - _cost_ms(finding, entry.with_settings)
-    return replace(finding, saves_s=saved_ms / 1000, basis=REPLAYED)
+    basis = ESTIMATED if entry.paired_by_time else REPLAYED
+    return replace(finding, saves_s=saved_ms / 1000, basis=basis)
 
 
 def _cost_ms(finding: Finding, run: RunFigures) -> int:
@@ -272,12 +271,7 @@ def _storm(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
     """Find rebalances that come close together and are not a deploy's; name the first cause."""
     late = _late_polls(costs)
     own = [each for each in costs if not each.deploy and each.number not in late]
-    stormy: dict[int, RebalanceCost] = {}
-    for place in range(STORM_COUNT - 1, len(own)):
-        window = own[place - STORM_COUNT + 1 : place + 1]
-        if window[-1].start_ms - window[0].start_ms <= STORM_MS:
-            stormy.update({each.number: each for each in window})
-    behind = list(stormy.values())
+    behind = [each for storm in storms_of(own) for each in storm]
     if not behind:
         return []
     cost_ms = _length_ms(behind)

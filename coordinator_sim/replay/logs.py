@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.replay.compare import compare
@@ -47,12 +48,27 @@ _TOLD: Final = COORDINATOR_EVENTS | {Event.ASSIGNED}
 """What is replayed of sources that also have requests and commits; assignments name members."""
 
 
+class Trial(Struct, frozen=True, kw_only=True):
+    """What to try on one group.
+
+    Args:
+        grid: Combinations of settings.
+        windows: Windows of time, milliseconds, that have figures of their own.
+    """
+
+    grid: Sequence[Settings]
+    windows: Sequence[tuple[int, int]] = ()
+
+
+_NO_TRIAL: Final = Trial(grid=())
+
+
 def replay_log(
     events: Iterable[TraceEvent],
     info: RunInfo,
     grid: Sequence[Settings] = (),
     *,
-    by_group: Mapping[str, Sequence[Settings]] = MappingProxyType({}),
+    by_group: Mapping[str, Trial] = MappingProxyType({}),
     known: KnownGroups = NOTHING_KNOWN,
     on_progress: Callable[[int], None] | None = None,
 ) -> ReplayResult:
@@ -66,7 +82,7 @@ def replay_log(
         events: Events of the trace, in its order.
         info: Facts of the trace.
         grid: Combinations of settings to try; empty for none.
-        by_group: Further combinations, for single groups.
+        by_group: What else to try, for single groups.
         known: What is known of the groups beside these lines.
         on_progress: Gets the number of events done.
     """
@@ -81,9 +97,11 @@ def replay_log(
         if any(episode.rebalances for episode in episodes):
             for subject, plain in _replay_group(episodes, versions, known, report):
                 changed: list[TraceEvent] = plain
-                tried = [*grid, *by_group.get(group_id, ())]
+                trial = by_group.get(group_id, _NO_TRIAL)
+                tried = [*grid, *trial.grid]
                 if tried:
-                    entries, changed = what_if(subject, tried)
+                    asked = replace(subject, windows=trial.windows)
+                    entries, changed = what_if(asked, tried)
                     report.what_if.extend(entries)
                 told.extend(changed)
         else:

@@ -98,6 +98,7 @@ class RunFigures(Struct, frozen=True, kw_only=True):
         returns: Restarts of static members that caused no rebalance.
         away_ms: Sum of the times that these were away, as far as known: nobody took their work.
         sharing: Costs of sharing the work out; None where the work is not known.
+        within_ms: Of `rebalancing_ms`, what began within each window of time that was asked for.
     """
 
     rebalances: int
@@ -110,6 +111,7 @@ class RunFigures(Struct, frozen=True, kw_only=True):
     returns: int = 0
     away_ms: int = 0
     sharing: SharingCosts | None = None
+    within_ms: tuple[int, ...] = ()
 
 
 class WhatIf(Struct, frozen=True, kw_only=True):
@@ -122,6 +124,7 @@ class WhatIf(Struct, frozen=True, kw_only=True):
         with_settings: Run with the settings; None when there is none.
         not_computed: Why there is none; empty otherwise.
         notes: What is special about this group under these settings, one sentence each.
+        paired_by_time: Restarts whose two processes are taken for one by time alone.
     """
 
     source_ref: str | None
@@ -131,6 +134,7 @@ class WhatIf(Struct, frozen=True, kw_only=True):
     with_settings: RunFigures | None
     not_computed: str = ""
     notes: tuple[str, ...] = ()
+    paired_by_time: int = 0
 
     @property
     def differs(self) -> bool:

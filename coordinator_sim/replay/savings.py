@@ -1,20 +1,49 @@
 """What the changes of findings would save, computed by replays of their groups."""
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.kafka.profiles import ALIASES, DEFAULT_PROFILE, PROFILES, profile_named
+from coordinator_sim.replay.charges import Charge
+from coordinator_sim.replay.cost_sums import CostSum
 from coordinator_sim.replay.costs import costs_of
-from coordinator_sim.replay.findings import Finding, findings_of, with_savings, worst_first
-from coordinator_sim.replay.logs import replay_log
+from coordinator_sim.replay.findings import (
+    ESTIMATED,
+    REPLAYED,
+    STATIC,
+    Finding,
+    findings_of,
+    with_savings,
+    worst_first,
+)
+from coordinator_sim.replay.logs import Trial, replay_log
 from coordinator_sim.replay.recordings import as_logged, is_recording
 from coordinator_sim.replay.report import WhatIf
 from coordinator_sim.replay.settings import Settings, parse_grid
 from coordinator_sim.replay.work import Partitions, known_groups
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
-from coordinator_sim.trace.history import coordinator_events, group_lines
+from coordinator_sim.trace.history import LINE_SKEW_MS, coordinator_events, group_lines
+
+_FOR_EVER_MS: Final = 1 << 62
+
+
+class Saved(Struct, frozen=True, kw_only=True):
+    """What a setting would have saved in a deploy.
+
+    Args:
+        setting: As `replay --set` takes it; None where nothing is computed.
+        saves_s: Seconds of rebalancing, negative for a loss; None where nothing is computed.
+        basis: `replayed`; `estimated` where some restarts are paired by time alone.
+        not_computed: Why there is none; empty otherwise.
+    """
+
+    setting: str | None = None
+    saves_s: float | None = None
+    basis: str | None = None
+    not_computed: str = ""
 
 
 class Weighed(Struct, frozen=True, kw_only=True):
@@ -65,11 +94,83 @@ def weigh(
     result = replay_log(
         _logged(own, info),
         info,
-        by_group=wanted,
+        by_group={group_id: Trial(grid=grid) for group_id, grid in wanted.items()},
         known=known_groups(own, given),
         on_progress=on_progress,
     )
     return [_weighed(finding, result.report.what_if) for finding in findings]
+
+
+def weigh_deploys(
+    deploys: Sequence[CostSum],
+    charges: Sequence[Charge],
+    events: Sequence[TraceEvent],
+    info: RunInfo,
+    given: Partitions,
+) -> list[Saved]:
+    """Return what static membership would have saved in each deploy, in the same order.
+
+    A deploy lasts from its first rebalance to the first one after its last. Its group is replayed
+    once as it is and once with the setting, over the whole trace.
+
+    Args:
+        deploys: Costs of deploys.
+        charges: Costs of all rebalances of the trace.
+        events: All events of the trace, in its order.
+        info: Facts of the trace.
+        given: Partitions of groups whose assignments the trace lacks.
+    """
+    (settings,) = parse_grid([STATIC])
+    by_group: dict[str, list[Charge]] = {deploy.group_id or "": [] for deploy in deploys}
+    for each in charges:
+        by_group.get(each.group_id, []).append(each)
+    windows: dict[str, list[tuple[int, int]]] = {group_id: [] for group_id in by_group}
+    for deploy in deploys:
+        group_id = deploy.group_id or ""
+        windows[group_id].append(_window(deploy.deploy_no, by_group[group_id]))
+    wanted = [event for event in events if event.group_id is None or event.group_id in windows]
+    result = replay_log(
+        _logged(wanted, info),
+        info,
+        by_group={
+            group_id: Trial(grid=[settings], windows=own) for group_id, own in windows.items()
+        },
+        known=known_groups(wanted, given),
+    )
+    places = dict.fromkeys(windows, 0)
+    saved = []
+    for deploy in deploys:
+        group_id = deploy.group_id or ""
+        entries = [each for each in result.report.what_if if each.group_id == group_id]
+        saved.append(_saved(entries, places[group_id]))
+        places[group_id] += 1
+    return saved
+
+
+def _window(deploy_no: int | None, charges: Sequence[Charge]) -> tuple[int, int]:
+    """Return when a deploy of a group lasted, milliseconds; lines may be a little off."""
+    own = [place for place, each in enumerate(charges) if each.cost.deploy == deploy_no]
+    after = charges[own[-1] + 1 :]
+    from_ms = charges[own[0]].cost.start_ms - LINE_SKEW_MS
+    return from_ms, after[0].cost.start_ms - LINE_SKEW_MS if after else _FOR_EVER_MS
+
+
+def _saved(entries: Sequence[WhatIf], place: int) -> Saved:
+    """Return what the entries of a group save in the window at `place`."""
+    pairs = [
+        (each.as_is.within_ms[place], each.with_settings.within_ms[place])
+        for each in entries
+        if each.as_is is not None and each.with_settings is not None
+    ]
+    if not entries or len(pairs) < len(entries):
+        why = next((each.not_computed for each in entries if each.not_computed), "")
+        return Saved(not_computed=why or "no rebalance of the group is numbered")
+    is_guessed = any(each.paired_by_time for each in entries)
+    return Saved(
+        setting=STATIC,
+        saves_s=sum(as_is - changed for as_is, changed in pairs) / 1000,
+        basis=ESTIMATED if is_guessed else REPLAYED,
+    )
 
 
 def _logged(events: list[TraceEvent], info: RunInfo) -> list[TraceEvent]:

@@ -1,5 +1,6 @@
 """Replays a group under other settings, and sets each run beside the run as it is."""
 
+from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Final
 
@@ -47,12 +48,14 @@ class Subject(Struct, frozen=True, kw_only=True):
         plans: The plans of its episodes, in order of time.
         profile: Kafka release of the source.
         work: What its members share out; None where neither trace nor user tells.
+        windows: Windows of time, milliseconds, that have figures of their own.
     """
 
     fidelity: GroupFidelity
     plans: list[GroupPlan]
     profile: Profile
     work: GroupWork | None
+    windows: Sequence[tuple[int, int]] = ()
 
 
 class _Run(Struct):
@@ -61,6 +64,7 @@ class _Run(Struct):
     figures: RunFigures
     events: list[TraceEvent]
     notes: tuple[str, ...]
+    paired_by_time: int
 
 
 class _Unfit(CoordinatorSimError):
@@ -93,7 +97,7 @@ def what_if(subject: Subject, grid: list[Settings]) -> tuple[list[WhatIf], list[
             entries.append(_entry(subject, settings, as_is, not_computed=str(why_not)))
             continue
         events = run.events
-        entries.append(_entry(subject, settings, as_is, with_settings=run.figures, notes=run.notes))
+        entries.append(_entry(subject, settings, as_is, run=run))
     return entries, events
 
 
@@ -122,18 +126,18 @@ def _entry(
     settings: Settings,
     as_is: RunFigures | None = None,
     *,
-    with_settings: RunFigures | None = None,
+    run: _Run | None = None,
     not_computed: str = "",
-    notes: tuple[str, ...] = (),
 ) -> WhatIf:
     return WhatIf(
         source_ref=subject.fidelity.source_ref,
         group_id=subject.fidelity.group_id,
         settings=settings.given,
         as_is=as_is,
-        with_settings=with_settings,
+        with_settings=None if run is None else run.figures,
         not_computed=not_computed,
-        notes=notes,
+        notes=() if run is None else run.notes,
+        paired_by_time=0 if run is None else run.paired_by_time,
     )
 
 
@@ -225,10 +229,10 @@ def _run(subject: Subject, settings: Settings, until_ms: list[int]) -> _Run:
         driver = drive(own, profile, settings, until_ms=horizon_ms)
         told = events_of(driver, plan)
         sharing = _sharing(subject.work, settings, driver, horizon_ms)
-        parts.append(figures(told, driver.course, sharing))
+        parts.append(figures(told, driver.course, sharing, subject.windows))
         events.extend(told)
     notes = _static_notes(subject, settings, restarts, by_time) if settings.makes_static else ()
-    return _Run(_sum(parts), events, notes)
+    return _Run(_sum(parts), events, notes, by_time)
 
 
 def _static_notes(
@@ -311,4 +315,5 @@ def _sum(runs: list[RunFigures]) -> RunFigures:
         returns=sum(run.returns for run in runs),
         away_ms=sum(run.away_ms for run in runs),
         sharing=sharing,
+        within_ms=tuple(sum(each) for each in zip(*(run.within_ms for run in runs), strict=True)),
     )

@@ -138,6 +138,28 @@ def total_of(counts: Iterable[WorkCount]) -> WorkCount:
     )
 
 
+def repetitions(events: Iterable[TraceEvent]) -> dict[str, list[tuple[int, int]]]:
+    """Return by group with work when a stretch began that repeats records, and how many.
+
+    Args:
+        events: Events of one run, in trace order.
+
+    Returns:
+        Pairs of microseconds and a count above 0; the counts of a group add up to `reprocessed` of
+        all its connectors. Empty for a group that repeats nothing.
+    """
+    partitions: defaultdict[tuple[str, str, tuple[str, int]], list[_Stretch]] = defaultdict(list)
+    for event in events:
+        if event.event is Event.RECORDS_PROCESSED and event.group_id is not None:
+            for stretch in _stretches(event):
+                key = (event.group_id, _connector(event), stretch.partition)
+                partitions[key].append(stretch)
+    found: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+    for (group_id, _, _), stretches in partitions.items():
+        found[group_id].extend(_repeated(stretches))
+    return dict(found)
+
+
 def _stretches(event: TraceEvent) -> Iterator[_Stretch]:
     client = event.client_id or ""
     for entry in event.offsets:
@@ -172,7 +194,7 @@ def _count(group_id: str, connector: str, stretches: list[_Stretch]) -> WorkCoun
         connector=connector,
         processed=processed,
         duplicates=processed - distinct,
-        reprocessed=sum(map(_reprocessed, partitions.values())),
+        reprocessed=sum(count for held in partitions.values() for _, count in _repeated(held)),
         gaps=span - distinct,
         span=span,
         partitions=len(partitions),
@@ -182,20 +204,21 @@ def _count(group_id: str, connector: str, stretches: list[_Stretch]) -> WorkCoun
     )
 
 
-def _reprocessed(stretches: list[_Stretch]) -> int:
-    """Count records of each stretch below what ended stretches had reached."""
+def _repeated(stretches: list[_Stretch]) -> Iterator[tuple[int, int]]:
+    """Yield when a stretch began below what ended ones had reached, and the records repeated."""
     marks: list[tuple[int, int, int, int]] = []
     for stretch in stretches:
         first, end = stretch.offsets
         begun_us, ended_us = stretch.times
         marks += [(begun_us, _BEGIN, first, end), (ended_us, _END, first, end)]
-    repeated = reached = 0
-    for _, kind, first, end in sorted(marks):
+    reached = 0
+    for at_us, kind, first, end in sorted(marks):
         if kind == _BEGIN:
-            repeated += max(0, min(end, reached) - first)
+            repeated = min(end, reached) - first
+            if repeated > 0:
+                yield at_us, repeated
         else:
             reached = max(reached, end)
-    return repeated
 
 
 def _double_run_us(stretches: list[_Stretch]) -> int:

@@ -23,6 +23,7 @@ const makeSortable = (table) => {
   const heads = [...table.tHead.rows[0].cells];
   const body = table.tBodies[0];
   heads.forEach((head, column) => {
+    if (head.textContent.trim() === "") return;
     const button = made("button", { type: "button", title: `sort by ${head.textContent}` }, ...head.childNodes);
     head.append(button);
     button.addEventListener("click", () => {
@@ -40,7 +41,7 @@ const makeSortable = (table) => {
 const makeFilterable = (table) => {
   const rows = [...table.tBodies[0].rows];
   const said = made("span", { role: "status", className: "soft" });
-  const search = made("input", { type: "search", placeholder: "group, run or reason" });
+  const search = made("input", { type: "search", placeholder: table.dataset.search });
   const choices = [...table.tHead.rows[0].cells].flatMap((head, column) => {
     if (head.dataset.filter === undefined) return [];
     const values = rows.flatMap((row) => row.cells[column].dataset.values?.split(" ") ?? [row.cells[column].textContent.trim()]);

@@ -4,7 +4,6 @@
 `replay`: Spark only brings each group's events together, in order.
 """
 
-from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from itertools import groupby
 from operator import attrgetter
@@ -16,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.replay.costs import RebalanceCost, costs_of_rebalances, place_of
+from coordinator_sim.replay.storms import storm_numbers
 from coordinator_sim.trace.events import Event, RebalanceReason, TimeKind, TraceEvent
 from coordinator_sim.trace.history import (
     CLIENT_SOURCES,
@@ -32,8 +32,6 @@ from coordinator_sim_reports.sources import ddl_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-STORM_WINDOW_US: Final = 300_000_000
-STORM_COUNT: Final = 5
 _BATCH_ROWS: Final = 10_000
 _ENUMS: Final[dict[str, Any]] = {
     C.EVENT: Event,
@@ -62,7 +60,7 @@ _REBALANCE_SCHEMA: Final = pa.schema(
         (C.PROTOCOL_NAME, pa.string()),
         (C.OUTCOME, pa.string()),
         *((name, pa.float64()) for name in ("join_ms", "sync_ms", "total_ms")),
-        *((name, pa.bool_()) for name in ("is_exact", "initial_delay", C.FOLLOWUP, "storm")),
+        *((name, pa.bool_()) for name in ("is_exact", "initial_delay", C.FOLLOWUP)),
         ("chain_no", pa.int64()),
         ("trigger", pa.string()),
         ("trigger_client", pa.string()),
@@ -70,7 +68,7 @@ _REBALANCE_SCHEMA: Final = pa.schema(
         ("cause_confidence", pa.float64()),
         *((name, pa.float64()) for name in ("initial_ms", "dead_ms", "slow_ms")),
         ("restart", pa.string()),
-        ("deploy_no", pa.int64()),
+        *((name, pa.int64()) for name in ("deploy_no", "storm_no")),
         ("source_refs", pa.list_(pa.string())),
     ]
 )
@@ -129,8 +127,8 @@ def rebalances(events: "DataFrame") -> "DataFrame":
     `reason`, `reason_text`; `members` of the new generation; `outcome`: STABLE, EMPTY,
     COORDINATOR_MOVED, NO_SYNC (joined, then superseded), SUPERSEDED (by another before the join
     ended) or OPEN (no line tells its end); `initial_delay` (from an empty group), `followup` (a
-    later round of one hand-over), `storm` (the fifth or later within five minutes), `chain_no`
-    (the first of the rebalances less than 30 s apart that it belongs to). Cause and cost, as
+    later round of one hand-over), `chain_no` (the first of the rebalances less than 30 s apart that
+    it belongs to), `storm_no` (which storm of its group it is in, 0 for none). Cause and cost, as
     `coordinator_sim.replay.costs` defines them: `trigger`, `trigger_client`, `root_no`,
     `cause_confidence`; `initial_ms`, `dead_ms` and `slow_ms`, the parts of the join phase;
     `restart` (came back, went, or empty), `deploy_no` (0 for none); `source_refs`, the
@@ -192,17 +190,12 @@ def _values(column: pa.Array, kind: Any) -> list[Any]:  # noqa: ANN401 - an enum
 
 def _group_rows(lines: list[_Line]) -> Iterator[dict[str, object]]:
     key = {name: getattr(lines[0], name) for name in C.GROUP_KEY}
-    recent: deque[int] = deque()
     held = list(steadied(lines))
     numbered = rebalances_of(lines[0].group_id or "", held)
-    for told, cost in zip(numbered, costs_of_rebalances(numbered, held), strict=True):
-        start_us = told.rebalance.start.ts_us if told.rebalance.start is not None else None
-        if start_us is not None:
-            recent.append(start_us)
-            while recent[0] < start_us - STORM_WINDOW_US:
-                recent.popleft()
-        is_storm = start_us is not None and len(recent) >= STORM_COUNT
-        yield key | _row(told, start_us) | _cost_row(cost) | {"storm": is_storm}
+    costs = costs_of_rebalances(numbered, held)
+    storms = storm_numbers(costs)
+    for told, cost in zip(numbered, costs, strict=True):
+        yield key | _row(told) | _cost_row(cost) | {"storm_no": storms.get(cost.number, 0)}
 
 
 def _cost_row(cost: RebalanceCost) -> dict[str, object]:
@@ -219,7 +212,7 @@ def _cost_row(cost: RebalanceCost) -> dict[str, object]:
     }
 
 
-def _row(told: NumberedRebalance, start_us: int | None) -> dict[str, object]:
+def _row(told: NumberedRebalance) -> dict[str, object]:
     rebalance = told.rebalance
     start = rebalance.start
     from_empty = start is not None and start.state_from is GroupState.EMPTY
@@ -227,7 +220,7 @@ def _row(told: NumberedRebalance, start_us: int | None) -> dict[str, object]:
         C.REBALANCE_NO: told.number,
         C.INCARNATION: rebalance.first_line.incarnation,
         "seen_us": rebalance.first_line.ts_us,
-        C.START_US: start_us,
+        C.START_US: _us(start),
         "old_generation": rebalance.old_generation,
         C.GENERATION: rebalance.generation,
         C.REASON: rebalance.reason.value,

@@ -114,8 +114,26 @@ def _distinct(told: "DataFrame") -> "DataFrame":
     return covered(ranges, _PARTITION).groupBy(*_PARTITION).agg(length.alias("distinct"))
 
 
+def repetitions(events: "DataFrame") -> "DataFrame":
+    """Return the stretches that repeat records: those below what ended ones had reached.
+
+    Input: events.
+    Output: one row per such stretch: group, `from_us` (when it began), `reprocessed` > 0.
+    """
+    return (
+        _repeated(stretches(events))
+        .where(F.col("reprocessed") > 0)
+        .select(*C.GROUP_KEY, F.col("at_us").alias(C.FROM_US), "reprocessed")
+    )
+
+
 def _reprocessed(told: "DataFrame") -> "DataFrame":
-    """Return per partition the records of stretches below what ended ones had reached.
+    """Return per partition the records of stretches below what ended ones had reached."""
+    return _repeated(told).groupBy(*_PARTITION).agg(F.sum("reprocessed").alias("reprocessed"))
+
+
+def _repeated(told: "DataFrame") -> "DataFrame":
+    """Return when each stretch of a partition began, and how many records of it are repeated.
 
     Beginnings and ends are sorted by time; at one instant the beginnings come first.
     """
@@ -145,8 +163,9 @@ def _reprocessed(told: "DataFrame") -> "DataFrame":
         begins.unionByName(ends)
         .withColumn("reached_before", F.coalesce(F.max("reached").over(before), F.lit(0)))
         .where(F.col("kind") == 0)
-        .groupBy(*_PARTITION)
-        .agg(F.sum(F.greatest(F.lit(0), repeated)).alias("reprocessed"))
+        .select(
+            *_PARTITION, "at_us", F.greatest(F.lit(0), repeated).cast("bigint").alias("reprocessed")
+        )
     )
 
 

@@ -1,10 +1,9 @@
 """The page of a report: what it says of groups and findings, and how it behaves in a browser."""
 
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,9 +12,10 @@ pytest.importorskip("pyspark", reason="needs the spark extra")
 from coordinator_sim_reports.page_options import PageLimits, PageOptions
 from coordinator_sim_reports.page_rows import ReportRows
 from coordinator_sim_reports.render import render_page
+from tests.reports.browsing import SCREENS, Shown, browsing, levels_of
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+    from playwright.sync_api import Browser, Locator, Page
 
 S = 1_000_000
 HOUR_US = 3_600 * S
@@ -86,7 +86,7 @@ def rebalance(of: dict[str, Any], number: int, reason: str) -> dict[str, Any]:
         "timing_quality": "exact",
         "initial_delay": False,
         "followup": False,
-        "storm": False,
+        "storm_no": 0,
         "source_refs": [f"/var/log/server.log:{100 * number}"],
     }
 
@@ -109,6 +109,43 @@ def finding(rank: int, **columns: Any) -> dict[str, Any]:  # noqa: ANN401 - any 
         "source_refs": ["/var/log/server.log:1200", "/var/log/server.log:1300"],
     }
     return KEY | told | columns
+
+
+def cost(scope: str, number: int, **columns: Any) -> dict[str, Any]:  # noqa: ANN401 - any value
+    """A row of costs, the dearer the higher its number."""
+    told = {
+        "scope": scope,
+        "group_id": None if scope == "day" else "group-01 <app>",
+        "deploy_no": number if scope == "deploy" else None,
+        "day": f"2026-03-{number:02}" if scope == "day" else None,
+        "first_us": START_US + number * HOUR_US,
+        "last_us": START_US + number * HOUR_US + 90 * S,
+        "rebalances": 5 * number,
+        "assigned": 0,
+        "rebalancing_s": 10.0 * number,
+        "stopped_s": 10.0 * number,
+        "unowned_s": None,
+        "moved": None,
+        "voluntary": None,
+        "needless": None,
+        "reprocessed": None,
+        "of_rows": 40,
+    }
+    return KEY | told | columns
+
+
+def storm(number: int, **columns: Any) -> dict[str, Any]:  # noqa: ANN401 - any value
+    """A row of storms."""
+    told = {
+        "storm_no": number,
+        "kind": "loop",
+        "members": 3,
+        "clients": 2,
+        "first_no": 7,
+        "trigger": "poll timeout",
+        "trigger_client": "app <2>",
+    }
+    return cost("deploy", number) | told | columns
 
 
 def members_of(group_id: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -174,6 +211,8 @@ def rows_of(count: int, **columns: Any) -> ReportRows:  # noqa: ANN401 - any of 
         "sources": [],
         "skews": [],
         "findings": [],
+        "costs": [],
+        "storms": [],
         "comparison": [],
         "groups": groups,
         "reasons": reasons,
@@ -252,9 +291,41 @@ def test_columns_that_nobody_knows_are_left_out_and_named() -> None:
     assert "≤ 6.00" in table
 
 
+COSTS = [*(cost("day", number) for number in (1, 2, 3)), cost("deploy", 1), cost("deploy", 2)]
+
+
+def test_costs_that_no_trace_tells_are_folded_and_named() -> None:
+    """Of a broker's log: lengths, and the bound of the standstill that follows from them."""
+    page = render_page(rows_of(2, costs=COSTS, storms=[storm(1)]))
+    section = page[page.index('<h2 id="costs">') : page.index('<h2 id="groups">')]
+    assert section.count("<details") == section.count('<details class="group">') == 3
+    text = text_of(section)
+    assert "n/a" not in text
+    assert "≤ 20.0" in text
+    assert "The 3 costliest of 40" in text
+    assert "do not tell them: unowned (partition·s), moved, owner stayed, needless" in text
+    assert "#7, poll timeout by app &lt;2&gt;" in text
+    assert '<a href="#g1">group-01 &lt;app&gt;</a>' in section
+
+
+def test_costs_that_are_told_are_shown() -> None:
+    """The tables are open, and exact figures have no mark."""
+    told = {"unowned_s": 12.5, "moved": 8, "voluntary": 4, "needless": 0, "assigned": 5}
+    page = render_page(rows_of(2, costs=[cost("deploy", 1, **told)]))
+    section = page[page.index('<h2 id="costs">') : page.index('<h2 id="groups">')]
+    assert '<details class="group" open>' in section
+    cells = re.findall(r'<td class="n"[^>]*>(.*?)</td>', section)
+    assert cells == ["5", "10.0", "10.0", "12.5", "8", "4", "0"]
+
+
+def test_without_rebalances_there_is_no_section_of_costs() -> None:
+    """Neither a heading nor a link."""
+    assert "Costs" not in text_of(render_page(rows_of(2)))
+
+
 def test_every_table_has_a_caption_and_names_its_columns() -> None:
     """Readers who do not see the page hear what a table is and which column they are in."""
-    page = render_page(rows_of(2, findings=[finding(1)]))
+    page = render_page(rows_of(2, findings=[finding(1)], costs=COSTS, storms=[storm(1)]))
     tables = re.findall(r"<table.*?</table>", page, flags=re.DOTALL)
     assert len(tables) >= 6
     for table in tables:
@@ -283,46 +354,23 @@ def test_the_number_of_a_reason_leads_to_its_lines() -> None:
 # -- in a browser ---------------------------------------------------------------------------------
 
 
-class Shown(NamedTuple):
-    """A page in a tab, and what the browser complained of or asked for."""
-
-    page: "Page"
-    problems: list[str]
-    requests: list[str]
-
-
 @pytest.fixture(scope="module")
 def report_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of a log with fifty groups."""
     file = tmp_path_factory.mktemp("page") / "report.html"
     findings = [finding(1), finding(2, saves_s=None)]
-    file.write_text(render_page(rows_of(50, findings=findings)), encoding="utf-8")
+    rows = rows_of(50, findings=findings, costs=COSTS, storms=[storm(1), storm(2)])
+    file.write_text(render_page(rows), encoding="utf-8")
     return file
 
 
-@pytest.fixture(
-    scope="module",
-    params=[(1200, "light"), (1200, "dark"), (390, "light")],
-    ids=["desk", "dark", "phone"],
-)
-def shown(request: pytest.FixtureRequest, report_file: Path) -> Iterator[Shown]:
+@pytest.fixture(scope="module", params=SCREENS, ids=[each.name for each in SCREENS])
+def shown(
+    request: pytest.FixtureRequest, chromium: "Browser", report_file: Path
+) -> Iterator[Shown]:
     """The page in Chromium, of a width and a colour scheme."""
-    sync_api = pytest.importorskip("playwright.sync_api")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        pytest.skip("Chromium is not installed")
-    width, scheme = request.param
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        page = context.new_page()
-        told = Shown(page, [], [])
-        page.on("pageerror", lambda error: told.problems.append(str(error)))
-        page.on("console", lambda said: told.problems.append(said.text))
-        page.on("request", lambda sent: told.requests.append(sent.url))
-        page.goto(report_file.as_uri())
-        yield told
-        browser.close()
+    with browsing(chromium, report_file, request.param) as shown:
+        yield shown
 
 
 @pytest.fixture
@@ -422,7 +470,5 @@ def test_zooming_widens_all_charts_of_a_group_alike(page: "Page") -> None:
 def test_a_dark_scheme_is_followed(page: "Page") -> None:
     """Ink and paper trade places where the reader's system is dark."""
     is_dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
-    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    ink = page.evaluate("getComputedStyle(document.body).color")
-    levels = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in (paper, ink)]
-    assert (levels[0] < levels[1]) == is_dark
+    paper, ink = levels_of(page)
+    assert (paper < ink) == is_dark
