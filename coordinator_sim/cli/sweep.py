@@ -52,6 +52,10 @@ AssignorsOption = Annotated[
     str,
     typer.Option(help="Assignors to compare instead of the usual ones.", metavar="NAME,..."),
 ]
+MembershipsOption = Annotated[
+    str,
+    typer.Option(help="Kinds of membership to compare: dynamic, static, or both.", metavar="KINDS"),
+]
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON summary instead of tables.")
 ]
@@ -68,6 +72,7 @@ def sweep(
     processing_ms: ProcessingTimeOption = "",
     processing_times: ProcessingTimesOption = "",
     assignors: AssignorsOption = "",
+    memberships: MembershipsOption = "",
     assignor_from: AssignorFromOption = None,
     assignor_process: AssignorProcessOption = None,
     master: Annotated[str, typer.Option(help="Spark master URL.")] = "local[2]",
@@ -96,7 +101,7 @@ def sweep(
         asked = grid_alone(
             named,
             beside=[
-                *(processing, processing_ms, processing_times, assignors, *own),
+                *(processing, processing_ms, processing_times, assignors, memberships, *own),
                 seeds != DEFAULT_SEEDS,
             ],
         )
@@ -107,6 +112,7 @@ def sweep(
             variety=parse_variety(processing, processing_ms),
             processing_times=parse_times(processing_times),
             assignors=assignors,
+            memberships=memberships,
             own=own,
         )
     sweeping = partial(run_sweep, asked, out, unasked={} if named else left_out(), master=master)
@@ -124,16 +130,20 @@ def asked_for(
     variety: "Variety",
     processing_times: tuple[int, ...],
     assignors: str,
+    memberships: str,
     own: "tuple[OwnAssignor, ...]",
 ) -> "Asked":
     """What the command line asks for.
 
     Raises:
-        ConfigError: Two files hold scenarios of one name.
+        ConfigError: Two files hold scenarios of one name, or a kind of membership is unknown.
         ScenarioError: A file holds no scenario.
     """
-    from coordinator_sim_reports.grid import own_scenarios
-    from coordinator_sim_reports.trials import Asked
+    from coordinator_sim_reports.grid import check_memberships, own_scenarios
+    from coordinator_sim_reports.trials import MEMBERSHIPS, Asked
+
+    kinds = parse_names(memberships) or MEMBERSHIPS
+    check_memberships("--memberships", kinds)
 
     names, written = own_scenarios(named, Path())
     return Asked(
@@ -142,7 +152,8 @@ def asked_for(
         variety=variety,
         processing_times=processing_times,
         written=written,
-        assignors=tuple(name.strip() for name in assignors.split(",")) if assignors else (),
+        assignors=parse_names(assignors),
+        memberships=kinds,
         own=own,
     )
 
@@ -165,6 +176,11 @@ def grid_alone(named: list[str], beside: "Sequence[object]") -> "Asked":
             "is run; put scenarios, seeds, assignors and processing times into it"
         )
     return read_grid(Path(named[0]))
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    """Names separated by commas; empty for none."""
+    return tuple(name.strip() for name in text.split(",")) if text else ()
 
 
 def parse_times(text: str) -> tuple[int, ...]:
