@@ -71,10 +71,7 @@ def read_grid(path: Path) -> Asked:
     own = tuple(_own(path, name, entry) for name, entry in grid.assignor.items())
     for each in own:
         register_own(each)
-    for membership in grid.memberships:
-        if membership not in MEMBERSHIPS:
-            known = ", ".join(MEMBERSHIPS)
-            raise ConfigError(f"{path}: memberships: {membership!r}: must be one of {known}")
+    check_memberships(f"{path}: memberships", grid.memberships)
     check_variety(grid.variety)
     seeds = tuple(range(grid.seeds)) if isinstance(grid.seeds, int) else grid.seeds
     names, written = own_scenarios(grid.scenarios, path.parent)
@@ -97,6 +94,22 @@ def read_grid(path: Path) -> Asked:
         ),
         own=own,
     )
+
+
+def check_memberships(where: str, memberships: Sequence[str]) -> None:
+    """Refuse kinds of membership that there are not.
+
+    Args:
+        where: What names them.
+        memberships: The kinds.
+
+    Raises:
+        ConfigError: one is unknown.
+    """
+    for membership in memberships:
+        if membership not in MEMBERSHIPS:
+            known = ", ".join(MEMBERSHIPS)
+            raise ConfigError(f"{where}: {membership!r}: must be one of {known}")
 
 
 def own_scenarios(

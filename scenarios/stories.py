@@ -29,6 +29,7 @@ LEFT_OUT: Final = frozenset(
         Event.RECORDS_PROCESSED,
         Event.LOAD_DONE,
         Event.HEARTBEATS_ELIDED,
+        Event.CALM_LEFT_OUT,
     }
 )
 """Events that a reader of the story does not miss."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from coordinator_sim.sim.elision import Elided
     from coordinator_sim.sim.runner import RunResult
+    from coordinator_sim.sim.scenario.scenario import Scenario
     from coordinator_sim.trace.events import TraceEvent
     from coordinator_sim_conformance.checkers import Report, Violation
 
@@ -136,9 +137,9 @@ def run(
     from coordinator_sim_conformance.checkers import check_all
     from coordinator_sim_conformance.scenario_timing import circumstances_of
 
-    check_whole(elide, request_log)
     register_given(assignor_from, assignor_process, assignor_java)
     simulation = prepare(scenario, seed, set_ or [], assignor=assignor, profile=profile)
+    check_whole(simulation.scenario, elide, request_log, log_dir)
     if varied or processing or processing_ms:
         simulation = with_variety(simulation, processing, processing_ms)
     simulation = with_work(simulation) if work else simulation
@@ -222,8 +223,10 @@ def simulate_visibly(
     return events, results[0].elided
 
 
-def check_whole(elide: bool, request_log: Path | None) -> None:
-    """Refuse a request log without the requests that are skipped.
+def check_whole(
+    scenario: "Scenario", elide: bool, request_log: Path | None, log_dir: Path | None
+) -> None:
+    """Refuse logs of time that is not lived through.
 
     Raises:
         ConfigError: Both are asked for.
@@ -233,6 +236,14 @@ def check_whole(elide: bool, request_log: Path | None) -> None:
             f"--request-log {request_log}: an elided run makes no idle requests to log; "
             "leave out --elide"
         )
+    if scenario.variety is None or not scenario.variety.calm_ms:
+        return
+    for option, path in (("--request-log", request_log), ("--log-dir", log_dir)):
+        if path is not None:
+            raise ConfigError(
+                f"{option} {path}: calm_ms={scenario.variety.calm_ms} in the scenario's variety "
+                "leaves calm time out, and what would be logged in it; set it to 0"
+            )
 
 
 def with_elision(simulation: Simulation) -> Simulation:
@@ -249,10 +260,8 @@ def print_elided(simulation: Simulation, elided: "Elided | None") -> None:
         return
     share = elided.us / (simulation.scenario.duration_ms * 1_000)
     why = f"; mostly kept by: {elided.reason}" if elided.reason else ""
-    typer.echo(
-        f"elided: {share:.1%} of the time in {elided.stretches:,} stretches, "
-        f"{elided.heartbeats:,} heartbeats{why}"
-    )
+    beats = f", {elided.heartbeats:,} heartbeats" if elided.heartbeats else ""
+    typer.echo(f"elided: {share:.1%} of the time in {elided.stretches:,} stretches{beats}{why}")
 
 
 def with_shuffled_ties(simulation: Simulation) -> Simulation:

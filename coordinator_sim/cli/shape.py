@@ -23,12 +23,13 @@ from coordinator_sim.errors import ConfigError, DataError, MissingDependencyErro
 
 if TYPE_CHECKING:
     from coordinator_sim.sim.scenario.happenings import RestartMember
-    from coordinator_sim.sim.scenario.scenario import Scenario
     from coordinator_sim.sim.scenario.topology import Deploys, Topology
     from coordinator_sim.trace.group_shape import SeenGroup
 
 DEFAULT_ASSIGNORS = "range,cooperative-sticky"
 MEMBERSHIPS = ("dynamic", "static")
+LEAST_CALM_MS = 10_000
+"""Two automatic commits, and three heartbeats: a group has then forgotten what happened before."""
 
 
 class _Asked(Struct, frozen=True, kw_only=True):
@@ -81,6 +82,14 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="A setting by Kafka's name; may be repeated."),
 ]
+CalmOption = Annotated[
+    str,
+    typer.Option(
+        help="Calm time lived through after what happens, and before what happens next; the rest "
+        "is left out. none lives through all of it.",
+        metavar="LENGTH",
+    ),
+]
 LikeOption = Annotated[
     Path | None,
     typer.Option(help="Take members, topics and restarts from a trace.", metavar="TRACE"),
@@ -108,6 +117,7 @@ def shape(
     set_: SetOption = None,
     processing: ProcessingOption = "",
     processing_ms: ProcessingTimeOption = "",
+    calm: CalmOption = "none",
     like: LikeOption = None,
     bootstrap: BootstrapOption = "",
     group: Annotated[str, typer.Option(help="The group of --like or --bootstrap.")] = "",
@@ -124,7 +134,11 @@ def shape(
     Example: coordinator-sim shape --topics 12 --partitions 500 --consumers 37 --deploys weekly
     --for 30d --out mine.json
     """
+    import msgspec
+
     from coordinator_sim.sim.scenario.files import scenario_to_json
+    from coordinator_sim.sim.scenario.scenario import with_settings
+    from coordinator_sim.sim.scenario.topology import shaped
 
     register_given(assignor_from, assignor_process, assignor_java)
     asked = _Asked(
@@ -146,7 +160,12 @@ def shape(
         if seen is None
         else _like(seen, topics, partitions, consumers, asked)
     )
-    scenario = _scenario(topology, set_ or [], processing, processing_ms)
+    variety = parse_variety(processing, processing_ms)
+    if calm != "none":
+        calm_ms = parse_length("--calm", calm, low_ms=LEAST_CALM_MS)
+        variety = msgspec.structs.replace(variety, calm_ms=calm_ms)
+    scenario = msgspec.structs.replace(shaped(topology), variety=variety)
+    scenario = with_settings(scenario, parse_settings(set_ or []))
     text = scenario_to_json(scenario)
     if out is None:
         typer.echo(text.decode(), nl=False)
@@ -154,20 +173,6 @@ def shape(
     out.write_bytes(text)
     typer.echo(f"{out}: {scenario.title}")
     typer.echo(f"Run it:  coordinator-sim run {out}    Compare:  coordinator-sim sweep {out}")
-
-
-def _scenario(
-    topology: "Topology", pairs: list[str], processing: str, processing_ms: str
-) -> "Scenario":
-    import msgspec
-
-    from coordinator_sim.sim.scenario.scenario import with_settings
-    from coordinator_sim.sim.scenario.topology import shaped
-
-    scenario = msgspec.structs.replace(
-        shaped(topology), variety=parse_variety(processing, processing_ms)
-    )
-    return with_settings(scenario, parse_settings(pairs))
 
 
 def _seen(like: Path | None, bootstrap: str, group: str) -> "SeenGroup | None":

@@ -53,6 +53,10 @@ AssignorsOption = Annotated[
     str,
     typer.Option(help="Assignors to compare instead of the usual ones.", metavar="NAME,..."),
 ]
+MembershipsOption = Annotated[
+    str,
+    typer.Option(help="Kinds of membership to compare: dynamic, static, or both.", metavar="KINDS"),
+]
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON summary instead of tables.")
 ]
@@ -69,6 +73,7 @@ def sweep(
     processing_ms: ProcessingTimeOption = "",
     processing_times: ProcessingTimesOption = "",
     assignors: AssignorsOption = "",
+    memberships: MembershipsOption = "",
     assignor_from: AssignorFromOption = None,
     assignor_process: AssignorProcessOption = None,
     assignor_java: AssignorJavaOption = None,
@@ -98,7 +103,7 @@ def sweep(
         asked = grid_alone(
             named,
             beside=[
-                *(processing, processing_ms, processing_times, assignors, *own),
+                *(processing, processing_ms, processing_times, assignors, memberships, *own),
                 seeds != DEFAULT_SEEDS,
             ],
         )
@@ -109,6 +114,7 @@ def sweep(
             variety=parse_variety(processing, processing_ms),
             processing_times=parse_times(processing_times),
             assignors=assignors,
+            memberships=memberships,
             own=own,
         )
     sweeping = partial(run_sweep, asked, out, unasked={} if named else left_out(), master=master)
@@ -126,16 +132,20 @@ def asked_for(
     variety: "Variety",
     processing_times: tuple[int, ...],
     assignors: str,
+    memberships: str,
     own: "tuple[OwnAssignor, ...]",
 ) -> "Asked":
     """What the command line asks for.
 
     Raises:
-        ConfigError: Two files hold scenarios of one name.
+        ConfigError: Two files hold scenarios of one name, or a kind of membership is unknown.
         ScenarioError: A file holds no scenario.
     """
-    from coordinator_sim_reports.grid import own_scenarios
-    from coordinator_sim_reports.trials import Asked
+    from coordinator_sim_reports.grid import check_memberships, own_scenarios
+    from coordinator_sim_reports.trials import MEMBERSHIPS, Asked
+
+    kinds = parse_names(memberships) or MEMBERSHIPS
+    check_memberships("--memberships", kinds)
 
     names, written = own_scenarios(named, Path())
     return Asked(
@@ -144,7 +154,8 @@ def asked_for(
         variety=variety,
         processing_times=processing_times,
         written=written,
-        assignors=tuple(name.strip() for name in assignors.split(",")) if assignors else (),
+        assignors=parse_names(assignors),
+        memberships=kinds,
         own=own,
     )
 
@@ -167,6 +178,11 @@ def grid_alone(named: list[str], beside: "Sequence[object]") -> "Asked":
             "is run; put scenarios, seeds, assignors and processing times into it"
         )
     return read_grid(Path(named[0]))
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    """Names separated by commas; empty for none."""
+    return tuple(name.strip() for name in text.split(",")) if text else ()
 
 
 def parse_times(text: str) -> tuple[int, ...]:

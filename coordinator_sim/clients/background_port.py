@@ -7,7 +7,7 @@ of a port, requests and connections, metadata, and the queue of callbacks; no gr
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, Unpack
 
 from coordinator_sim.clients.background_requests import BackgroundRequests, ConsumerSetup
@@ -118,6 +118,14 @@ class BackgroundPort(BackgroundRequests, ABC):
         if partition in self._assigned:
             self._assigned[partition] = offset
             self._on_consumed(partition, offset)
+
+    def advance_all(self, partitions: Collection[TopicPartition], offset: int) -> bool:
+        """Record consumption up to `offset` of all partitions, if these are all."""
+        if len(partitions) != len(self._assigned):
+            return False
+        for partition in partitions:
+            self.advance_position(partition, offset)
+        return True
 
     def next_deadline_ms(self) -> int | None:
         """The one alarm to arm; None when only an event from outside can matter."""

@@ -302,7 +302,7 @@ class ConsumerCoordinator(ConsumerRebalance):
         on_grid = not (self._heartbeat_due_ms - self._thread_anchor_ms) % look_ms
         if (
             not (polls or rests)
-            or not self._is_undisturbed(now_ms)
+            or not self.is_undisturbed(now_ms)
             or self._consumer_config.enable_auto_commit
             or self._is_off_grid
             or not on_grid
@@ -323,7 +323,7 @@ class ConsumerCoordinator(ConsumerRebalance):
             longest_pause_ms=min(config.session_timeout_ms, config.rebalance_timeout_ms),
         )
 
-    def _is_undisturbed(self, now_ms: int) -> bool:
+    def is_undisturbed(self, now_ms: int) -> bool:
         """Whether it is in the state that `_is_steady` wants, also within a poll, and has beaten.
 
         The first heartbeat of a generation takes the thread's general way, which looks again soon.
@@ -352,6 +352,17 @@ class ConsumerCoordinator(ConsumerRebalance):
             and node_id is not None
             and self._net.is_ready(node_id)
         )
+
+    def bears(self, *, silence_ms: int, poll_ms: int) -> bool:
+        """Whether it stays a member however late it is.
+
+        Args:
+            silence_ms: By how much a heartbeat is late at most.
+            poll_ms: Longest time from one poll to the next.
+        """
+        config = self._config
+        is_heard = config.heartbeat_interval_ms + silence_ms < config.session_timeout_ms
+        return is_heard and poll_ms < config.rebalance_timeout_ms
 
     def skip_idle(self, skip: IdleSkip) -> None:
         """Go on between two polls as if the stretch since `idle_phases` had been lived through.

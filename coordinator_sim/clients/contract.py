@@ -1,6 +1,6 @@
 """The interface of every client port, so that one driver can operate any of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from coordinator_sim.clients.effects import Effects
@@ -94,6 +94,14 @@ class ConsumerPort(ClientPort, Protocol):
 
     def advance_position(self, partition: TopicPartition, offset: int) -> None:
         """Record consumption up to `offset`; ignored where the partition is not assigned."""
+        ...
+
+    def advance_all(self, partitions: Collection[TopicPartition], offset: int) -> bool:
+        """Record consumption up to `offset` of all partitions that are assigned.
+
+        Returns:
+            Whether these are all of them; otherwise nothing is recorded.
+        """
         ...
 
     def fetch_completed(self, now_ms: int) -> Effects:

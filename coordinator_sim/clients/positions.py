@@ -8,7 +8,7 @@ fetchCommittedOffsets, SubscriptionState.resetInitializingPositions.
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from coordinator_sim.clients.config import OffsetReset
@@ -68,6 +68,17 @@ class ConsumerPositions(ConsumerLeader):
         if partition in self._assigned:
             self._assigned[partition] = offset
             self._resets.pop(partition, None)
+
+    def advance_all(self, partitions: Collection[TopicPartition], offset: int) -> bool:
+        """Set the position of all assigned partitions after consumption.
+
+        Returns:
+            Whether these are all of them; otherwise nothing is set.
+        """
+        if self._resets or len(partitions) != len(self._assigned):
+            return False
+        self._assigned.update(dict.fromkeys(partitions, offset))
+        return True
 
     def seek_to(self, partitions: Sequence[TopicPartition], to: OffsetReset) -> None:
         """Reset the positions of partitions at the next poll (seekToBeginning, seekToEnd)."""

@@ -46,6 +46,10 @@ _USUAL_PARTITION_COUNT: Final = 50
 _LARGEST_PARTITION_COUNT: Final = 1_000
 
 
+_LACKING: Final = (Event.HEARTBEATS_ELIDED, Event.CALM_LEFT_OUT)
+"""Events that stand for time without its heartbeats."""
+
+
 class Recording:
     """The events of a trace, indexed for rebuilding its requests.
 
@@ -58,10 +62,10 @@ class Recording:
     """
 
     def __init__(self, events: list[TraceEvent], label: str | None) -> None:
-        if any(event.event is Event.HEARTBEATS_ELIDED for event in events):
+        if any(event.event in _LACKING for event in events):
             raise DataError(
                 "the trace lacks heartbeats, without which sessions run out in a replay: "
-                "run its scenario again without --elide"
+                "run its scenario again without --elide, and with calm_ms 0 in its variety"
             )
         self.events = events
         self.partition_count = _partition_count(events)

@@ -25,21 +25,29 @@ from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.sim.client_process import ClientProcess
 from coordinator_sim.sim.idle_rhythm import IdleRhythm, Landing
-from coordinator_sim.sim.processing import Pace, Records, count_of, pace_of, split
+from coordinator_sim.sim.processing import (
+    Pace,
+    Records,
+    count_of,
+    longest_busy_us,
+    pace_of,
+    split,
+)
 from coordinator_sim.sim.scenario.work import PerPoll
 from coordinator_sim.sim.scenario.world import ConsumerGroupSpec, ConsumerSpec
+from coordinator_sim.sim.taken_records import MAX_POLL_RECORDS, take_records
 from coordinator_sim.sim.work_ledger import WorkLedger
 from coordinator_sim.sim.world import US_PER_MS, World
 from coordinator_sim.trace.events import Event, OffsetEntry
 
 POLL_TIMEOUT_MS: Final = 500
 """Timeout that the application passes to `poll`; short enough to notice a stop request soon."""
-MAX_POLL_RECORDS: Final = 500
-"""Default of `max.poll.records`."""
 CLOSE_TIMEOUT_MS: Final = 30_000
 """Default timeout of `KafkaConsumer.close`."""
 _FETCH_US: Final = 1_000
 """Time from a poll to available records: about a round trip to a partition leader."""
+_SLACK_MS: Final = 1_000
+"""More than a drawn message and the heartbeat thread's next look take."""
 _SURVIVABLE: Final = (WAKEUP, COMMIT_FAILED)
 
 AfterCommit = Callable[[str | None], None]
@@ -207,22 +215,10 @@ class ConsumerProcess(ClientProcess):
             self._run(self._consumer.fetch_completed(self._now_ms()))
 
     def _take_records(self) -> bool:
-        """Move positions past up to `MAX_POLL_RECORDS` records; return whether there were any."""
-        now_us = self._world.environment.now_us
-        end_offset = self._world.topic_logs.end_offset
-        is_whole, is_told = self._network.is_whole, self._ledger.is_on
-        room = MAX_POLL_RECORDS
-        for partition, position in self._consumer.fetchable.items():
-            if is_told:
-                self._ledger.hold(partition, position)
-            if not is_whole and not self._world.reaches_leader(self._host, partition):
-                continue
-            taken = min(end_offset(partition, now_us) - position, room)
-            if taken > 0:
-                self._consumer.advance_position(partition, position + taken)
-                self._taken.append(Records(partition, position, position + taken))
-                room -= taken
-        return room < MAX_POLL_RECORDS
+        """Take the records that there are; return whether there were any."""
+        taken = take_records(self._world, self._consumer, self._ledger, self._host)
+        self._taken += taken
+        return bool(taken)
 
     def _on_poll_returned(self, error: str | None) -> None:
         self._is_polling = False
@@ -253,9 +249,9 @@ class ConsumerProcess(ClientProcess):
         done, self._processing = self._processing, []
         self._pace = self._pace._replace(lead_us=0)
         if self._ledger.is_on or self._policy.when != "auto":
-            for partition, _, end in done:
-                self._ledger.processed(partition, end)
-                self._done[partition] = end
+            self._ledger.processed_all(done)
+            if self._policy.when != "auto":
+                self._done.update((partition, end) for partition, _, end in done)
         match self._policy.when:
             case "sync" if done:
                 self._commit_and_wait(self._done, self._go_on)
@@ -293,6 +289,34 @@ class ConsumerProcess(ClientProcess):
         if after is not None and after[0] == completed.token:
             self._after_commit = None
             after[1](completed.error)
+
+    # Calm time, left out by `calm`.
+
+    @property
+    def is_at_ease(self) -> bool:
+        """Whether it is a stable member with nothing under way but its rhythms."""
+        consumer = self._consumer
+        is_disturbed = self._is_paused or self._is_stopping or bool(self._slow_us)
+        return (
+            isinstance(consumer, ConsumerCoordinator)
+            and not is_disturbed
+            and self._reading.is_true
+            and consumer.is_undisturbed(self._now_ms())
+        )
+
+    def bears(self, longest_pause_us: int, dilation: int) -> bool:
+        """Whether no pause and no slow poll can cost it its place in the group.
+
+        Args:
+            longest_pause_us: Of the pauses that a world draws.
+            dilation: How many times as long pauses make anything at most.
+        """
+        busy_us = longest_busy_us(self._law, MAX_POLL_RECORDS)
+        cycle_us = self._poll_timeout_ms * US_PER_MS + busy_us
+        return isinstance(self._consumer, ConsumerCoordinator) and self._consumer.bears(
+            silence_ms=longest_pause_us // US_PER_MS + _SLACK_MS,
+            poll_ms=(cycle_us * dilation + longest_pause_us) // US_PER_MS + _SLACK_MS,
+        )
 
     # Idle time, skipped by `elision`.
 

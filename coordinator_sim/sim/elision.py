@@ -214,7 +214,7 @@ class Elision:
         horizon_us = self._ends_at_us
         entries: dict[ConsumerProcess, list[tuple[int, int, Action]]] = {}
         for entry in self._world.environment.pending():
-            owner = _owner(entry[2])
+            owner = owner_of(entry[2])
             if type(owner) is ConsumerProcess:
                 entries.setdefault(owner, []).append(entry)
             elif owner is not self._brokers:
@@ -267,7 +267,7 @@ class Elision:
 
     def _take_out(self, idle: Iterable[_Idle]) -> None:
         processes = {id(each.process) for each in idle}
-        self._world.environment.withdraw(lambda action: id(_owner(action)) in processes)
+        self._world.environment.withdraw(lambda action: id(owner_of(action)) in processes)
 
     def _go_on(self, landings: list[tuple[_Idle, Landing]]) -> None:
         """Have the consumers ask for their calls when they would have, and in that order."""
@@ -347,7 +347,7 @@ def _landings(idle: list[_Idle], earliest_us: int, horizon_us: int) -> list[tupl
     return found
 
 
-def _owner(action: Action) -> object:
-    """Return the object whose method a call of the clock is."""
+def owner_of(action: Action) -> object:
+    """Return the object whose method a call of the clock is; None for a plain function."""
     method = action.func if isinstance(action, partial) else action
     return getattr(method, "__self__", None)

@@ -26,6 +26,11 @@ class PausableProcess(Alarmed):
         self._is_paused = False
         self._late: list[Action] = []
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has not ended."""
+        return self._is_alive
+
     def pause(self, for_us: int) -> None:
         """Freeze the process; events that arrive meanwhile are handled at its end, in order."""
         if not self._is_paused:

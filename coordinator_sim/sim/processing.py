@@ -59,6 +59,21 @@ def pace_of(law: ProcessingLaw, choices: Choices, name: str) -> Pace:
             assert_never(law)
 
 
+def longest_busy_us(law: ProcessingLaw, count: int) -> int:
+    """Return the longest time that a poll of so many records may take."""
+    match law:
+        case PerPoll(ms=ms):
+            return max(ms, 1) * US_PER_MS
+        case PerRecord(us=us, poll_us=poll_us):
+            return poll_us + us * count
+        case TablePerRecord(quantiles_us=quantiles):
+            return quantiles[-1] * count
+        case ShapedPerPoll(shape=shape, typical_ms=typical_ms):
+            return typical_ms * SHAPES[shape][-1] * _US_PER_PERCENT_MS
+        case _:
+            assert_never(law)
+
+
 class Records(NamedTuple):
     """Consecutive records of one partition.
 

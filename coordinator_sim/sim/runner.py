@@ -17,6 +17,7 @@ from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.kafka.records import LogBatch
 from coordinator_sim.log.counting_store import CountingStore
 from coordinator_sim.sim.brokers import ClusterDriver, core_trace
+from coordinator_sim.sim.calm import Calm, CalmRecorder
 from coordinator_sim.sim.connect_cluster import ConnectCluster
 from coordinator_sim.sim.consumers import ConsumerProcess
 from coordinator_sim.sim.elision import Elided, Elision
@@ -105,6 +106,9 @@ class Simulation:
         self._environment = Environment(self._choices if shuffle_ties else None)
         network = Network(self._environment, scenario.network.latency, self._choices)
         tracing = not isinstance(recorder, NullRecorder)
+        leaves_calm_out = scenario.variety is not None and scenario.variety.calm_ms > 0
+        if leaves_calm_out:
+            recorder = retimed = CalmRecorder(recorder)
         trace = core_trace(self._environment, recorder) if tracing else None
         cluster = _cluster(scenario, self._choices, trace)
         self._cluster = cluster
@@ -131,8 +135,11 @@ class Simulation:
         for topic in scenario.topics:
             brokers.create_topic(topic.name, topic.partitions)
         self._populate(world, brokers)
-        ends_at_us = scenario.duration_ms * US_PER_MS
-        self._elision = Elision(world, brokers, ends_at_us) if elide else None
+        self._elision: Elision | Calm | None = None
+        if leaves_calm_out:
+            self._elision = Calm(world, brokers, scenario, retimed)
+        elif elide:
+            self._elision = Elision(world, brokers, scenario.duration_ms * US_PER_MS)
 
     def _populate(self, world: World, brokers: ClusterDriver) -> None:
         connect = {
@@ -158,7 +165,8 @@ class Simulation:
     @property
     def now_us(self) -> int:
         """Virtual time reached, in microseconds."""
-        return self._environment.now_us
+        elision = self._elision
+        return elision.now_us if isinstance(elision, Calm) else self._environment.now_us
 
     def run_until(self, end_us: int) -> None:
         """Run everything due up to and including that instant."""
@@ -175,7 +183,7 @@ class Simulation:
     def result(self) -> RunResult:
         """Return the result of the run so far."""
         return RunResult(
-            end_us=self._environment.now_us,
+            end_us=self.now_us,
             fired_count=self._environment.fired_count,
             tape=tuple(self._choices.tape),
             offsets_log=tuple(

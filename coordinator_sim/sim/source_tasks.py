@@ -149,8 +149,10 @@ class SourceTask(PausableProcess):
             self._later(self._work.poll_ms * US_PER_MS, self._poll)
 
     def _hold(self) -> None:
+        now_us = self._environment.now_us
+        end_offset = self._world.topic_logs.end_offset
         for partition, position in self._positions.items():
-            self._ledger.hold(partition, position)
+            self._ledger.hold(partition, position, end_offset(partition, now_us))
 
     def _batch(self) -> list[Records]:
         """Return the records that reached the source, longest-waiting partition first."""

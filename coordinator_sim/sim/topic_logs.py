@@ -41,6 +41,12 @@ class TopicLogs:
         rate = self._rates.get(partition.topic)
         return written if rate is None else written + rate * now_us // _US_PER_S
 
+    def common_end(self, partitions: Iterable[TopicPartition], now_us: int) -> int | None:
+        """Return the end offset of all these partitions at the instant; None where they differ."""
+        rates = set(map(self._rates.get, {partition.topic for partition in partitions}))
+        rate = rates.pop() if len(rates) == 1 else None
+        return None if rate is None or self._written else rate * now_us // _US_PER_S
+
     def grows(self, topic: str) -> bool:
         """Whether the topic receives records by itself."""
         return bool(self._rates.get(topic))

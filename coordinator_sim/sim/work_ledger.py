@@ -7,6 +7,7 @@ trace shows progress. Stretches without records are recorded too: they show that
 held, and from which offset on.
 """
 
+from collections.abc import Iterable
 from typing import Final, Protocol
 
 from coordinator_sim.kafka.resources import TopicPartition
@@ -72,33 +73,51 @@ class WorkLedger:
         if self.is_on:
             world.ledgers[self] = None
 
-    def hold(self, partition: TopicPartition, offset: int) -> None:
+    def hold(self, partition: TopicPartition, offset: int, end_offset: int) -> None:
         """Begin work on a partition at this next offset.
 
         Ends the open stretch if the offset differs: it was reset or sought.
+
+        Args:
+            partition: What is held.
+            offset: Of the next record.
+            end_offset: After the last record that there is now.
         """
-        if not self.is_on:
-            return
-        stretch = self._open.get(partition)
-        if stretch is not None and stretch.next_offset != offset:
-            self._end(partition)
-            stretch = None
+        if self.is_on:
+            self.hold_level((partition,), offset, end_offset)
+
+    def hold_level(
+        self, partitions: Iterable[TopicPartition], offset: int, end_offset: int
+    ) -> None:
+        """Call `hold` for partitions that have the same offsets; the ledger records."""
+        lag = end_offset - offset
+        is_open = self._open
+        for partition in partitions:
+            stretch = is_open.get(partition)
+            if stretch is not None and stretch.next_offset != offset:
+                self._end(partition)
+                stretch = None
+            if stretch is None:
+                stretch = is_open[partition] = _Stretch(offset, self._world.environment.now_us)
+            if lag > stretch.max_lag:  # noqa: PLR1730 - hot, max() is a call
+                stretch.max_lag = lag
+
+    def processed_all(self, done: Iterable[tuple[TopicPartition, int, int]]) -> None:
+        """Call `processed` for each partition, with its first offset and the one after its last."""
+        is_open = self._open
         now_us = self._world.environment.now_us
-        if stretch is None:
-            stretch = self._open[partition] = _Stretch(offset, now_us)
-        lag = self._world.topic_logs.end_offset(partition, now_us) - offset
-        stretch.max_lag = max(stretch.max_lag, lag)
+        for partition, _, end in done:
+            stretch = is_open.get(partition)
+            if stretch is None:
+                continue
+            stretch.next_offset = end
+            if now_us - stretch.since_us >= STRETCH_US:
+                self._end(partition)
+                is_open[partition] = _Stretch(end, now_us)
 
     def processed(self, partition: TopicPartition, next_offset: int) -> None:
         """Record that all records before `next_offset` are processed; ignored if not held."""
-        stretch = self._open.get(partition)
-        if stretch is None:
-            return
-        stretch.next_offset = next_offset
-        now_us = self._world.environment.now_us
-        if now_us - stretch.since_us >= STRETCH_US:
-            self._end(partition)
-            self._open[partition] = _Stretch(next_offset, now_us)
+        self.processed_all(((partition, next_offset, next_offset),))
 
     def let_go(self, partition: TopicPartition) -> None:
         """End work on the partition."""

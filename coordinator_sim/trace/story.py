@@ -194,6 +194,10 @@ def _elided(event: TraceEvent) -> str:
     return f"{int(event.attrs['heartbeats']):,} heartbeats, until {_time(until_us).strip()}"
 
 
+def _left_out(event: TraceEvent) -> str:
+    return f"calm time left out, until {_time(int(event.attrs['until_us'])).strip()}"
+
+
 def _plain(event: TraceEvent) -> str:
     who = _member(event) if event.member_id else event.client_id
     attrs = " ".join(f"{key}={value}" for key, value in event.attrs.items())
@@ -207,6 +211,7 @@ _TEXTS: Final[dict[Event, Callable[[TraceEvent], str]]] = {
     Event.SYNC_RESP: _sync_response,
     Event.HEARTBEAT: _request,
     Event.HEARTBEATS_ELIDED: _elided,
+    Event.CALM_LEFT_OUT: _left_out,
     Event.LEAVE_REQ: _request,
     Event.MEMBER_ID_ASSIGNED: _membership,
     Event.MEMBER_ADDED: _membership,

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pyspark", reason="needs the spark extra")
 
+from coordinator_sim.cli.sweep import asked_for
 from coordinator_sim.errors import ConfigError, CoordinatorSimError
 from coordinator_sim.sim.scenario import Scenario, scenario_to_json
+from coordinator_sim.sim.scenario.variety import Variety
 from coordinator_sim_reports.grid import read_grid
 from coordinator_sim_reports.sweep_page import Scope, render_sweep
 from coordinator_sim_reports.tradeoffs import OBJECTIVES, candidate_rows, candidates
@@ -190,3 +192,24 @@ def test_the_page_shows_each_candidate() -> None:
     assert "http" not in page
     assert [row["is_best"] for row in candidate_rows(found)] == [True, True, False]
     assert all(a["number"] < b["number"] for a, b in pairwise(candidate_rows(found)))
+
+
+def test_memberships_of_the_command_line() -> None:
+    """One kind, both by default; an unknown one is named."""
+
+    def kinds(words: str) -> tuple[str, ...]:
+        asked = asked_for(
+            ["rolling-bounce"],
+            1,
+            variety=Variety(),
+            processing_times=(),
+            assignors="range",
+            memberships=words,
+            own=(),
+        )
+        return tuple(trial.membership for trial in trials(asked))
+
+    assert kinds("") == ("dynamic", "static")
+    assert kinds("dynamic") == ("dynamic",)
+    with pytest.raises(ConfigError, match="--memberships: 'both': must be one of dynamic, static"):
+        kinds("both")

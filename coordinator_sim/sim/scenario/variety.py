@@ -68,6 +68,8 @@ class Variety(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             between them. The default, 100 to 1,500 ms, is an assumption. Members that the scenario
             gives a `processing`, or a `processing_ms` other than its default, keep theirs.
         latency: Latency law of the network, unless the scenario differs from the default.
+        calm_ms: Time of a stable group that is lived through after a happening, and before the
+            next; what lies between is left out (`coordinator_sim.sim.calm`). 0 leaves nothing out.
         pause_gap_ms: Quantiles from the end of one garbage collection to the next, per process.
         pause_ms: Quantiles of a collection's length, which freezes the process; empty for none.
         start_connector_ms: Quantiles of the time that starting a connector takes.
@@ -82,6 +84,7 @@ class Variety(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     processing: Shape = "steady"
     processing_ms: tuple[int, int] = (100, 1_500)
     latency: LatencyLaw = TableLatency()
+    calm_ms: int = 0
     pause_gap_ms: tuple[int, ...] = PAUSE_GAP_MS
     pause_ms: tuple[int, ...] = PAUSE_MS
     start_connector_ms: tuple[int, ...] = START_CONNECTOR_MS
@@ -96,7 +99,7 @@ def check_variety(variety: Variety) -> None:
     Raises:
         ScenarioError: names the field, the value, the bound and the fix.
     """
-    for name in ("start_spread_ms", "happening_spread_ms"):
+    for name in ("start_spread_ms", "happening_spread_ms", "calm_ms"):
         value = getattr(variety, name)
         if not 0 <= value <= _DAY_MS:
             raise ScenarioError(f"variety.{name}={value}: must be from 0 to {_DAY_MS}")

@@ -17,7 +17,7 @@ def test_the_topology_of_the_command_line(tmp_path: Path) -> None:
     done = run_here(
         *("shape", *SIZE, "--deploys", "weekly", "--for", "30d", "--crashes", "2"),
         *("--assignor", "sticky", "--membership", "static", "--out", file),
-        *("--set", "session.timeout.ms=20000"),
+        *("--set", "session.timeout.ms=20000", "--calm", "1m"),
     )
     assert done.returncode == 0, done.stderr
     scenario = load_scenario(file)
@@ -31,6 +31,7 @@ def test_the_topology_of_the_command_line(tmp_path: Path) -> None:
     assert group.assignors == ("sticky",)
     assert group.settings == {"session.timeout.ms": "20000"}
     assert scenario.variety is not None
+    assert scenario.variety.calm_ms == 60_000
     restarts = [each for each in scenario.happenings if isinstance(each, RestartMember)]
     assert len(restarts) == len(scenario.happenings) == 4 * 37 + 2
     assert sum(not each.graceful for each in restarts) == 2
@@ -86,6 +87,10 @@ def test_a_trace_gives_its_own_shape_back(tmp_path: Path) -> None:
         (("--consumers", "2", "--topics", "a=1,a=2"), "a is there twice"),
         (("--consumers", "2", "--topics", "a=1", "--for", "soon"), "--for 'soon': wants a number"),
         (("--consumers", "2", "--topics", "a=1", "--for", "3s"), "--for 3s: must be at least 1m"),
+        (
+            ("--consumers", "2", "--topics", "a=1", "--calm", "1s"),
+            "--calm 1s: must be at least 10s",
+        ),
         (("--consumers", "2", "--topics", "a=1", "--assignor", "best"), "unknown assignor 'best'"),
         (("--consumers", "2", "--topics", "a=1", "--membership", "x"), "must be one of dynamic"),
         (("--consumers", "2", "--topics", "a=1", "--out", "x.yaml"), "ends in .json"),
