@@ -1,5 +1,6 @@
 """Renders the rows of a sweep as one self-contained HTML page."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -95,7 +96,8 @@ def render_sweep(
         by_scenario: Rows by question, scenario and choice, in reading order.
         candidates: Every combination of choices (`tradeoffs.candidates`).
     """
-    questions = dict.fromkeys(row["question"] for row in choices)
+    named = Counter(row["question"] for row in choices)
+    questions = [question for question, count in named.items() if count > 1]
     template = page_environment().get_template("sweep.html.j2")
     return template.render(
         title="What each choice costs",

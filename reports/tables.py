@@ -126,11 +126,7 @@ def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFram
     groups = store.keep("groups", summary.group_summary(derived))
     has_records = work.PROCESSED in kinds
     charged = rebalance_costs.Charged(
-        derived=derived,
-        groups=groups,
-        events=events,
-        has_charges=has_owners or has_records,
-        has_records=has_records,
+        *(derived, groups, events), has_charges=has_owners or has_records, has_records=has_records
     )
     has_requests = "JOIN_REQ" in kinds
     return {

@@ -24,6 +24,7 @@ from coordinator_sim.errors import ConfigError, DataError, MissingDependencyErro
 if TYPE_CHECKING:
     from coordinator_sim.sim.scenario.happenings import RestartMember
     from coordinator_sim.sim.scenario.topology import Deploys, Topology
+    from coordinator_sim.sim.scenario.variety import Variety
     from coordinator_sim.trace.group_shape import SeenGroup
 
 DEFAULT_ASSIGNORS = "range,cooperative-sticky"
@@ -160,10 +161,7 @@ def shape(
         if seen is None
         else _like(seen, topics, partitions, consumers, asked)
     )
-    variety = parse_variety(processing, processing_ms)
-    if calm != "none":
-        calm_ms = parse_length("--calm", calm, low_ms=LEAST_CALM_MS)
-        variety = msgspec.structs.replace(variety, calm_ms=calm_ms)
+    variety = _variety(processing, processing_ms, calm)
     scenario = msgspec.structs.replace(shaped(topology), variety=variety)
     scenario = with_settings(scenario, parse_settings(set_ or []))
     text = scenario_to_json(scenario)
@@ -173,6 +171,16 @@ def shape(
     out.write_bytes(text)
     typer.echo(f"{out}: {scenario.title}")
     typer.echo(f"Run it:  coordinator-sim run {out}    Compare:  coordinator-sim sweep {out}")
+
+
+def _variety(processing: str, processing_ms: str, calm: str) -> "Variety":
+    import msgspec
+
+    variety = parse_variety(processing, processing_ms)
+    if calm == "none":
+        return variety
+    calm_ms = parse_length("--calm", calm, low_ms=LEAST_CALM_MS)
+    return msgspec.structs.replace(variety, calm_ms=calm_ms)
 
 
 def _seen(like: Path | None, bootstrap: str, group: str) -> "SeenGroup | None":

@@ -20,7 +20,10 @@ _ROW_HEIGHT: Final = 32
 _BAR_TOP: Final = 5
 _BAR_HEIGHT: Final = 22
 _ROOM: Final = 0.88
-"""Share of the width for the longest bar: the rest holds its number."""
+"""Share of the width for the longest bar, at most: the rest holds its number."""
+_LEAST_ROOM: Final = 0.3
+_LETTER: Final = 0.037
+"""Share of the width that a letter behind a bar takes where charts stand three in a row."""
 _READABLE: Final = 7.0
 """Least width in percent of a part whose number is written in it."""
 
@@ -56,12 +59,14 @@ def bar_chart(
         title: What the length of a bar means; without it there is no axis.
     """
     longest = max((sum(row.values) for row in rows), default=0.0)
-    scale = 100 * _ROOM / longest if longest > 0 else 0.0
+    letters = max((len(_number_behind(row)) + 1 for row in rows), default=0)
+    room = max(_LEAST_ROOM, min(_ROOM, 1 - letters * _LETTER))
+    scale = 100 * room / longest if longest > 0 else 0.0
     height = _ROW_HEIGHT * len(rows)
     bodies = joined(
         _bar(row, number * _ROW_HEIGHT, scale, parts) for number, row in enumerate(rows)
     )
-    ticks = round_values(0, longest / _ROOM, 6) if title and longest > 0 else ()
+    ticks = round_values(0, longest / room, 6) if title and longest > 0 else ()
     grid = joined(
         element("line", x1=percent(at * scale), x2=percent(at * scale), y1="0", y2="100%")
         for at in ticks
@@ -117,12 +122,16 @@ def _bar(row: Bar, top: float, scale: float, parts: Sequence[str]) -> Markup:
                 element("text", number_text, class_=f"in in{number}", x=middle, y=top + 20)
             )
         left += width
-    total = sum(row.values)
-    text = format_number(round(total, 1 if total < 100 else 0)) if row.text is None else row.text  # noqa: PLR2004 - three digits
-    behind = element(
-        "text", f"\N{NO-BREAK SPACE}{text}", class_="total", x=percent(left), y=top + 20
-    )
+    text = f"\N{NO-BREAK SPACE}{_number_behind(row)}"
+    behind = element("text", text, class_="total", x=percent(left), y=top + 20)
     return joined((*drawn, behind))
+
+
+def _number_behind(row: Bar) -> str:
+    if row.text is not None:
+        return row.text
+    total = sum(row.values)
+    return format_number(round(total, 1 if total < 100 else 0))  # noqa: PLR2004 - three digits
 
 
 def _name(name: RowName, *, best: bool) -> Markup:

@@ -140,6 +140,17 @@ def test_the_page_is_never_wider_than_the_window(shown: Shown) -> None:
 
 
 @pytest.mark.browser
+def test_numbers_behind_bars_are_whole(shown: Shown) -> None:
+    """The longest bar leaves room for the longest number."""
+    ends = shown.page.evaluate(
+        """Array.from(document.querySelectorAll("main .plot .total")).map((text) =>
+            text.getBoundingClientRect().right
+              - text.closest("svg").getBoundingClientRect().right)"""
+    )
+    assert all(end < 1 for end in ends)
+
+
+@pytest.mark.browser
 def test_a_dark_scheme_is_followed(shown: Shown) -> None:
     """Ink and paper trade places where the reader's system is dark."""
     is_dark = shown.page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")

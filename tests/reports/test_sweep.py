@@ -110,6 +110,18 @@ def test_the_line_on_top_says_what_the_newest_choice_changes() -> None:
     assert "its story hangs on single responses" in page
 
 
+def test_a_question_with_one_answer_is_not_asked() -> None:
+    """A sweep of one membership compares assignors alone."""
+    rows = [
+        *(costs_row(name) | {"question": "assignor"} for name in ("range", "sticky")),
+        costs_row("dynamic") | {"question": "membership"},
+    ]
+    scope = Scope(runs=2, seeds=1, left_out={})
+    page = render_sweep(scope, choices=rows, by_scenario=[], candidates=[])
+    assert "sticky instead of range" in page
+    assert "instead of dynamic" not in page
+
+
 def costs_row(choice: str, **spreads: tuple[float, float, float]) -> dict[str, Any]:
     """A row of the costs by choice: the least, the median and the most of what is not 0."""
     row: dict[str, Any] = {"question": "protocol", "choice": choice, "scenarios": 1}
