@@ -30,7 +30,7 @@ SESSION_MS: Final = 4_000
 STATIC_SESSION_MS: Final = 30_000
 """Session timeout of static members: longer than the restart of a JVM."""
 
-_PATIENCE_S: Final = 60
+_PATIENCE_S: Final = 120
 _POLL_S: Final = 0.1
 _READING_S: Final = 1.0
 """How long the members of a settled group read before the next step."""
