@@ -200,6 +200,8 @@ def replica_racks(
     topic: MetadataResponseTopic, racks: Mapping[int, str]
 ) -> tuple[tuple[str, ...], ...]:
     """For each partition of a topic the racks of its replicas, where they have one."""
+    if not racks:
+        return ((),) * len(topic.partitions)
     return tuple(
         tuple(racks[node] for node in each.replica_nodes if node in racks)
         for each in topic.partitions

@@ -14,9 +14,10 @@ import msgspec
 import numpy as np
 
 from coordinator_sim.errors import DataError
+from coordinator_sim.runs.event_columns import table_of_events
 from coordinator_sim.trace.batches import KINDS, NOBODY, TIME_KINDS, UNKNOWN, EventBatch, Int64s
 from coordinator_sim.trace.events import RunInfo, TraceEvent
-from coordinator_sim.trace.schema import DAY_US, EventRow, day_of, plain, rows_of
+from coordinator_sim.trace.schema import DAY_US, EventRow, day_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,7 +51,9 @@ class ParquetEvents:
         self._info = info
         self._schema = schema
         self._rows_per_file = rows_per_file
-        self._rows: list[EventRow] = []
+        self._events: list[TraceEvent] = []
+        self._ordinals: list[int] = []
+        self._event_rows = 0
         self._tables: list[pa.Table] = []
         self._table_rows = 0
         self._part = 0
@@ -63,10 +66,8 @@ class ParquetEvents:
         All rows of one event are in one file.
         """
         for ordinal, event in enumerate(events, first):
-            before = len(self._rows)
-            self._rows += rows_of(event, ordinal, self._info)
-            self.count += len(self._rows) - before
-            if len(self._rows) >= self._rows_per_file:
+            self._take_event(event, ordinal)
+            if self._event_rows >= self._rows_per_file:
                 self._flush()
 
     def take_batch(self, batch: EventBatch, first: int) -> None:
@@ -81,7 +82,7 @@ class ParquetEvents:
         ends = np.cumsum(counts)
         start = taken = 0
         while start < len(batch):
-            room = self._rows_per_file - len(self._rows) - self._table_rows
+            room = self._rows_per_file - self._event_rows - self._table_rows
             stop = int(np.searchsorted(ends, taken + room)) + 1
             part = batch if start == 0 and stop >= len(batch) else batch.take(slice(start, stop))
             self._take_part(part, first + start)
@@ -91,29 +92,35 @@ class ParquetEvents:
         if batch.objects is not None:
             own = np.flatnonzero(batch.detail_rows == NOBODY)
             for row, event in zip(own.tolist(), batch.take(own).events(), strict=True):
-                before = len(self._rows)
-                self._rows += rows_of(event, first + row, self._info)
-                self.count += len(self._rows) - before
+                self._take_event(event, first + row)
         rows = np.flatnonzero(batch.detail_rows >= 0)
         if len(rows):
             told = batch if batch.objects is None else batch.take(rows)
             self._tables.append(table_of(told, first + rows, self._info, self._schema))
             self.count += len(rows)
             self._table_rows += len(rows)
-        if len(self._rows) + self._table_rows >= self._rows_per_file:
+        if self._event_rows + self._table_rows >= self._rows_per_file:
             self._flush()
+
+    def _take_event(self, event: TraceEvent, ordinal: int) -> None:
+        self._events.append(event)
+        self._ordinals.append(ordinal)
+        rows = max(1, len(event.offsets))
+        self._event_rows += rows
+        self.count += rows
 
     def close(self) -> None:
         """Write the remaining rows."""
-        if self._rows or self._tables:
+        if self._events or self._tables:
             self._flush()
 
     def _flush(self) -> None:
         import pyarrow as pa
 
         tables = self._tables
-        if self._rows:
-            tables.append(_table_of_rows(self._schema, self._rows))
+        if self._events:
+            told = table_of_events(self._events, self._ordinals, self._info, self._schema)
+            tables.append(told)
         table = pa.concat_tables(tables)
         days = table.column("ts_us").to_numpy() // DAY_US
         order = _file_order(table)
@@ -122,7 +129,9 @@ class ParquetEvents:
             name = f"day={day_of(day * DAY_US)}"
             _write_table(self._directory / name / f"part-{self._part:05d}.parquet", rows)
         self._part += 1
-        self._rows = []
+        self._events = []
+        self._ordinals = []
+        self._event_rows = 0
         self._tables = []
         self._table_rows = 0
 
@@ -296,9 +305,7 @@ def _table_of_rows(schema: "pa.Schema", rows: list[Any]) -> "pa.Table":
     import pyarrow as pa
 
     columns = [
-        pa.array([plain(getattr(row, name)) for row in rows], type=schema.field(name).type)
-        if name != "attrs"
-        else pa.array([list(row.attrs.items()) for row in rows], type=schema.field(name).type)
+        pa.array([getattr(row, name) for row in rows], type=schema.field(name).type)
         for name in schema.names
     ]
     return pa.Table.from_arrays(columns, schema=schema)

@@ -227,8 +227,9 @@ class ConsumerProcess(ClientProcess):
             self._later(0, self._poll)
             return
         self._pace = pace_of(self._law, self._world.choices, self._name)
-        self._pace = self._pace._replace(lead_us=self._pace.lead_us + self._slow_us)
-        self._slow_us = 0
+        if self._slow_us:
+            self._pace = self._pace._replace(lead_us=self._pace.lead_us + self._slow_us)
+            self._slow_us = 0
         if self._taken and self._policy.when == "before":
             self._commit_and_wait(self._consumer.positions, self._process)
         else:
@@ -247,7 +248,8 @@ class ConsumerProcess(ClientProcess):
 
     def _processed(self) -> None:
         done, self._processing = self._processing, []
-        self._pace = self._pace._replace(lead_us=0)
+        if self._taken:
+            self._pace = self._pace._replace(lead_us=0)
         if self._ledger.is_on or self._policy.when != "auto":
             self._ledger.processed_all(done)
             if self._policy.when != "auto":

@@ -6,18 +6,14 @@ getOfflineReplicas); AclEntry.supportedOperations.
 
 from typing import Any, Final
 
-from msgspec.structs import replace
-
 from coordinator_sim.broker.apis.administration import Administration
 from coordinator_sim.broker.contract import Call
 from coordinator_sim.broker.metadata.image import NO_LEADER, PartitionState, TopicState
 from coordinator_sim.broker.security.authorizer import CLUSTER_NAME, Operation, ResourceType
-from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponsePartition,
 )
-from coordinator_sim.messages.metadata import MetadataRequest, MetadataResponsePartition
 from coordinator_sim.messages.requests import NO_AUTHORIZED_OPERATIONS
 
 _TOPIC_OPERATIONS: Final = (
@@ -39,8 +35,6 @@ _CLUSTER_OPERATIONS: Final = (
     Operation.ALTER,
     Operation.DESCRIBE,
 )
-_NAMES_LISTENER_SINCE: Final = 6
-_HIDES_BROKERS_UNTIL: Final = 0
 
 
 def broker_nodes(admin: Administration, listener: str) -> list[tuple[int, str, int]]:
@@ -108,33 +102,6 @@ def described_partitions(
     )
 
 
-def partition_entries(
-    admin: Administration, call: Call[MetadataRequest], topic: TopicState
-) -> tuple[MetadataResponsePartition, ...]:
-    """All partitions of a topic, as Metadata shows them: each with its error."""
-    return tuple(
-        _partition_entry(admin, call, index, state) for index, state in enumerate(topic.partitions)
-    )
-
-
-def _partition_entry(
-    admin: Administration, call: Call[MetadataRequest], index: int, state: PartitionState
-) -> MetadataResponsePartition:
-    listener, version = call.context.listener, call.context.api_version
-    error = _leader_error(admin, listener, state, version)
-    entry = MetadataResponsePartition(
-        error_code=error,
-        partition_index=index,
-        leader_id=_reachable_leader(admin, listener, state),
-        leader_epoch=state.leader_epoch,
-        replica_nodes=state.replicas,
-        isr_nodes=state.isr,
-        offline_replicas=_offline(admin, listener, state),
-    )
-    hides = version <= _HIDES_BROKERS_UNTIL and error is ErrorCode.NONE
-    return _without_missing(entry) if hides else entry
-
-
 def _reachable_leader(admin: Administration, listener: str, state: PartitionState) -> int:
     has_leader = admin.endpoint(state.leader_id, listener) is not None
     return state.leader_id if has_leader else NO_LEADER
@@ -142,28 +109,3 @@ def _reachable_leader(admin: Administration, listener: str, state: PartitionStat
 
 def _offline(admin: Administration, listener: str, state: PartitionState) -> tuple[int, ...]:
     return tuple(each for each in state.replicas if admin.endpoint(each, listener) is None)
-
-
-def _leader_error(
-    admin: Administration, listener: str, state: PartitionState, version: int
-) -> ErrorCode:
-    """The partition's error when its leader is not reachable on the listener.
-
-    From version 6 on, LISTENER_NOT_FOUND marks a living leader that lacks the listener.
-    """
-    if admin.endpoint(state.leader_id, listener) is not None:
-        return ErrorCode.NONE
-    if version >= _NAMES_LISTENER_SINCE and admin.is_alive(state.leader_id):
-        return ErrorCode.LISTENER_NOT_FOUND
-    return ErrorCode.LEADER_NOT_AVAILABLE
-
-
-def _without_missing(entry: MetadataResponsePartition) -> MetadataResponsePartition:
-    """Leave dead brokers out of an entry of version 0; answer REPLICA_NOT_AVAILABLE if any."""
-    offline = entry.offline_replicas
-    replicas = tuple(each for each in entry.replica_nodes if each not in offline)
-    isr = tuple(each for each in entry.isr_nodes if each not in offline)
-    if (replicas, isr) == (entry.replica_nodes, entry.isr_nodes):
-        return entry
-    error = ErrorCode.REPLICA_NOT_AVAILABLE
-    return replace(entry, error_code=error, replica_nodes=replicas, isr_nodes=isr)

@@ -14,9 +14,9 @@ from coordinator_sim.broker.apis.cluster_facts import (
     broker_nodes,
     cluster_operations,
     controller_id,
-    partition_entries,
     topic_operations,
 )
+from coordinator_sim.broker.apis.partition_entries import PartitionEntries
 from coordinator_sim.broker.contract import Call, Handlers
 from coordinator_sim.broker.metadata.image import TopicState
 from coordinator_sim.broker.metadata.topic_names import is_internal
@@ -46,10 +46,11 @@ class MetadataApi:
         admin: The cluster.
     """
 
-    __slots__ = ("_admin",)
+    __slots__ = ("_admin", "_partitions")
 
     def __init__(self, admin: Administration) -> None:
         self._admin = admin
+        self._partitions = PartitionEntries(admin)
 
     def handlers(self) -> Handlers:
         """The handler of Metadata."""
@@ -164,7 +165,7 @@ class MetadataApi:
             name=state.name,
             topic_id=state.topic_id,
             is_internal=is_internal(state.name),
-            partitions=partition_entries(self._admin, call, state),
+            partitions=self._partitions.of(call, state),
             topic_authorized_operations=self._operations(call, state.name),
         )
 

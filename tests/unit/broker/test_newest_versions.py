@@ -32,6 +32,28 @@ def test_a_topic_is_found_by_its_id(client: FieldsClient) -> None:
     assert unknown["errorCode"] == ErrorCode.UNKNOWN_TOPIC_ID
 
 
+@pytest.mark.parametrize("version", [0, 5, 13])
+def test_partitions_are_shown_as_they_are_now(client: FieldsClient, version: int) -> None:
+    """Answers follow a broker that is given up and taken back, and new partitions."""
+
+    def shown() -> list[tuple[int, int]]:
+        (found,) = client.call(ApiKey.METADATA, version, {"topics": [{"name": "orders"}]})["topics"]
+        return [(each["errorCode"], each["leaderId"]) for each in found["partitions"]]
+
+    before = shown()
+    client.cluster.fenced[1] = None
+    without = shown()
+    del client.cluster.fenced[1]
+    again = shown()
+    orders = {"name": "orders", "count": 4, "assignments": None}
+    more = {"topics": [orders], "timeoutMs": 1000}
+    client.call(ApiKey.CREATE_PARTITIONS, 3, more)
+
+    assert before == again == [(ErrorCode.NONE, 1)] * 3
+    assert without == [(ErrorCode.LEADER_NOT_AVAILABLE, -1)] * 3
+    assert shown() == [(ErrorCode.NONE, 1)] * 4
+
+
 def test_topics_are_described_page_by_page(client: FieldsClient) -> None:
     """The cursor of one page begins the next."""
     asked: dict[str, Any] = {"topics": [{"name": "orders"}], "responsePartitionLimit": 2}
