@@ -26,7 +26,8 @@ _UNREADABLE: Final = re.compile(r"FAILED_READ_FILE.*?file:/*(/\S+?)\.?\s", re.DO
 _SMALL_EVENTS: Final = 200_000
 """Number of events below which a job ends before generated code has paid for its compilation."""
 _BRIEF_EVENTS: Final = 5_000_000
-"""Number of events below which optimised machine code has not paid for its compilation."""
+"""Number of events below which optimised machine code has not paid for its compilation, nor plans
+that change while they run for being made again after each shuffle."""
 
 
 class ReportSummary(Struct, frozen=True, kw_only=True):
@@ -93,6 +94,7 @@ def build_report(
         spark_session(
             master,
             shuffle_partitions=partitions_for(events),
+            adaptive=events >= _BRIEF_EVENTS,
             small=events < _SMALL_EVENTS,
             brief=events < _BRIEF_EVENTS,
         ) as spark,

@@ -10,6 +10,7 @@ from coordinator_sim_reports import columns as C  # noqa: N812 - column constant
 from coordinator_sim_reports import selection
 from coordinator_sim_reports.charts.timeline import axis_of
 from coordinator_sim_reports.comparison import reading_order
+from coordinator_sim_reports.local_frames import listed
 from coordinator_sim_reports.page_options import PageLimits, PageOptions
 from coordinator_sim_reports.run_labels import one_world_each, run_labels
 
@@ -85,7 +86,7 @@ def page_rows(
     told_totals = selection.totals(groups)
     drawn_groups = selection.worst_groups(groups, min(limits.groups, limits.drawn_groups))
     rebalances = selection.with_group_names(tables["rebalances"], groups)
-    listed = (
+    longest = (
         selection.longest
         if told_totals["rebalances"] > limits.listed
         else selection.longest_in_time
@@ -116,7 +117,7 @@ def page_rows(
         drawn=selection.longest_in_time(
             selection.of_groups(rebalances, drawn_groups), limits.drawn
         ),
-        listed=listed(rebalances, limits.listed),
+        listed=longest(rebalances, limits.listed),
         windows=_rows(windows),
         window_count=tables["fault_windows"].where(is_told).count(),
         effects=selection.effects_on(tables["window_effects"], windows, drawn_groups),
@@ -154,9 +155,9 @@ def _densities(
         (trace_id, (label.origin_us or 0) + axis.from_s * 1e6, slice_us)
         for trace_id, label in labels.items()
     ]
-    frame = spark.createDataFrame(spans, "trace_id string, since_us double, slice_us double")
-    listed = selection.worst_groups(groups, options.limits.mapped_groups)
-    return selection.densities(rebalances, listed, frame, options.limits.slices)
+    frame = listed(spark, spans, "trace_id string, since_us double, slice_us double")
+    mapped = selection.worst_groups(groups, options.limits.mapped_groups)
+    return selection.densities(rebalances, mapped, frame, options.limits.slices)
 
 
 def _rows(table: "DataFrame", *order: str) -> list[dict[str, Any]]:

@@ -43,8 +43,14 @@ _LOCAL: Final[dict[str, bool | float | int | str | None]] = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "2g",
     "spark.shuffle.compress": "false",
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
-"""Settings of a local master: compressing its shuffle files took a fifth of the CPU."""
+"""Settings of a local master: compressing its shuffle files took a fifth of the CPU.
+
+Hadoop starts a chmod for each file that it makes here, and else makes two more beside each: a
+report of forty tables started 560 processes.
+"""
 _SMALL: Final[dict[str, bool | float | int | str | None]] = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
@@ -56,13 +62,19 @@ _SMALL: Final[dict[str, bool | float | int | str | None]] = {
 
 Java code for each expression took a quarter of a small report's CPU: it is compiled anew each time.
 """
-FEWEST_PARTITIONS: Final = 8
+FEWEST_PARTITIONS: Final = 2
+"""As many as a local master has cores: each one more is a task more in every shuffle."""
+_GROUPS_IN_MEMORY: Final = 20_000
+"""Keys of an aggregation of objects that a task holds before it sorts its rows; Spark's own: 128.
+
+A table by group or by member was sorted twice for it.
+"""
 _EVENTS_A_PARTITION: Final = 250_000
 """Rows of a shuffle partition: some tens of megabytes, which a core sorts in memory."""
 _MOST_PARTITIONS: Final = 4_000
 """More would cost the driver more than they save a worker."""
-_BRIEF_HEAP: Final = "768m"
-"""Heap of a brief job: it grows to its limit before it is collected, and half of it is enough."""
+_BRIEF_HEAP: Final = "512m"
+"""Heap of a brief job: it grows to its limit before it is collected, and a quarter is enough."""
 _BRIEF_JVM: Final = " -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=128m -XX:+UseSerialGC"
 """JVM flags of a brief job: the optimising compiler took a third of its CPU without any gain.
 
@@ -105,8 +117,8 @@ def spark_session(
         adaptive: Whether plans may change while they run.
         small: Whether the data is small: start and plan fast rather than run fast; one shuffle
             partition.
-        brief: Whether a local JVM compiles fast rather than well, as for small data, with half the
-            heap.
+        brief: Whether a local JVM compiles fast rather than well, as for small data, with a
+            quarter of the heap.
 
     Raises:
         MissingDependencyError: the `spark` extra or a Java runtime is missing.
@@ -199,6 +211,7 @@ def _choose(spark: "SparkSession", shuffle_partitions: int, *, adaptive: bool, s
     chosen: dict[str, bool | float | int | str | None] = {
         "spark.sql.shuffle.partitions": shuffle_partitions,
         "spark.sql.adaptive.enabled": "true" if adaptive else "false",
+        "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": _GROUPS_IN_MEMORY,
         **(_SMALL if small else {}),
     }
     told = spark.sparkContext.getConf()

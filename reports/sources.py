@@ -21,13 +21,14 @@ from coordinator_sim.trace.schema import (
     generation_schema,
     resource_schema,
 )
+from coordinator_sim_reports.local_frames import listed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _LISTED_RUNS: Final = 4
 """Most runs whose clusters stand in the plan itself: a join is a job of its own in each table."""
-_RUN_COLUMNS = (
+RUN_COLUMNS = (
     "trace_id string, cluster_id string, source string, scenario string, assignor string, "
     "profile string, version string, seed bigint, events bigint, undecodable_assignments bigint, "
     "first_ts_us bigint, last_ts_us bigint, digest string, path string"
@@ -151,7 +152,7 @@ def _runs(spark: "SparkSession", runs: Sequence[RunDirectory]) -> "DataFrame":
         )
         for run in runs
     ]
-    return spark.createDataFrame(rows, _RUN_COLUMNS)
+    return listed(spark, rows, RUN_COLUMNS)
 
 
 def _files(spark: "SparkSession", runs: Sequence[RunDirectory]) -> "DataFrame":
@@ -160,7 +161,7 @@ def _files(spark: "SparkSession", runs: Sequence[RunDirectory]) -> "DataFrame":
         for run in runs
         for file in run.info.files
     ]
-    return _listed(spark, rows, _FILE_COLUMNS)
+    return listed(spark, rows, _FILE_COLUMNS)
 
 
 def _skews(spark: "SparkSession", runs: Sequence[RunDirectory]) -> "DataFrame":
@@ -172,21 +173,14 @@ def _skews(spark: "SparkSession", runs: Sequence[RunDirectory]) -> "DataFrame":
         for run in runs
         for skew in run.info.skews
     ]
-    return _listed(spark, rows, _SKEW_COLUMNS)
-
-
-def _listed(spark: "SparkSession", rows: Sequence[tuple[object, ...]], columns: str) -> "DataFrame":
-    """Return rows as a frame; of none, the plan knows that there are none."""
-    frame = spark.createDataFrame(rows, columns)
-    return frame if rows else frame.limit(0)
+    return listed(spark, rows, _SKEW_COLUMNS)
 
 
 def _table(
     spark: "SparkSession", runs: Sequence[RunDirectory], name: str, schema: pa.Schema
 ) -> "DataFrame":
     columns = ddl_of(schema)
-    # With the limit a plan knows that nothing comes of it.
-    frame = spark.createDataFrame([], columns).limit(0)
+    frame = listed(spark, [], columns)
     for trace_format in ("parquet", "jsonl"):
         paths = [
             str(run.path / name)

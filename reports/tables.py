@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from pyspark import StorageLevel
 
 from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
+from coordinator_sim_reports.derived_columns import nothing
+from coordinator_sim_reports.local_frames import has_no_rows
 from coordinator_sim_reports.sources import TraceFrames
 from coordinator_sim_reports.transforms import (
     availability,
@@ -49,32 +51,34 @@ class TableStore:
         self._progress = progress
 
     def keep(self, name: str, table: "DataFrame") -> "DataFrame":
-        """Write a table, and return it as read from its files.
+        """Write a table, and return it as read from its files."""
+        self.write(name, table)
+        return self._spark.read.schema(table.schema).parquet(str(self._directory / name))
 
-        A table that cannot have rows (`only_if`) is returned as one without any, so that the plans
-        of others that build on it leave out what comes of nothing.
-        """
+    def write(self, name: str, table: "DataFrame") -> "DataFrame":
+        """Write a table, and return it as it is, for one that the driver has anyway."""
         path = str(self._directory / name)
         table.write.mode("overwrite").option("compression", "zstd").parquet(path)
         self._progress(name)
-        kept = self._spark.read.schema(table.schema).parquet(path)
-        return only_if(not has_no_rows(table), kept)
+        return table
 
+    def keep_if(self, is_known: bool, name: str, make: Callable[[], "DataFrame"]) -> "DataFrame":
+        """Write a table, or one without rows where the trace tells nothing of it.
 
-def only_if(is_known: bool, table: "DataFrame") -> "DataFrame":
-    """Return a table, or one of its columns without rows, of which nothing is computed.
+        What builds on a table without rows leaves out what comes of nothing.
 
-    Args:
-        is_known: Whether the trace has anything that such rows come from.
-        table: The table.
-    """
-    return table if is_known else table.limit(0)
+        Args:
+            is_known: Whether the trace has anything that such rows come from.
+            name: One of `derived_columns.COLUMNS`.
+            make: Makes the table; not called for one without rows.
+        """
+        if is_known:
+            return self.keep(name, make())
+        return self.write(name, self.nothing(name))
 
-
-def has_no_rows(table: "DataFrame") -> bool:
-    """Whether a table is seen to be empty before it is computed."""
-    most = table._jdf.queryExecution().optimizedPlan().maxRows()  # noqa: SLF001 - no other way
-    return bool(most.isDefined()) and int(most.get()) == 0
+    def nothing(self, name: str) -> "DataFrame":
+        """Return a table of `derived_columns.COLUMNS` without rows."""
+        return nothing(self._spark, name)
 
 
 def _kinds_of(events: "DataFrame") -> frozenset[str]:
@@ -86,7 +90,7 @@ def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFram
 
     What a trace has no events for is not computed: a broker's log knows no owners and no records.
     """
-    runs = store.keep("runs", frames.runs)
+    runs = store.write("runs", frames.runs)
     kinds = _kinds_of(frames.events)
     events = rebalancing.group_events(frames.events, kinds)
     if rebalancing.repeats_events(kinds):
@@ -97,18 +101,13 @@ def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFram
     has_assignments = not has_no_rows(dense)
     has_owners = has_assignments or not kinds.isdisjoint(working.CHANGES)
     of_assignments = _of_assignments(frames, store, runs, has_assignments=has_assignments)
-    owned = store.keep(
-        "ownership", only_if(has_owners, working.ownership_of(dense, resources, events, runs))
+    owned = store.keep_if(
+        has_owners, "ownership", lambda: working.ownership_of(dense, resources, events, runs)
     )
-    unowned = store.keep("unowned", only_if(has_owners, availability.unowned(owned, held, runs)))
-    has_faults = "FAULT" in kinds
-    windows = store.keep(
-        "fault_windows", only_if(has_faults, fault_windows.fault_windows(frames.events, runs))
-    )
-    effects = fault_windows.window_effects(windows, events, held, unowned, runs)
+    unowned = store.keep_if(has_owners, "unowned", lambda: availability.unowned(owned, held, runs))
     sessions = store.keep("member_sessions", member_sessions(events))
-    stopped = store.keep(
-        "stopped", only_if(has_owners, availability.stop_the_world(owned, held, runs))
+    stopped = store.keep_if(
+        has_owners, "stopped", lambda: availability.stop_the_world(owned, held, runs)
     )
     derived = summary.Derived(
         runs=runs,
@@ -118,7 +117,9 @@ def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFram
         imbalance=of_assignments["imbalance"],
         unowned=unowned,
         stopped=stopped,
-        double_owned=only_if(has_owners, availability.double_ownership(owned)),
+        double_owned=availability.double_ownership(owned)
+        if has_owners
+        else store.nothing("double_owned"),
         observed=availability.observed(held, runs),
         ownership=owned,
         dense=dense,
@@ -132,18 +133,17 @@ def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFram
     return {
         "runs": runs,
         "rebalances": held,
-        "source_files": store.keep("source_files", frames.files),
-        "clock_skews": store.keep("clock_skews", frames.skews),
+        "source_files": store.write("source_files", frames.files),
+        "clock_skews": store.write("clock_skews", frames.skews),
         "generations": told,
         "member_sessions": sessions,
-        "waits": store.keep("waits", only_if(has_requests, waits(events, held, sessions))),
+        "waits": store.keep_if(has_requests, "waits", lambda: waits(events, held, sessions)),
         **of_assignments,
         "ownership": owned,
         "unowned": unowned,
         "stopped": stopped,
         **_costs(charged, store),
-        "fault_windows": windows,
-        "window_effects": store.keep("window_effects", only_if(has_faults, effects)),
+        **_of_faults(frames, store, derived, events, has_faults="FAULT" in kinds),
         "groups": groups,
         "comparison": store.keep("comparison", summary.churn_comparison(groups)),
         **_of_records(frames, store, has_records=has_records),
@@ -166,22 +166,44 @@ def _of_assignments(
 ) -> dict[str, "DataFrame"]:
     """Compute the tables that are made of assignments alone."""
     dense, resources = frames.generations, frames.resources
-    tables = {
-        "moves": moves.moves(dense, resources),
-        "imbalance": balance.imbalance(dense, resources, runs),
-        "assignments": ownership.assignments(dense, resources),
+    makers: dict[str, Callable[[], DataFrame]] = {
+        "moves": lambda: moves.moves(dense, resources),
+        "imbalance": lambda: balance.imbalance(dense, resources, runs),
+        "assignments": lambda: ownership.assignments(dense, resources),
     }
-    return {
-        name: store.keep(name, only_if(has_assignments, table)) for name, table in tables.items()
-    }
+    return {name: store.keep_if(has_assignments, name, make) for name, make in makers.items()}
+
+
+def _of_faults(
+    frames: TraceFrames,
+    store: TableStore,
+    derived: summary.Derived,
+    events: "DataFrame",
+    *,
+    has_faults: bool,
+) -> dict[str, "DataFrame"]:
+    """Compute the fault windows, and what happened in them."""
+    runs, held, unowned = derived.runs, derived.rebalances, derived.unowned
+    windows = store.keep_if(
+        has_faults, "fault_windows", lambda: fault_windows.fault_windows(frames.events, runs)
+    )
+    effects = store.keep_if(
+        has_faults,
+        "window_effects",
+        lambda: fault_windows.window_effects(windows, events, held, unowned, runs),
+    )
+    return {"fault_windows": windows, "window_effects": effects}
 
 
 def _of_records(
     frames: TraceFrames, store: TableStore, *, has_records: bool
 ) -> dict[str, "DataFrame"]:
     """Compute the tables that are made of processed records alone."""
-    tables = {"work": work.work(frames.events), "lag": work.lag(frames.events)}
-    return {name: store.keep(name, only_if(has_records, table)) for name, table in tables.items()}
+    events = frames.events
+    return {
+        "work": store.keep_if(has_records, "work", lambda: work.work(events)),
+        "lag": store.keep_if(has_records, "lag", lambda: work.lag(events)),
+    }
 
 
 def _counted(
@@ -194,7 +216,7 @@ def _counted(
     has_requests: bool,
 ) -> dict[str, "DataFrame"]:
     """Compute the tables that are made of rebalances alone, and what was read."""
-    in_step = only_if(has_requests, quality.lockstep(frames.events, held))
+    in_step = quality.lockstep(frames.events, held) if has_requests else store.nothing("lockstep")
     return {
         "findings": store.keep("findings", findings.findings(held)),
         "convergence": store.keep("convergence", rebalancing.convergence(held)),

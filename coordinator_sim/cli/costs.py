@@ -25,6 +25,8 @@ _COLUMNS: Final = {
     "reprocessed": "read\nagain",
 }
 """Headings of the figures."""
+_ANY_WIDTH: Final = 1_000
+"""Characters that a table has room in."""
 _ABSENT: Final = {
     "rebalancing_s": "lengths",
     "stopped_s": "standstill",
@@ -136,16 +138,26 @@ def _print_table(rows: "Sequence[CostSum]", saved: "Sequence[Saved]", by: str) -
     table = Table(title=f"Costs of rebalances by {by}", title_justify="left")
     for heading in _headings(by):
         table.add_column(heading, overflow="fold")
-    for heading in ("rebal-\nances", *(_COLUMNS[name] for name in known)):
-        table.add_column(heading, justify="right")
+    rows_of_cells = [
+        [*_names(row), str(row.rebalances), *(_cell(row, name) for name in known)]
+        + ([] if saving is None else [_saving(saving)])
+        for row, saving in zip_longest(rows, saved)
+    ]
+    names = len(_headings(by))
+    figures = ["rebal-\nances", *(_COLUMNS[name] for name in known)]
     if saved:
-        table.add_column("static members\nsave, s", justify="right")
-    for row, saving in zip_longest(rows, saved):
-        cells = [*_names(row), str(row.rebalances), *(_cell(row, name) for name in known)]
-        if saving is not None:
-            cells.append(_saving(saving))
+        figures.append("static\nmembers\nsave, s")
+    for place, heading in enumerate(figures, names):
+        # In a narrow terminal names are wrapped; a figure without its last digits would mislead.
+        width = max(len(word) for cells in rows_of_cells for word in cells[place].split(" "))
+        table.add_column(heading, justify="right", overflow="fold", min_width=width)
+    for cells in rows_of_cells:
         table.add_row(*map(escape, cells))
-    PrintableConsole().print(table)
+    console = PrintableConsole()
+    unbounded = console.options.update_width(_ANY_WIDTH)
+    if console.measure(table, options=unbounded).maximum > console.width:
+        table.padding = (0, 0)
+    console.print(table, crop=False)
     absent = [_ABSENT[name] for name in _COLUMNS if name not in known]
     if absent:
         typer.echo(f"Not told by this trace: {', '.join(absent)}.")

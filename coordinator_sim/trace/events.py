@@ -16,6 +16,9 @@ from coordinator_sim.kafka.states import GroupState
 class Event(Enum):
     """Kind of event. The names are the canonical ones of the trace schema."""
 
+    # Enum's own hash is a Python function, called whenever a set of kinds is asked for one.
+    __hash__ = object.__hash__
+
     JOIN_REQ = "JOIN_REQ"
     JOIN_RESP = "JOIN_RESP"
     SYNC_REQ = "SYNC_REQ"

@@ -45,6 +45,16 @@ _LINE_COLUMNS: Final = (
     *(C.TS_US, "ts_err_us", C.MEMBERS, "reason_text", "client_reason", *_ENUMS),
 )
 """Columns of an event that a rebalance is read from."""
+_DEFAULTS: Final[dict[str, Any]] = {
+    "confidence": 1.0,
+    C.INCARNATION: 0,
+    "ts_err_us": 0,
+    "seq": 0,
+    "ts_kind": TimeKind.EVENT,
+}
+"""Values of columns of an event where a row has none."""
+_KEPT: Final = frozenset({*C.GROUP_KEY, C.EVENT, C.TS_US, "seq"})
+"""Columns that every event has."""
 _REBALANCE_SCHEMA: Final = pa.schema(
     [
         *((name, pa.string()) for name in C.GROUP_KEY),
@@ -166,14 +176,21 @@ def _rebalance_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordB
 
 def _lines(batches: Iterable[pa.RecordBatch]) -> Iterator[_Line]:
     for batch in batches:
-        names = [name for name in batch.schema.names if name != C.ORDINAL]
+        names = [name for name in batch.schema.names if _is_told(name, batch.column(name))]
         columns = {name: _values(batch.column(name), _ENUMS.get(name)) for name in names}
-        columns["confidence"] = [1.0 if value is None else value for value in columns["confidence"]]
-        for name in (C.INCARNATION, "ts_err_us", "seq"):
-            columns[name] = [value or 0 for value in columns[name]]
-        columns["ts_kind"] = [kind or TimeKind.EVENT for kind in columns["ts_kind"]]
+        for name in _DEFAULTS.keys() & columns.keys():
+            default = _DEFAULTS[name]
+            columns[name] = [default if value is None else value for value in columns[name]]
         for values in zip(*columns.values(), strict=True):
             yield _Line(**dict(zip(names, values, strict=True)))
+
+
+def _is_told(name: str, column: pa.Array) -> bool:
+    """Whether lines are made with a column: the order of lines is no part of them, nor are nulls.
+
+    A column without any value is left to the event's own default, which is cheaper.
+    """
+    return name != C.ORDINAL and (name in _KEPT or column.null_count < len(column))
 
 
 def _values(column: pa.Array, kind: Any) -> list[Any]:  # noqa: ANN401 - an enum, or None

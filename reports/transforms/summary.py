@@ -1,6 +1,8 @@
 """One row per group, and the comparison of assignors over groups and runs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Window
@@ -8,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from coordinator_sim.messages.embedded.contents import COOPERATIVE_PROTOCOLS
 from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
+from coordinator_sim_reports.local_frames import has_no_rows
 from coordinator_sim_reports.transforms import quality as Q  # noqa: N812 - quality labels, as in `Q.EXACT`
 
 if TYPE_CHECKING:
@@ -34,6 +37,13 @@ SPREAD: Final = (
 _OF_ASSIGNMENTS: Final = (*MOVE_COUNTS, *INTERRUPTIONS, *TIMES, "double_owned_s", "ideal_kept")
 _RATIOS: Final = ("stickiness", "relative_stickiness", "spread", "cv", "gini", "resource_count")
 MISSING: Final = "missing_assignments"
+_PROTOCOLS: Final = "protocol_type string, protocol_name string, assigned_generations bigint"
+_COVERAGE: Final = "stored_generations bigint, whole_generations bigint"
+_MOVE_SUMS: Final = (
+    ", ".join(f"{name} bigint" for name in (*MOVE_COUNTS, "ideal_kept", "compared_generations"))
+    + ", stickiness double, relative_stickiness double"
+)
+_INTERRUPTIONS: Final = "resource_count bigint, interrupted bigint, restarted_in_place bigint"
 COMPARISON_KEY: Final = (C.PROTOCOL_TYPE, "scenario", "assignor")
 _US_PER_S: Final = 1_000_000
 
@@ -70,22 +80,36 @@ def group_summary(tables: Derived) -> "DataFrame":
     null and `missing_assignments` says so; else `missing_assignments` is null.
     """
     rows = _rebalance_counts(tables.rebalances)
-    for part in (
-        _protocols(tables.dense),
-        _coverage(tables.generations, tables.dense),
-        _move_sums(tables.moves),
-        _balance(tables.imbalance),
-        _unowned_sums(tables.unowned),
-        _stopped_sums(tables.stopped),
-        tables.double_owned,
-        tables.observed,
-        _interruptions(tables.ownership),
-    ):
-        rows = rows.join(part, list(C.GROUP_KEY), "left")
+    parts: tuple[tuple[Callable[[DataFrame], DataFrame], DataFrame, str], ...] = (
+        (_protocols, tables.dense, _PROTOCOLS),
+        (partial(_coverage, tables.generations), tables.dense, _COVERAGE),
+        (_move_sums, tables.moves, _MOVE_SUMS),
+        (_balance, tables.imbalance, "spread double, cv double, gini double"),
+        (_unowned_sums, tables.unowned, ", ".join(f"{name} double" for name in TIMES)),
+        (_stopped_sums, tables.stopped, "stopped_s double"),
+        (_itself, tables.double_owned, "double_owned_s double"),
+        (_itself, tables.observed, "observed_s double"),
+        (_interruptions, tables.ownership, _INTERRUPTIONS),
+    )
+    for make, source, columns in parts:
+        if has_no_rows(source):
+            rows = rows.selectExpr("*", *_absent(columns))
+        else:
+            rows = rows.join(make(source), list(C.GROUP_KEY), "left")
     named = rows.join(
         F.broadcast(tables.runs.drop(C.CLUSTER_ID, "events", "digest", "path")), C.TRACE_ID
     )
     return _with_quality(named)
+
+
+def _itself(table: "DataFrame") -> "DataFrame":
+    return table
+
+
+def _absent(columns: str) -> list[str]:
+    """Return these columns as nulls: a join with nothing would be planned in vain."""
+    told = (column.split(" ") for column in columns.split(", "))
+    return [f"CAST(NULL AS {kind}) AS {name}" for name, kind in told]
 
 
 def _rebalance_counts(rows: "DataFrame") -> "DataFrame":

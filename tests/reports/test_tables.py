@@ -4,18 +4,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 pytest.importorskip("pyspark", reason="needs the spark extra")
 
-from coordinator_sim_reports.tables import TableStore, has_no_rows, only_if
-from coordinator_sim_reports.transforms.rebalances import group_events
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
+from coordinator_sim_reports.derived_columns import COLUMNS
+from coordinator_sim_reports.local_frames import has_no_rows, listed
+from coordinator_sim_reports.sources import RUN_COLUMNS
+from coordinator_sim_reports.tables import TableStore
+from coordinator_sim_reports.transforms import availability, fault_windows
+from coordinator_sim_reports.transforms.balance import imbalance
+from coordinator_sim_reports.transforms.moves import moves
+from coordinator_sim_reports.transforms.ownership import assignments
+from coordinator_sim_reports.transforms.quality import lockstep
+from coordinator_sim_reports.transforms.rebalances import generations, group_events, rebalances
+from coordinator_sim_reports.transforms.sessions import member_sessions
+from coordinator_sim_reports.transforms.summary import Derived, group_summary
+from coordinator_sim_reports.transforms.waits import waits
+from coordinator_sim_reports.transforms.work import lag, work
+from coordinator_sim_reports.transforms.working import ownership_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
-LINES = [
+LINES: list[dict[str, Any]] = [
     {"event": "JOIN_REQ", "group_id": "g", "ordinal": 0, "offsets_partition": 7},
     {"event": "JOIN_COMPLETE", "group_id": "g", "ordinal": 1, "offsets_partition": 7},
     {"event": "UNPARSED", "group_id": None, "ordinal": 2},
@@ -46,22 +63,117 @@ def test_events_of_groups_are_the_same_whether_their_kinds_are_known(
     assert [row[2] for row in found[0]] == ["g"] * (len(lines) - 1)
 
 
-def test_a_table_of_nothing_is_known_to_be_empty(
+def test_a_table_of_nothing_is_not_computed(
     frame: Any,  # noqa: ANN401 - makes frames
     spark: "SparkSession",
     tmp_path: Path,
 ) -> None:
     """The table is kept with its columns, and nothing is computed of what builds on it."""
-    counted = events_of(frame, LINES).groupBy("group_id").count()
+    waiting = events_of(frame, LINES).select(
+        *("trace_id", "cluster_id", "group_id", F.lit(1).cast("bigint").alias("rebalance_no")),
+        F.col("ts_us").alias("stopped_us"),
+    )
     told: list[str] = []
     store = TableStore(spark, tmp_path, told.append)
-    some = store.keep("some", only_if(True, counted))  # noqa: FBT003 - reads as a sentence
-    nothing = store.keep("nothing", only_if(False, counted))  # noqa: FBT003 - as above
-    assert [row.asDict() for row in some.orderBy("count").collect()] == [
-        {"group_id": None, "count": 1},
-        {"group_id": "g", "count": 2},
-    ]
+    some = store.keep_if(True, "stopped", lambda: waiting)  # noqa: FBT003 - reads as a sentence
+    assert some.count() == len(LINES)
     assert not has_no_rows(some)
-    assert has_no_rows(nothing.where("count > 1"))
-    assert spark.read.parquet(str(tmp_path / "nothing")).columns == ["group_id", "count"]
-    assert told == ["some", "nothing"]
+    nothing = store.keep_if(False, "stopped", lambda: pytest.fail("is made"))  # noqa: FBT003 - as above
+    assert has_no_rows(nothing.where("stopped_us > 1"))
+    kept = spark.read.parquet(str(tmp_path / "stopped"))
+    assert kept.collect() == []
+    assert kept.dtypes == some.dtypes
+    assert told == ["stopped", "stopped"]
+
+
+def test_columns_of_tables_of_nothing_are_those_of_computed_ones(
+    frame: Any,  # noqa: ANN401 - makes frames
+    spark: "SparkSession",
+) -> None:
+    """Names and types, table by table; plans tell them, nothing is run."""
+    events, dense, resources = (
+        frame(name, []).limit(0) for name in ("events", "generations", "resources")
+    )
+    runs = listed(spark, [], RUN_COLUMNS)
+    held = rebalances(events)
+    sessions = member_sessions(events)
+    owned = ownership_of(dense, resources, events, runs)
+    unowned = availability.unowned(owned, held, runs)
+    windows = fault_windows.fault_windows(events, runs)
+    computed = {
+        "moves": moves(dense, resources),
+        "imbalance": imbalance(dense, resources, runs),
+        "assignments": assignments(dense, resources),
+        "ownership": owned,
+        "unowned": unowned,
+        "stopped": availability.stop_the_world(owned, held, runs),
+        "fault_windows": windows,
+        "window_effects": fault_windows.window_effects(windows, events, held, unowned, runs),
+        "waits": waits(events, held, sessions),
+        "work": work(events),
+        "lag": lag(events),
+        "lockstep": lockstep(events, held),
+        "double_owned": availability.double_ownership(owned),
+    }
+    assert {name: made.dtypes for name, made in computed.items()} == {
+        name: listed(spark, [], columns).dtypes for name, columns in COLUMNS.items()
+    }
+
+
+def test_groups_have_the_same_columns_with_and_without_owners(
+    frame: Any,  # noqa: ANN401 - makes frames
+    spark: "SparkSession",
+) -> None:
+    """What is known to be nothing is left out of the plan, and its columns are null."""
+    events = frame("events", []).limit(0)
+    runs = listed(spark, [], RUN_COLUMNS)
+    held = rebalances(events)
+    row = {"trace_id": "t", "cluster_id": "c", "group_id": "g", "incarnation": 0, "generation": 1}
+    found = []
+    for dense in (frame("generations", []).limit(0), frame("generations", [row])):
+        owned = listed(spark, [], COLUMNS["ownership"])
+        if not has_no_rows(dense):
+            owned = ownership_of(dense, frame("resources", []), events, runs)
+        of_owned = {
+            "moves": moves(dense, frame("resources", [])),
+            "imbalance": imbalance(dense, frame("resources", []), runs),
+            "unowned": availability.unowned(owned, held, runs),
+            "stopped": availability.stop_the_world(owned, held, runs),
+            "double_owned": availability.double_ownership(owned),
+        }
+        derived = Derived(
+            runs=runs,
+            rebalances=held,
+            generations=generations(events, held),
+            observed=availability.observed(held, runs),
+            ownership=owned,
+            dense=dense,
+            **of_owned,
+        )
+        found.append(group_summary(derived).dtypes)
+    assert found[0] == found[1]
+
+
+rows_listed = st.lists(
+    st.tuples(
+        st.one_of(st.none(), st.text(st.characters(exclude_categories=["Cs"]))),
+        st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1)),
+        st.one_of(st.none(), st.booleans()),
+        st.one_of(st.none(), st.floats(allow_nan=False)),
+    ),
+    max_size=5,
+)
+
+
+@pytest.mark.property
+@settings(
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(rows=rows_listed)
+def test_rows_listed_come_back(
+    spark: "SparkSession", rows: list[tuple[str | None, int | None, bool | None, float | None]]
+) -> None:
+    """Whatever they hold, nulls among it, in their order."""
+    found = listed(spark, rows, "name string, number bigint, is_so boolean, share double")
+    assert [tuple(row) for row in found.collect()] == rows
+    assert has_no_rows(found) == (not rows)
