@@ -4,7 +4,9 @@
 mean), 1 % of them tombstones. The limit is a reader that checks the CRC of each batch and does
 nothing else. kafka-dump-log (Java and Maven needed, else left out) prints the uncompressed segment,
 with the start of its JVM.
-Bars: columns at 1.2 million records a CPU-second uncompressed, 0.9 with lz4 and zstd.
+Bars: columns at 1.2 million records a CPU-second uncompressed, 0.9 with lz4 and zstd; 2.5 with the
+compiled loops of the extra `fast`, whose loading is measured apart. `known` is the rate of the same
+columns where all keys were met before, as in the later segments of a log.
 
 With `--spark`, 10 million records in segments of 60 MB are read to the last offset of each key on
 local[2], the JVM's start left out. Bar: 10 s on two idle cores, which are 20 CPU-seconds.
@@ -14,6 +16,7 @@ import random
 import resource
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Final
@@ -26,8 +29,10 @@ from coordinator_sim.disk.segment_sources import find_logs
 from coordinator_sim.errors import CoordinatorSimError
 from coordinator_sim.kafka.records import LogBatch, LogRecord, OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.log.columns.batch_scan import PADDING, SegmentInMemory, scan_batches
+from coordinator_sim.log.columns.compiled import LOAD_AFTER, LOOPS
 from coordinator_sim.log.columns.key_table import KeyTable
 from coordinator_sim.log.columns.last_commits import LastCommits
+from coordinator_sim.log.columns.pieces import PIECE_BYTES
 from coordinator_sim.log.columns.segment_columns import SegmentColumns
 from coordinator_sim.log.format.compression import Compression
 from coordinator_sim.log.format.log_batches import BatchForm, decode_batches, encode_batch
@@ -41,6 +46,7 @@ NOW_MS: Final = 1_700_000_000_000
 ROUNDS: Final = 3
 SPARK_SEGMENTS: Final = 17
 BARS: Final = {"none": 1.2, "lz4": 0.9, "zstd": 0.9}
+COMPILED_BAR: Final = 2.5
 _TOMBSTONES: Final = 0.01
 """Share of tombstones."""
 
@@ -51,24 +57,64 @@ def main() -> None:
     count = sum(len(batch.records) for batch in batches)
     print(f"{count:,} offset commits in {len(batches):,} batches; M records/CPU-s")
     print(
-        f"{'':<8}{'MB':>7}{'CRC only':>10}{'columns':>9}{'last':>7}{'records':>9}"
+        f"{'':<8}{'MB':>7}{'CRC only':>10}{'columns':>9}{'known':>7}{'last':>7}{'records':>9}"
         f"{'decoded':>9}  bar of columns"
     )
+    segments: dict[str, bytes] = {}
     for codec in Compression:
         form = BatchForm(compression=codec)
         data = b"".join([encode_batch(batch, form) for batch in batches])
+        segments[codec.name.lower()] = data
         _measure(codec.name.lower(), data, count)
         if codec is Compression.NONE:
             _measure_kafka(data, count)
             if "--spark" in sys.argv:
                 _measure_spark(data, count)
+    _measure_compiled(segments, count)
+
+
+def _measure_compiled(segments: dict[str, bytes], count: int) -> None:
+    """Print what the compiled loops read, and what it costs to load them."""
+    start_s = process_time()
+    if not LOOPS.load():
+        print("compiled loops: left out, the extra `fast` is not installed")
+        return
+    LOOPS.load_after(0)
+    for _ in SegmentColumns(SegmentInMemory(segments["none"][:PIECE_BYTES]), KeyTable()):
+        pass
+    load_s = process_time() - start_s
+    print(f"compiled loops, loaded in {load_s:.1f} CPU-s:")
+    print(f"{'':<8}{'columns':>9}{'known':>7}{'last':>7}  bar of columns")
+    for name, data in segments.items():
+        rates = [_rate(way, name, count) for way in _column_ways(data)]
+        bar = COMPILED_BAR if name == "none" else ""
+        print(f"{name:<8}{rates[0]:>9.2f}{rates[1]:>7.2f}{rates[2]:>7.2f}  {bar}")
+    LOOPS.load_after(LOAD_AFTER)
 
 
 def _measure(name: str, data: bytes, count: int) -> None:
-    source = SegmentInMemory(data)
+    LOOPS.load_after(sys.maxsize)
+    ways = (
+        lambda: sum(batch.count or 0 for batch in SegmentReader(data)),
+        *_column_ways(data),
+        lambda: sum(len(batch.records()) for batch in SegmentReader(data)),
+        lambda: sum(len(batch.records) for batch in decode_batches(data, 0)),
+    )
+    rates = [_rate(way, name, count) for way in ways]
+    bar = BARS.get(name)
+    cells = "".join(
+        f"{rate:>{width}.2f}" for rate, width in zip(rates, (10, 9, 7, 7, 9, 9), strict=True)
+    )
+    print(f"{name:<8}{len(data) / 1e6:>7.1f}{cells}  {'' if bar is None else bar}")
 
-    def columns() -> int:
-        return sum(len(chunk.commits) for chunk in SegmentColumns(source, KeyTable()))
+
+def _column_ways(data: bytes) -> tuple[Callable[[], int], ...]:
+    """Columns with a new table of keys, with one that has all, and to the last offsets."""
+    source = SegmentInMemory(data)
+    known = KeyTable()
+
+    def columns(keys: KeyTable) -> int:
+        return sum(len(chunk.commits) for chunk in SegmentColumns(source, keys))
 
     def last() -> int:
         keys, commits = KeyTable(), LastCommits()
@@ -79,28 +125,19 @@ def _measure(name: str, data: bytes, count: int) -> None:
         commits.rows(keys.keys)
         return found
 
-    ways = (
-        lambda: sum(batch.count or 0 for batch in SegmentReader(data)),
-        columns,
-        last,
-        lambda: sum(len(batch.records()) for batch in SegmentReader(data)),
-        lambda: sum(len(batch.records) for batch in decode_batches(data, 0)),
-    )
-    rates = []
-    for way in ways:
-        best_s = float("inf")
-        for _ in range(ROUNDS):
-            start_s = process_time()
-            found = way()
-            best_s = min(best_s, process_time() - start_s)
-            if found != count:
-                raise SystemExit(f"{name}: {found} records were read, {count} were written")
-        rates.append(count / best_s / 1e6)
-    bar = BARS.get(name)
-    cells = "".join(
-        f"{rate:>{width}.2f}" for rate, width in zip(rates, (10, 9, 7, 9, 9), strict=True)
-    )
-    print(f"{name:<8}{len(data) / 1e6:>7.1f}{cells}  {'' if bar is None else bar}")
+    return lambda: columns(KeyTable()), lambda: columns(known), last
+
+
+def _rate(way: Callable[[], int], name: str, count: int) -> float:
+    """Million records a CPU-second, the best of some rounds."""
+    best_s = float("inf")
+    for _ in range(ROUNDS):
+        start_s = process_time()
+        found = way()
+        best_s = min(best_s, process_time() - start_s)
+        if found != count:
+            raise SystemExit(f"{name}: {found} records were read, {count} were written")
+    return count / best_s / 1e6
 
 
 def _measure_kafka(data: bytes, count: int) -> None:

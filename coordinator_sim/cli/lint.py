@@ -1,5 +1,6 @@
-"""`lint`: what in a consumer's settings causes rebalances, or is refused."""
+"""`lint`: what in a consumer's or a Connect worker's settings causes rebalances, or is refused."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from coordinator_sim.replay.findings import Finding
 
 EXIT_FOUND: Final = 1
-_WORKERS_OWN: Final = "config.storage.topic"
 _MOST_RECORDS: Final = 100_000
 _DAY_MS: Final = 86_400_000
 _SELDOM_A_DAY: Final = 0.001
@@ -23,9 +23,19 @@ _SAFE: Final = 1e-6
 _SHOWN: Final = 5
 
 
+class Kind(StrEnum):
+    """Whose settings a file has."""
+
+    CONSUMER = "consumer"
+    CONNECT = "connect"
+
+
 def lint(
     file: Annotated[
-        Path, typer.Argument(help="Properties of a consumer, as client.properties.", metavar="FILE")
+        Path,
+        typer.Argument(
+            help="Properties of a consumer, or of a distributed Connect worker.", metavar="FILE"
+        ),
     ],
     processing_histogram: Annotated[
         Path | None,
@@ -37,11 +47,18 @@ def lint(
         Path | None,
         typer.Option(help="Say what a trace tells of the group, too.", metavar="TRACE"),
     ] = None,
+    kind: Annotated[
+        Kind | None,
+        typer.Option(help="Whose properties they are; told by their names where it is not said."),
+    ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of lines.")
     ] = False,
 ) -> None:
-    """Say which settings of a consumer cause rebalances, what follows, and what to set instead.
+    """Say which settings cause rebalances, what follows, and what to set instead.
+
+    The settings are a consumer's, or those of a Connect worker, with those of the consumers of
+    its sink tasks behind consumer.
 
     With a histogram of processing times, the probability that a poll outlasts max.poll.interval.ms,
     so that the member is removed, is computed: of a poll of max.poll.records, one after another.
@@ -53,16 +70,21 @@ def lint(
     import msgspec
 
     from coordinator_sim.clients.settings_advice import advise
+    from coordinator_sim.connect.settings.worker_advice import (
+        CONSUMER_PREFIX,
+        advise_worker,
+        is_worker,
+        sink_settings,
+    )
     from coordinator_sim.connect.settings.worker_config import parse_properties
 
     settings = parse_properties(file.read_text("utf-8", errors="replace"))
-    if _WORKERS_OWN in settings:
-        raise ConfigError(
-            f"{file}: {_WORKERS_OWN} is a Connect worker's; lint reads the settings of a consumer"
-        )
-    found = advise(settings)
+    of_worker = is_worker(settings) if kind is None else kind is Kind.CONNECT
+    found = advise_worker(settings) if of_worker else advise(settings)
     if processing_histogram is not None:
-        found += poll_advice(settings, processing_histogram)
+        polling = sink_settings(settings) if of_worker else settings
+        prefix = CONSUMER_PREFIX if of_worker else ""
+        found += poll_advice(polling, processing_histogram, prefix)
     seen = [] if trace is None else findings_about(trace, settings.get("group.id"))
     if json:
         rows = {"advice": found, "trace": seen}
@@ -74,8 +96,13 @@ def lint(
         raise typer.Exit(EXIT_FOUND)
 
 
-def poll_advice(settings: dict[str, str], histogram: Path) -> "list[Advice]":
+def poll_advice(settings: dict[str, str], histogram: Path, prefix: str = "") -> "list[Advice]":
     """What the time of a full poll means for max.poll.interval.ms; empty for nothing.
+
+    Args:
+        settings: A consumer's settings.
+        histogram: The file of times.
+        prefix: What is before a setting's name where the settings come from.
 
     Raises:
         ConfigError: max.poll.records is more than can be computed.
@@ -91,7 +118,7 @@ def poll_advice(settings: dict[str, str], histogram: Path) -> "list[Advice]":
     )
     if not 1 <= records <= _MOST_RECORDS:
         raise ConfigError(
-            f"max.poll.records={records}: must be from 1 to {_MOST_RECORDS} for "
+            f"{prefix}max.poll.records={records}: must be from 1 to {_MOST_RECORDS} for "
             "--processing-histogram"
         )
     chance = exceeds(times, records, limit_ms)
@@ -105,8 +132,8 @@ def poll_advice(settings: dict[str, str], histogram: Path) -> "list[Advice]":
     )
     fewer = next((count for count in _fewer(records) if exceeds(times, count, limit_ms) < _SAFE), 1)
     value = settings.get("max.poll.interval.ms", f"({limit_ms})")
-    change = f"set max.poll.records={fewer}, or a longer interval"
-    name = "max.poll.interval.ms"
+    change = f"set {prefix}max.poll.records={fewer}, or a longer interval"
+    name = f"{prefix}max.poll.interval.ms"
     return [Advice(weight=Weight.WARNING, setting=name, value=value, what=what, change=change)]
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from coordinator_sim.kafka.java_numbers import java_int
 
-_NAMES: Final = frozenset(
+CONSUMER_NAMES: Final = frozenset(
     {
         *("allow.auto.create.topics", "auto.commit.interval.ms", "auto.offset.reset"),
         *("bootstrap.servers", "check.crcs", "client.dns.lookup", "client.id", "client.rack"),
@@ -134,9 +134,9 @@ def _error(name: str, value: str, what: str, change: str) -> Advice:
 
 def _unknown(settings: Mapping[str, str]) -> Iterator[Advice]:
     for name, value in settings.items():
-        if name in _NAMES or name.startswith(_FAMILIES):
+        if name in CONSUMER_NAMES or name.startswith(_FAMILIES):
             continue
-        near = get_close_matches(name, _NAMES, n=1, cutoff=0.7)
+        near = get_close_matches(name, CONSUMER_NAMES, n=1, cutoff=0.7)
         what = "no setting of Kafka's consumer, which only logs a warning"
         change = f"did you mean {near[0]}?" if near else "remove it, or move it where it belongs"
         yield Advice(weight=Weight.WARNING, setting=name, value=value, what=what, change=change)
@@ -151,9 +151,17 @@ def _no_numbers(settings: Mapping[str, str]) -> Iterator[Advice]:
             yield _error(name, settings[name], "the consumer does not start", change)
 
 
-def _session(settings: Mapping[str, str]) -> Iterator[Advice]:
+def session_advice(
+    settings: Mapping[str, str], session_ms: int, default_ms: int
+) -> Iterator[Advice]:
+    """What follows from a session timeout: of a consumer, or of a Connect worker.
+
+    Args:
+        settings: The settings.
+        session_ms: The session timeout.
+        default_ms: The client's default.
+    """
     name = "session.timeout.ms"
-    session_ms = setting_ms(settings, name)
     if not _LEAST_SESSION_MS <= session_ms <= _MOST_SESSION_MS:
         yield _error(
             name,
@@ -164,23 +172,42 @@ def _session(settings: Mapping[str, str]) -> Iterator[Advice]:
         )
     elif session_ms < _BRIEF_SESSION_MS:
         what = f"a pause of {session_ms / 1000:g} s, as of a garbage collector, fails the member"
-        yield _advice(settings, name, what, f"set {_DEFAULTS[name]}, the default since 3.0")
+        since = ", the default since 3.0" if default_ms == _DEFAULTS[name] else " or more"
+        yield _advice(settings, name, what, f"set {default_ms}{since}")
 
 
-def _heartbeat(settings: Mapping[str, str]) -> Iterator[Advice]:
+def heartbeat_advice(
+    settings: Mapping[str, str], heartbeat_ms: int, session_ms: int, who: str
+) -> Iterator[Advice]:
+    """What follows from a heartbeat interval beside a session timeout.
+
+    Args:
+        settings: The settings.
+        heartbeat_ms: The interval.
+        session_ms: The session timeout.
+        who: Who does not start with an interval that is too long.
+    """
     name = "heartbeat.interval.ms"
-    heartbeat_ms, session_ms = (
-        setting_ms(settings, name),
-        setting_ms(settings, "session.timeout.ms"),
-    )
     if heartbeat_ms >= session_ms:
-        what = f"not below session.timeout.ms={session_ms}: the consumer does not start"
+        what = f"not below session.timeout.ms={session_ms}: the {who} does not start"
         value = settings.get(name, str(heartbeat_ms))
         yield _error(name, value, what, f"set at most {max(1, session_ms // _HEARTBEATS)}")
     elif heartbeat_ms * _HEARTBEATS > session_ms:
         lost = -(-session_ms // heartbeat_ms) - 1
         what = f"losing {lost} in a row fails the member, at session.timeout.ms={session_ms}"
         yield _advice(settings, name, what, f"set at most {session_ms // _HEARTBEATS}")
+
+
+def _session(settings: Mapping[str, str]) -> Iterator[Advice]:
+    name = "session.timeout.ms"
+    return session_advice(settings, setting_ms(settings, name), _DEFAULTS[name])
+
+
+def _heartbeat(settings: Mapping[str, str]) -> Iterator[Advice]:
+    heartbeat_ms = setting_ms(settings, "heartbeat.interval.ms")
+    return heartbeat_advice(
+        settings, heartbeat_ms, setting_ms(settings, "session.timeout.ms"), "consumer"
+    )
 
 
 def _static(settings: Mapping[str, str]) -> Iterator[Advice]:

@@ -42,15 +42,14 @@ def json_lines(batch: EventBatch, own_source: Source) -> "pa.Array":
         return pa.array([], pa.string())
     pieces: list[Any] = []
     for name in TraceEvent.__struct_fields__:
-        piece = _shared(batch, name, rows)
-        if piece is None and name in details.column_names and name not in _LEFT_OUT:
+        found = _shared(batch, name, rows)
+        if found is None and name in details.column_names and name not in _LEFT_OUT:
             column = details.column(name).combine_chunks()
             if name == "source":
                 is_own = pc.equal(column, own_source.value)
                 column = pc.if_else(is_own, pa.scalar(None, pa.string()), column)
-            piece = _attrs(column) if name == "attrs" else _named(name, column)
-        if piece is not None:
-            pieces.append(piece)
+            found = [_attrs(column)] if name == "attrs" else _named(name, column)
+        pieces += found or ()
     return pc.binary_join_element_wise(
         *pieces, "}\n", "", null_handling="replace", null_replacement=""
     )
@@ -65,16 +64,16 @@ def text_bytes(texts: "pa.Array") -> memoryview | bytes:
     return memoryview(data)[int(places[0]) : int(places[-1])]
 
 
-def _shared(batch: EventBatch, name: str, rows: NDArray[np.int64]) -> "pa.Array | None":
+def _shared(batch: EventBatch, name: str, rows: NDArray[np.int64]) -> list[Any] | None:
     """Return the pieces of a column that a batch holds by itself; None for another column."""
     match name:
         case "event":
             kinds = [f'{{"event":"{kind.value}"' for kind in KINDS]
-            return _chosen(kinds, batch.kinds[rows])
+            return [_chosen(kinds, batch.kinds[rows])]
         case "ts_kind":
             default = TimeKind.EVENT
             told = [None if k is default else f',"ts_kind":"{k.value}"' for k in TIME_KINDS]
-            return _chosen(told, batch.time_kinds[rows])
+            return [_chosen(told, batch.time_kinds[rows])]
         case "group_id":
             return _named(name, batch.names.chosen(batch.groups[rows]))
         case _ if name in _NUMBERS:
@@ -93,32 +92,41 @@ def _json(text: str) -> str:
     return msgspec.json.encode(text).decode()
 
 
-def _numbers(name: str, values: NDArray[Any], left_out: int | None) -> "pa.Array":
+def _numbers(name: str, values: NDArray[Any], left_out: int | None) -> list[Any]:
     import pyarrow as pa
 
     is_null = None if left_out is None else values == left_out
-    if is_null is not None and is_null.all():
-        return pa.nulls(len(values), pa.string())
     return _named(name, pa.array(values, mask=is_null))
 
 
-def _named(name: str, column: "pa.Array") -> "pa.Array":
-    """Return a column's values as members of JSON objects, null for none."""
+def _named(name: str, column: "pa.Array") -> list[Any]:
+    """Return a column's values as members of JSON objects: pieces that are null for none."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if column.null_count == len(column):
-        return pa.nulls(len(column), pa.string())
+        return []
+    before = f',"{name}":'
     if pa.types.is_string(column.type):
-        return _quoted(column, before=f',"{name}":')
-    return pc.binary_join_element_wise(f',"{name}":', column.cast(pa.string()), "")
+        if not column.null_count and not _is_escaped(column):
+            return [f'{before}"', column, '"']
+        return [_quoted(column, before=before)]
+    texts = column.cast(pa.string())
+    if not column.null_count:
+        return [before, texts]
+    return [pc.binary_join_element_wise(before, texts, "")]
+
+
+def _is_escaped(texts: "pa.Array") -> bool:
+    """Whether any of the texts has characters that JSON escapes."""
+    return bool(_ESCAPED[np.frombuffer(text_bytes(texts), np.uint8)].any())
 
 
 def _quoted(texts: "pa.Array", before: str = "") -> "pa.Array":
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not _ESCAPED[np.frombuffer(text_bytes(texts), np.uint8)].any():
+    if not _is_escaped(texts):
         return pc.binary_join_element_wise(f'{before}"', texts, '"', "")
     told = [None if text is None else f"{before}{_json(text)}" for text in texts.to_pylist()]
     return pa.array(told, pa.string())

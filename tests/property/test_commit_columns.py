@@ -1,6 +1,8 @@
 """Columns of a segment are what the plain reader finds, whatever the segment holds."""
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,6 +19,7 @@ from coordinator_sim.kafka.records import OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.log.columns.batch_scan import SegmentInMemory
 from coordinator_sim.log.columns.chunks import Wanted
 from coordinator_sim.log.columns.commit_columns import NUMBERS, ChunkColumns
+from coordinator_sim.log.columns.compiled import LOAD_AFTER, LOOPS
 from coordinator_sim.log.columns.exact import as_long
 from coordinator_sim.log.columns.key_table import KeyTable
 from coordinator_sim.log.columns.last_commits import LastCommits
@@ -325,6 +328,37 @@ def test_columns_are_what_the_plain_reader_finds(
         for row in plain.others
         if group_id is None or getattr(row[2].key, "group_id", group_id) == group_id
     ]
+
+
+@contextmanager
+def compiled() -> Iterator[None]:
+    """Read with the compiled loops."""
+    LOOPS.load_after(0)
+    try:
+        yield
+    finally:
+        LOOPS.load_after(LOAD_AFTER)
+
+
+@given(
+    data=segments(),
+    group_id=st.sampled_from((None, None, *GROUPS)),
+    piece_bytes=st.sampled_from((200, 10**6)),
+)
+def test_compiled_loops_find_the_same(data: bytes, group_id: str | None, piece_bytes: int) -> None:
+    """Sound and damaged bytes: commits, keys in their order, ends, other records, damage."""
+    pytest.importorskip("numba", reason="the extra `fast` is not installed")
+    wanted = Wanted(group_id=group_id, others=True)
+
+    table, chunks, facts = read(data, wanted, [(0, None)], piece_bytes)
+    with compiled():
+        fast_table, fast_chunks, fast_facts = read(data, wanted, [(0, None)], piece_bytes)
+
+    assert fast_table.keys == table.keys
+    assert rows_of(fast_chunks, fast_table) == rows_of(chunks, table)
+    assert markers_of(fast_chunks) == markers_of(chunks)
+    assert [chunk.others for chunk in fast_chunks] == [chunk.others for chunk in chunks]
+    assert fast_facts == facts
 
 
 @given(data=segments(), step_bytes=st.integers(1, 2_000))

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from coordinator_sim.log.columns.batch_scan import Flags, Ints, gathered
 from coordinator_sim.log.columns.commit_columns import Texts
+from coordinator_sim.log.columns.compiled import LOOPS
 from coordinator_sim.log.format.offsets_records import HIGHEST_VALUE_VERSION
 
 _OFFSET_AT: Final = 2
@@ -45,6 +46,11 @@ def read_values(
         texts: Gets the metadata.
     """
     count = len(starts)
+    loops = LOOPS.current
+    if loops is not None:
+        fields, unusual = np.full((6, count), -1), np.zeros(count, bool)
+        loops.read_values(np.frombuffer(content, np.uint8), starts, sizes, unusual, fields)
+        return _with_metadata(content, fields, unusual, texts), unusual
     values = CommitValues(
         offset=np.full(count, -1),
         leader_epoch=np.full(count, -1),
@@ -59,6 +65,22 @@ def read_values(
         if len(rows):
             odd[rows] = _read_version(version, content, starts, sizes, (rows, values, texts))
     return values, odd
+
+
+def _with_metadata(content: bytes, fields: Ints, odd: Flags, texts: Texts) -> CommitValues:
+    """Values that the compiled loop read, with the texts that it only found."""
+    offset, leader_epoch, commit_ms, expire_ms, at, size = fields
+    metadata = np.zeros(len(odd), np.int64)
+    for row in np.flatnonzero(~odd & (size > 0)).tolist():
+        text = content[at[row] : at[row] + size[row]].decode(errors="replace")
+        metadata[row] = texts.index_of(text)
+    return CommitValues(
+        offset=offset,
+        leader_epoch=leader_epoch,
+        metadata=metadata,
+        commit_timestamp_ms=commit_ms,
+        expire_timestamp_ms=expire_ms,
+    )
 
 
 def _read_version(

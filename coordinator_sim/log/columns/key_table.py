@@ -3,9 +3,10 @@
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from coordinator_sim.errors import WireFormatError
-from coordinator_sim.kafka.records import LogKey, OffsetCommitKey
+from coordinator_sim.kafka.records import OffsetCommitKey
 from coordinator_sim.log.columns.batch_scan import Ints, gathered
 from coordinator_sim.log.columns.word_table import MISSING, WordTable
 from coordinator_sim.log.format.offsets_records import decode_key
@@ -16,8 +17,19 @@ UNREADABLE: Final = -2
 """Stands for a key that does not parse."""
 _GROUP_SIZE_AT: Final = 2
 _GROUP_AT: Final = 4
+_SIZE_BYTES: Final = 2
+_PARTITION_BYTES: Final = 4
 _WIDTHS: Final = (64, 128, 256)
-"""Longest keys of each table, in bytes; what is longer is looked up in the dictionary alone."""
+"""Longest keys of each table, in bytes; what is longer is looked up by its names alone."""
+
+
+class _Topic(Struct):
+    """A topic of a group; `numbers` has the number of each partition that was met."""
+
+    group_id: str
+    name: str
+    is_wanted: bool
+    numbers: dict[int, int]
 
 
 class KeyTable:
@@ -30,7 +42,7 @@ class KeyTable:
         group_id: The only group wanted; None for all.
     """
 
-    __slots__ = ("_by_bytes", "_by_key", "_group_bytes", "_group_id", "_tables", "keys")
+    __slots__ = ("_by_bytes", "_by_name", "_group_bytes", "_group_id", "_tables", "keys")
 
     def __init__(self, group_id: str | None = None) -> None:
         self._group_id = group_id
@@ -39,8 +51,8 @@ class KeyTable:
         is_sized = group_id is not None and "\N{REPLACEMENT CHARACTER}" not in group_id
         self._group_bytes = len(group_id.encode()) if group_id is not None and is_sized else None
         self._tables = [WordTable(width) for width in _WIDTHS]
-        self._by_bytes: dict[bytes, int] = {}
-        self._by_key: dict[LogKey, int] = {}
+        self._by_bytes: dict[bytes, _Topic] = {}
+        self._by_name: dict[tuple[str, str], _Topic] = {}
         self.keys: list[OffsetCommitKey] = []
         """The key of each number."""
 
@@ -68,12 +80,9 @@ class KeyTable:
 
     def number_of(self, key: OffsetCommitKey) -> int:
         """The number of one key that was decoded already."""
-        if self._group_id not in (None, key.group_id):
-            return UNWANTED
-        number = self._by_key.setdefault(key, len(self.keys))
-        if number == len(self.keys):
-            self.keys.append(key)
-        return number
+        topic = self._topic(key.group_id, key.topic)
+        number = topic.numbers.get(key.partition)
+        return self._add(topic, key.partition) if number is None else number
 
     def _looked_up(self, content: bytes, starts: Ints, sizes: Ints) -> Ints:
         numbers = np.full(len(starts), MISSING)
@@ -83,35 +92,77 @@ class KeyTable:
             above = table.width
             if len(rows):
                 numbers[rows] = self._found(table, content, starts[rows], sizes[rows])
-        for row in np.flatnonzero(numbers == MISSING).tolist():
-            start = int(starts[row])
-            numbers[row] = self._number_of_bytes(content[start : start + int(sizes[row])])
+        rows = np.flatnonzero(numbers == MISSING)
+        if len(rows):
+            numbers[rows], _ = self._decoded(content, starts[rows], sizes[rows])
         return numbers
 
     def _found(self, table: WordTable, content: bytes, starts: Ints, sizes: Ints) -> Ints:
         """Numbers of keys that fit a table; new ones are added to it."""
         numbers = table.find(content, starts, sizes)
-        new: dict[bytes, int] = {}
-        for row in np.flatnonzero(numbers == MISSING).tolist():
-            start = int(starts[row])
-            raw = content[start : start + int(sizes[row])]
-            if raw not in self._by_bytes:
-                new[raw] = row
-            numbers[row] = self._number_of_bytes(raw)
+        rows = np.flatnonzero(numbers == MISSING)
+        numbers[rows], new = self._decoded(content, starts[rows], sizes[rows])
         if new:
-            rows = np.array(list(new.values()))
+            rows = rows[new]
             table.add(content, starts[rows], sizes[rows], numbers[rows])
         return numbers
 
-    def _number_of_bytes(self, raw: bytes) -> int:
-        number = self._by_bytes.get(raw)
-        if number is None:
-            number = self._by_bytes[raw] = self._decoded(raw)
-        return number
+    def _decoded(self, content: bytes, starts: Ints, sizes: Ints) -> tuple[list[int], list[int]]:
+        """The number of each key, and the indexes of those met for the first time.
 
-    def _decoded(self, raw: bytes) -> int:
+        The keys of a topic's partitions differ in their last bytes alone, so its names are decoded
+        once.
+        """
+        stops = starts + sizes
+        partitions = gathered(content, np.maximum(stops - _PARTITION_BYTES, 0), ">i4")
+        rows = zip(starts.tolist(), stops.tolist(), partitions.tolist(), strict=True)
+        topics = self._by_bytes
+        numbers, new = [], []
+        for start, stop, partition in rows:
+            topic = topics.get(content[start + _GROUP_SIZE_AT : stop - _PARTITION_BYTES])
+            if topic is None:
+                topic = self._regular_topic(content[start:stop])
+            if topic is None:
+                numbers.append(self._irregular_number(content[start:stop]))
+                continue
+            number = topic.numbers.get(partition)
+            if number is None:
+                new.append(len(numbers))
+                number = self._add(topic, partition)
+            numbers.append(number)
+        return numbers, new
+
+    def _regular_topic(self, raw: bytes) -> _Topic | None:
+        """The topic of a key, kept by the bytes of its names; None for a key of another form."""
+        end = _GROUP_AT + int.from_bytes(raw[_GROUP_SIZE_AT:_GROUP_AT], "big")
+        stop = end + _SIZE_BYTES + int.from_bytes(raw[end : end + _SIZE_BYTES], "big")
+        if stop + _PARTITION_BYTES != len(raw):
+            return None
+        key = decode_key(raw)
+        if not isinstance(key, OffsetCommitKey):
+            return None
+        topic = self._topic(key.group_id, key.topic)
+        self._by_bytes[raw[_GROUP_SIZE_AT:stop]] = topic
+        return topic
+
+    def _irregular_number(self, raw: bytes) -> int:
         try:
             key = decode_key(raw)
         except WireFormatError:
             return UNREADABLE
         return self.number_of(key) if isinstance(key, OffsetCommitKey) else UNREADABLE
+
+    def _topic(self, group_id: str, name: str) -> _Topic:
+        topic = self._by_name.get((group_id, name))
+        if topic is None:
+            is_wanted = self._group_id in (None, group_id)
+            topic = self._by_name[group_id, name] = _Topic(group_id, name, is_wanted, {})
+        return topic
+
+    def _add(self, topic: _Topic, partition: int) -> int:
+        """Give a partition that was not met before its number."""
+        number = len(self.keys) if topic.is_wanted else UNWANTED
+        if topic.is_wanted:
+            self.keys.append(OffsetCommitKey(topic.group_id, topic.name, partition))
+        topic.numbers[partition] = number
+        return number

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coordinator_sim.log.columns.batch_scan import Ints
+from coordinator_sim.log.columns.compiled import LOOPS
 
 MISSING: Final = -3
 """Stands for a string that the table does not have."""
@@ -74,6 +75,12 @@ class WordTable:
             starts: Position of each string.
             sizes: Its size in bytes, at most `width`.
         """
+        loops = LOOPS.current
+        if loops is not None:
+            numbers = np.full(len(starts), MISSING)
+            every: Words = np.ndarray((len(content) - _WORD + 1,), np.uint64, content, strides=(1,))
+            loops.find(every, starts, sizes, self._arrays(), self._bits, numbers)
+            return numbers
         words = self._read(content, starts, sizes)
         mixed = self._mixed(words, sizes)
         found = self._first_of(mixed)
@@ -81,6 +88,18 @@ class WordTable:
         entry = np.where(is_found, found, 0)
         is_found &= (self._sizes[entry] == sizes) & _same(self._words[entry], words)
         return np.where(is_found, self._numbers[entry], MISSING)
+
+    def _arrays(self) -> tuple[NDArray[Any], ...]:
+        """The table as the compiled loop takes it."""
+        return (
+            self._factors,
+            self._masks,
+            self._places,
+            self._hashes,
+            self._words,
+            self._sizes,
+            self._numbers,
+        )
 
     def _first_of(self, mixed: Words) -> Ints:
         """The entry with each hash; `_EMPTY` where it is in none of the hash's places."""

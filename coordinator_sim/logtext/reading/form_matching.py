@@ -97,7 +97,7 @@ def _after_first_value(
 ) -> tuple[Places, Places, Places]:
     """Return the lines that begin like a form, where their first values end, and those stops."""
     begins = block.starts[lines] + HEAD_LENGTH
-    lines = lines[_has_text(block, begins, form.literals[0])]
+    lines = lines[has_text(block, begins, form.literals[0])]
     stops = block.first_stops[lines] + _HEAD_STOPS + _stop_count(form.literals[0])
     return lines, _value_ends(block, form, 0, lines, stops), stops
 
@@ -125,7 +125,7 @@ def _rows(block: LineBlock, form: Form, lines: Places, stops: Places) -> FormRow
         begins.append(ends[-1])
         ends.append(_value_ends(block, form, place, lines, stops))
         keep((ends[-1] > begins[-1]) & (ends[-1] + len(literal) <= block.ends[lines]))
-        keep(_has_text(block, ends[-1], literal))
+        keep(has_text(block, ends[-1], literal))
         keep(_has_shape(block, form, place, begins[-1], ends[-1]))
         begins.append(ends[-1])
         ends.append(begins[-1] + len(literal))
@@ -161,11 +161,18 @@ def _begins(block: LineBlock, places: Places, text: str) -> Flags:
     return fits
 
 
-def _has_text(block: LineBlock, places: Places, text: str) -> Flags:
+def has_text(block: LineBlock, places: Places, text: str) -> Flags:
     """Whether the block has a text at each place."""
-    fits = np.ones(len(places), np.bool_)
-    for at in range(0, len(text), _WORD):
-        fits &= _begins(block, places + at, text[at : at + _WORD])
+    wanted = text.encode()
+    if len(wanted) <= _WORD:
+        return _begins(block, places, text)
+    count = -(-len(wanted) // _WORD)
+    rest = _WORD * count - len(wanted)
+    found = block.pieces(count)[places].view(np.uint64).reshape(len(places), count)
+    words = np.frombuffer(wanted.ljust(_WORD * count, b"\0"), np.uint64)
+    fits: Flags = found[:, count - 1] << np.uint64(8 * rest) == words[-1] << np.uint64(8 * rest)
+    for at in range(count - 1):
+        fits &= found[:, at] == words[at]
     return fits
 
 
@@ -187,7 +194,7 @@ def _has_shape(block: LineBlock, form: Form, place: int, begins: Places, ends: P
     is_null = np.zeros(len(begins), np.bool_)
     for text in NULLS:
         at = np.flatnonzero(lengths == len(text))
-        is_null[at] = _has_text(block, begins[at], text)
+        is_null[at] = has_text(block, begins[at], text)
     is_usual: Flags = ~full_stop & ~is_null
     return is_usual
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,8 +77,16 @@ class LineBlock:
     @cached_property
     def words(self) -> NDArray[np.uint64]:
         """The eight bytes that begin at each place, and at some behind the end."""
-        padded = self.data + bytes(_BEHIND + _WORD)
-        return np.ndarray((len(self.data) + _BEHIND,), "<u8", padded, strides=(1,))
+        return np.ndarray((len(self.data) + _BEHIND,), "<u8", self._padded, strides=(1,))
+
+    def pieces(self, words: int) -> NDArray[Any]:
+        """Return the bytes that begin at each place, so many words of them."""
+        size = _WORD * words
+        return np.ndarray((len(self._padded) - size + 1,), f"V{size}", self._padded, strides=(1,))
+
+    @cached_property
+    def _padded(self) -> bytes:
+        return self.data + bytes(_BEHIND + _WORD)
 
     def _places_without(self, alphabet: bytes) -> Places:
         is_other = bytes(code not in alphabet for code in range(256))

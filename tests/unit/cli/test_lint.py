@@ -75,7 +75,7 @@ def test_quiet_settings_are_found_quiet(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "histogram", "problem"),
     [
-        ("config.storage.topic=c\n", "1 1\n", "is a Connect worker's"),
+        ("config.storage.topic=c\nconsumer.max.poll.records=0\n", "1 1\n", "from 1 to 100000"),
         (QUIET, "1\n", "times.txt:1: '1': wants MILLISECONDS COUNT"),
         (QUIET, "-1 1\n", "wants MILLISECONDS COUNT"),
         (QUIET, "1 0\n", "no record is counted"),
@@ -92,3 +92,45 @@ def test_what_is_neither_is_one_line(
     assert done.returncode in {1, 2}
     assert problem in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+WORKER = """\
+bootstrap.servers=broker-1:9092
+group.id=connect
+key.converter=org.apache.kafka.connect.json.JsonConverter
+value.converter=org.apache.kafka.connect.json.JsonConverter
+config.storage.topic=configs
+offset.storage.topic=offsets
+status.storage.topic=status
+scheduled.rebalance.max.delay.ms=90000
+"""
+
+
+def test_a_workers_file_is_told_by_its_names(tmp_path: Path) -> None:
+    """Sink tasks poll by the settings behind consumer., which the histogram is held against."""
+    file = written(tmp_path, WORKER, "connect-distributed.properties")
+    times = written(tmp_path, "10 99\n60000 1\n", "times.txt")
+    quiet = run_here("lint", file)
+    assert (quiet.returncode, quiet.stdout) == (0, f"{file}: nothing to change\n")
+    done = run_here("lint", file, "--processing-histogram", times, "--json")
+    (advice,) = json.loads(done.stdout)["advice"]
+    assert advice["setting"] == "consumer.max.poll.interval.ms"
+    assert advice["change"].startswith("set consumer.max.poll.records=")
+
+
+def test_kind_says_whose_a_file_is(tmp_path: Path) -> None:
+    """A file without any name that only a worker has."""
+    file = written(tmp_path, "group.id=connect\nmax.poll.records=9\n")
+    done = run_here("lint", file, "--kind", "connect", "--json")
+    found = {each["setting"]: each for each in json.loads(done.stdout)["advice"]}
+    assert found["config.storage.topic"]["weight"] == "error"
+    assert "consumer.max.poll.records" in found["max.poll.records"]["change"]
+
+
+def test_a_trace_tells_of_the_workers_group(tmp_path: Path) -> None:
+    """What a simulated Connect cluster's trace says stands beside what the file says."""
+    assert run_here("run", "connect-worker-lost", "--out", str(tmp_path / "t")).returncode == 0
+    file = written(tmp_path, WORKER.replace("group.id=connect\n", "group.id=connect-cluster\n"))
+    done = run_here("lint", file, "--trace", str(tmp_path / "t"))
+    assert done.returncode == 1, done.stderr
+    assert "\ntrace: " in "\n" + done.stdout

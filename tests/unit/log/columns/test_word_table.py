@@ -1,18 +1,31 @@
 """The hash table of keys: never a wrong number, also where hashes are equal on purpose."""
 
 import random
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 from coordinator_sim.kafka.records import OffsetCommitKey
 from coordinator_sim.log.columns.batch_scan import PADDING
+from coordinator_sim.log.columns.compiled import LOAD_AFTER, LOOPS
 from coordinator_sim.log.columns.key_table import KeyTable
 from coordinator_sim.log.columns.word_table import MISSING, WordTable
 from coordinator_sim.log.format.offsets_records import encode_key
 
 SEED = 0x9E3779B97F4A7C15
 WRAP = 2**64
+
+
+@pytest.fixture(params=["numpy", "compiled"], autouse=True)
+def _loops(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Run each story with both kinds of loops."""
+    if request.param == "compiled":
+        pytest.importorskip("numba", reason="the extra `fast` is not installed")
+        LOOPS.load_after(0)
+        LOOPS.count(0)
+    yield
+    LOOPS.load_after(LOAD_AFTER)
 
 
 def laid_out(strings: list[bytes]) -> tuple[bytes, np.ndarray, np.ndarray]:

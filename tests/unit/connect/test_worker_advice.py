@@ -1,0 +1,91 @@
+"""What a Connect worker's settings cause, and what is refused."""
+
+import pytest
+
+from coordinator_sim.clients.settings_advice import Weight
+from coordinator_sim.connect.settings.worker_advice import advise_worker, is_worker
+from coordinator_sim.connect.settings.worker_settings import WORKER_CONFIG_DEF
+
+GOOD = {
+    "bootstrap.servers": "broker-1:9092",
+    "group.id": "connect",
+    "key.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "config.storage.topic": "connect-configs",
+    "offset.storage.topic": "connect-offsets",
+    "status.storage.topic": "connect-status",
+    "scheduled.rebalance.max.delay.ms": "90000",
+}
+
+
+def test_settings_of_a_quiet_worker_need_no_advice() -> None:
+    """What belongs to clients of the worker, to its topics and to TLS is passed on."""
+    more = {"ssl.protocol": "TLSv1.3", "consumer.max.poll.records": "50", "producer.linger.ms": "5"}
+    assert advise_worker({**GOOD, **more, "offset.storage.partitions": "25"}) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "weight", "words"),
+    [
+        ({"session.timeout.ms": "1800001"}, Weight.ERROR, "INVALID_SESSION"),
+        ({"session.timeout.ms": "9000"}, Weight.WARNING, "a pause of 9 s"),
+        ({"heartbeat.interval.ms": "10000"}, Weight.ERROR, "the worker does not start"),
+        ({"heartbeat.interval.ms": "4000"}, Weight.WARNING, "losing 2 in a row"),
+        ({"rebalance.timeout.ms": "5000"}, Weight.WARNING, "may wait 5 s for its tasks"),
+        ({"rebalance.timeout.ms": "1800001"}, Weight.WARNING, "a worker that hangs"),
+        ({"scheduled.rebalance.max.delay.ms": "-1"}, Weight.ERROR, "the worker does not start"),
+        ({"scheduled.rebalance.max.delay.ms": "59999"}, Weight.WARNING, "away and back again"),
+        ({"scheduled.rebalance.max.delay.ms": "300000"}, Weight.WARNING, "stand still for 300 s"),
+        ({"connect.protocol": "lazy"}, Weight.ERROR, "the worker does not start"),
+        ({"worker.sync.timeout.ms": "999"}, Weight.WARNING, "leaves the group"),
+        ({"worker.sync.timeout.ms": "60000"}, Weight.WARNING, "misses a rebalance of 60 s"),
+        ({"worker.unsync.backoff.ms": "1000"}, Weight.WARNING, "does nothing but with"),
+        ({"status.storage.topic": "connect-configs"}, Weight.WARNING, "config.storage.topic has"),
+        ({"group.instance.id": "w1"}, Weight.WARNING, "no static membership"),
+        ({"max.poll.interval.ms": "1"}, Weight.WARNING, "a consumer's setting"),
+        ({"rebalance.timeout": "1"}, Weight.WARNING, "no setting of a Connect worker"),
+        ({"consumer.override.max.poll.records": "1"}, Weight.WARNING, "does nothing"),
+        ({"consumer.group.instance.id": "w1"}, Weight.WARNING, "fence each other"),
+        ({"consumer.group.id": "g"}, Weight.WARNING, "share one group"),
+        ({"consumer.heartbeat.interval.ms": "45000"}, Weight.ERROR, "consumer does not start"),
+    ],
+)
+def test_each_rule_names_setting_and_consequence(
+    changed: dict[str, str], weight: Weight, words: str
+) -> None:
+    """One setting is changed for the worse, and is all that is found."""
+    (found,) = advise_worker({**GOOD, **changed})
+    ((setting, value),) = changed.items()
+    assert (found.setting, found.value, found.weight) == (setting, value, weight)
+    assert words in found.what
+
+
+def test_eager_workers_are_told_what_does_nothing_and_what_waits() -> None:
+    """The delay is of the other protocols; the backoff is of this one."""
+    found = {each.setting: each for each in advise_worker({**GOOD, "connect.protocol": "eager"})}
+    assert found.keys() == {
+        "connect.protocol",
+        "scheduled.rebalance.max.delay.ms",
+        "worker.unsync.backoff.ms",
+    }
+    assert "stops all connectors" in found["connect.protocol"].what
+    assert found["worker.unsync.backoff.ms"].value == "(300000)"
+
+
+@pytest.mark.parametrize("missing", [name for name in GOOD if not name.startswith(("sch", "boot"))])
+def test_what_every_worker_needs_is_missed(missing: str) -> None:
+    """One error for each setting without a default."""
+    settings = {name: value for name, value in GOOD.items() if name != missing}
+    found = [each for each in advise_worker(settings) if each.weight is Weight.ERROR]
+    assert [(each.setting, each.value) for each in found] == [(missing, "(not set)")]
+    assert "default" in found[0].what
+
+
+def test_defaults_of_kafka_need_one_change() -> None:
+    """The delay of five minutes; a worker is told by its own names."""
+    settings = {name: GOOD[name] for name in GOOD if name in WORKER_CONFIG_DEF.keys}
+    del settings["scheduled.rebalance.max.delay.ms"]
+    (found,) = advise_worker(settings)
+    assert (found.setting, found.value) == ("scheduled.rebalance.max.delay.ms", "(300000)")
+    assert is_worker(settings)
+    assert not is_worker({"group.id": "g", "session.timeout.ms": "1"})
