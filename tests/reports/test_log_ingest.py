@@ -10,10 +10,12 @@ import pytest
 
 from benchmarks.ingest import month_events
 from coordinator_sim.errors import DataError
-from coordinator_sim.ingest.importing import Importing, Options, prepare, write_trace
+from coordinator_sim.ingest.importing import Importing, Options, prepare
 from coordinator_sim.ingest.ranges import LogRange, RangeTask, read_range
+from coordinator_sim.ingest.writing import write_trace
 from coordinator_sim.kafka.profiles import PROFILES
 from coordinator_sim.logtext.writing.writer import broker_log
+from coordinator_sim.trace.schema import APPENDABLE_NAME
 from coordinator_sim_reports.log_ingest import logs_on_spark, run_tasks
 
 if TYPE_CHECKING:
@@ -41,11 +43,11 @@ def write_logs(folder: Path) -> None:
 
 
 def written(folder: Path) -> dict[str, bytes]:
-    """The files of a trace, by their places in it."""
+    """The files of a trace, by their places in it, without what is put aside for appending."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file()
+        if path.is_file() and path.name != APPENDABLE_NAME
     }
 
 
