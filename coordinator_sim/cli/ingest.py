@@ -52,7 +52,8 @@ def ingest(
     spark: Annotated[
         str | None,
         typer.Option(
-            help="Read logs of brokers and clients on Spark, such as local[2].", metavar="MASTER"
+            help="Read logs and segments on Spark, such as local[2].",
+            metavar="MASTER",
         ),
     ] = None,
     json: Annotated[

@@ -17,6 +17,7 @@ from coordinator_sim.ingest.files import LogFileReader, unpacked
 from coordinator_sim.ingest.imports import Import
 from coordinator_sim.ingest.kinds import Kind
 from coordinator_sim.ingest.ordering import longest_wait_us
+from coordinator_sim.ingest.segments import PartitionLog
 from coordinator_sim.ingest.tcp_streams import Segment
 from coordinator_sim.logtext.reading.block_reader import BlockReader
 from coordinator_sim.logtext.reading.broker_log import BrokerLog
@@ -59,6 +60,20 @@ class TimedExchanges(Struct, frozen=True):
     exchanges: Iterator[Exchange]
 
 
+class Ready(Struct, frozen=True):
+    """What is read elsewhere than by these readers.
+
+    Args:
+        logs: Logs by their names.
+        exchanges: Request logs by their names.
+        read_partitions: Reads the segments that were added to partitions; gives the events of each.
+    """
+
+    logs: Mapping[str, TimedLog] = {}
+    exchanges: Mapping[str, TimedExchanges] = {}
+    read_partitions: Callable[[list[PartitionLog]], list[Iterator[TraceEvent]]] | None = None
+
+
 class Reading(Struct, frozen=True):
     """How files are read.
 
@@ -68,7 +83,7 @@ class Reading(Struct, frozen=True):
         overlapping: Logs whose lines are compared with those of others, and so are kept.
         note_progress: Told a file, and the bytes of it that were used.
         names: Numbers of groups and files, shared by all streams.
-        ready: Logs that were read in ranges, by their names.
+        ready: What is read elsewhere.
     """
 
     zone: tzinfo
@@ -76,7 +91,7 @@ class Reading(Struct, frozen=True):
     overlapping: frozenset[str]
     note_progress: NoteProgress
     names: Names
-    ready: Mapping[str, TimedLog]
+    ready: Ready = Ready()
 
 
 def is_plain(kind: Kind) -> bool:
@@ -86,7 +101,7 @@ def is_plain(kind: Kind) -> bool:
 
 def read_plain(kind: Kind, one: Import, reading: Reading) -> TimedLog:
     """A stream with the time of its first event, for which the file's beginning is read twice."""
-    if kind is Kind.LOG and (ready := reading.ready.get(str(one.path))) is not None:
+    if kind is Kind.LOG and (ready := reading.ready.logs.get(str(one.path))) is not None:
         return ready
     read: _Reader = partial(_READERS[kind], one, reading)
     first = next(read(IngestSummary(), is_trial=True), None)
@@ -100,6 +115,9 @@ def read_plain(kind: Kind, one: Import, reading: Reading) -> TimedLog:
 
 def read_exchanges(kind: Kind, one: Import, reading: Reading) -> TimedExchanges:
     """The exchanges of one file, and how long the longest of them took."""
+    ready = reading.ready.exchanges.get(str(one.path))
+    if kind is Kind.REQUEST_LOG and ready is not None:
+        return ready
     read = EXCHANGE_READERS[kind]
     first = next(read(one, reading, IngestSummary(), is_trial=True), None)
     wait_us = (

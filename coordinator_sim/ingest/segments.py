@@ -67,6 +67,7 @@ class PartitionLog:
     ) -> None:
         self._files: list[Import] = []
         self._fresh = range(0)
+        self._root = Path()
         self._last: _Read | None = None
         self._keys: dict[bytes, LogKey] = {}
         self._topic = OffsetsTopic(Source.OFFSETS_SEGMENT, "")
@@ -78,6 +79,28 @@ class PartitionLog:
         self._fresh = range(len(self._files), len(self._files) + len(fresh))
         self._files += fresh
         self._note_progress = note_progress
+
+    def move(self, root: Path) -> None:
+        """Find the segments that were taken last below another folder.
+
+        Args:
+            root: Folder that relative paths are of.
+
+        Raises:
+            OSError: One is not there.
+        """
+        self._root = root
+        self._note_progress = lambda _path, _used: None
+        for index in self._fresh:
+            (root / self._files[index].path).stat()
+
+    def take(self, other: "PartitionLog") -> None:
+        """Take over what a copy of this log was told while its segments were read elsewhere."""
+        told = vars(other)
+        for mine, theirs in zip(self._files, told["_files"], strict=True):
+            mine.summary, mine.segment = theirs.summary, theirs.segment
+            mine.problem = theirs.problem
+        self._last, self._topic = told["_last"], told["_topic"]
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_note_progress": None, "_keys": {}}
@@ -147,7 +170,7 @@ class PartitionLog:
         for of in indexes:
             one = self._files[of]
             try:
-                with whole(one.path) as data:
+                with whole(self._root / one.path) as data:
                     yield from self._segment(of, SalvagingReader(data))
             except (OSError, EOFError, ValueError, zlib.error) as error:
                 one.problem = f"cannot be read: {getattr(error, 'strerror', None) or error}"

@@ -222,17 +222,21 @@ class Streams:
         known = self._earlier.partitions
         names, note = self._reading.names, self._reading.note_progress
         fresh = partition_logs([one for one in files if one.kind is Kind.SEGMENT])
+        read_elsewhere = self._reading.ready.read_partitions
+        elsewhere: Iterator[Iterator[TraceEvent]] = iter(())
+        if read_elsewhere is not None and fresh:
+            for key, own in fresh.items():
+                known.setdefault(key, PartitionLog([])).go_on(own, note)
+            elsewhere = iter(read_elsewhere([known[key] for key in fresh]))
         for key, own in fresh.items():
             if key in known:
-                known[key].go_on(own, note)
                 rank = (_PARTITION, list(known).index(key))
-                events = known[key].events()
-                first = next(events, None)
-                if first is not None:
-                    self._check(own[0].path, max(first.ts_us, self._reached_us(rank)))
-                    events = chain([first], events)
-                first_us = NO_TIME_US if first is None else first.ts_us
-                self._add(rank, first_us, batches_of(events, names))
+                if read_elsewhere is None:
+                    known[key].go_on(own, note)
+                    events = known[key].events()
+                else:
+                    events = next(elsewhere)
+                self._add_further(rank, own, events)
                 continue
             trial = PartitionLog([Import(one.path, one.kind) for one in own])
             first = next(trial.events(), None)
@@ -243,9 +247,16 @@ class Streams:
             first_us = NO_TIME_US if first is None else first.ts_us
             self._add(rank, first_us, batches_of(known[key].events(), names))
 
-    def _reached_us(self, rank: Rank) -> int:
-        rest = self._earlier.rests[rank]
-        return max([rest.reached_us, *(event.ts_us for event in rest.events)])
+    def _add_further(self, rank: Rank, own: list[Import], events: Iterator[TraceEvent]) -> None:
+        """Add events of a partition, the first of which tells when they begin."""
+        first = next(events, None)
+        if first is not None:
+            rest = self._earlier.rests.get(rank, Rest(NO_TIME_US, NO_TIME_US, []))
+            reached_us = max([rest.reached_us, *(event.ts_us for event in rest.events)])
+            self._check(own[0].path, max(first.ts_us, reached_us))
+            events = chain([first], events)
+        first_us = NO_TIME_US if first is None else first.ts_us
+        self._add(rank, first_us, batches_of(events, self._reading.names))
 
     def _check(self, path: Path, at_us: int) -> None:
         if at_us < self._earlier.settled_us:

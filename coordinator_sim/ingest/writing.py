@@ -11,19 +11,18 @@ from pathlib import Path
 from coordinator_sim.ingest.importing import Importing, Options, run_info
 from coordinator_sim.ingest.imports import Import
 from coordinator_sim.ingest.kept import dump
-from coordinator_sim.ingest.readers import Reading
+from coordinator_sim.ingest.readers import Reading, Ready
 from coordinator_sim.ingest.same_files import FileMark, mark_of
 from coordinator_sim.ingest.stages import Stages
 from coordinator_sim.ingest.streams import Appendable, Streams
-from coordinator_sim.logtext.reading.merging import TimedLog
 from coordinator_sim.logtext.reading.repeats import LogContents
 from coordinator_sim.runs.run_directory import RunDirectoryWriter, SettledRun
 from coordinator_sim.trace.batches import EventBatch, Names
 from coordinator_sim.trace.events import RunInfo
 from coordinator_sim.trace.schema import APPENDABLE_NAME
 
-ReadLogs = Callable[[Names], dict[str, TimedLog]]
-"""Gives the logs that are read elsewhere, by their names."""
+ReadLogs = Callable[[Names], Ready]
+"""Gives what is read elsewhere."""
 
 
 @dataclass(slots=True)
@@ -131,7 +130,7 @@ def write_imported(
             begins before what was written.
     """
     stages = imported.stages
-    ready = {} if read_logs is None else read_logs(stages.names)
+    ready = Ready() if read_logs is None else read_logs(stages.names)
     overlaps = frozenset(imported.contents.overlaps)
     note = _Progress(advance).note
     keep_raw = options.keep_raw
