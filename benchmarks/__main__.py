@@ -16,6 +16,7 @@ DESCRIPTIONS = {
     "segments": "records of the offsets log per CPU-second beside kafka-dump-log (also: --spark)",
     "start_up": "a Connect worker's read of its offset topic beside the model (Java, Maven)",
     "ingest": "broker-log lines per CPU-second",
+    "append": "a day appended to a month, beside the day alone and the month read again",
     "virtual_hour": "an hour of three aiokafka consumers in virtual time, in CPU-seconds",
     "hash_seeds": "where that hour's clients part under other hash seeds",
     "serve": "serve under load beside a real Kafka and kfake (Go; Java and Maven for Kafka)",

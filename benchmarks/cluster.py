@@ -30,7 +30,8 @@ from benchmarks.standalone import (
     python_of_workers,
 )
 from coordinator_sim.disk.segment_sources import find_logs
-from coordinator_sim.ingest.importing import Options, prepare, write_trace
+from coordinator_sim.ingest.importing import Options, prepare
+from coordinator_sim.ingest.writing import write_trace
 from coordinator_sim.kafka.profiles import PROFILES
 from coordinator_sim.log.format.compression import Compression
 from coordinator_sim.log.format.log_batches import BatchForm, encode_batch

@@ -151,7 +151,8 @@ def write_lines(path: Path, lines: Iterable[str]) -> int:
 
 def ingested(paths: list[Path], out: Path) -> tuple[float, int]:
     """Ingest logs as the command does, in this process; return CPU-seconds and events."""
-    from coordinator_sim.ingest.importing import Options, prepare, write_trace
+    from coordinator_sim.ingest.importing import Options, prepare
+    from coordinator_sim.ingest.writing import write_trace
 
     started = time.process_time()
     importing = prepare(paths)

@@ -1,6 +1,8 @@
-"""Reads logs of brokers and clients inside Spark tasks: ranges of bytes come back as events.
+"""Reads logs, request logs and segments inside Spark tasks: events come back.
 
-What the events of all logs mean together is settled by the driver, as for an import without Spark.
+A log of a broker or client is read in ranges of bytes, a request log is a task, and so are all
+segments of a partition. What the events of all files mean together is settled by the driver, as for
+an import without Spark.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from coordinator_sim.errors import DataError
+from coordinator_sim.ingest.elsewhere import read_partition, read_request_log, unpacked
 from coordinator_sim.ingest.importing import Importing, Options
 from coordinator_sim.ingest.imports import Import
 from coordinator_sim.ingest.kinds import Kind
@@ -23,9 +26,12 @@ from coordinator_sim.ingest.ranges import (
     ranges_of,
     read_range,
 )
+from coordinator_sim.ingest.readers import Ready, TimedExchanges
+from coordinator_sim.ingest.segments import PartitionLog
 from coordinator_sim.logtext.reading.merging import TimedLog
 from coordinator_sim.logtext.reading.repeats import ContentPart
 from coordinator_sim.trace.batches import EventBatch, Names
+from coordinator_sim.trace.events import TraceEvent
 from coordinator_sim_reports.failures import failure_named
 from coordinator_sim_reports.session import check_extra, spark_session
 
@@ -95,17 +101,51 @@ class SparkLogs:
         for log in logs:
             yield list(islice(found, len(log)))
 
-    def reader(self, importing: Importing) -> Callable[[Names], dict[str, TimedLog]]:
-        """Return what `write_trace` reads the logs of an import by.
+    def reader(self, importing: Importing) -> Callable[[Names], Ready]:
+        """Return what `write_trace` reads the files of an import by.
 
-        The logs get their counts and problems when they are read.
+        They get their counts and problems when they are read.
 
         Raises:
             DataError: a worker failed, or all were lost.
         """
         return partial(self._read, importing)
 
-    def _read(self, importing: Importing, names: Names) -> dict[str, TimedLog]:
+    def _read(self, importing: Importing, names: Names) -> Ready:
+        return Ready(
+            self._read_logs(importing, names),
+            self._read_requests(importing),
+            self._read_partitions,
+        )
+
+    def _read_requests(self, importing: Importing) -> dict[str, TimedExchanges]:
+        asked = [one for one in importing.usable if Kind.REQUEST_LOG in one.kinds]
+        tasks = [(one.path.resolve(), one) for one in asked]
+        read = partial(read_request_log, zone=self._options.zone, keep_raw=self._options.keep_raw)
+        found: dict[str, TimedExchanges] = {}
+        for one, told in zip(asked, run_tasks(self._spark, tasks, read, 1), strict=True):
+            one.summary.add(told.summary)
+            one.problem = told.problem
+            kept = self._scratch / f"requests-{len(found)}"
+            kept.write_bytes(told.exchanges)
+            found[str(one.path)] = TimedExchanges(told.first_us, told.wait_us, unpacked(kept))
+        return found
+
+    def _read_partitions(self, logs: list[PartitionLog]) -> list[Iterator[TraceEvent]]:
+        """Read the segments that were added to partitions, a task a partition."""
+        events: list[Iterator[TraceEvent]] = []
+        for log, (after, told) in zip(
+            logs,
+            run_tasks(self._spark, logs, partial(read_partition, root=Path.cwd())),
+            strict=True,
+        ):
+            log.take(after)
+            kept = self._scratch / f"partition-{len(events)}"
+            kept.write_bytes(told)
+            events.append(unpacked(kept))
+        return events
+
+    def _read_logs(self, importing: Importing, names: Names) -> dict[str, TimedLog]:
         logs = [one for one in importing.usable if one.kind is Kind.LOG]
         size = self._size_of_range([one.path for one in logs])
         overlaps = importing.contents.overlaps
@@ -158,15 +198,24 @@ def _timed(one: Import, log: ReadLog, kept: Kept) -> TimedLog:
 
 
 def run_tasks(
-    spark: "SparkSession", tasks: Sequence[_Task], read: Callable[[_Task], _Found]
+    spark: "SparkSession",
+    tasks: Sequence[_Task],
+    read: Callable[[_Task], _Found],
+    waves_a_core: int = _WAVES_A_CORE,
 ) -> Iterator[_Found]:
     """Yield what came of each task, in their order, a Spark task each and some at a time.
+
+    Args:
+        spark: The session.
+        tasks: What to read.
+        read: Reads one; called in a worker.
+        waves_a_core: Tasks of a core whose results are in the driver's memory at once.
 
     Raises:
         DataError: a worker failed, or all were lost.
     """
     context = spark.sparkContext
-    wave = _WAVES_A_CORE * context.defaultParallelism
+    wave = waves_a_core * context.defaultParallelism
     for start in range(0, len(tasks), wave):
         some = tasks[start : start + wave]
         with failure_named("logs"):

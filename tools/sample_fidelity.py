@@ -14,8 +14,9 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.errors import CoordinatorSimError, DataError
-from coordinator_sim.ingest.importing import Options, check_told, prepare, write_trace
+from coordinator_sim.ingest.importing import Options, check_told, prepare
 from coordinator_sim.ingest.imports import Import
+from coordinator_sim.ingest.writing import write_trace
 from coordinator_sim.replay.report import ReplayReport
 from coordinator_sim.replay.run import replay_run
 from coordinator_sim.runs.run_directory import read_run

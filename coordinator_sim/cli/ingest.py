@@ -11,13 +11,23 @@ from coordinator_sim.cli.arguments import TraceFormat
 from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from coordinator_sim.ingest.importing import Importing, Options
     from coordinator_sim_reports.log_ingest import SparkLogs
 
 EXIT_BAD_DATA: Final = 1
+_KEPT_OPTIONS: Final = {
+    "out": "--out",
+    "tz": "--tz",
+    "cluster": "--cluster",
+    "format_": "--format",
+    "keep_raw": "--keep-raw",
+}
 
 
 def ingest(
+    context: typer.Context,
     paths: Annotated[
         list[Path],
         typer.Argument(
@@ -32,13 +42,18 @@ def ingest(
     format_: Annotated[TraceFormat, typer.Option("--format", help="Form of the trace.")] = (
         TraceFormat.PARQUET
     ),
+    append_to: Annotated[
+        Path | None,
+        typer.Option(help="Trace to append to, which ingest wrote.", metavar="TRACE"),
+    ] = None,
     keep_raw: Annotated[
         bool, typer.Option("--keep-raw", help="Keep the original line in each event.")
     ] = False,
     spark: Annotated[
         str | None,
         typer.Option(
-            help="Read logs of brokers and clients on Spark, such as local[2].", metavar="MASTER"
+            help="Read logs and segments on Spark, such as local[2].",
+            metavar="MASTER",
         ),
     ] = None,
     json: Annotated[
@@ -52,48 +67,93 @@ def ingest(
     two of them tell counts once. Exit code 1 when a file could not be used; the others are read
     all the same.
 
+    With --append-to, files that follow those of a trace are added to it, and the earlier ones are
+    not read again.
+
     Example: coordinator-sim ingest /var/log/kafka --tz Europe/Berlin --out out/incident
     """
-    from coordinator_sim.cli.progress import progress_bar
-    from coordinator_sim.ingest.importing import (
-        Options,
-        check_told,
-        prepare,
-        replaced_when_whole,
-        write_trace,
-    )
+    from coordinator_sim.ingest.importing import Options
 
-    options = Options(
-        zone=zone_named(tz),
-        tz=tz,
-        cluster=cluster,
-        keep_raw=keep_raw,
-        trace_format=format_.value,
-    )
-    with _spark_logs(options, spark) as logs:
-        importing = prepare(paths, None if logs is None else logs.contents_of)
-        if importing.usable:
-            total = sum(one.path.stat().st_size for one in importing.usable)
-            with (
-                replaced_when_whole(out) as directory,
-                progress_bar("reading", total) as advance,
-            ):
-                read_logs = None if logs is None else logs.reader(importing)
-                write_trace(importing, options, directory, advance, read_logs)
-                check_told(importing)
-    _tell(importing, out, json=json)
+    if append_to is not None:
+        _check_unset(context)
+        importing = _append(paths, append_to, spark)
+        _tell(importing, append_to, json=json, is_appended=True)
+    else:
+        options = Options(
+            zone=zone_named(tz),
+            tz=tz,
+            cluster=cluster,
+            keep_raw=keep_raw,
+            trace_format=format_.value,
+        )
+        importing = _write(paths, out, options, spark)
+        _tell(importing, out, json=json)
     if importing.bad:
         raise typer.Exit(EXIT_BAD_DATA)
 
 
-def _tell(importing: "Importing", out: Path, *, json: bool) -> None:
+def _write(paths: list[Path], out: Path, options: "Options", spark: str | None) -> "Importing":
+    """Read files into a trace of their own."""
+    from coordinator_sim.ingest.importing import check_told, prepare, replaced_when_whole
+    from coordinator_sim.ingest.writing import write_trace
+
+    with _spark_logs(options, spark) as logs:
+        importing = prepare(paths, None if logs is None else logs.contents_of)
+        if importing.usable:
+            with replaced_when_whole(out) as directory, _progress(importing) as advance:
+                read_logs = None if logs is None else logs.reader(importing)
+                write_trace(importing, options, directory, advance, read_logs)
+                check_told(importing)
+    return importing
+
+
+def _append(paths: list[Path], trace: Path, spark: str | None) -> "Importing":
+    """Read files and append them to a trace."""
+    from coordinator_sim.ingest.appending import Appending
+
+    appending = Appending(trace)
+    with _spark_logs(appending.options, spark) as logs:
+        importing = appending.prepare(paths, None if logs is None else logs.contents_of)
+        if importing.usable:
+            with _progress(importing) as advance:
+                read_logs = None if logs is None else logs.reader(importing)
+                appending.write(importing, advance, read_logs)
+    return importing
+
+
+def _progress(importing: "Importing") -> "AbstractContextManager[Callable[[int], None]]":
+    from coordinator_sim.cli.progress import progress_bar
+
+    total = sum(one.path.stat().st_size for one in importing.usable)
+    return progress_bar("reading", total)
+
+
+def _check_unset(context: typer.Context) -> None:
+    """Refuse options that a trace keeps from its first import.
+
+    Raises:
+        ConfigError: One was given.
+    """
+    for name, option in _KEPT_OPTIONS.items():
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise ConfigError(
+                f"{option} cannot be given with --append-to: the trace keeps what its first import "
+                "was given; leave it out"
+            )
+
+
+def _tell(importing: "Importing", out: Path, *, json: bool, is_appended: bool = False) -> None:
     """Print what came of the files, and the problems of those that could not be used."""
     from coordinator_sim.cli.ingest_summary import print_json, print_tables
 
     if json:
         print_json(importing, out)
     elif importing.usable:
-        print_tables(importing, out)
+        print_tables(importing, out, is_appended=is_appended)
+    elif is_appended and not importing.bad:
+        count = importing.known_files + len(importing.files)
+        typer.echo(f"Nothing to append: {out} has what these files hold ({count}).")
     for one in importing.bad:
         typer.echo(f"error: {one.path}: {one.problem}", err=True)
 

@@ -53,6 +53,7 @@ def print_json(importing: Importing, out: Path) -> None:
         "by_event": {event.value: count for event, count in total.by_event.items()},
         "unparsed_patterns": total.unparsed_patterns,
         "other_topics": importing.other_topics,
+        "known_files": importing.known_files,
         "told_by_another_source": {
             source.value: count for source, count in importing.left_out.items()
         },
@@ -79,7 +80,7 @@ def _file_document(one: Import) -> dict[str, object]:
     return document
 
 
-def print_tables(importing: Importing, out: Path) -> None:
+def print_tables(importing: Importing, out: Path, *, is_appended: bool = False) -> None:
     """The same for a reader: a row per file, totals, unparsed lines by pattern."""
     files = importing.files
     total = total_of(files)
@@ -101,7 +102,7 @@ def print_tables(importing: Importing, out: Path) -> None:
     for line in (*_repeats(files), *_damages(segments), *_between_sources(importing)):
         typer.echo(line)
     _print_clocks(files, total)
-    typer.echo(f"{total.events} events written to {out}")
+    typer.echo(f"{total.events} events {'appended' if is_appended else 'written'} to {out}")
 
 
 def _print_table(
@@ -188,6 +189,8 @@ def _between_sources(importing: Importing) -> list[str]:
         "from it)."
         for skew in importing.skews
     )
+    if importing.known_files:
+        lines.append(f"{importing.known_files} files were read before; counted once.")
     if importing.other_topics:
         lines.append(f"{importing.other_topics} segments of other topics left out.")
     for one in importing.files:

@@ -1,23 +1,18 @@
-"""The whole of an import: files recognised and compared, read side by side, written as one trace.
-
-Each kind of file has a reader that gives events in the order in which they happened; `merge_logs`
-puts those of all files together, and `Precedence` leaves out what two kinds tell.
-"""
+"""What is imported: files recognised, and compared with each other and with earlier ones."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from coordinator_sim import __version__
 from coordinator_sim.errors import DataError
+from coordinator_sim.ingest.ahead import APART_US
 from coordinator_sim.ingest.files import (
     FoundFiles,
     LogFileReader,
@@ -28,37 +23,15 @@ from coordinator_sim.ingest.files import (
 )
 from coordinator_sim.ingest.imports import Import
 from coordinator_sim.ingest.kinds import REQUEST_MARK, SOURCE_OF, Kind
-from coordinator_sim.ingest.precedence import Precedence, best_source
-from coordinator_sim.ingest.readers import Reading, streams_of
-from coordinator_sim.ingest.skew import Skews
-from coordinator_sim.logtext.reading.incarnations import IncarnationCounter
-from coordinator_sim.logtext.reading.merging import TimedLog, merge_logs
+from coordinator_sim.ingest.precedence import best_source
+from coordinator_sim.ingest.same_files import FileMark, mark_of
 from coordinator_sim.logtext.reading.repeats import (
     ContentPart,
     LogContents,
-    OneCluster,
-    RepeatedLines,
 )
-from coordinator_sim.runs.run_directory import RunDirectoryWriter, TraceFormat, check_replaceable
-from coordinator_sim.trace.batches import EventBatch, Names, batches_of
-from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
-from coordinator_sim.trace.history import steadied_trace
+from coordinator_sim.runs.run_directory import TraceFormat, check_replaceable
+from coordinator_sim.trace.events import RunInfo, Source
 from coordinator_sim.trace.sources_read import Skew
-
-
-@dataclass(slots=True)
-class Progress:
-    """Bytes used of all files together."""
-
-    advance: Callable[[int], None]
-    done: dict[Path, int] = field(default_factory=dict)
-    total: int = 0
-
-    def note(self, path: Path, used: int) -> None:
-        """Note how much of a file was used."""
-        self.total += used - self.done.get(path, 0)
-        self.done[path] = used
-        self.advance(self.total)
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -70,6 +43,8 @@ class Options(Struct, frozen=True, kw_only=True):
         cluster: Name of the cluster that all files are of.
         keep_raw: Whether events keep their line.
         trace_format: Form of the trace.
+        apart_us: By how much files that are cut at one moment may end apart: later files are
+            appended as long as they do not begin earlier than this before the end of the trace.
     """
 
     zone: tzinfo
@@ -77,6 +52,7 @@ class Options(Struct, frozen=True, kw_only=True):
     cluster: str = "cluster"
     keep_raw: bool = False
     trace_format: TraceFormat = "parquet"
+    apart_us: int = APART_US
 
 
 @dataclass(slots=True)
@@ -89,6 +65,7 @@ class Importing:
         other_topics: Segments of other topics that were left out.
         left_out: Source -> facts that another source tells too.
         skews: By how much the clocks of the sources differ.
+        known_files: Files that were read before, and are left out.
     """
 
     files: list[Import]
@@ -96,6 +73,7 @@ class Importing:
     other_topics: int = 0
     left_out: dict[Source, int] = field(default_factory=dict)
     skews: list[Skew] = field(default_factory=list)
+    known_files: int = 0
 
     @property
     def usable(self) -> list[Import]:
@@ -108,30 +86,88 @@ class Importing:
         return [one for one in self.files if one.problem is not None]
 
 
+@dataclass(slots=True)
+class Earlier:
+    """Files of one cluster that were read before.
+
+    Args:
+        contents: What logs have in common.
+        marks: What tells each file from others.
+    """
+
+    contents: LogContents
+    marks: list[FileMark]
+
+    def has(self, path: Path) -> bool:
+        """Whether a file holds what one of these held, by size and both ends.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+        mark = mark_of(path)
+        return any(known.is_of(mark) for known in self.marks)
+
+    def check_overlaps(self, files: Sequence[Import]) -> None:
+        """Refuse logs that share lines with earlier ones, and are no copies of them.
+
+        Raises:
+            DataError: One does.
+        """
+        fresh = {str(one.path) for one in files}
+        known = {mark.path for mark in self.marks}
+        for one in files:
+            root = self.contents.overlaps.get(str(one.path))
+            other = next(
+                (
+                    name
+                    for name, its_root in self.contents.overlaps.items()
+                    if root is not None and its_root == root and name in known - fresh
+                ),
+                None,
+            )
+            if other is not None:
+                raise DataError(
+                    f"{one.path} shares lines with {other}, which the trace has: append a log "
+                    "once it is complete, or ingest all files together, without --append-to"
+                )
+
+
 ContentsOf = Callable[[list[Path]], Iterator[Iterable[ContentPart]]]
 """Gives the contents of logs in their order, each in parts."""
 
 
-def prepare(paths: list[Path], contents_of: ContentsOf | None = None) -> Importing:
+def prepare(
+    paths: list[Path], contents_of: ContentsOf | None = None, earlier: Earlier | None = None
+) -> Importing:
     """Find the files, see what each is, and which are copies of others.
 
     Args:
         paths: What the user names.
         contents_of: Reads what logs hold elsewhere; None to read it here.
+        earlier: Files that were read before; None for none.
 
     Raises:
         ConfigError: A path does not exist, or a folder holds nothing to read.
+        DataError: A log shares lines with one that was read before, and is no copy of it.
     """
     found: FoundFiles = find_files(paths)
     files = []
     for path in found.files:
+        if earlier is not None and earlier.has(path):
+            continue
         kind = recognise(path)
         if isinstance(kind, str):
             files.append(Import(path, problem=kind))
         else:
             files.append(Import(path, kind))
     importing = Importing(files, other_topics=found.other_topics)
-    _compare_contents(importing, contents_of)
+    importing.known_files = len(found.files) - len(files)
+    if earlier is not None:
+        importing.contents = earlier.contents
+    if earlier is not None or len([one for one in files if one.problem is None]) > 1:
+        _compare_contents(importing, contents_of)
+    if earlier is not None:
+        earlier.check_overlaps(files)
     for one in importing.usable:
         one.more = _more_kinds(one)
     return importing
@@ -139,9 +175,7 @@ def prepare(paths: list[Path], contents_of: ContentsOf | None = None) -> Importi
 
 def _compare_contents(importing: Importing, contents_of: ContentsOf | None) -> None:
     """Mark the copies among the files, and find the logs that share lines."""
-    readable = [one for one in importing.files if one.problem is None]
-    if len(readable) <= 1:
-        return
+    readable = importing.usable
     logs = [one.path for one in readable if one.kind is Kind.LOG]
     contents = iter(()) if contents_of is None else contents_of(logs)
     whole: dict[str, str] = {}
@@ -184,79 +218,6 @@ def run_info(importing: Importing, options: Options) -> RunInfo:
         profile="ingested",
         options={"tz": options.tz},
     )
-
-
-def write_trace(
-    importing: Importing,
-    options: Options,
-    out: Path,
-    advance: Callable[[int], None],
-    read_logs: Callable[[Names], dict[str, TimedLog]] | None = None,
-) -> None:
-    """Read all files side by side, in time order, into a run directory.
-
-    Args:
-        importing: Its files get their counts and problems.
-        options: How to read.
-        out: The run directory to write.
-        advance: Told the bytes used so far, now and then.
-        read_logs: Gives the logs that are read elsewhere, by their names; None for none.
-
-    Raises:
-        DataError: The files are those of two clusters, or their clocks are too far apart.
-    """
-    info = run_info(importing, options)
-    progress = Progress(advance)
-    overlaps = importing.contents.overlaps
-    names = Names()
-    reading = Reading(
-        *(options.zone, options.keep_raw, frozenset(overlaps), progress.note, names),
-        ready={} if read_logs is None else read_logs(names),
-    )
-    cluster = OneCluster()
-    with RunDirectoryWriter(
-        out, info, format=options.trace_format, keep_raw=options.keep_raw
-    ) as writer:
-        logs = list(streams_of(importing.usable, reading))
-        for batch in steadied_trace(_merged(importing, logs, names)):
-            cluster.check(batch)
-            writer.record_batch(batch)
-        writer.note_sources([one.as_read for one in importing.files], importing.skews)
-
-
-def _merged(importing: Importing, logs: list[TimedLog], names: Names) -> Iterator[EventBatch]:
-    """Yield the events of all files, what several tell once."""
-    repeats = RepeatedLines(importing.contents.overlaps)
-    by_name = {str(one.path): one for one in importing.files}
-
-    def are_repeated(batch: EventBatch) -> NDArray[np.bool_]:
-        repeated = repeats.are_repeated(batch)
-        for event in batch.take(repeated).events() if repeated.any() else ():
-            by_name[event.source_ref or ""].summary.count_repeated(event)
-        return repeated
-
-    merged = merge_logs(logs, are_repeated=are_repeated if len(logs) > 1 else None)
-    kinds = {kind for one in importing.usable for kind in one.kinds}
-    is_simple = kinds <= {Kind.LOG} or (kinds <= {Kind.SEGMENT})
-    if is_simple:
-        yield from merged
-        return
-    skews = Skews()
-
-    def drop(event: TraceEvent, has_own_kind: bool) -> None:
-        summary = by_name[event.source_ref or ""].summary
-        summary.by_event[event.event] -= 1
-        summary.repeated += has_own_kind
-
-    precedence = Precedence(skews, drop)
-    counter = IncarnationCounter()
-    told = (event for batch in merged for event in batch.events())
-    for batch in batches_of(precedence.chosen(told), names):
-        # The lives of groups are counted again, from what is left.
-        unnumbered = batch.having(incarnations=np.zeros(len(batch), np.int32))
-        yield counter.number(unnumbered)
-    skews.check()
-    importing.left_out, importing.skews = precedence.left_out, skews.found()
 
 
 def check_told(importing: Importing) -> None:

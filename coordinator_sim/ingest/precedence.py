@@ -119,13 +119,14 @@ class Precedence:
             has it; else another source has.
 
     Attributes:
+        drop: As above; it is not kept when this is pickled.
         left_out: Source -> events and entries of it that another source told too.
     """
 
     def __init__(self, skews: Skews, drop: Callable[[TraceEvent, bool], None]) -> None:
         self.left_out: dict[Source, int] = {}
         self._skews = skews
-        self._drop = drop
+        self.drop = drop
         self._line: deque[_Waiting] = deque()
         self._facts: dict[_Key, list[_Part]] = {}
         self._told: dict[_Key, int] = {}
@@ -140,8 +141,14 @@ class Precedence:
             while self._line and self._line[0].event.ts_us < self._reached_us - WITHIN_US:
                 yield from self._release()
             self._take(event)
+
+    def finish(self) -> Iterator[TraceEvent]:
+        """Yield the events that waited, when there are no more."""
         while self._line:
             yield from self._release()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "drop"}
 
     def _release(self) -> Iterator[TraceEvent]:
         waiting = self._line.popleft()
@@ -161,12 +168,12 @@ class Precedence:
     def _drop_inferred(self, event: TraceEvent) -> None:
         if event.source is not None:
             self._leave_out(event.source)
-        self._drop(event, False)  # noqa: FBT003 - of a Callable
+        self.drop(event, False)  # noqa: FBT003 - of a Callable
 
     def _drop_entries(self, waiting: _Waiting) -> None:
         """Tell of an event whose entries are all told by better sources; others are told of."""
         if waiting.event.event in _OFFSET_FACTS:
-            self._drop(waiting.event, False)  # noqa: FBT003 - of a Callable
+            self.drop(waiting.event, False)  # noqa: FBT003 - of a Callable
 
     def _forget(self, waiting: _Waiting) -> None:
         for part in waiting.parts:
@@ -193,7 +200,7 @@ class Precedence:
         waiting = _Waiting(event, source)
         same = _identity(event)
         if same is not None and not self._is_new(same, waiting):
-            self._drop(event, True)  # noqa: FBT003 - of a Callable
+            self.drop(event, True)  # noqa: FBT003 - of a Callable
             return
         for key, entry in _facts_of(event):
             self._weigh(_Part(key, waiting, entry))
@@ -235,7 +242,7 @@ class Precedence:
         if gone.source is not None:
             self._leave_out(gone.source)
         if part.entry is None:
-            self._drop(gone, False)  # noqa: FBT003 - of a Callable
+            self.drop(gone, False)  # noqa: FBT003 - of a Callable
         keeps, goes = (part, other) if stays else (other, part)
         goes.is_gone = True
         keeps.also = sources

@@ -15,9 +15,9 @@ from coordinator_sim.ingest.captured import Capture
 from coordinator_sim.ingest.captures import captured_segments
 from coordinator_sim.ingest.files import LogFileReader, unpacked
 from coordinator_sim.ingest.imports import Import
-from coordinator_sim.ingest.kinds import SOURCE_OF, Kind
-from coordinator_sim.ingest.ordering import TimedExchanges, in_time_order, longest_wait_us, merged
-from coordinator_sim.ingest.segments import PartitionLog, partition_logs
+from coordinator_sim.ingest.kinds import Kind
+from coordinator_sim.ingest.ordering import longest_wait_us
+from coordinator_sim.ingest.segments import PartitionLog
 from coordinator_sim.ingest.tcp_streams import Segment
 from coordinator_sim.logtext.reading.block_reader import BlockReader
 from coordinator_sim.logtext.reading.broker_log import BrokerLog
@@ -26,13 +26,12 @@ from coordinator_sim.logtext.reading.formatter_lines import (
     read_formatter_json,
     read_formatter_text,
 )
-from coordinator_sim.logtext.reading.merging import TimedLog
+from coordinator_sim.logtext.reading.merging import NO_TIME_US, TimedLog
 from coordinator_sim.logtext.reading.request_lines import RequestLog
 from coordinator_sim.logtext.reading.summary import IngestSummary
 from coordinator_sim.trace.batches import EventBatch, Names, batches_of
 from coordinator_sim.trace.events import Source, TraceEvent
 from coordinator_sim.trace.exchange import Exchange
-from coordinator_sim.trace.exchanges import Exchanges
 from coordinator_sim.trace.offsets_topic import OffsetsTopic
 
 _PIECE_BYTES: Final = 1 << 16
@@ -47,6 +46,34 @@ class _Reader(Protocol):
     def __call__(self, summary: IngestSummary, *, is_trial: bool) -> Iterator[TraceEvent]: ...
 
 
+class TimedExchanges(Struct, frozen=True):
+    """The exchanges of a file that has not been opened.
+
+    Args:
+        first_us: When its first answer was sent; `NO_TIME_US` without any.
+        wait_us: How long the longest of them took.
+        exchanges: In the order of their answers.
+    """
+
+    first_us: int
+    wait_us: int
+    exchanges: Iterator[Exchange]
+
+
+class Ready(Struct, frozen=True):
+    """What is read elsewhere than by these readers.
+
+    Args:
+        logs: Logs by their names.
+        exchanges: Request logs by their names.
+        read_partitions: Reads the segments that were added to partitions; gives the events of each.
+    """
+
+    logs: Mapping[str, TimedLog] = {}
+    exchanges: Mapping[str, TimedExchanges] = {}
+    read_partitions: Callable[[list[PartitionLog]], list[Iterator[TraceEvent]]] | None = None
+
+
 class Reading(Struct, frozen=True):
     """How files are read.
 
@@ -56,7 +83,7 @@ class Reading(Struct, frozen=True):
         overlapping: Logs whose lines are compared with those of others, and so are kept.
         note_progress: Told a file, and the bytes of it that were used.
         names: Numbers of groups and files, shared by all streams.
-        ready: Logs that were read in ranges, by their names.
+        ready: What is read elsewhere.
     """
 
     zone: tzinfo
@@ -64,30 +91,17 @@ class Reading(Struct, frozen=True):
     overlapping: frozenset[str]
     note_progress: NoteProgress
     names: Names
-    ready: Mapping[str, TimedLog]
+    ready: Ready = Ready()
 
 
-def streams_of(files: list[Import], reading: Reading) -> Iterator[TimedLog]:
-    """One stream a file; one a partition of raw segments, and one for all requests of a kind."""
-    for one in files:
-        for kind in one.kinds:
-            if kind in _READERS:
-                yield _timed(kind, one, reading)
-    for kind in _EXCHANGE_READERS:
-        asked = [one for one in files if kind in one.kinds]
-        if asked:
-            yield _exchange_stream(kind, asked, reading)
-    for log in partition_logs([one for one in files if one.kind is Kind.SEGMENT]):
-        trial = PartitionLog([Import(one.path, one.kind) for one in log])
-        first = next(trial.events(), None)
-        events = PartitionLog(log, reading.note_progress).events()
-        first_us = 0 if first is None else first.ts_us
-        yield TimedLog(first_us, batches_of(events, reading.names))
+def is_plain(kind: Kind) -> bool:
+    """Whether each file of a kind is a story of its own."""
+    return kind in _READERS
 
 
-def _timed(kind: Kind, one: Import, reading: Reading) -> TimedLog:
+def read_plain(kind: Kind, one: Import, reading: Reading) -> TimedLog:
     """A stream with the time of its first event, for which the file's beginning is read twice."""
-    if kind is Kind.LOG and (ready := reading.ready.get(str(one.path))) is not None:
+    if kind is Kind.LOG and (ready := reading.ready.logs.get(str(one.path))) is not None:
         return ready
     read: _Reader = partial(_READERS[kind], one, reading)
     first = next(read(IngestSummary(), is_trial=True), None)
@@ -96,7 +110,23 @@ def _timed(kind: Kind, one: Import, reading: Reading) -> TimedLog:
         if kind is Kind.LOG
         else batches_of(read(one.summary, is_trial=False), reading.names)
     )
-    return TimedLog(0 if first is None else first.ts_us, batches)
+    return TimedLog(NO_TIME_US if first is None else first.ts_us, batches)
+
+
+def read_exchanges(kind: Kind, one: Import, reading: Reading) -> TimedExchanges:
+    """The exchanges of one file, and how long the longest of them took."""
+    ready = reading.ready.exchanges.get(str(one.path))
+    if kind is Kind.REQUEST_LOG and ready is not None:
+        return ready
+    read = EXCHANGE_READERS[kind]
+    first = next(read(one, reading, IngestSummary(), is_trial=True), None)
+    wait_us = (
+        _LONGEST_US
+        if kind is Kind.CAPTURE
+        else longest_wait_us(_lines_of(one, reading, is_trial=True))
+    )
+    told = read(one, reading, one.summary, is_trial=False)
+    return TimedExchanges(NO_TIME_US if first is None else first.sent_us, wait_us, told)
 
 
 def _lines_of(one: Import, reading: Reading, *, is_trial: bool) -> Iterator[str]:
@@ -129,32 +159,6 @@ def _log(one: Import, reading: Reading, summary: IngestSummary) -> BrokerLog:
     name = str(one.path)
     keep_raw = reading.keep_raw or name in reading.overlapping
     return BrokerLog(name, reading.zone, summary=summary, keep_raw=keep_raw)
-
-
-def _exchange_stream(kind: Kind, files: list[Import], reading: Reading) -> TimedLog:
-    """The requests of several files as one stream: a group's story goes on from file to file."""
-    by_name = {str(one.path): one for one in files}
-    read = _EXCHANGE_READERS[kind]
-    timed = []
-    waits_us = [_LONGEST_US if kind is Kind.CAPTURE else 0]
-    for one in files:
-        first = next(read(one, reading, IngestSummary(), is_trial=True), None)
-        first_us = 0 if first is None else first.sent_us
-        timed.append(TimedExchanges(first_us, read(one, reading, one.summary, is_trial=False)))
-        if kind is Kind.REQUEST_LOG:
-            waits_us.append(longest_wait_us(_lines_of(one, reading, is_trial=True)))
-
-    def repeated(exchange: Exchange) -> None:
-        by_name[exchange.source_ref].summary.repeated += 1
-
-    def events() -> Iterator[TraceEvent]:
-        told = Exchanges(SOURCE_OF[kind])
-        for event in in_time_order(merged(timed, repeated), told, max(waits_us)):
-            by_name[event.source_ref or ""].summary.count_event(event)
-            yield event
-
-    first_us = min(each.first_us for each in timed)
-    return TimedLog(first_us, batches_of(events(), reading.names))
 
 
 def _requests(
@@ -272,7 +276,7 @@ _READERS = {
     Kind.FORMATTER_TEXT: _formatter_text_events,
     Kind.FORMATTER_JSON: _formatter_json_events,
 }
-_EXCHANGE_READERS = {
+EXCHANGE_READERS: Final = {
     Kind.CAPTURE: _captured,
     Kind.REQUEST_LOG: _requests,
 }

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -65,20 +65,55 @@ class PartitionLog:
         files: list[Import],
         note_progress: Callable[[Path, int], None] = lambda _path, _used: None,
     ) -> None:
-        self._files = sorted(files, key=lambda one: (base_offset_in(one.path.name), str(one.path)))
-        self._note_progress = note_progress
+        self._files: list[Import] = []
+        self._fresh = range(0)
+        self._root = Path()
+        self._last: _Read | None = None
         self._keys: dict[bytes, LogKey] = {}
         self._topic = OffsetsTopic(Source.OFFSETS_SEGMENT, "")
+        self.go_on(files, note_progress)
+
+    def go_on(self, files: list[Import], note_progress: Callable[[Path, int], None]) -> None:
+        """Take further segments; offsets that were read count no more."""
+        fresh = sorted(files, key=lambda one: (base_offset_in(one.path.name), str(one.path)))
+        self._fresh = range(len(self._files), len(self._files) + len(fresh))
+        self._files += fresh
+        self._note_progress = note_progress
+
+    def move(self, root: Path) -> None:
+        """Find the segments that were taken last below another folder.
+
+        Args:
+            root: Folder that relative paths are of.
+
+        Raises:
+            OSError: One is not there.
+        """
+        self._root = root
+        self._note_progress = lambda _path, _used: None
+        for index in self._fresh:
+            (root / self._files[index].path).stat()
+
+    def take(self, other: "PartitionLog") -> None:
+        """Take over what a copy of this log was told while its segments were read elsewhere."""
+        told = vars(other)
+        for mine, theirs in zip(self._files, told["_files"], strict=True):
+            mine.summary, mine.segment = theirs.summary, theirs.segment
+            mine.problem = theirs.problem
+        self._last, self._topic = told["_last"], told["_topic"]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_note_progress": None, "_keys": {}}
 
     def events(self) -> Iterator[TraceEvent]:
-        """Yield the events in the order of the offsets. May be called once.
+        """Yield the events of the segments that were taken last, in the order of the offsets.
 
         Raises:
             DataError: Two copies of the partition differ: they are of two clusters.
         """
         copies: dict[tuple[Path, str], list[int]] = {}
-        for index, one in enumerate(self._files):
-            copies.setdefault(_copy_of(one.path), []).append(index)
+        for index in self._fresh:
+            copies.setdefault(_copy_of(self._files[index].path), []).append(index)
         streams = [self._copy(indexes) for indexes in copies.values()]
         merged = heapq.merge(*streams, key=lambda read: read.offset)
         for (_, of), reads in groupby(
@@ -112,11 +147,11 @@ class PartitionLog:
 
     def _each_once(self, merged: Iterable[_Read]) -> Iterator[_Read]:
         """Yield each offset once, from the copy that is named first."""
-        last: _Read | None = None
         conflicts = 0
         for read in merged:
+            last = self._last
             if last is None or read.offset > last.offset:
-                last = read
+                self._last = read
                 yield read
                 continue
             self._files[read.of].summary.repeated += 1
@@ -135,7 +170,7 @@ class PartitionLog:
         for of in indexes:
             one = self._files[of]
             try:
-                with whole(one.path) as data:
+                with whole(self._root / one.path) as data:
                     yield from self._segment(of, SalvagingReader(data))
             except (OSError, EOFError, ValueError, zlib.error) as error:
                 one.problem = f"cannot be read: {getattr(error, 'strerror', None) or error}"
@@ -227,8 +262,8 @@ class PartitionLog:
             one.problem = f"holds no good batch: {first.reason} at byte {first.position}"
 
 
-def partition_logs(files: list[Import]) -> list[list[Import]]:
-    """The segments put together by the partition they are of, in order of partitions and paths.
+def partition_logs(files: list[Import]) -> dict[object, list[Import]]:
+    """The segments by the partition they are of, in order of partitions and paths.
 
     Where no name tells the partition, the segments of one folder whose names differ only in the
     offset are one partition's.
@@ -238,7 +273,7 @@ def partition_logs(files: list[Import]) -> list[list[Import]]:
         partition = partition_in(str(one.path))
         key = _copy_of(one.path) if partition is None else partition
         logs.setdefault(key, []).append(one)
-    return list(logs.values())
+    return logs
 
 
 def _copy_of(path: Path) -> tuple[Path, str]:

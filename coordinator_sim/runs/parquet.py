@@ -29,6 +29,23 @@ CELLS_PER_FILE: Final = 2_000_000
 """Array elements of dense rows held in memory before a flush."""
 
 
+class TableState(msgspec.Struct, frozen=True):
+    """Where a table goes on.
+
+    Args:
+        part: Number of the next file.
+        count: Number of rows so far.
+    """
+
+    part: int
+    count: int
+
+
+def part_number(path: Path) -> int:
+    """Return the number of a file of a table."""
+    return int(path.stem.removeprefix("part-"))
+
+
 class ParquetEvents:
     """Writes `events`, one file per day and flush.
 
@@ -114,6 +131,15 @@ class ParquetEvents:
         if self._events or self._tables:
             self._flush()
 
+    def settle(self) -> TableState:
+        """Write the rows so far; return what a writer of further rows goes on from."""
+        self.close()
+        return TableState(self._part, self.count)
+
+    def go_on(self, state: TableState) -> None:
+        """Write further rows behind those that are there."""
+        self._part, self.count = state.part, state.count
+
     def _flush(self) -> None:
         import pyarrow as pa
 
@@ -167,6 +193,15 @@ class ParquetTable:
         """Write the remaining rows."""
         if self._rows:
             self._flush()
+
+    def settle(self) -> TableState:
+        """Write the rows so far; return what a writer of further rows goes on from."""
+        self.close()
+        return TableState(self._part, self.count)
+
+    def go_on(self, state: TableState) -> None:
+        """Write further rows behind those that are there."""
+        self._part, self.count = state.part, state.count
 
     def _flush(self) -> None:
         target = self._directory / f"part-{self._part:05d}.parquet"

@@ -26,6 +26,7 @@ from coordinator_sim.runs.ownership import OwnershipTracker
 from coordinator_sim.runs.parquet import (
     ParquetEvents,
     ParquetTable,
+    TableState,
     read_event_rows,
     read_rows,
 )
@@ -34,6 +35,7 @@ from coordinator_sim.trace.digest import TraceDigest
 from coordinator_sim.trace.events import RunInfo, TraceEvent
 from coordinator_sim.trace.recorder import numbered
 from coordinator_sim.trace.schema import (
+    APPENDABLE_NAME,
     EVENTS_DIR,
     GENERATIONS_DIR,
     MANIFEST_NAME,
@@ -57,6 +59,24 @@ _EVENTS_AT_ONCE: Final = 64
 """Events that are written together: a server that records its traffic has no time for one."""
 
 
+class SettledRun(msgspec.Struct, frozen=True):
+    """A trace in Parquet up to an event, to be gone on with later; made of picklable objects.
+
+    Args:
+        tables: Where each table goes on, by its directory.
+        digest: Of the events so far.
+        ownership: Assignments so far.
+        first_ts_us: Smallest event time so far.
+        last_ts_us: Largest event time so far.
+    """
+
+    tables: dict[str, TableState]
+    digest: TraceDigest
+    ownership: OwnershipTracker
+    first_ts_us: int | None
+    last_ts_us: int | None
+
+
 class RunDirectoryWriter:
     """Writes a run as it happens; a context manager and a `Recorder`.
 
@@ -69,6 +89,8 @@ class RunDirectoryWriter:
         format: `parquet`, or `jsonl` to read it without tools.
         keep_raw: Whether the original text of ingested lines is kept.
         open_file: Opens the files of JSON Lines.
+        settled: The trace in Parquet that is gone on with; its files are in the directory, and
+            nothing else.
 
     Raises:
         ConfigError: the directory holds something that is not a trace.
@@ -82,6 +104,7 @@ class RunDirectoryWriter:
         format: TraceFormat = "parquet",  # noqa: A002 - the option's name on the command line
         keep_raw: bool = False,
         open_file: OpenFile = open_at_once,
+        settled: SettledRun | None = None,
     ) -> None:
         self._path = path
         self._info = info
@@ -94,7 +117,8 @@ class RunDirectoryWriter:
         self._taken: list[TraceEvent] = []
         self._files: list[SourceFile] = []
         self._skews: list[Skew] = []
-        _clear(path)
+        if settled is None:
+            _clear(path)
         self._events: ParquetEvents | JsonLinesEvents
         self._generations: ParquetTable | JsonLinesTable
         self._resources: ParquetTable | JsonLinesTable
@@ -110,6 +134,8 @@ class RunDirectoryWriter:
             self._events = JsonLinesEvents(path / EVENTS_DIR, info, open_file)
             self._generations = JsonLinesTable(path / GENERATIONS_DIR, open_file)
             self._resources = JsonLinesTable(path / RESOURCES_DIR, open_file)
+        if settled is not None:
+            self._go_on(settled)
 
     def __enter__(self) -> Self:
         return self
@@ -154,6 +180,35 @@ class RunDirectoryWriter:
         self._ownership.record_batch(batch)
         if self._ownership.has_rows:
             self._write_dense()
+
+    def settle(self) -> SettledRun:
+        """Write all events so far to files that are not changed any more.
+
+        Returns:
+            What a writer of further events goes on from; pickle it before the next event.
+        """
+        tables = {}
+        for name, table in self._parquet_tables().items():
+            if name == GENERATIONS_DIR:
+                self._write_dense()
+            tables[name] = table.settle()
+        return SettledRun(
+            tables, self._digest, self._ownership, self._first_ts_us, self._last_ts_us
+        )
+
+    def _go_on(self, settled: SettledRun) -> None:
+        self._digest, self._ownership = settled.digest, settled.ownership
+        self._first_ts_us, self._last_ts_us = settled.first_ts_us, settled.last_ts_us
+        for name, table in self._parquet_tables().items():
+            table.go_on(settled.tables[name])
+
+    def _parquet_tables(self) -> dict[str, ParquetEvents | ParquetTable]:
+        tables = (self._events, self._generations, self._resources)
+        return {
+            name: table
+            for name, table in zip(_TABLES, tables, strict=True)
+            if isinstance(table, ParquetEvents | ParquetTable)
+        }
 
     def note_sources(self, files: list[SourceFile], skews: list[Skew]) -> None:
         """Take what an import read of its files, and how far their clocks are apart."""
@@ -304,7 +359,8 @@ def check_replaceable(path: Path, keep: Path | None = None) -> None:
         return
     if not path.is_dir():
         raise ConfigError(f"{path} is a file; name a directory for the trace")
-    ours = {MANIFEST_NAME, METRICS_NAME, f"{MANIFEST_NAME}.partial", *_TABLES}
+    files = (MANIFEST_NAME, METRICS_NAME, APPENDABLE_NAME)
+    ours = {*files, f"{MANIFEST_NAME}.partial", *_TABLES}
     foreign = sorted(entry.name for entry in path.iterdir() if entry.name not in ours)
     if foreign:
         raise ConfigError(
@@ -323,5 +379,6 @@ def _clear(path: Path) -> None:
     path.mkdir(parents=True, exist_ok=True)
     (path / MANIFEST_NAME).unlink(missing_ok=True)
     (path / METRICS_NAME).unlink(missing_ok=True)
+    (path / APPENDABLE_NAME).unlink(missing_ok=True)
     for table in _TABLES:
         shutil.rmtree(path / table, ignore_errors=True)

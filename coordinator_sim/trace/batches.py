@@ -49,6 +49,14 @@ class Names:
         self._numbers: dict[str, int] = {}
         self._array: pa.Array | None = None
 
+    def __getstate__(self) -> tuple[list[str]]:
+        return (self.texts,)
+
+    def __setstate__(self, state: tuple[list[str]]) -> None:
+        (self.texts,) = state
+        self._numbers = {text: number for number, text in enumerate(self.texts)}
+        self._array = None
+
     def number(self, text: str | None) -> int:
         """Return the number of a name; `NOBODY` for None."""
         if text is None:
@@ -131,6 +139,14 @@ class EventBatch:
 
     def __len__(self) -> int:
         return len(self.ts_us)
+
+    def __getstate__(self) -> tuple[Names, list[TraceEvent]]:
+        return self.names, list(self.events())
+
+    def __setstate__(self, state: tuple[Names, list[TraceEvent]]) -> None:
+        names, events = state
+        batch = batch_of(events, names)
+        self.__init__(names, batch.columns(), None, batch.objects)  # type: ignore[misc]
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return the columns of `FIELDS` by name."""

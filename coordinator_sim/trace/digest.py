@@ -26,6 +26,8 @@ class TraceDigest:
     A line holds the columns of `TraceEvent` in declaration order, without `source_ref` and `raw`,
     which tell where the trace was read. Columns at their default are absent, attributes are sorted
     by name and bytes are base64. Run-wide facts such as the trace id are excluded.
+
+    A SHA-256 cannot be put aside: one that was pickled goes on from a line with its digest so far.
     """
 
     __slots__ = ("_buffer", "_encoder", "_hash", "count")
@@ -77,6 +79,15 @@ class TraceDigest:
                 self.add(_without(event, own_source))
                 self._hash.update(self._buffer)
                 self._buffer.clear()
+
+    def __getstate__(self) -> tuple[str, int]:
+        return self.hexdigest(), self.count
+
+    def __setstate__(self, state: tuple[str, int]) -> None:
+        """Go on from a digest: its text stands for the events before."""
+        self.__init__()  # type: ignore[misc]
+        digest, self.count = state
+        self._buffer += f"{digest}\n".encode()
 
     def hexdigest(self) -> str:
         """Return the digest of the events added so far, in lower-case hexadecimal."""

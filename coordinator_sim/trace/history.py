@@ -58,6 +58,7 @@ COORDINATOR_EVENTS: Final = _REBALANCE_LINES | {
     *ENDS_COORDINATOR,
 }
 """A coordinator's events about a group's life: the events of a history."""
+_TELLS_OF_LIFE: Final = np.array([kind in COORDINATOR_EVENTS for kind in KINDS])
 _CAUSES: Final = frozenset(
     {
         Event.MEMBER_ADDED,
@@ -175,16 +176,19 @@ def _with_causes_in_time(lines: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
     yield from held
 
 
-def steadied_trace(batches: Iterable[EventBatch]) -> Iterator[EventBatch]:
-    """Yield the events of a trace in their order, each group's times steadied by `steadied`."""
-    times = FallingGroups(_NO_TIME_US)
-    kinds = np.array([kind in COORDINATOR_EVENTS for kind in KINDS])
-    for batch in batches:
-        rows = np.flatnonzero((batch.groups != NOBODY) & kinds[batch.kinds])
+class SteadyTimes:
+    """Steadies the times of each group of a trace, as `steadied` does for one group."""
+
+    def __init__(self) -> None:
+        self._times = FallingGroups(_NO_TIME_US)
+
+    def steady(self, batch: EventBatch) -> EventBatch:
+        """Return the next events of the trace with steadied times."""
+        times = self._times
+        rows = np.flatnonzero((batch.groups != NOBODY) & _TELLS_OF_LIFE[batch.kinds])
         falling = times.find(batch.groups, batch.ts_us, rows)
         if not falling:
-            yield batch
-            continue
+            return batch
         ts_us, err_us = batch.ts_us.copy(), batch.ts_err_us.copy()
         rows = rows[np.isin(batch.groups[rows], list(falling))]
         for group, own in group_runs(batch.groups, rows):
@@ -194,7 +198,7 @@ def steadied_trace(batches: Iterable[EventBatch]) -> Iterator[EventBatch]:
             ts_us[own] = told_us
             times.last[group] = told_us[-1]
         time_kinds = np.where(ts_us == batch.ts_us, batch.time_kinds, INFERRED)
-        yield batch.having(ts_us=ts_us, ts_err_us=err_us, time_kinds=time_kinds.astype(np.int8))
+        return batch.having(ts_us=ts_us, ts_err_us=err_us, time_kinds=time_kinds.astype(np.int8))
 
 
 def _held_still(line: TraceEvent, last_us: int) -> TraceEvent:

@@ -37,6 +37,8 @@ RESOURCES_DIR: Final = "resources"
 MANIFEST_NAME: Final = "run.json"
 METRICS_NAME: Final = "metrics.json"
 """File with the brokers' metrics at the end of a simulated run, beside its events."""
+APPENDABLE_NAME: Final = "appendable.bin"
+"""File beside an ingested trace: what further files are appended to."""
 
 DAY_US: Final = 86_400_000_000
 _EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()

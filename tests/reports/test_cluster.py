@@ -18,7 +18,8 @@ from benchmarks.standalone import (
 )
 from coordinator_sim.disk.last_offsets import read_last_offsets
 from coordinator_sim.disk.segment_sources import find_logs
-from coordinator_sim.ingest.importing import Options, prepare, write_trace
+from coordinator_sim.ingest.importing import Options, prepare
+from coordinator_sim.ingest.writing import write_trace
 from coordinator_sim.kafka.profiles import PROFILES
 from coordinator_sim.logtext.writing.writer import broker_log
 from coordinator_sim.runs.run_directory import read_run

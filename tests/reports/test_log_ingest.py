@@ -10,11 +10,16 @@ import pytest
 
 from benchmarks.ingest import month_events
 from coordinator_sim.errors import DataError
-from coordinator_sim.ingest.importing import Importing, Options, prepare, write_trace
+from coordinator_sim.ingest.appending import Appending
+from coordinator_sim.ingest.importing import Importing, Options, prepare
 from coordinator_sim.ingest.ranges import LogRange, RangeTask, read_range
+from coordinator_sim.ingest.writing import write_trace
 from coordinator_sim.kafka.profiles import PROFILES
 from coordinator_sim.logtext.writing.writer import broker_log
+from coordinator_sim.trace.schema import APPENDABLE_NAME
 from coordinator_sim_reports.log_ingest import logs_on_spark, run_tasks
+from coordinator_sim_scenarios.catalog import scenario_named
+from tests.unit.ingest.runs_as_sources import leave_behind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,11 +46,11 @@ def write_logs(folder: Path) -> None:
 
 
 def written(folder: Path) -> dict[str, bytes]:
-    """The files of a trace, by their places in it."""
+    """The files of a trace, by their places in it, without what is put aside for appending."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file()
+        if path.is_file() and path.name != APPENDABLE_NAME
     }
 
 
@@ -94,3 +99,35 @@ def test_a_log_that_a_worker_does_not_see_is_one_line(spark: "SparkSession") -> 
         list(run_tasks(spark, [task], partial(read_range, zone=UTC)))
 
     assert "\n" not in str(no.value)
+
+
+@pytest.mark.usefixtures("spark")
+def test_every_source_on_spark_gives_the_same_trace_to_the_byte(tmp_path: Path) -> None:
+    """Request logs and segments, too: what of each was read, and a day that is appended."""
+    left = leave_behind(scenario_named("coordinator-lost-in-join"), tmp_path / "run")
+    lines = left.request_log.read_text().splitlines(keepends=True)
+    days = [tmp_path / "request.log.1", tmp_path / "request.log.2"]
+    days[0].write_text("".join(lines[:150]))
+    days[1].write_text("".join(lines[150:]))
+    paths = [left.broker_log, days[0], left.log_dir]
+
+    alone = ingested(paths, tmp_path / "alone", None)
+    together = ingested(paths, tmp_path / "together", 1_500)
+
+    assert written(tmp_path / "together") == written(tmp_path / "alone")
+    assert [one.as_read for one in together.files] == [one.as_read for one in alone.files]
+    assert [one.segment for one in together.files] == [one.segment for one in alone.files]
+    assert sum(one.summary.events for one in together.files) > 100
+
+    appended(tmp_path / "alone", days[1])
+    with logs_on_spark(OPTIONS, master="") as logs:
+        appending = Appending(tmp_path / "together")
+        importing = appending.prepare([days[1]], logs.contents_of)
+        appending.write(importing, lambda _used: None, logs.reader(importing))
+    assert written(tmp_path / "together") == written(tmp_path / "alone")
+
+
+def appended(trace: Path, path: Path) -> None:
+    """Append a file without Spark."""
+    appending = Appending(trace)
+    appending.write(appending.prepare([path]), lambda _used: None)

@@ -10,12 +10,16 @@ from typing import Final, Literal
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
-from coordinator_sim.logtext.reading.incarnations import IncarnationCounter
 from coordinator_sim.trace.batches import NO_EVENTS, EventBatch, Int64s, joined
 
-_NO_TIME_US: Final = -(2**62)
+NO_TIME_US: Final = -(2**62)
+"""Earlier than any event."""
+
+Rank = tuple[int, int]
+"""Place of a log among those that begin at one time."""
+Place = tuple[int, Rank]
+"""When a log begins, and its rank: at equal times its events come before those of later places."""
 
 
 class TimedLog(Struct, frozen=True):
@@ -24,29 +28,37 @@ class TimedLog(Struct, frozen=True):
     Args:
         first_us: Time of its first event; it is not started before.
         batches: Its events in line order, incarnations not yet numbered.
+        rank: Place among the logs that begin at one time.
+        reached_us: Latest time of its events so far, where some were merged before.
     """
 
     first_us: int
     batches: Iterator[EventBatch]
+    rank: Rank = (0, 0)
+    reached_us: int = NO_TIME_US
+
+    @property
+    def place(self) -> Place:
+        """Place among all logs."""
+        return self.first_us, self.rank
 
 
 @dataclass(slots=True)
 class _Running:
-    """A log that was started: its place among them, and the events that were not given yet."""
+    """A log that was started, and the events of it that were not given yet."""
 
-    place: int
-    batches: Iterator[EventBatch]
+    log: TimedLog
     batch: EventBatch
     reached_us: Int64s
 
     @property
-    def border(self) -> tuple[int, int]:
+    def border(self) -> tuple[int, Place]:
         """How far the order of all logs is known from the events read so far."""
-        return int(self.reached_us[-1]), self.place
+        return int(self.reached_us[-1]), self.log.place
 
-    def count_up_to(self, border: tuple[int, int], until_us: int | None) -> int:
+    def count_up_to(self, border: tuple[int, Place], until_us: int | None) -> int:
         """Return the number of its events up to a border, and before a time."""
-        side: Literal["left", "right"] = "right" if self.place <= border[1] else "left"
+        side: Literal["left", "right"] = "right" if self.log.place <= border[1] else "left"
         count = int(np.searchsorted(self.reached_us, border[0], side=side))
         if until_us is not None:
             count = min(count, int(np.searchsorted(self.reached_us, until_us, side="left")))
@@ -65,7 +77,7 @@ class _Running:
         A clock that runs back keeps its log's place: the order of lines decides inside it.
         """
         while len(self.batch) == 0:
-            following = next(self.batches, None)
+            following = next(self.log.batches, None)
             if following is None:
                 return False
             self.batch = following
@@ -73,52 +85,81 @@ class _Running:
         return True
 
 
-def merge_logs(
-    logs: Iterable[TimedLog],
-    *,
-    are_repeated: Callable[[EventBatch], NDArray[np.bool_]] | None = None,
-) -> Iterator[EventBatch]:
-    """Yield the events of all logs, with incarnations numbered over the whole cluster.
+def _no_limit() -> int | None:
+    return None
+
+
+class LogMerge:
+    """Merges the events of several logs.
 
     A log is started when the others have reached its first event, so that a month of hourly files
-    needs few open at a time. At equal times the log started first goes first, because rotated parts
-    often meet within one second. Events that `are_repeated` are left out.
+    needs few open at a time. At equal times the log of the lower place goes first, because rotated
+    parts often meet within one second.
+
+    Args:
+        logs: In any order.
+        ahead_us: How long before its first event a log is started.
+
+    Attributes:
+        reached_us: By the rank of a log, the latest time of its events that were given.
     """
-    counter = IncarnationCounter()
-    for batch in _merged(logs):
-        is_left_out = None if are_repeated is None else are_repeated(batch)
-        left = batch
-        if is_left_out is not None and is_left_out.any():
-            left = batch.take(np.flatnonzero(~is_left_out))
-        if len(left):
-            yield counter.number(left)
 
+    def __init__(self, logs: Iterable[TimedLog], ahead_us: int = 0) -> None:
+        self._ahead_us = ahead_us
+        self.reached_us: dict[Rank, int] = {}
+        self._waiting = sorted(logs, key=lambda log: log.place, reverse=True)
+        self._running: list[_Running] = []
 
-def _merged(logs: Iterable[TimedLog]) -> Iterator[EventBatch]:
-    waiting = sorted(enumerate(logs), key=lambda entry: (entry[1].first_us, entry[0]), reverse=True)
-    running: list[_Running] = []
-    started = 0
-    while waiting or running:
-        until_us = waiting[-1][1].first_us if waiting else None
-        border = min((log.border for log in running), default=(_NO_TIME_US, 0))
-        counts = [log.count_up_to(border, until_us) for log in running]
-        if not any(counts):
-            _index, log = waiting.pop()
-            fresh = _Running(started, log.batches, NO_EVENTS, np.zeros(0, np.int64))
-            if fresh.go_on(_NO_TIME_US):
-                running.append(fresh)
-                started += 1
-            continue
-        told = [(log, count) for log, count in zip(running, counts, strict=True) if count]
-        reached_us = [log.reached_us[:count] for log, count in told]
-        given = [log.give(count) for log, count in told]
-        yield _in_order(given, reached_us)
-        ends = {log.place: int(times[-1]) for (log, _), times in zip(told, reached_us, strict=True)}
-        running = [log for log in running if log.go_on(ends.get(log.place, _NO_TIME_US))]
+    def batches(self) -> Iterator[EventBatch]:
+        """Yield the events that were not given yet."""
+        while (batch := self.next_batch()) is not None:
+            yield batch
+
+    def next_batch(self, before_us: Callable[[], int | None] = _no_limit) -> EventBatch | None:
+        """Return the next events, in their order; None where there are no more.
+
+        Args:
+            before_us: Asked whenever logs were read on; only events before that time are given, or
+                all for None.
+        """
+        while True:
+            limits = [log.first_us - self._ahead_us for log in self._waiting[-1:]]
+            limit_us = before_us()
+            if limit_us is not None:
+                limits.append(limit_us)
+            if self._running:
+                border = min(each.border for each in self._running)
+                until_us = min(limits, default=None)
+                counts = [each.count_up_to(border, until_us) for each in self._running]
+                if any(counts):
+                    return self._give(counts)
+            if not self._waiting:
+                return None
+            log = self._waiting.pop()
+            fresh = _Running(log, NO_EVENTS, np.zeros(0, np.int64))
+            if fresh.go_on(log.reached_us):
+                self._running.append(fresh)
+
+    def left(self) -> dict[Rank, EventBatch]:
+        """Return the events that were read and not given yet, by the rank of their log."""
+        return {each.log.rank: each.batch for each in self._running}
+
+    def _give(self, counts: list[int]) -> EventBatch:
+        told = [(each, count) for each, count in zip(self._running, counts, strict=True) if count]
+        reached_us = [each.reached_us[:count] for each, count in told]
+        given = _in_order([each.give(count) for each, count in told], reached_us)
+        for (each, _), times in zip(told, reached_us, strict=True):
+            self.reached_us[each.log.rank] = int(times[-1])
+        self._running = [
+            each
+            for each in self._running
+            if each.go_on(self.reached_us.get(each.log.rank, NO_TIME_US))
+        ]
+        return given
 
 
 def _in_order(given: list[EventBatch], reached_us: list[Int64s]) -> EventBatch:
-    """Join the events of several logs, those of the log started first first at equal times."""
+    """Join the events of several logs, those of the lower place first at equal times."""
     if len(given) == 1:
         return given[0]
     return joined(given).take(np.argsort(np.concatenate(reached_us), kind="stable"))

@@ -169,6 +169,13 @@ class LogContents:
             return
         self._remember(name, blocks)
 
+    def forget_lines_but_of(self, names: set[str]) -> None:
+        """Forget the lines of logs, other than these, that no further log can share by its times.
+
+        Copies of whole logs are still found.
+        """
+        self._blocks = {block: name for block, name in self._blocks.items() if name in names}
+
     def _thin_out(self, blocks: set[int]) -> None:
         while len(blocks) + len(self._blocks) > _MOST_BLOCKS:
             self._sparsity *= 2

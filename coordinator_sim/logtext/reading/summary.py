@@ -60,7 +60,11 @@ class IngestSummary:
     def count_repeated(self, event: TraceEvent) -> None:
         """Take back an event that was counted and is left out."""
         self.repeated += 1
-        self.by_event[event.event] -= 1
+        self.take_back(event)
+
+    def take_back(self, event: TraceEvent) -> None:
+        """Take back an event that another summary may have counted."""
+        self.by_event[event.event] = self.by_event.get(event.event, 0) - 1
 
     def count_layout(self, layout: str) -> None:
         """Count one recognised line, by its layout."""

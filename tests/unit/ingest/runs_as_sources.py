@@ -6,7 +6,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from coordinator_sim.disk.offsets_log import write_log
-from coordinator_sim.ingest.importing import Importing, Options, prepare, write_trace
+from coordinator_sim.ingest.importing import Importing, Options, prepare
+from coordinator_sim.ingest.writing import write_trace
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.log.format.log_batches import form_of
 from coordinator_sim.logtext.writing.request_log import request_line

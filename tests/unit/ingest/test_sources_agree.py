@@ -192,7 +192,7 @@ def test_inference_gives_way_to_what_a_better_source_saw(apart_us: int) -> None:
     events.sort(key=lambda event: event.ts_us)
     dropped: list[Event] = []
     precedence = Precedence(Skews(), lambda event, _own: dropped.append(event.event))
-    kept = list(precedence.chosen(events))
+    kept = [*precedence.chosen(events), *precedence.finish()]
     assert [event.event for event in kept] == [Event.MEMBER_LEFT, Event.JOIN_COMPLETE]
     assert sorted(each.value for each in dropped) == ["JOIN_COMPLETE", "MEMBER_FAILED"]
     assert precedence.left_out == {Source.OFFSETS_SEGMENT: 2}
@@ -206,7 +206,8 @@ def test_inferred_arrival_gives_way_to_a_generation_told_a_moment_later() -> Non
     )
     later = told(Event.JOIN_COMPLETE, 100_000_600, Source.BROKER_LOG)
     precedence = Precedence(Skews(), lambda _event, _own: None)
-    assert list(precedence.chosen([arrived, later])) == [later]
+    kept = [*precedence.chosen([arrived, later]), *precedence.finish()]
+    assert kept == [later]
 
 
 def test_returning_static_member_counts_once(tmp_path: Path) -> None:

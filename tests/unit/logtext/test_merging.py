@@ -1,6 +1,7 @@
 from collections.abc import Iterator
 
-from coordinator_sim.logtext.reading.merging import TimedLog, merge_logs
+from coordinator_sim.logtext.reading.incarnations import IncarnationCounter
+from coordinator_sim.logtext.reading.merging import LogMerge, TimedLog
 from coordinator_sim.trace.batches import EventBatch, Names, batch_of, batches_of
 from coordinator_sim.trace.events import Event, TraceEvent
 
@@ -18,8 +19,11 @@ def log(name: str, *times: int) -> TimedLog:
 
 def order(*logs: TimedLog) -> list[tuple[str | None, int]]:
     """What comes out: log and time of each event."""
+    merge = LogMerge(
+        TimedLog(log.first_us, log.batches, (0, number)) for number, log in enumerate(logs)
+    )
     return [
-        (event.source_ref, event.ts_us) for batch in merge_logs(logs) for event in batch.events()
+        (event.source_ref, event.ts_us) for batch in merge.batches() for event in batch.events()
     ]
 
 
@@ -49,7 +53,7 @@ def test_log_is_started_when_its_time_has_come() -> None:
         yield batch_of([TraceEvent(event=Event.MEMBER_LEFT, ts_us=number)], NAMES)
         yield batch_of([TraceEvent(event=Event.MEMBER_LEFT, ts_us=number)], NAMES)
 
-    merged = merge_logs([TimedLog(number, hour(number)) for number in range(3)])
+    merged = LogMerge(TimedLog(number, hour(number), (0, number)) for number in range(3)).batches()
     next(merged)
     assert started == [0]
     assert len(list(merged)) == 5
@@ -65,5 +69,7 @@ def test_incarnations_are_counted_over_all_logs() -> None:
     dead = TraceEvent(event=Event.GROUP_DEAD, ts_us=1, group_id="shop", generation=3)
     back = TraceEvent(event=Event.JOIN_COMPLETE, ts_us=2, group_id="shop", generation=1)
     later, earlier = (batches_of([event], NAMES) for event in (back, dead))
-    merged = merge_logs([TimedLog(2, later), TimedLog(1, earlier)])
-    assert [event.incarnation for batch in merged for event in batch.events()] == [0, 1]
+    merged = LogMerge([TimedLog(2, later, (0, 0)), TimedLog(1, earlier, (0, 1))]).batches()
+    counter = IncarnationCounter()
+    numbered = (event for batch in merged for event in counter.number(batch).events())
+    assert [event.incarnation for event in numbered] == [0, 1]

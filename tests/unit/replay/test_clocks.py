@@ -17,7 +17,7 @@ from coordinator_sim.replay.causes import GroupStory, explain_group
 from coordinator_sim.replay.logs import replay_log
 from coordinator_sim.trace.batches import Names, batches_of
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
-from coordinator_sim.trace.history import group_lines, steadied_trace
+from coordinator_sim.trace.history import SteadyTimes, group_lines
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "broker-log" / "server.log"
 INFO = RunInfo(
@@ -51,7 +51,8 @@ def read(lines: list[str], tz: tzinfo = UTC) -> tuple[list[TraceEvent], IngestSu
     """The events of a log as `ingest` writes them."""
     summary = IngestSummary()
     events = parse_broker_log(lines, source_ref="server.log", tz=tz, summary=summary)
-    batches = steadied_trace(batches_of(events, Names()))
+    times = SteadyTimes()
+    batches = (times.steady(batch) for batch in batches_of(events, Names()))
     return [event for batch in batches for event in batch.events()], summary
 
 

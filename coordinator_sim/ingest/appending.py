@@ -1,0 +1,131 @@
+"""Further files of a cluster are appended to its trace, without reading the earlier ones again.
+
+What an import puts aside beside its trace holds everything that a later event may depend on, and
+the last events as long as a later file can come before them. The files of the trace that are
+written for good stay as they are: what is appended goes to files beside them.
+"""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from coordinator_sim.errors import ConfigError, DataError
+from coordinator_sim.ingest.importing import (
+    ContentsOf,
+    Earlier,
+    Importing,
+    Options,
+    prepare,
+    replaced_when_whole,
+)
+from coordinator_sim.ingest.kept import load
+from coordinator_sim.ingest.writing import Imported, ReadLogs, write_imported
+from coordinator_sim.runs.parquet import part_number
+from coordinator_sim.runs.run_directory import read_run
+from coordinator_sim.trace.schema import APPENDABLE_NAME
+
+
+class Appending:
+    """Appends files to a trace.
+
+    Args:
+        trace: The trace, as `ingest` wrote it.
+
+    Attributes:
+        options: How its files were read, and are read.
+
+    Raises:
+        ConfigError: There is no such directory, or its trace is in JSON Lines.
+        DataError: It is no trace, none of files, or one of another release.
+    """
+
+    def __init__(self, trace: Path) -> None:
+        info = read_run(trace).info
+        path = trace / APPENDABLE_NAME
+        if info.format != "parquet":
+            raise ConfigError(f"{trace} is in JSON Lines; files are appended to Parquet alone")
+        if not path.is_file():
+            raise DataError(
+                f"{trace} has no {APPENDABLE_NAME}: files are appended to what `ingest` wrote"
+            )
+        loaded = load(path.read_bytes(), str(path))
+        if not isinstance(loaded, Imported) or loaded.run is None:
+            raise DataError(f"{path} is damaged: ingest all files together, without --append-to")
+        self._trace = trace
+        self._imported = loaded
+        self._tables = loaded.run.tables
+        self.options = Options(
+            zone=ZoneInfo(loaded.tz),
+            tz=loaded.tz,
+            cluster=loaded.info.cluster_id,
+            keep_raw=loaded.keep_raw,
+            apart_us=loaded.apart_us,
+        )
+
+    def prepare(self, paths: list[Path], contents_of: ContentsOf | None = None) -> Importing:
+        """Find the files, see what each is, and which were read before; see `importing.prepare`.
+
+        Raises:
+            ConfigError: A path does not exist, or a folder holds nothing to read.
+            DataError: A file is of a kind that the trace has none of, or shares lines with one that
+                was read before.
+        """
+        earlier = Earlier(self._imported.contents, self._imported.marks)
+        importing = prepare(paths, contents_of, earlier)
+        known = self._imported.stages.kinds
+        for one in importing.usable:
+            fresh = [kind for kind in one.kinds if kind not in known]
+            if fresh:
+                has = ", ".join(sorted(kind.value for kind in known))
+                raise DataError(
+                    f"{one.path} is a {fresh[0].value}, and the trace was made of files of other "
+                    f"kinds ({has}), to which it may tell more: ingest all files together, "
+                    "without --append-to"
+                )
+        return importing
+
+    def write(
+        self,
+        importing: Importing,
+        advance: Callable[[int], None],
+        read_logs: ReadLogs | None = None,
+    ) -> None:
+        """Append the events of files; the trace stays as it was until all are read.
+
+        Args:
+            importing: What `prepare` found; gets its counts and problems.
+            advance: Told the bytes used so far, now and then.
+            read_logs: Gives the logs that are read elsewhere, by their names; None for none.
+
+        Raises:
+            DataError: A file begins before what is written for good, or is of another cluster.
+        """
+        imported = self._imported
+        known = {str(one.path) for one in imported.files}
+        usable = {id(one) for one in importing.usable}
+        imported.files += [
+            one for one in importing.files if id(one) in usable or str(one.path) not in known
+        ]
+        imported.stages.add(importing.usable)
+        with replaced_when_whole(self._trace) as directory:
+            self._link_parts(directory)
+            write_imported(imported, importing, self.options, directory, advance, read_logs)
+
+    def _link_parts(self, directory: Path) -> None:
+        """Have the files that do not change in another directory, too."""
+        for name, table in self._tables.items():
+            for path in sorted((self._trace / name).rglob("part-*.parquet")):
+                if part_number(path) < table.part:
+                    target = directory / path.relative_to(self._trace)
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    _link(path, target)
+
+
+def _link(path: Path, target: Path) -> None:
+    try:
+        os.link(path, target)
+    except OSError:
+        # Not every file system has links.
+        shutil.copyfile(path, target)
