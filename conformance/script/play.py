@@ -34,7 +34,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.errors import ConfigError
-from coordinator_sim_conformance.requirements import RELEASES, Level, Requirement
+from coordinator_sim_conformance.requirements import RELEASES, Level, Requirement, family_of
 from coordinator_sim_conformance.script import broker, requests
 from coordinator_sim_conformance.script.comparing import options_of
 from coordinator_sim_conformance.script.stage import CaseFailed, Stage
@@ -54,6 +54,17 @@ class Case(Struct, frozen=True):
     title: str
     requirement: Requirement
     script: tuple[str, ...] = ()
+
+    def lines_of(self, profile: str) -> list[str]:
+        """Return the lines of the script that are for a profile, without their brackets."""
+        lines = []
+        for line in self.script:
+            whom, bracket, rest = line.removeprefix("[").partition("]")
+            if not line.startswith("["):
+                lines.append(line)
+            elif bracket and _is_for(profile, whom.split()):
+                lines.append(rest)
+        return lines
 
     def play(
         self, target: Target, profile: str, *, trace: bool = False, at_version: int | None = None
@@ -77,12 +88,17 @@ class Case(Struct, frozen=True):
             switches=self.requirement.switches,
             at_version=at_version,
         )
-        for line in self.script:
+        for line in self.lines_of(profile):
             try:
                 _run(stage, line)
             except CaseFailed as failed:
                 raise CaseFailed(f"{line}: {failed}", failed.transcript) from None
         return tuple(stage.transcript)
+
+
+def _is_for(profile: str, words: list[str]) -> bool:
+    """Whether the words name the profile, or letters among which is that of its family."""
+    return profile in words or any(family_of(profile) in word for word in words)
 
 
 _ACTIONS: Final[dict[str, Callable[[Stage, list[str]], Outcome]]] = {
@@ -134,11 +150,6 @@ def _run(stage: Stage, line: str) -> None:
         CaseFailed: the answers differ.
         Unsupported: the target lacks something that the line needs.
     """
-    if line.startswith("["):
-        whom, _, line = line[1:].partition("]")
-        words = whom.split()
-        if stage.profile not in words and not any(stage.family in word for word in words):
-            return
     command, bar, wanted = line.partition("|")
     name, *words = command.split()
     if name == "--":
@@ -146,8 +157,7 @@ def _run(stage: Stage, line: str) -> None:
     elif name in _OTHERS:
         _OTHERS[name](stage, words)
     else:
-        observed = stage.observe(_ACTIONS[name](stage, words))
-        stage.expect(command, wanted if bar else None, observed)
+        stage.expect_answers(command, wanted if bar else None, _ACTIONS[name](stage, words))
 
 
 def read_cases(area: str, text: str) -> tuple[Case, ...]:
