@@ -48,17 +48,32 @@ class CaseFailed(CoordinatorSimError):
     """Failure of a target to do what a case requires.
 
     Args:
-        message: Expected and observed.
+        problem: Expected and observed.
         transcript: Requests and effects until then.
+        line: Line of the script that is not met; empty where no script is played.
+        came: What came instead, in the script's words; empty where nothing was observed.
     """
 
-    def __init__(self, message: str, transcript: tuple[str, ...]) -> None:
-        super().__init__(message, transcript)
+    def __init__(
+        self, problem: str, transcript: tuple[str, ...], line: str = "", came: str = ""
+    ) -> None:
+        super().__init__(problem, transcript, line, came)
+        self.problem = problem
         self.transcript = transcript
+        self.line = line
+        self.came = came
 
     def __str__(self) -> str:
-        """Return the message."""
-        return str(self.args[0])
+        """Return the problem, behind the line that it is about."""
+        return f"{self.line}: {self.problem}" if self.line else self.problem
+
+
+class CaseBroken(CaseFailed):
+    """The case or the target broke off, so that nothing is known of the requirement."""
+
+
+BREAKS: Final = (AttributeError, LookupError, TypeError, ValueError)
+"""What an answer of another form than Kafka's raises in a case."""
 
 
 @dataclass

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Final
 
+from coordinator_sim import __version__
 from coordinator_sim.errors import ConfigError
 from coordinator_sim_conformance.differ.building import built
 from coordinator_sim_conformance.differ.references import REFERENCES, reference_named
@@ -51,3 +52,10 @@ def opened(name: str, say: Callable[[str], None]) -> Iterator[tuple[Target, str 
             producer_generation=reference.producer_generation,
         )
         yield target, reference.profile
+
+
+def version_of(name: str) -> str:
+    """Return the version of the target of a name that `opened` takes."""
+    if name.startswith(_ORACLE):
+        return reference_named(name.removeprefix(_ORACLE)).kafka_version
+    return __version__
