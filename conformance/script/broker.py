@@ -3,11 +3,12 @@
 Each takes the words after its name; its docstring shows its form in a script.
 """
 
+from functools import partial
 from typing import Final
 
 from coordinator_sim_conformance.script import requests
-from coordinator_sim_conformance.script.appending import record_of
 from coordinator_sim_conformance.script.answers import Words
+from coordinator_sim_conformance.script.appending import record_of
 from coordinator_sim_conformance.script.comparing import Observed, names_of, options_of
 from coordinator_sim_conformance.script.stage import Stage
 from coordinator_sim_conformance.targets.target import Capability, GroupView, Json, Outcome
@@ -251,6 +252,10 @@ def partition(stage: Stage, words: list[str]) -> None:
     stage.expect_view(f"partition {words[0]}", words[1], lambda: (str(found), {}))
 
 
+def _plain(word: str) -> Observed:
+    return word, {}
+
+
 def transition(stage: Stage, words: list[str]) -> None:
     """`transition Empty Stable refused`: whether a group may go from one state to another."""
     for index in range(0, len(words), 3):
@@ -261,4 +266,4 @@ def transition(stage: Stage, words: list[str]) -> None:
             {"op": "transition", "group": stage.group, "before": before, "after": after},
         )
         made = "made" if found.answers else "refused"
-        stage.expect_view(f"transition {before} {after}", wanted, lambda made=made: (made, {}))
+        stage.expect_view(f"transition {before} {after}", wanted, partial(_plain, made))

@@ -13,10 +13,10 @@ script follows:
       [J] state Stable gen=2
       log group gen=2 leader=A members=A,B
 
-The first `@` line names the families, the level and, where needed, `since=`, `until=`, the span of
-releases it was `seen=` on, or the `switches=` of a Kafka without a profile. Each other one is a
-source. A case without `@` lines is a variant of the requirement above it: its id adds a word behind
-a dot.
+The first `@` line names the families, the level and, where needed, `quirk` (Kafka behaves oddly
+here), `since=`, `until=`, the span of releases it was `seen=` on, or the `switches=` of a Kafka
+without a profile. Each other one is a source. A case without `@` lines is a variant of the
+requirement above it: its id adds a word behind a dot.
 
 A and B are members. `L:i1` is the member L with instance id i1. A member's first JoinGroup has no
 member id, later requests have the one it was given; its generation is the last it was told of.
@@ -33,12 +33,12 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from coordinator_sim.errors import ConfigError
+from coordinator_sim.errors import ConfigError, CoordinatorSimError, DataError
 from coordinator_sim_conformance.requirements import RELEASES, Level, Requirement, family_of
 from coordinator_sim_conformance.script import broker, requests
-from coordinator_sim_conformance.script.comparing import options_of
-from coordinator_sim_conformance.script.stage import CaseFailed, Stage
-from coordinator_sim_conformance.targets.target import Outcome, Target
+from coordinator_sim_conformance.script.comparing import names_of, options_of
+from coordinator_sim_conformance.script.stage import BREAKS, CaseBroken, CaseFailed, Stage
+from coordinator_sim_conformance.targets.target import MalformedAnswer, Outcome, Target, Unsupported
 
 
 class Case(Struct, frozen=True):
@@ -79,6 +79,7 @@ class Case(Struct, frozen=True):
 
         Raises:
             CaseFailed: the target does not behave as required.
+            CaseBroken: the case or the target broke off.
             Unsupported: the target lacks something that the script needs.
         """
         stage = Stage(
@@ -89,10 +90,21 @@ class Case(Struct, frozen=True):
             at_version=at_version,
         )
         for line in self.lines_of(profile):
+            before = len(stage.transcript)
             try:
                 _run(stage, line)
             except CaseFailed as failed:
-                raise CaseFailed(f"{line}: {failed}", failed.transcript) from None
+                told = failed.transcript[-1] if len(failed.transcript) > before else ""
+                came, wanted = told.partition(" | ")[2], " ".join(line.split())
+                raise CaseFailed(failed.problem, failed.transcript, wanted, came) from None
+            except (Unsupported, DataError):
+                raise
+            except MalformedAnswer as malformed:
+                at = " ".join(line.split())
+                raise CaseFailed(str(malformed), tuple(stage.transcript), at) from malformed
+            except (CoordinatorSimError, *BREAKS) as broken:
+                told, at = f"{type(broken).__name__}: {broken}", " ".join(line.split())
+                raise CaseBroken(told, tuple(stage.transcript), at) from broken
         return tuple(stage.transcript)
 
 
@@ -143,6 +155,10 @@ _OTHERS: Final[dict[str, Callable[[Stage, list[str]], None]]] = {
 }
 
 
+_PREPARING: Final = frozenset({"broker", "group", "completing", "stable"})
+"""Commands whose answers no transcript shows, so that it shows the command alone."""
+
+
 def _run(stage: Stage, line: str) -> None:
     """Run one line and compare the answers.
 
@@ -152,6 +168,8 @@ def _run(stage: Stage, line: str) -> None:
     """
     command, bar, wanted = line.partition("|")
     name, *words = command.split()
+    if name in _PREPARING:
+        stage.transcript.append(command.strip())
     if name == "--":
         stage.records.clear()
     elif name in _OTHERS:
@@ -212,6 +230,7 @@ def _described(requirement: Requirement, words: list[str]) -> Requirement:
         until=options.get("until", ""),
         switches=tuple(filter(None, options.get("switches", "").split(","))),
         verified_on=_span(options.get("seen", "")),
+        is_quirk="quirk" in names_of(words[2:]),
     )
 
 

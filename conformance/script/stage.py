@@ -50,17 +50,32 @@ class CaseFailed(CoordinatorSimError):
     """Failure of a target to do what a case requires.
 
     Args:
-        message: Expected and observed.
+        problem: Expected and observed.
         transcript: Requests and effects until then.
+        line: Line of the script that is not met; empty where no script is played.
+        came: What came instead, in the script's words; empty where nothing was observed.
     """
 
-    def __init__(self, message: str, transcript: tuple[str, ...]) -> None:
-        super().__init__(message, transcript)
+    def __init__(
+        self, problem: str, transcript: tuple[str, ...], line: str = "", came: str = ""
+    ) -> None:
+        super().__init__(problem, transcript, line, came)
+        self.problem = problem
         self.transcript = transcript
+        self.line = line
+        self.came = came
 
     def __str__(self) -> str:
-        """Return the message."""
-        return str(self.args[0])
+        """Return the problem, behind the line that it is about."""
+        return f"{self.line}: {self.problem}" if self.line else self.problem
+
+
+class CaseBroken(CaseFailed):
+    """The case or the target broke off, so that nothing is known of the requirement."""
+
+
+BREAKS: Final = (AttributeError, LookupError, TypeError, ValueError)
+"""What an answer of another form than Kafka's raises in a case."""
 
 
 @dataclass
@@ -243,7 +258,11 @@ class Stage:
         return [self._words(answer) for answer in watched]
 
     def expect(
-        self, line: str, wanted: str | None, look: Callable[[Outcome], list[Observed]], seen: Outcome
+        self,
+        line: str,
+        wanted: str | None,
+        look: Callable[[Outcome], list[Observed]],
+        seen: Outcome,
     ) -> None:
         """Record what is observed, and compare it with the wanted part of the line.
 
@@ -285,12 +304,14 @@ class Stage:
                 break
             answers += later.answers
         self._begun.update(
-            self.group for answer in answers if "generationId" in answer.data and answer.data["generationId"] > 0
+            self.group
+            for answer in answers
+            if "generationId" in answer.data and answer.data["generationId"] > 0
         )
         return Outcome(tuple(answers), tuple(records))
 
     def await_answers(self) -> None:
-        """Where time is real, wait until every request is answered, as long as answers may be late."""
+        """Where time is real, wait for all answers, as long as they may be late."""
         began_s = time.monotonic()
         while self._open and (later := self.target.late(began_s)) is not None:
             self.observe(later)

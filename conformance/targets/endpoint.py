@@ -8,11 +8,13 @@ import threading
 import time
 from collections.abc import Callable
 from itertools import count
+from pathlib import Path
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 
-from coordinator_sim.errors import DataError
+from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim.kafka.api_keys import GROUP_APIS, ApiKey
 from coordinator_sim.kafka.api_versions import recorded_versions
 from coordinator_sim.kafka.errors import ErrorCode
@@ -21,7 +23,7 @@ from coordinator_sim.messages.catalogue import API_NAMES
 from coordinator_sim_conformance.script import bodies
 from coordinator_sim_conformance.targets.target import Unsupported
 from coordinator_sim_conformance.wire.kio_bodies import Json
-from coordinator_sim_conformance.wire.links import Address, ConnectionEnded, Link
+from coordinator_sim_conformance.wire.links import Address, ConnectionEnded, Link, Watch
 from coordinator_sim_conformance.wire.security import Security
 
 DELAY: Final = "group.initial.rebalance.delay.ms"
@@ -64,6 +66,18 @@ class Declared(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     lacks: dict[str, str] = {}
 
 
+def read_declared(path: Path) -> Declared:
+    """Return what a TOML file says of an endpoint.
+
+    Raises:
+        ConfigError: the file is no such file.
+    """
+    try:
+        return msgspec.toml.decode(path.read_bytes(), type=Declared)
+    except (msgspec.DecodeError, OSError) as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
 class Endpoint:
     """A cluster behind bootstrap addresses.
 
@@ -102,21 +116,33 @@ class Endpoint:
         host, port = self.bootstrap[0]
         return self.declared.name or f"{host}:{port}"
 
-    def close(self) -> None:
-        """Remove the topics and groups of this run, as far as the endpoint lets us."""
+    def facts(self) -> dict[str, str]:
+        """Return what was found out and decides on cases, for results."""
+        decisive = (DELAY, SHORTEST_SESSION, LONGEST_SESSION, VERIFIES)
+        known = {name: self.settings[name] for name in decisive if name in self.settings}
+        offered = {api: f"{low} to {high}" for api, (low, high) in self.versions.items()}
+        groups = {API_NAMES[api] for api in GROUP_APIS}
+        return known | {api: span for api, span in offered.items() if api in groups}
+
+    def clean_up(self) -> str:
+        """Remove the topics and groups of this run, and close; return what could not be removed.
+
+        The verdicts stand whatever is left behind.
+        """
         try:
             for topic in sorted(self.topics):
                 self.delete_topic(topic)
             if self.groups and "DeleteGroups" in self.versions:
                 self._delete_groups()
-        except (Unsupported, ConnectionEnded, DataError):
-            pass  # What is left behind has this run's name; the verdicts stand.
+        except (Unsupported, ConnectionEnded, DataError) as problem:
+            return f"groups and topics named {self.run}-* are left behind: {problem}"
         finally:
             self._control.close()
+        return ""
 
-    def opened(self, address: Address | None = None) -> Link:
+    def opened(self, address: Address | None = None, watch: Watch | None = None) -> Link:
         """Open a connection, to the bootstrap broker if no other is named."""
-        return Link(address or self.bootstrap[0], self.security)
+        return Link(address or self._first, self.security, watch=watch)
 
     def best(self, api: str, most: int) -> int:
         """Return the newest version that is offered, up to a bound.
@@ -240,9 +266,12 @@ class Endpoint:
         problems = []
         for address in self.bootstrap:
             try:
-                return Link(address, self.security)
-            except DataError as problem:
+                link = Link(address, self.security)
+            except (ConnectionEnded, DataError) as problem:
                 problems.append(str(problem))
+            else:
+                self._first = address
+                return link
         raise DataError("; ".join(problems))
 
     def _asked_versions(self) -> dict[str, tuple[int, int]]:
@@ -354,4 +383,3 @@ class Endpoint:
             return error, took_s
         finally:
             link.close()
-

@@ -8,7 +8,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from coordinator_sim_conformance.running import Ending, Verdict, play_case
+from coordinator_sim.errors import DataError
+from coordinator_sim_conformance.running import Ending, Verdict, play_case, skipped
 from coordinator_sim_conformance.script.play import Case
 from coordinator_sim_conformance.targets.endpoint import Endpoint
 from coordinator_sim_conformance.targets.wall_time import Margins, WallTimeTarget
@@ -44,22 +45,18 @@ def _played(endpoint: Endpoint, case: Case, profile: str) -> Ending:
     """Play a case; one that does not pass is played again with wider margins."""
     lacking = _left_out(endpoint, case, profile)
     if lacking:
-        return Ending(
-            case_id=case.case_id,
-            area=case.requirement.area,
-            profile=profile,
-            verdict=Verdict.SKIPPED,
-            reason=lacking,
-        )
+        return skipped(case, profile, lacking)
     for factor in _FACTORS:
         label = f"{case.case_id}-{factor}"
         with closing(WallTimeTarget(endpoint, label, Margins(factor))) as target:
-            ending = play_case(case, target, profile)
+            try:
+                ending = play_case(case, target, profile)
+            except DataError as gone:
+                ending = replace(skipped(case, profile, str(gone)), verdict=Verdict.UNKNOWN)
+        ending = replace(ending, margins=factor, frames=tuple(target.frames))
         if ending.verdict not in {Verdict.FAILED, Verdict.UNKNOWN}:
-            return ending
-    if _waits_s(case, profile):
-        return replace(ending, reason=f"{ending.reason} (timing, margins times {factor})")
-    return ending
+            return replace(ending, frames=())
+    return replace(ending, timing=ending.expectation.startswith("wait"))
 
 
 def _left_out(endpoint: Endpoint, case: Case, profile: str) -> str:

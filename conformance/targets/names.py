@@ -1,4 +1,4 @@
-"""Names of groups and topics: a script's own, and those that an endpoint shared with others sees."""
+"""Names of groups and topics: a script's own, and those on an endpoint that others use too."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final

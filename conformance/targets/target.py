@@ -35,6 +35,10 @@ class Unsupported(CoordinatorSimError):
     """The target cannot do what a case needs; the message names it."""
 
 
+class MalformedAnswer(CoordinatorSimError):
+    """An answer that is no message of its version; the text holds its bytes."""
+
+
 class World(Struct, frozen=True, kw_only=True):
     """The broker that a case starts with.
 

@@ -7,10 +7,11 @@ How much, `Margins` says.
 """
 
 import time
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import Struct
 
+from coordinator_sim_conformance.frames import Frame
 from coordinator_sim_conformance.script import bodies
 from coordinator_sim_conformance.targets.endpoint import (
     DELAY,
@@ -31,7 +32,7 @@ from coordinator_sim_conformance.targets.target import (
     World,
     view_of,
 )
-from coordinator_sim_conformance.wire.links import Address, Links
+from coordinator_sim_conformance.wire.links import OWN_CLIENT, Address, Links
 
 _OFFERED: Final = frozenset({Capability.TOPICS, Capability.CLUSTER})
 _NEWEST: Final = {"OffsetCommit": 9, "OffsetFetch": 9}
@@ -87,10 +88,12 @@ class WallTimeTarget:
         self._due_s = 0.0
         """Instant of the real clock at which the script's clock stands."""
         self._behind_s = 0.0
-        """How long commands have taken so far: the script's clock is never later than the real one."""
+        """How long commands have taken so far; the script's clock is not later than the real."""
         self._next_s = 0.0
         """Before which instant of the real clock nothing is asked."""
         self._began_s = 0.0
+        self.frames: list[Frame] = []
+        """What was sent and received for the script, in order."""
 
     @property
     def name(self) -> str:
@@ -205,6 +208,7 @@ class WallTimeTarget:
             raise Unsupported(f"{self.name} is nobody's to command: no op {operation['op']}")
         for topic in operation["remove"]:
             self._endpoint.delete_topic(self._names.topics[topic])
+        time.sleep(self._margins.late_s)  # Coordinators hear of it when it is gone.
         return Outcome(tuple(self._collected()))
 
     def partition_of(self, group_id: str) -> int:
@@ -245,8 +249,21 @@ class WallTimeTarget:
         """The sockets, opened on first use, at the coordinator of the case's groups."""
         if self._links is None:
             place = self._place
-            self._links = Links(lambda: self._endpoint.opened(place))
+            self._links = Links(lambda: self._endpoint.opened(place, watch=self._watch))
         return self._links
+
+    def _watch(self, direction: Literal["sent", "received"], call: Call, frame: bytes) -> None:
+        """Keep a frame of the script's; the target's own questions are left out."""
+        if call.client_id != OWN_CLIENT:
+            self.frames.append(
+                Frame(
+                    direction=direction,
+                    api=call.api,
+                    version=call.version,
+                    at_ms=round((time.monotonic() - self._began_s) * 1000),
+                    hex=frame.hex(),
+                )
+            )
 
     def _check(self, call: Call) -> None:
         low, high = self._endpoint.versions.get(call.api, (1, 0))
@@ -257,13 +274,12 @@ class WallTimeTarget:
         session_ms = call.data.get("sessionTimeoutMs")
         if session_ms is None:
             return
-        for name, holds in (
-            (SHORTEST_SESSION, lambda bound: session_ms >= bound),
-            (LONGEST_SESSION, lambda bound: session_ms <= bound),
+        shortest = self._endpoint.settings.get(SHORTEST_SESSION) or session_ms
+        longest = self._endpoint.settings.get(LONGEST_SESSION) or session_ms
+        if self._world.asked.isdisjoint({SHORTEST_SESSION, LONGEST_SESSION}) and not (
+            int(shortest) <= session_ms <= int(longest)
         ):
-            bound = self._endpoint.settings.get(name)
-            if bound is not None and name not in self._world.asked and not holds(int(bound)):
-                raise Unsupported(f"wants a session of {session_ms} ms; {name}={bound}")
+            raise Unsupported(f"wants a session of {session_ms} ms, not of {shortest} to {longest}")
 
     def _settle(self) -> None:
         """Return when the endpoint has handled what was sent, and a little later.

@@ -6,7 +6,7 @@ from typing import Any
 from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import SerialError
 
-from coordinator_sim.errors import CoordinatorSimError
+from coordinator_sim_conformance.targets.target import MalformedAnswer
 from coordinator_sim_conformance.wire.kio_bodies import (
     Json,
     entity_type,
@@ -14,10 +14,6 @@ from coordinator_sim_conformance.wire.kio_bodies import (
     to_entity,
     to_json,
 )
-
-
-class MalformedAnswer(CoordinatorSimError):
-    """An answer that is no message of its version; the text holds its bytes."""
 
 
 def request_frame(

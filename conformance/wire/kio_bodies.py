@@ -4,14 +4,14 @@ Kafka's JSON has the names of its message schemas, bytes as base64, times as mil
 as numbers. kio has dataclasses with names in lower case, `timedelta`, `datetime` and enumerations.
 """
 
-import datetime
+import datetime as dt
 import uuid
 from base64 import b64decode, b64encode, urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any, Final, Literal, get_args, get_origin
+from typing import Any, Final, Literal, cast, get_args, get_origin
 
 from kio.schema.errors import ErrorCode
 from kio.schema.index import api_key_map
@@ -24,8 +24,8 @@ Kind = Literal["Request", "Response"]
 Change = Callable[[Any], Any]
 """Makes a value of one side a value of the other."""
 
-_EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_MS: Final = datetime.timedelta(milliseconds=1)
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MS: Final = dt.timedelta(milliseconds=1)
 _NO_ID: Final = uuid.UUID(int=0)
 _NAMES: Final = {
     "".join(part.capitalize() for part in snake.split("_")): (api, snake)
@@ -84,7 +84,7 @@ def to_json(entity: Any) -> Json:  # noqa: ANN401 - kio's entities have no base 
     """Return the body of an entity, with every field of its version."""
     return {
         name: entry.to_json(getattr(entity, entry.name))
-        for name, entry in _layout(type(entity)).items()
+        for name, entry in _layout(cast("Hashable", type(entity))).items()
     }
 
 
@@ -98,10 +98,10 @@ class _Entry(Struct, frozen=True):
 
 
 @cache
-def _layout(kind: type) -> dict[str, _Entry]:
+def _layout(kind: Hashable) -> dict[str, _Entry]:
     """Return the fields of a class of kio, by the names in Kafka's JSON."""
     found = {}
-    for each in fields(kind):
+    for each in fields(cast("Any", kind)):
         to_kio, back = _changes(each)
         is_required = each.default is MISSING and each.default_factory is MISSING
         found[_json_name(each)] = _Entry(each.name, is_required, to_kio, back)
@@ -146,7 +146,7 @@ def _same(value: Any) -> Any:  # noqa: ANN401 - numbers, words and null are the 
     return value
 
 
-def _instant(ms: int) -> datetime.datetime | None:
+def _instant(ms: int) -> dt.datetime | None:
     return None if ms < 0 else _EPOCH + ms * _MS
 
 

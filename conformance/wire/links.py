@@ -8,7 +8,7 @@ import socket
 import ssl
 from collections import deque
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 from coordinator_sim.errors import CoordinatorSimError, DataError, UnsupportedVersion
 from coordinator_sim_conformance.targets.target import Answer, Call, Unsupported
@@ -18,7 +18,11 @@ from coordinator_sim_conformance.wire.security import Security, log_in
 
 Address = tuple[str, int]
 """Host and port."""
+Watch = Callable[[Literal["sent", "received"], Call, bytes], None]
+"""Sees every frame, without its length, and the request that it is of."""
 
+OWN_CLIENT: Final = "conformance"
+"""Client id of the suite's own questions."""
 _LENGTH_BYTES: Final = 4
 _TIMEOUT_S: Final = 20.0
 _READ_BYTES: Final = 1 << 16
@@ -53,15 +57,21 @@ class Link:
         address: Host and port of the broker.
         security: How to get in.
         codec: Makes the frames.
+        watch: Sees the frames, if given.
     """
 
     def __init__(
-        self, address: Address, security: Security, codec: Codec = frames, *, client_id: str = ""
+        self,
+        address: Address,
+        security: Security,
+        codec: Codec = frames,
+        *,
+        watch: Watch | None = None,
     ) -> None:
         self._socket = _connected(address, security)
         self._received = bytearray()
         self._codec = codec
-        self._client_id = client_id
+        self._watch = watch
         self.sent: deque[Call] = deque()
         self.is_closed = False
         log_in(security, self.ask)
@@ -94,6 +104,8 @@ class Link:
         except (DataError, UnsupportedVersion) as error:
             raise Unsupported(str(error)) from None
         self.sent.append(call)
+        if self._watch is not None:
+            self._watch("sent", call, frame)
         try:
             self._socket.sendall(len(frame).to_bytes(_LENGTH_BYTES, "big") + frame)
         except OSError as error:
@@ -122,8 +134,7 @@ class Link:
             ConnectionEnded: the broker closed the connection instead.
             DataError: no answer came, or a malformed one.
         """
-        client_id = self._client_id
-        self.send(Call(call_id=1, api=api, version=version, data=data, client_id=client_id))
+        self.send(Call(call_id=1, api=api, version=version, data=data, client_id=OWN_CLIENT))
         frame = self._next_frame(f"{api} of version {version}")
         return self._answer(frame, 0).data
 
@@ -172,6 +183,8 @@ class Link:
         if not self.sent:
             raise DataError(f"the broker sent a frame that nobody asked for; {frame.hex()}")
         call = self.sent.popleft()
+        if self._watch is not None:
+            self._watch("received", call, frame)
         data = self._codec.answer_of(call.api, call.version, frame, correlation_id=call.call_id)
         return Answer(call.call_id, at_ms, data)
 
