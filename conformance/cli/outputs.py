@@ -14,6 +14,10 @@ from coordinator_sim_conformance.verdicts.tap import tap_text
 
 STDOUT = Path("-")
 
+TargetName = Annotated[
+    str | None,
+    typer.Option("--name", help="Name in results; the target's own unless given.", metavar="NAME"),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON instead of counts.")]
 ResultFile = Annotated[
     Path | None, typer.Option("--result", help="Write the result as JSON here.", metavar="FILE")

@@ -24,6 +24,7 @@ from coordinator_sim_conformance.cli.outputs import (
     Outputs,
     ResultFile,
     TapFile,
+    TargetName,
 )
 from coordinator_sim_conformance.client_cases.case import CLIENTS, ClientCase
 from coordinator_sim_conformance.registry import AnyCase, any_cases, chosen
@@ -69,6 +70,7 @@ def run(
         list[str] | None,
         typer.Option(help="Only the case of this id; may be given again.", metavar="ID"),
     ] = None,
+    name: TargetName = None,
     strict: IsStrict = False,
     baseline: BaselineFile = None,
     write_baseline: NewBaselineFile = None,
@@ -99,7 +101,7 @@ def run(
         profiles = _profiles(profile, own_profile)
         of_brokers = [case for case in cases if isinstance(case, Case)]
         endings = list(play_cases(of_brokers, subject, profiles))
-        facts = _facts(subject, target)
+        facts = _facts(subject, target, name or target)
     endings += _played_on_ports(cases, target)
     played = RunResult(
         target=facts,
@@ -116,12 +118,10 @@ def run(
         raise typer.Exit(EXIT_PROBLEMS_FOUND)
 
 
-def _facts(subject: Target, target: str) -> TargetFacts:
+def _facts(subject: Target, target: str, name: str) -> TargetFacts:
     """What is known of a target before it is judged."""
     offered = [each.value for each in Capability if subject.offers(each)]
-    return TargetFacts(
-        name=target, version=version_of(target), facts={"offers": "; ".join(offered)}
-    )
+    return TargetFacts(name=name, version=version_of(target), facts={"offers": "; ".join(offered)})
 
 
 def _judged(endings: Iterable[Ending], gaps: Gaps, target: str) -> Iterable[Ending]:
