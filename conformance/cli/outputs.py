@@ -14,6 +14,34 @@ from coordinator_sim_conformance.verdicts.tap import tap_text
 
 STDOUT = Path("-")
 
+Bootstrap = Annotated[
+    str | None,
+    typer.Option(
+        help="Instead of a target: brokers of a running endpoint.", metavar="HOST:PORT[,...]"
+    ),
+]
+CommandConfig = Annotated[
+    Path | None,
+    typer.Option(
+        help="With --bootstrap: a client's properties file, for TLS and SASL.",
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+    ),
+]
+DeclaredFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="With --bootstrap: a TOML file with what cannot be asked.",
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+    ),
+]
+TargetName = Annotated[
+    str | None,
+    typer.Option("--name", help="Name in results; the target's own unless given.", metavar="NAME"),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON instead of counts.")]
 ResultFile = Annotated[
     Path | None, typer.Option("--result", help="Write the result as JSON here.", metavar="FILE")

@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -18,12 +20,16 @@ from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim_conformance.cli.outputs import (
     AsJson,
     BaselineFile,
+    Bootstrap,
+    CommandConfig,
+    DeclaredFile,
     IsStrict,
     JunitFile,
     NewBaselineFile,
     Outputs,
     ResultFile,
     TapFile,
+    TargetName,
 )
 from coordinator_sim_conformance.client_cases.case import CLIENTS, ClientCase
 from coordinator_sim_conformance.registry import AnyCase, any_cases, chosen
@@ -54,30 +60,9 @@ def run(
             metavar="TARGET",
         ),
     ] = SIMULATOR,
-    bootstrap: Annotated[
-        str | None,
-        typer.Option(
-            help="Instead of a target: brokers of a running endpoint.", metavar="HOST:PORT[,...]"
-        ),
-    ] = None,
-    command_config: Annotated[
-        Path | None,
-        typer.Option(
-            help="With --bootstrap: a client's properties file, for TLS and SASL.",
-            metavar="FILE",
-            exists=True,
-            dir_okay=False,
-        ),
-    ] = None,
-    declared: Annotated[
-        Path | None,
-        typer.Option(
-            help="With --bootstrap: a TOML file with what cannot be asked.",
-            metavar="FILE",
-            exists=True,
-            dir_okay=False,
-        ),
-    ] = None,
+    bootstrap: Bootstrap = None,
+    command_config: CommandConfig = None,
+    declared: DeclaredFile = None,
     profile: Annotated[
         list[str] | None,
         typer.Option(help="Kafka to be; may be given again; all for every one.", metavar="PROFILE"),
@@ -93,6 +78,7 @@ def run(
         list[str] | None,
         typer.Option(help="Only the case of this id; may be given again.", metavar="ID"),
     ] = None,
+    name: TargetName = None,
     strict: IsStrict = False,
     baseline: BaselineFile = None,
     write_baseline: NewBaselineFile = None,
@@ -119,12 +105,7 @@ def run(
     if not cases:
         raise ConfigError("no case has such an id; `conformance list` prints them")
     began = datetime.now(UTC)
-    where = (
-        opened(target, _say)
-        if bootstrap is None
-        else opened_endpoint(bootstrap, command_config, declared, _say)
-    )
-    with where as subject:
+    with _opened(target, bootstrap, command_config, declared) as subject:
         of_brokers = [case for case in cases if isinstance(case, Case)]
         endings = [
             ending
@@ -133,7 +114,7 @@ def run(
         ]
     endings += _played_on_ports(cases, target, is_ours=bootstrap is None)
     played = RunResult(
-        target=subject.facts,
+        target=replace(subject.facts, name=name or subject.facts.name),
         suite_version=__version__,
         at=began.strftime("%Y-%m-%dT%H:%M:%SZ"),
         endings=tuple(_judged(endings, gaps, subject)),
@@ -145,6 +126,21 @@ def run(
         _print_counts(played)
     if any(played.standing(ending) in RED for ending in played.endings):
         raise typer.Exit(EXIT_PROBLEMS_FOUND)
+
+
+def _opened(
+    target: str, bootstrap: str | None, config: Path | None, declared: Path | None
+) -> AbstractContextManager[Subject]:
+    """What is judged: the endpoint, if one is given.
+
+    Raises:
+        ConfigError: files are given that only an endpoint needs.
+    """
+    if bootstrap is not None:
+        return opened_endpoint(bootstrap, config, declared, _say)
+    if config is not None or declared is not None:
+        raise ConfigError("--command-config and --declared are about an endpoint: add --bootstrap")
+    return opened(target, _say)
 
 
 def _in_order(cases: list[Case], endings: Iterable[Ending]) -> list[Ending]:

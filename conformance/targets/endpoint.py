@@ -45,6 +45,7 @@ _STARTING: Final = frozenset(
         ErrorCode.NOT_COORDINATOR,
     }
 )
+_GONE: Final = frozenset({ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND})
 _EXISTS: Final = ErrorCode.TOPIC_ALREADY_EXISTS
 _ID_FIRST: Final = ErrorCode.MEMBER_ID_REQUIRED
 _USUAL_SESSION_MS: Final = 10_000
@@ -106,9 +107,9 @@ class Endpoint:
         self.run = f"conformance-{time.time_ns() // 1_000_000:x}"
         """How the names of everything that this run makes begin."""
         self._probes = count(1)
-        self.settings = self._asked_settings()
         self.topics: set[str] = set()
         self.groups: set[str] = set()
+        self.settings = self._asked_settings()
 
     @property
     def name(self) -> str:
@@ -130,15 +131,14 @@ class Endpoint:
         The verdicts stand whatever is left behind.
         """
         try:
-            for topic in sorted(self.topics):
-                self.delete_topic(topic)
-            if self.groups and "DeleteGroups" in self.versions:
-                self._delete_groups()
+            if self.topics:
+                self._delete_topics(sorted(self.topics))
+            kept = self._delete_groups() if "DeleteGroups" in self.versions else self.groups
         except (Unsupported, ConnectionEnded, DataError) as problem:
             return f"groups and topics named {self.run}-* are left behind: {problem}"
         finally:
             self._control.close()
-        return ""
+        return f"groups named {self.run}-* are left behind: {len(kept)}" if kept else ""
 
     def opened(self, address: Address | None = None, watch: Watch | None = None) -> Link:
         """Open a connection, to the bootstrap broker if no other is named."""
@@ -222,24 +222,33 @@ class Endpoint:
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic, and return when it is gone."""
-        version = self.best("DeleteTopics", 5)
-        link = self._at_controller()
-        try:
-            link.ask("DeleteTopics", version, {"topicNames": [name], "timeoutMs": 20_000})
-        finally:
-            link.close()
+        self._delete_topics([name])
         self.topics.discard(name)
         self._await(lambda: self._leaders(name) == 0, f"topic {name} does not go away")
 
-    def _delete_groups(self) -> None:
+    def _delete_topics(self, names: list[str]) -> None:
+        version = self.best("DeleteTopics", 5)
+        link = self._at_controller()
+        try:
+            link.ask("DeleteTopics", version, {"topicNames": names, "timeoutMs": 20_000})
+        finally:
+            link.close()
+
+    def _delete_groups(self) -> list[str]:
+        """Delete the groups of this run; return those that the endpoint keeps."""
         version = self.best("DeleteGroups", 2)
+        kept: list[str] = []
         by_place: dict[Address, list[str]] = {}
         for group in sorted(self.groups):
             by_place.setdefault(self.coordinator_of(group), []).append(group)
         for address, groups in by_place.items():
             link = self.opened(address)
-            link.ask("DeleteGroups", version, bodies.delete_groups(groups))
+            answer = link.ask("DeleteGroups", version, bodies.delete_groups(groups))
             link.close()
+            kept += [
+                each["groupId"] for each in answer["results"] if each["errorCode"] not in _GONE
+            ]
+        return kept
 
     def _leaders(self, topic: str) -> int:
         """How many partitions of a topic have a leader."""

@@ -12,7 +12,9 @@ from coordinator_sim.errors import DataError
 from coordinator_sim_conformance.running import Ending, Verdict, play_case, skipped
 from coordinator_sim_conformance.script.play import Case
 from coordinator_sim_conformance.targets.endpoint import Endpoint
+from coordinator_sim_conformance.targets.target import MalformedAnswer
 from coordinator_sim_conformance.targets.wall_time import Margins, WallTimeTarget
+from coordinator_sim_conformance.wire.links import ConnectionEnded
 
 SIDE_BY_SIDE: Final = 24
 """Cases played at once: they mostly wait."""
@@ -51,7 +53,8 @@ def _played(endpoint: Endpoint, case: Case, profile: str) -> Ending:
         with closing(WallTimeTarget(endpoint, label, Margins(factor))) as target:
             try:
                 ending = play_case(case, target, profile)
-            except DataError as gone:
+                target.leave()
+            except (ConnectionEnded, DataError, MalformedAnswer) as gone:
                 ending = replace(skipped(case, profile, str(gone)), verdict=Verdict.UNKNOWN)
         ending = replace(ending, margins=factor, frames=tuple(target.frames))
         if ending.verdict not in {Verdict.FAILED, Verdict.UNKNOWN}:

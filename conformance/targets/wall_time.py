@@ -111,6 +111,21 @@ class WallTimeTarget:
             self._links.close()
             self._links = None
 
+    def leave(self) -> None:
+        """Have the members of this case leave, so that its groups can be deleted.
+
+        Raises:
+            ConnectionEnded: the endpoint is gone.
+        """
+        if self._links is None:
+            return
+        version = self._endpoint.best("LeaveGroup", 5)
+        for group, there in self._names.groups.items():
+            view = self.view(group) if group else None
+            for member_id in (view and view.member_ids) or ():
+                data = bodies.leave_group(version, there, [(member_id, None)])
+                self._sockets.own.ask("LeaveGroup", version, data)
+
     def offers(self, capability: Capability) -> bool:
         """Whether the operations of that capability work."""
         return capability in _OFFERED

@@ -271,5 +271,5 @@ class Links:
 
     def close(self) -> None:
         """Close all sockets."""
-        for link in {self.own, *self._named.values(), *self._free, *self._busy}:
+        for link in (self.own, *self._named.values(), *self._free, *self._busy):
             link.close()

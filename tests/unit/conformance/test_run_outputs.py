@@ -85,15 +85,16 @@ def test_known_gap_is_no_failure_until_it_closes(tmp_path: Path) -> None:
 def test_every_form_tells_the_same(tmp_path: Path) -> None:
     """JSON, a result file, JUnit and TAP of one run."""
     files = {name: tmp_path / name for name in ("result", "junit", "tap")}
-    run(*(word for name, file in files.items() for word in (f"--{name}", file)), code=1)
+    named = ("--name", "their broker")
+    run(*named, *(word for name, file in files.items() for word in (f"--{name}", file)), code=1)
 
     result = read_result(files["result"])
     assert [each.verdict.value for each in result.endings] == ["passed", "failed", "failed"]
-    assert result.target.name == "simulator"
+    assert result.target.name == "their broker"
     assert ET.parse(files["junit"]).getroot().get("failures") == "1"  # noqa: S314 - our own
     assert "not ok 2 - HB-003 as 4.4: wrong\n" in files["tap"].read_text()
 
-    printed = json.loads(run("--json", code=1).stdout)
+    printed = json.loads(run(*named, "--json", code=1).stdout)
     written = json.loads(files["result"].read_text())
     for each in (printed, written):
         each.pop("at")
