@@ -38,6 +38,14 @@ DeclaredFile = Annotated[
         dir_okay=False,
     ),
 ]
+WantedText = Annotated[
+    list[str] | None,
+    typer.Option("-k", help="Only ids with this text; may be given again.", metavar="TEXT"),
+]
+WantedCase = Annotated[
+    list[str] | None,
+    typer.Option(help="Only the case of this id; may be given again.", metavar="ID"),
+]
 TargetName = Annotated[
     str | None,
     typer.Option("--name", help="Name in results; the target's own unless given.", metavar="NAME"),

@@ -30,6 +30,8 @@ from coordinator_sim_conformance.cli.outputs import (
     ResultFile,
     TapFile,
     TargetName,
+    WantedCase,
+    WantedText,
 )
 from coordinator_sim_conformance.client_cases.case import CLIENTS, ClientCase
 from coordinator_sim_conformance.registry import AnyCase, any_cases, chosen
@@ -70,14 +72,8 @@ def run(
     area: Annotated[
         list[str] | None, typer.Option(help="Only this area; may be given again.", metavar="AREA")
     ] = None,
-    wanted: Annotated[
-        list[str] | None,
-        typer.Option("-k", help="Only ids with this text; may be given again.", metavar="TEXT"),
-    ] = None,
-    case: Annotated[
-        list[str] | None,
-        typer.Option(help="Only the case of this id; may be given again.", metavar="ID"),
-    ] = None,
+    wanted: WantedText = None,
+    case: WantedCase = None,
     name: TargetName = None,
     strict: IsStrict = False,
     baseline: BaselineFile = None,
