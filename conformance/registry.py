@@ -113,17 +113,22 @@ def all_requirements() -> tuple[Requirement, ...]:
 
 
 def chosen(
-    cases: Iterable[_C], *, areas: Iterable[str] = (), wanted: Iterable[str] = ()
+    cases: Iterable[_C],
+    *,
+    areas: Iterable[str] = (),
+    wanted: Iterable[str] = (),
+    ids: Iterable[str] = (),
 ) -> list[_C]:
-    """Return the cases of these areas whose id contains one of the wanted texts.
+    """Return the cases of these areas that have one of the ids, or contain a wanted text in it.
 
     Args:
         cases: Cases to choose from; their order is kept.
         areas: Areas in any letter case; empty for every area.
-        wanted: Parts of ids; empty for every id.
+        wanted: Parts of ids; empty for every id, unless there are `ids`.
+        ids: Whole ids, in any letter case.
 
     Raises:
-        ConfigError: the area is unknown.
+        ConfigError: an area or a whole id is unknown.
     """
     everything = list(cases)
     known = dict.fromkeys(case.requirement.area for case in everything)
@@ -132,9 +137,17 @@ def chosen(
         if area not in known:
             raise ConfigError(f"no area {area!r}: use one of {', '.join(known)}")
     parts = [part.upper() for part in wanted]
+    whole = {each.upper() for each in ids}
+    unknown = sorted(whole - {case.case_id.upper() for case in everything})
+    if unknown:
+        raise ConfigError(f"no case {unknown[0]!r}: `conformance run -k TEXT` finds ids by a part")
+
+    def is_chosen(case_id: str) -> bool:
+        return case_id in whole or any(part in case_id for part in parts)
+
     return [
         case
         for case in everything
         if (not asked or case.requirement.area in asked)
-        and (not parts or any(part in case.case_id.upper() for part in parts))
+        and (not (parts or whole) or is_chosen(case.case_id.upper()))
     ]

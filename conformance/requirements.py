@@ -59,7 +59,7 @@ class Requirement(Struct, frozen=True, kw_only=True):
         switches: Switches of the profile to set by hand: the releases it covers have no profile,
             and it is checked as the last older one with these switches on.
         verified_on: Releases of real brokers that showed the behaviour, oldest first.
-        is_quirk: Whether Kafka's Trogdor behaves oddly here.
+        is_quirk: Whether Kafka behaves oddly here, so that others may do better and break nobody.
     """
 
     requirement_id: str
@@ -73,6 +73,11 @@ class Requirement(Struct, frozen=True, kw_only=True):
     switches: tuple[str, ...] = ()
     verified_on: tuple[str, ...] = ()
     is_quirk: bool = False
+
+    @property
+    def weight(self) -> str:
+        """The level in words, and whether Kafka behaves oddly here."""
+        return f"{self.level.value}, quirk" if self.is_quirk else self.level.value
 
     @property
     def is_of_clients(self) -> bool:

@@ -1,5 +1,6 @@
 """Plays cases, on a target or on our own ports, and reports how each one ended."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum, unique
 
@@ -7,9 +8,10 @@ from msgspec import Struct
 
 from coordinator_sim.errors import CoordinatorSimError, DataError
 from coordinator_sim_conformance.client_cases.case import CLIENTS, ClientCase
-from coordinator_sim_conformance.requirements import TROGDOR
+from coordinator_sim_conformance.frames import Frame
+from coordinator_sim_conformance.requirements import TROGDOR, Level
 from coordinator_sim_conformance.script.play import Case
-from coordinator_sim_conformance.script.stage import CaseFailed
+from coordinator_sim_conformance.script.stage import BREAKS, CaseBroken, CaseFailed
 from coordinator_sim_conformance.targets.target import Target, Unsupported
 from coordinator_sim_conformance.trogdor_cases.case import TrogdorCase
 
@@ -27,21 +29,48 @@ class Verdict(StrEnum):
 
 
 class Ending(Struct, frozen=True, kw_only=True):
-    """Outcome of one case for one profile.
+    """Outcome of one case for one profile, with what is needed to understand it alone.
 
     Args:
         profile: Profile of the coordinator; `clients` for a case of a client, `trogdor` for one
             of Trogdor.
+        title: The requirement in a few words.
+        level: By what means it is seen that the requirement is broken.
+        is_quirk: Whether Kafka behaves oddly here, so that a break counts only when runs are
+            strict.
+        sources: Places in Kafka that say so.
         reason: Why it did not pass; empty when it did.
+        expectation: Line of the script that was not met, or at which the case broke off; empty
+            when all were met, and for cases that are not scripts.
+        came: What came instead, in the script's words.
         transcript: Requests and effects, up to the end.
+        frames: The same as bytes, in order; empty where no wire was used or it was not recorded.
+        margins: Factor by which the margins of time were widened when this verdict was reached.
+        timing: Whether the verdict is about time alone: what came was right, but not when.
+        elapsed_s: Seconds that the case took on the wall clock.
+        known_gap: Reason of the baseline for which the case is expected not to pass; empty where
+            the baseline does not name it.
+        again: The command that plays this case alone; empty until a run gives it.
     """
 
     case_id: str
     area: str
     profile: str
     verdict: Verdict
+    title: str
+    level: Level
+    is_quirk: bool = False
+    sources: tuple[str, ...] = ()
     reason: str = ""
+    expectation: str = ""
+    came: str = ""
     transcript: tuple[str, ...] = ()
+    frames: tuple[Frame, ...] = ()
+    margins: int = 1
+    timing: bool = False
+    elapsed_s: float = 0.0
+    known_gap: str = ""
+    again: str = ""
 
 
 def cases_for(cases: Iterable[Case], profile: str) -> list[Case]:
@@ -69,6 +98,15 @@ def play_case(
     )
 
 
+def skipped(case: Case, profile: str, reason: str) -> Ending:
+    """Return the ending of a case that is not played."""
+
+    def unsupported() -> tuple[str, ...]:
+        raise Unsupported(reason)
+
+    return _ended(case, profile, unsupported)
+
+
 def play_client_case(case: ClientCase) -> Ending:
     """Play one case on fresh ports; exceptions become its ending."""
     return _ended(case, CLIENTS, case.play)
@@ -82,25 +120,35 @@ def play_trogdor_case(case: TrogdorCase) -> Ending:
 def _ended(
     case: Case | ClientCase | TrogdorCase, profile: str, play: Callable[[], tuple[str, ...]]
 ) -> Ending:
-    verdict, reason = Verdict.PASSED, ""
+    verdict, reason, expectation, came = Verdict.PASSED, "", "", ""
     transcript: tuple[str, ...] = ()
+    began_s = time.monotonic()
     try:
         transcript = play()
     except CaseFailed as failed:
-        verdict, reason, transcript = Verdict.FAILED, str(failed), failed.transcript
+        verdict = Verdict.UNKNOWN if isinstance(failed, CaseBroken) else Verdict.FAILED
+        reason, transcript = failed.problem, failed.transcript
+        expectation, came = failed.line, failed.came
     except Unsupported as lacking:
         verdict, reason = Verdict.SKIPPED, str(lacking)
     except DataError:
         raise
-    except (CoordinatorSimError, AttributeError, LookupError, TypeError, ValueError) as broken:
+    except (CoordinatorSimError, *BREAKS) as broken:
         verdict, reason = Verdict.UNKNOWN, f"{type(broken).__name__}: {broken}"
     return Ending(
         case_id=case.case_id,
         area=case.requirement.area,
         profile=profile,
         verdict=verdict,
+        title=case.title if isinstance(case, Case) else case.requirement.title,
+        level=case.requirement.level,
+        is_quirk=case.requirement.is_quirk,
+        sources=case.requirement.sources,
         reason=reason,
+        expectation=expectation,
+        came=came,
         transcript=transcript,
+        elapsed_s=round(time.monotonic() - began_s, 6),
     )
 
 

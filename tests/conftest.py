@@ -5,11 +5,17 @@
 """
 
 import os
+import shutil
 import signal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # What a shell starts in the background ignores Ctrl-C, and so would the processes of tests.
@@ -31,6 +37,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--rewrite", action="store_true", help="rewrite the observed lines of transcripts"
     )
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator["Browser"]:
+    """Chromium; tests of pages are skipped where there is none.
+
+    Its loop runs for as long as it is open, so that no other test of a module may have one.
+    """
+    sync_api = pytest.importorskip("playwright.sync_api")
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None:
+        pytest.skip("Chromium is not installed")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 class ByFile(LoadFileScheduling):  # type: ignore[misc] # xdist has no types

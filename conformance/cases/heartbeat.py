@@ -119,7 +119,7 @@ HB-015 commits keep the session
   heartbeat A               | A NONE
   log offset t-0=1
 HB-021 an absent static member gets a fresh session when the join phase ends
-  @ SJ must since=2.3 seen=2.8-4.4
+  @ SJ must quirk since=2.3 seen=2.8-4.4
   @ scala GroupCoordinator.onCompleteJoin
   stable L:i1 F:i2 session=1000 rebalance=600
   join L                    | -

@@ -43,7 +43,7 @@ INIT-004 the last extension is shortened
   wait 49               | -
   wait 1                | A NONE; B NONE; C NONE; D NONE
 INIT-005 a rebalance timeout below the delay still waits for it
-  @ SJ must seen=2.8-4.4
+  @ SJ must quirk seen=2.8-4.4
   @ scala GroupCoordinator.prepareRebalance
   broker delay=300
   join A rebalance=100
@@ -90,7 +90,7 @@ INIT-010 a group that is Empty again waits for the delay
   wait 1                | A NONE gen=3
   log none
 INIT-011 a joiner does not extend the delay of a used group
-  @ S must seen=2.8-3.9
+  @ S must quirk seen=2.8-3.9
   @ scala GroupCoordinator.addMemberAndRebalance
   broker delay=300
   stable A
@@ -102,7 +102,7 @@ INIT-011 a joiner does not extend the delay of a used group
   wait 149              | -
   wait 1                | B NONE gen=3; C NONE gen=3
 INIT-012 the extension serves a used group too
-  @ J must seen=4.0-4.4
+  @ J must quirk seen=4.0-4.4
   @ java GroupMetadataManager.addMemberThenRebalanceOrCompleteJoin
   broker delay=300
   stable A
@@ -115,7 +115,7 @@ INIT-012 the extension serves a used group too
   wait 1                | B NONE gen=3; C NONE gen=3
   log none
 INIT-013 a joiner in the last window leaves its mark for the next initial rebalance
-  @ SJ model
+  @ SJ model quirk
   @ scala InitialDelayedJoin.onComplete
   broker delay=300
   join A rebalance=300
@@ -128,7 +128,7 @@ INIT-013 a joiner in the last window leaves its mark for the next initial rebala
   wait 300              | -
   wait 300              | C NONE gen=3
 INIT-014 an expiry ends the delay early
-  @ J model
+  @ J model quirk
   @ java GroupMetadataManagerTest.testHeartbeatExpirationShouldRemoveMember
   broker delay=1000000
   join A session=1800000 rebalance=2000000

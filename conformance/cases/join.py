@@ -152,7 +152,7 @@ JOIN-025.leader a leader that rejoins in the sync phase unchanged is told its me
   join B            | B NONE gen=2 members=-
   state AwaitingSync gen=2
 JOIN-026 a lone member cannot switch to a disjoint list
-  @ LSJ must seen=0.10.2-4.4
+  @ LSJ must quirk seen=0.10.2-4.4
   @ scala GroupMetadata.supportsProtocols
   stable A
   --
@@ -213,7 +213,7 @@ JOIN-034 only the leader gets the member list, with the metadata of the chosen p
   join B protocols=range,roundrobin | -
   join A            | A NONE gen=2 leader=A members=A,B metadata=range,range protocol=range; B NONE gen=2 leader=A members=- protocol=range
 JOIN-036 a second parked JoinGroup replaces the first
-  @ LSJ must seen=0.10.2-4.4
+  @ LSJ must quirk seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testDynamicMembersCanReJoinGroupWithMaxSizeWhileRebalancing
   @ scala GroupMetadata.updateMember
   @ scala GroupCoordinator.doSyncGroup
@@ -237,7 +237,7 @@ JOIN-037 what follows a parked JoinGroup on its connection waits
   [L] join B                | A NONE gen=3; B NONE gen=3; A REBALANCE_IN_PROGRESS
   [SJ] join B               | A NONE gen=3; B NONE gen=3; A ILLEGAL_GENERATION
 JOIN-038 client id and host are those of the first join
-  @ LSJ must seen=0.10.2-4.4
+  @ LSJ must quirk seen=0.10.2-4.4
   @ scala GroupMetadata.updateMember
   stable A
   --

@@ -154,7 +154,7 @@ LEAVE-019 the same member twice in a batch
   state PreparingRebalance
   log none
 LEAVE-024 leaving while parked in SyncGroup
-  @ LSJ must seen=0.10.2-4.4
+  @ LSJ must quirk seen=0.10.2-4.4
   @ scala GroupCoordinator.removeMemberAndUpdateGroup
   completing A B
   sync B                    | -

@@ -43,7 +43,7 @@ LOAD-002 requests while loading
   list                  | list COORDINATOR_LOAD_IN_PROGRESS groups=-
   log none
 LOAD-NOT-OWNED requests while loading, of a broker that owns a partition once it is loaded
-  @ L model
+  @ L model quirk
   @ 0.10.2 GroupMetadataManager.loadGroupsForPartition
   stable A
   group other
@@ -166,7 +166,7 @@ LOAD-008 an unload in the sync phase
   resign                | B NOT_COORDINATOR
   wait 300000           | -
 LOAD-009 a follower with two protocols rebalances after a load
-  @ LSJ model
+  @ LSJ model quirk
   @ scala GroupMetadataManager.readGroupMessageValue
   stable A B protocols=range,roundrobin
   resign

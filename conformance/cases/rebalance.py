@@ -125,7 +125,7 @@ REB-014 a rebalance out of the sync phase cancels parked syncs
   state PreparingRebalance gen=2
   log none
 REB-015 a stale timer starts a rebalance late
-  @ L must seen=0.10.2
+  @ L must quirk seen=0.10.2
   @ 0.10.2 GroupCoordinator.onMemberFailure
   stable A session=20000 rebalance=5000
   join B session=20000 rebalance=5000
@@ -162,7 +162,7 @@ REB-017 the generation also grows when the group empties
   state Empty gen=2
   log group gen=2 protocol=- leader=- members=-
 REB-019 a generation that was never synced is lost by a failover
-  @ LSJ model
+  @ LSJ model quirk
   @ scala GroupMetadataManager.doLoadGroupsAndOffsets
   stable A B
   join C

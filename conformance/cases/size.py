@@ -80,7 +80,7 @@ MAX-006 the last to rejoin are removed
   [S] state AwaitingSync members=A,B,C,D
   log none
 MAX-007 whether a refusal looks again if all have joined
-  @ SJ model
+  @ SJ model quirk
   @ scala GroupCoordinator.handleJoinGroup
   @ java GroupMetadataManager.classicGroupJoinToClassicGroup
   broker size=1

@@ -218,7 +218,7 @@ STAT-024 a replacement while preparing
   state AwaitingSync gen=1
   log none
 STAT-026 the first session after a replacement uses the old timeout
-  @ SJ must since=3.3 seen=3.9-4.4
+  @ SJ must quirk since=3.3 seen=3.9-4.4
   @ scala GroupCoordinator.updateStaticMemberAndRebalance
   stable L:i1 F:i2
   --

@@ -45,7 +45,7 @@ def list_requirements(
         return
     table = Table("id", "level", "profiles", "title", box=box.SIMPLE_HEAD)
     for each in found.values():
-        table.add_row(each.requirement_id, each.level.value, _whose(each), each.title)
+        table.add_row(each.requirement_id, each.weight, _whose(each), each.title)
     Console().print(table)
     typer.echo(f"{len(found)} requirements")
 

@@ -1,33 +1,57 @@
 """`run`: play the cases on a target, count what passed, show what did not."""
 
 from collections import Counter
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
+from msgspec.structs import replace
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from coordinator_sim import __version__
 from coordinator_sim.cli.ending import EXIT_PROBLEMS_FOUND
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.profiles import profile_named
+from coordinator_sim_conformance.cli.outputs import (
+    AsJson,
+    BaselineFile,
+    Bootstrap,
+    CommandConfig,
+    DeclaredFile,
+    IsStrict,
+    JunitFile,
+    NewBaselineFile,
+    Outputs,
+    ResultFile,
+    TapFile,
+    TargetName,
+    WantedCase,
+    WantedText,
+)
 from coordinator_sim_conformance.client_cases.case import CLIENTS, ClientCase
 from coordinator_sim_conformance.registry import AnyCase, any_cases, chosen
 from coordinator_sim_conformance.requirements import RELEASES, TROGDOR
 from coordinator_sim_conformance.running import (
     Ending,
-    Verdict,
-    play_cases,
     play_client_case,
     play_trogdor_case,
 )
 from coordinator_sim_conformance.script.play import Case
-from coordinator_sim_conformance.targets.choice import SIMULATOR, opened
+from coordinator_sim_conformance.targets.choice import SIMULATOR, Subject, opened, opened_endpoint
 from coordinator_sim_conformance.trogdor_cases.case import TrogdorCase
+from coordinator_sim_conformance.verdicts.baseline import Gaps, key_of, read_baseline, with_gap
+from coordinator_sim_conformance.verdicts.results import RunResult, with_command
+from coordinator_sim_conformance.verdicts.standing import ALWAYS_SHOWN, RED, Standing
+from coordinator_sim_conformance.verdicts.told import details, summary
 
+_AUTO = "auto"
+"""Profile of an endpoint that is asked which one it is nearest to."""
 _OWN = {CLIENTS: "ports of the clients", TROGDOR.lower(): "Trogdor in virtual time"}
-_BAD = (Verdict.FAILED, Verdict.UNKNOWN)
 
 
 def run(
@@ -38,6 +62,9 @@ def run(
             metavar="TARGET",
         ),
     ] = SIMULATOR,
+    bootstrap: Bootstrap = None,
+    command_config: CommandConfig = None,
+    declared: DeclaredFile = None,
     profile: Annotated[
         list[str] | None,
         typer.Option(help="Kafka to be; may be given again; all for every one.", metavar="PROFILE"),
@@ -45,13 +72,16 @@ def run(
     area: Annotated[
         list[str] | None, typer.Option(help="Only this area; may be given again.", metavar="AREA")
     ] = None,
-    wanted: Annotated[
-        list[str] | None,
-        typer.Option("-k", help="Only ids with this text; may be given again.", metavar="TEXT"),
-    ] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print a JSON array of endings instead of counts.")
-    ] = False,
+    wanted: WantedText = None,
+    case: WantedCase = None,
+    name: TargetName = None,
+    strict: IsStrict = False,
+    baseline: BaselineFile = None,
+    write_baseline: NewBaselineFile = None,
+    json: AsJson = False,
+    result: ResultFile = None,
+    junit: JunitFile = None,
+    tap: TapFile = None,
 ) -> None:
     """Play the cases on a target; exit 1 when one fails.
 
@@ -62,30 +92,73 @@ def run(
 
     Example: conformance run --target simulator --profile 4.4 --area JOIN
     """
-    cases = chosen(any_cases(), areas=area or (), wanted=wanted or ())
+    outputs = Outputs(
+        as_json=json, result=result, junit=junit, tap=tap, new_baseline=write_baseline
+    )
+    outputs.check()
+    gaps: Gaps = {} if baseline is None else read_baseline(baseline, any_cases())
+    cases = chosen(any_cases(), areas=area or (), wanted=wanted or (), ids=case or ())
     if not cases:
         raise ConfigError("no case has such an id; `conformance list` prints them")
-    with opened(target, _say) as (subject, own_profile):
-        profiles = _profiles(profile, own_profile)
+    began = datetime.now(UTC)
+    with _opened(target, bootstrap, command_config, declared) as subject:
         of_brokers = [case for case in cases if isinstance(case, Case)]
-        endings = list(play_cases(of_brokers, subject, profiles))
-    endings += _played_on_ports(cases, target)
-    if json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(endings)).decode())
-    else:
-        _print_failures(endings)
-        _print_counts(endings, target)
-    if any(ending.verdict in _BAD for ending in endings):
+        endings = [
+            ending
+            for each in _profiles(profile, subject)
+            for ending in _in_order(of_brokers, subject.play(of_brokers, each))
+        ]
+    endings += _played_on_ports(cases, target, is_ours=bootstrap is None)
+    played = RunResult(
+        target=replace(subject.facts, name=name or subject.facts.name),
+        suite_version=__version__,
+        at=began.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        endings=tuple(_judged(endings, gaps, subject)),
+        is_strict=strict,
+    )
+    outputs.write(played, gaps)
+    if not outputs.takes_stdout:
+        _print_failures(played, gaps, baseline)
+        _print_counts(played)
+    if any(played.standing(ending) in RED for ending in played.endings):
         raise typer.Exit(EXIT_PROBLEMS_FOUND)
 
 
-def _played_on_ports(cases: list[AnyCase], target: str) -> list[Ending]:
+def _opened(
+    target: str, bootstrap: str | None, config: Path | None, declared: Path | None
+) -> AbstractContextManager[Subject]:
+    """What is judged: the endpoint, if one is given.
+
+    Raises:
+        ConfigError: files are given that only an endpoint needs.
+    """
+    if bootstrap is not None:
+        return opened_endpoint(bootstrap, config, declared, _say)
+    if config is not None or declared is not None:
+        raise ConfigError("--command-config and --declared are about an endpoint: add --bootstrap")
+    return opened(target, _say)
+
+
+def _in_order(cases: list[Case], endings: Iterable[Ending]) -> list[Ending]:
+    """Return the endings in the order of their cases."""
+    place = {case.case_id: index for index, case in enumerate(cases)}
+    return sorted(endings, key=lambda ending: place[ending.case_id])
+
+
+def _judged(endings: Iterable[Ending], gaps: Gaps, subject: Subject) -> Iterable[Ending]:
+    """Give each ending the reason of its known gap, and the command that repeats it."""
+    for ending in endings:
+        has_profile = ending.profile not in _OWN
+        yield with_gap(with_command(ending, subject.options, has_profile=has_profile), gaps)
+
+
+def _played_on_ports(cases: list[AnyCase], target: str, *, is_ours: bool) -> list[Ending]:
     """How the chosen cases of clients and of Trogdor ended.
 
     Raises:
         ConfigError: there are no others, and the target has no clients nor a Trogdor of ours.
     """
-    if target == SIMULATOR:
+    if is_ours and target == SIMULATOR:
         endings = [play_client_case(case) for case in cases if isinstance(case, ClientCase)]
         return endings + [
             play_trogdor_case(each) for each in cases if isinstance(each, TrogdorCase)
@@ -101,34 +174,46 @@ def _say(message: str) -> None:
     typer.echo(message, err=True)
 
 
-def _profiles(asked: list[str] | None, own: str | None) -> list[str]:
+def _profiles(asked: list[str] | None, subject: Subject) -> list[str]:
     """The profiles to be, without doubles; a target that is one Kafka is that one."""
-    if not asked:
-        return [own or profile_named("java-4.x").name]
+    own = subject.profile
+    if not asked or asked == [_AUTO]:
+        return [own or subject.nearest or profile_named("java-4.x").name]
     names = list(RELEASES) if "all" in asked else [profile_named(name).name for name in asked]
     if own is not None and names != [own]:
         raise ConfigError(f"this target is Kafka {own}: leave --profile out, or say {own}")
     return list(dict.fromkeys(names))
 
 
-def _print_failures(endings: list[Ending]) -> None:
-    for ending in endings:
-        if ending.verdict in _BAD:
-            typer.echo(f"{ending.verdict.value} {ending.case_id} as {ending.profile}")
-            for line in ending.transcript:
+def _print_failures(played: RunResult, gaps: Gaps, baseline: Path | None) -> None:
+    """Print each failure whole, known gaps and broken quirks in a line each."""
+    for ending in played.endings:
+        standing = played.standing(ending)
+        name = f"{ending.case_id} as {ending.profile}"
+        if standing is Standing.GAP_CLOSED:
+            typer.echo(f"{standing.value} {name}: take {key_of(ending, gaps)!r} out of {baseline}")
+        elif standing in RED:
+            typer.echo(f"{standing.value} {name}: {ending.title} ({ending.level.value})")
+            for line in details(ending):
                 typer.echo(f"  {line}")
-            typer.echo(f"  {ending.reason}\n")
+            typer.echo("")
+        elif standing in {Standing.KNOWN_GAP, Standing.QUIRK}:
+            why = ending.known_gap or summary(ending, standing)
+            typer.echo(f"{standing.value} {name}: {ending.title}: {why}")
 
 
-def _print_counts(endings: list[Ending], target: str) -> None:
-    table = Table("area", "profile", *(verdict.value for verdict in Verdict), box=box.SIMPLE_HEAD)
-    counts = Counter((each.profile, each.area, each.verdict) for each in endings)
-    for profile, area in dict.fromkeys((each.profile, each.area) for each in endings):
-        found = [counts[profile, area, verdict] for verdict in Verdict]
-        table.add_row(area, profile, *(str(count) if count else "" for count in found))
+def _print_counts(played: RunResult) -> None:
+    found = Counter(played.standing(each) for each in played.endings)
+    shown = [each for each in Standing if each in ALWAYS_SHOWN or found[each]]
+    table = Table("area", "profile", *(each.value for each in shown), box=box.SIMPLE_HEAD)
+    counts = Counter((each.profile, each.area, played.standing(each)) for each in played.endings)
+    for profile, area in dict.fromkeys((each.profile, each.area) for each in played.endings):
+        row = [counts[profile, area, standing] for standing in shown]
+        table.add_row(area, profile, *(str(count) if count else "" for count in row))
     Console().print(table)
-    for profile in dict.fromkeys(each.profile for each in endings):
-        totals = Counter(each.verdict for each in endings if each.profile == profile)
-        said = ", ".join(f"{totals[verdict]} {verdict.value}" for verdict in Verdict)
-        whose = _OWN.get(profile, f"{target} as {profile}")
-        typer.echo(f"{whose}: {said}")
+    for profile in played.profiles:
+        totals = Counter(
+            played.standing(each) for each in played.endings if each.profile == profile
+        )
+        said = ", ".join(f"{totals[standing]} {standing.value}" for standing in shown)
+        typer.echo(f"{_OWN.get(profile, played.name_of(profile))}: {said}")

@@ -5,14 +5,16 @@ Nested objects have exactly the fields of their version, as Kafka's own converte
 Source: kafka trunk, clients/src/main/resources/common/message/*Request.json.
 """
 
-from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping, Sequence
 from struct import pack
 from typing import Any, Final
 
 from msgspec import Struct
 
 Json = dict[str, Any]
+_NO_TOPICS: Final = 6
+"""Bytes of a subscription in front of its topics: version and their count."""
 
 MAX_VERSIONS: Final[dict[str, dict[str, int]]] = {
     "0.10.2": {
@@ -62,6 +64,19 @@ def subscription(topics: Sequence[str], user_data: bytes = b"") -> bytes:
     names = [topic.encode() for topic in topics]
     listed = b"".join(pack(">h", len(name)) + name for name in names)
     return pack(">hi", 0, len(names)) + listed + pack(">i", len(user_data)) + user_data
+
+
+def with_topics(metadata: str, renamed: Callable[[str], str]) -> str:
+    """Return a subscription of version 0, as JSON has it, to the same topics by other names."""
+    data = b64decode(metadata)
+    if data[:2] != b"\x00\x00":
+        return metadata
+    topics, at = [], _NO_TOPICS
+    for _ in range(int.from_bytes(data[2:at], "big")):
+        end = at + 2 + int.from_bytes(data[at : at + 2], "big")
+        topics.append(renamed(data[at + 2 : end].decode()))
+        at = end
+    return text(subscription(topics, data[at + 4 :]))
 
 
 def _since(version: int, first: int, **fields: object) -> Json:

@@ -3,13 +3,15 @@
 Each takes the words after its name; its docstring shows its form in a script.
 """
 
+from functools import partial
 from typing import Final
 
 from coordinator_sim_conformance.script import requests
+from coordinator_sim_conformance.script.answers import Words
 from coordinator_sim_conformance.script.appending import record_of
-from coordinator_sim_conformance.script.comparing import names_of, options_of
+from coordinator_sim_conformance.script.comparing import Observed, names_of, options_of
 from coordinator_sim_conformance.script.stage import Stage
-from coordinator_sim_conformance.targets.target import Capability, Json, Outcome
+from coordinator_sim_conformance.targets.target import Capability, GroupView, Json, Outcome
 
 _BEAT_MS: Final = 250
 
@@ -48,6 +50,7 @@ def completing(stage: Stage, words: list[str]) -> None:
         for earlier in labels[:count]:
             stage.observe(requests.join(stage, [earlier]))
         stage.observe(stage.target.advance(stage.delay_ms))
+        stage.await_answers()
 
 
 def stable(stage: Stage, words: list[str]) -> None:
@@ -63,18 +66,20 @@ def stable(stage: Stage, words: list[str]) -> None:
 
 
 def wait(stage: Stage, words: list[str]) -> Outcome:
-    """`wait 1000 [beating=A,B]`: time passes while those members heartbeat."""
+    """`wait 1000 [beating=A,B]`: time passes while those members heartbeat.
+
+    A number that ends in 9, such as 999, ends before what happens a millisecond later; where time
+    is real, any other ends after what happens then.
+    """
     beating = list(filter(None, options_of(words).get("beating", "").split(",")))
     left_ms = int(words[0])
     stage.ready()
     steps: list[Outcome] = []
     while beating and left_ms > _BEAT_MS:
-        steps.append(stage.target.advance(_BEAT_MS))
+        steps.append(stage.target.advance(_BEAT_MS, early=True))
         left_ms -= _BEAT_MS
-        for label in beating:
-            step = requests.heartbeat(stage, [label])
-            steps.append(Outcome(step.answers[:-1], step.records))
-    steps.append(stage.target.advance(left_ms))
+        steps += [stage.unwatched(requests.heartbeat(stage, [label])) for label in beating]
+    steps.append(stage.target.advance(left_ms, early=words[0].endswith("9")))
     return Outcome(
         tuple(answer for step in steps for answer in step.answers),
         tuple(record for step in steps for record in step.records),
@@ -198,10 +203,20 @@ def _operate(stage: Stage, needed: Capability, operation: Json) -> Outcome:
 def state(stage: Stage, words: list[str]) -> None:
     """`state Stable [gen= leader= members= pending= type=]`, `state none`."""
     stage.ready()
-    view = stage.target.view(stage.group)
-    if view is None:
-        stage.expect(f"state {' '.join(words)}", " ".join(words), [("none", {})])
-        return
+
+    def shown() -> Observed:
+        view = stage.target.view(stage.group)
+        return ("none", {}) if view is None else (view.state, _shown_fields(stage, view))
+
+    known = shown()[1]
+    asked = [
+        word for word in words if not known or "=" not in word or word.partition("=")[0] in known
+    ]
+    stage.expect_view(f"state {' '.join(words)}", " ".join(asked), shown)
+
+
+def _shown_fields(stage: Stage, view: GroupView) -> Words:
+    """Return the fields of a group that the target shows, in the script's words."""
     fields = {
         "gen": None if view.generation_id is None else str(view.generation_id),
         "leader": None if view.leader is None else stage.named(view.leader),
@@ -209,9 +224,7 @@ def state(stage: Stage, words: list[str]) -> None:
         "pending": _labels(stage, view.pending_ids),
         "type": None if view.protocol_type is None else view.protocol_type or "-",
     }
-    known = {name: value for name, value in fields.items() if value is not None}
-    asked = [word for word in words if "=" not in word or word.partition("=")[0] in known]
-    stage.expect(f"state {' '.join(words)}", " ".join(asked), [(view.state, known)])
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _labels(stage: Stage, ids: tuple[str, ...] | None) -> str | None:
@@ -236,7 +249,11 @@ def partition(stage: Stage, words: list[str]) -> None:
     """`partition my-group 12`: where a group lives, `-` for the empty name."""
     stage.ready()
     found = stage.target.partition_of("" if words[0] == "-" else words[0])
-    stage.expect(f"partition {words[0]}", words[1], [(str(found), {})])
+    stage.expect_view(f"partition {words[0]}", words[1], lambda: (str(found), {}))
+
+
+def _plain(word: str) -> Observed:
+    return word, {}
 
 
 def transition(stage: Stage, words: list[str]) -> None:
@@ -249,4 +266,4 @@ def transition(stage: Stage, words: list[str]) -> None:
             {"op": "transition", "group": stage.group, "before": before, "after": after},
         )
         made = "made" if found.answers else "refused"
-        stage.expect(f"transition {before} {after}", wanted, [(made, {})])
+        stage.expect_view(f"transition {before} {after}", wanted, partial(_plain, made))

@@ -13,10 +13,10 @@ script follows:
       [J] state Stable gen=2
       log group gen=2 leader=A members=A,B
 
-The first `@` line names the families, the level and, where needed, `since=`, `until=`, the span of
-releases it was `seen=` on, or the `switches=` of a Kafka without a profile. Each other one is a
-source. A case without `@` lines is a variant of the requirement above it: its id adds a word behind
-a dot.
+The first `@` line names the families, the level and, where needed, `quirk` (Kafka behaves oddly
+here), `since=`, `until=`, the span of releases it was `seen=` on, or the `switches=` of a Kafka
+without a profile. Each other one is a source. A case without `@` lines is a variant of the
+requirement above it: its id adds a word behind a dot.
 
 A and B are members. `L:i1` is the member L with instance id i1. A member's first JoinGroup has no
 member id, later requests have the one it was given; its generation is the last it was told of.
@@ -33,12 +33,12 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from coordinator_sim.errors import ConfigError
-from coordinator_sim_conformance.requirements import RELEASES, Level, Requirement
+from coordinator_sim.errors import ConfigError, CoordinatorSimError, DataError
+from coordinator_sim_conformance.requirements import RELEASES, Level, Requirement, family_of
 from coordinator_sim_conformance.script import broker, requests
-from coordinator_sim_conformance.script.comparing import options_of
-from coordinator_sim_conformance.script.stage import CaseFailed, Stage
-from coordinator_sim_conformance.targets.target import Outcome, Target
+from coordinator_sim_conformance.script.comparing import names_of, options_of
+from coordinator_sim_conformance.script.stage import BREAKS, CaseBroken, CaseFailed, Stage
+from coordinator_sim_conformance.targets.target import MalformedAnswer, Outcome, Target, Unsupported
 
 
 class Case(Struct, frozen=True):
@@ -55,6 +55,17 @@ class Case(Struct, frozen=True):
     requirement: Requirement
     script: tuple[str, ...] = ()
 
+    def lines_of(self, profile: str) -> list[str]:
+        """Return the lines of the script that are for a profile, without their brackets."""
+        lines = []
+        for line in self.script:
+            whom, bracket, rest = line.removeprefix("[").partition("]")
+            if not line.startswith("["):
+                lines.append(line)
+            elif bracket and _is_for(profile, whom.split()):
+                lines.append(rest)
+        return lines
+
     def play(
         self, target: Target, profile: str, *, trace: bool = False, at_version: int | None = None
     ) -> tuple[str, ...]:
@@ -68,6 +79,7 @@ class Case(Struct, frozen=True):
 
         Raises:
             CaseFailed: the target does not behave as required.
+            CaseBroken: the case or the target broke off.
             Unsupported: the target lacks something that the script needs.
         """
         stage = Stage(
@@ -77,12 +89,28 @@ class Case(Struct, frozen=True):
             switches=self.requirement.switches,
             at_version=at_version,
         )
-        for line in self.script:
+        for line in self.lines_of(profile):
+            before = len(stage.transcript)
             try:
                 _run(stage, line)
             except CaseFailed as failed:
-                raise CaseFailed(f"{line}: {failed}", failed.transcript) from None
+                told = failed.transcript[-1] if len(failed.transcript) > before else ""
+                came, wanted = told.partition(" | ")[2], " ".join(line.split())
+                raise CaseFailed(failed.problem, failed.transcript, wanted, came) from None
+            except (Unsupported, DataError):
+                raise
+            except MalformedAnswer as malformed:
+                at = " ".join(line.split())
+                raise CaseFailed(str(malformed), tuple(stage.transcript), at) from malformed
+            except (CoordinatorSimError, *BREAKS) as broken:
+                told, at = f"{type(broken).__name__}: {broken}", " ".join(line.split())
+                raise CaseBroken(told, tuple(stage.transcript), at) from broken
         return tuple(stage.transcript)
+
+
+def _is_for(profile: str, words: list[str]) -> bool:
+    """Whether the words name the profile, or letters among which is that of its family."""
+    return profile in words or any(family_of(profile) in word for word in words)
 
 
 _ACTIONS: Final[dict[str, Callable[[Stage, list[str]], Outcome]]] = {
@@ -127,6 +155,10 @@ _OTHERS: Final[dict[str, Callable[[Stage, list[str]], None]]] = {
 }
 
 
+_PREPARING: Final = frozenset({"broker", "group", "completing", "stable"})
+"""Commands whose answers no transcript shows, so that it shows the command alone."""
+
+
 def _run(stage: Stage, line: str) -> None:
     """Run one line and compare the answers.
 
@@ -134,20 +166,16 @@ def _run(stage: Stage, line: str) -> None:
         CaseFailed: the answers differ.
         Unsupported: the target lacks something that the line needs.
     """
-    if line.startswith("["):
-        whom, _, line = line[1:].partition("]")
-        words = whom.split()
-        if stage.profile not in words and not any(stage.family in word for word in words):
-            return
     command, bar, wanted = line.partition("|")
     name, *words = command.split()
+    if name in _PREPARING:
+        stage.transcript.append(command.strip())
     if name == "--":
         stage.records.clear()
     elif name in _OTHERS:
         _OTHERS[name](stage, words)
     else:
-        observed = stage.observe(_ACTIONS[name](stage, words))
-        stage.expect(command, wanted if bar else None, observed)
+        stage.expect_answers(command, wanted if bar else None, _ACTIONS[name](stage, words))
 
 
 def read_cases(area: str, text: str) -> tuple[Case, ...]:
@@ -202,6 +230,7 @@ def _described(requirement: Requirement, words: list[str]) -> Requirement:
         until=options.get("until", ""),
         switches=tuple(filter(None, options.get("switches", "").split(","))),
         verified_on=_span(options.get("seen", "")),
+        is_quirk="quirk" in names_of(words[2:]),
     )
 
 

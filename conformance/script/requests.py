@@ -39,6 +39,7 @@ def join(stage: Stage, words: list[str]) -> Outcome:
     stage.ready()
     known = [] if member_id else stage.ids_of_group()
     outcome = stage.call(words[0], "JoinGroup", version, data, options)
+    outcome = stage.with_first_answer(outcome)
     if not member_id and not stage.is_answered(outcome):
         fresh = [each for each in stage.ids_of_group() if each not in known]
         actor.member_id = fresh[0] if fresh else actor.member_id

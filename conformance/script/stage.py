@@ -3,6 +3,8 @@
 `requests` and `broker` hold the commands, `play` runs them line by line.
 """
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -48,17 +50,32 @@ class CaseFailed(CoordinatorSimError):
     """Failure of a target to do what a case requires.
 
     Args:
-        message: Expected and observed.
+        problem: Expected and observed.
         transcript: Requests and effects until then.
+        line: Line of the script that is not met; empty where no script is played.
+        came: What came instead, in the script's words; empty where nothing was observed.
     """
 
-    def __init__(self, message: str, transcript: tuple[str, ...]) -> None:
-        super().__init__(message, transcript)
+    def __init__(
+        self, problem: str, transcript: tuple[str, ...], line: str = "", came: str = ""
+    ) -> None:
+        super().__init__(problem, transcript, line, came)
+        self.problem = problem
         self.transcript = transcript
+        self.line = line
+        self.came = came
 
     def __str__(self) -> str:
-        """Return the message."""
-        return str(self.args[0])
+        """Return the problem, behind the line that it is about."""
+        return f"{self.line}: {self.problem}" if self.line else self.problem
+
+
+class CaseBroken(CaseFailed):
+    """The case or the target broke off, so that nothing is known of the requirement."""
+
+
+BREAKS: Final = (AttributeError, LookupError, TypeError, ValueError)
+"""What an answer of another form than Kafka's raises in a case."""
 
 
 @dataclass
@@ -101,7 +118,12 @@ class Stage:
     transcript: list[str] = field(default_factory=list)
     records: list[Json] = field(default_factory=list)
     _sent: dict[int, tuple[str, str]] = field(default_factory=dict)
+    _unwatched: set[int] = field(default_factory=set)
+    _waits_first: bool = False
+    _begun: set[str] = field(default_factory=set)
+    _open: set[int] = field(default_factory=set)
     _started: bool = False
+    _unseen: list[Answer] = field(default_factory=list)
 
     # -- the broker ------------------------------------------------------------------------
 
@@ -114,6 +136,7 @@ class Stage:
         if not started and not self.target.offers(Capability.LIFE):
             raise Unsupported(f"{self.target.name} does not offer {Capability.LIFE.value}")
         self.delay_ms = int(asked.get("delay", "0"))
+        self._waits_first = "delay" not in asked and self.target.delay_ms > 0
         settings = {_SETTINGS[name]: value for name, value in asked.items()}
         defaults = {
             "group.initial.rebalance.delay.ms": "0",
@@ -125,6 +148,7 @@ class Stage:
             World(
                 profile=self.profile,
                 settings=defaults | settings,
+                asked=frozenset(settings),
                 partitions=partitions,
                 topics=dict.fromkeys(topics.split(","), 2) if topics else dict(_TOPICS),
                 trace=self.trace,
@@ -169,6 +193,7 @@ class Stage:
         self.ready()
         call_id = len(self._sent) + 1
         self._sent[call_id] = (label.partition(":")[0], api)
+        self._open.add(call_id)
         return self.target.call(
             Call(
                 call_id=call_id,
@@ -193,6 +218,11 @@ class Stage:
             return version_for(self.profile, api, int(options.get("v", wanted)))
         low, high = versions_of(profile_named(self.profile))[group_api_named(api)]
         return max(low, min(self.at_version, high, most))
+
+    def unwatched(self, outcome: Outcome) -> Outcome:
+        """Leave the answer to the last request out, whenever it comes; return what else came."""
+        self._unwatched.add(len(self._sent))
+        return outcome
 
     def is_answered(self, outcome: Outcome) -> bool:
         """Whether the last request was answered at once."""
@@ -221,21 +251,98 @@ class Stage:
     def observe(self, outcome: Outcome) -> list[Observed]:
         """Record the effects of an operation, and return them in the script's words."""
         for answer in outcome.answers:
+            self._open.discard(answer.call_id)
             self._learn(answer)
         self.records += outcome.records
-        return [self._words(answer) for answer in outcome.answers]
+        watched = (each for each in outcome.answers if each.call_id not in self._unwatched)
+        return [self._words(answer) for answer in watched]
 
-    def expect(self, line: str, wanted: str | None, observed: list[Observed]) -> None:
-        """Record what was observed, and compare it with the wanted part of the line.
+    def expect(
+        self,
+        line: str,
+        wanted: str | None,
+        look: Callable[[Outcome], list[Observed]],
+        seen: Outcome,
+    ) -> None:
+        """Record what is observed, and compare it with the wanted part of the line.
+
+        Where time is real, what is wanted may come a little late: it is looked at again.
+
+        Args:
+            line: Line of the script, without the wanted part.
+            wanted: The wanted part; None allows anything.
+            look: Takes what came, and returns all that this line has observed.
+            seen: What came first.
 
         Raises:
             CaseFailed: the two differ.
         """
+        parts = [part.split() for part in (wanted or "-").split(";") if part.strip() != "-"]
+        missed_s = time.monotonic()
+        observed = look(seen)
+        while (problem := mismatch(parts, observed)) is not None and wanted is not None:
+            later = self.target.late(missed_s)
+            if later is None:
+                break
+            observed = look(later)
         self.transcript.append(f"{line.strip():<40} | {said(observed)}")
-        if wanted is None:
-            return
-        parts = [part.split() for part in wanted.split(";") if part.strip() != "-"]
-        self.fail_on(mismatch(parts, observed))
+        if wanted is not None:
+            self.fail_on(problem)
+
+    def with_first_answer(self, outcome: Outcome) -> Outcome:
+        """Return a fresh group's first JoinGroup with its answer, where the target delays it.
+
+        A script that does not ask for a delay has none in mind.
+        """
+        if self.group in self._begun or not self._waits_first:
+            return outcome
+        began_s = time.monotonic()
+        answers, records = list(outcome.answers), list(outcome.records)
+        while not self.is_answered(Outcome(tuple(answers))):
+            later = self.target.late(began_s)
+            if later is None:
+                break
+            answers += later.answers
+        self._begun.update(
+            self.group
+            for answer in answers
+            if "generationId" in answer.data and answer.data["generationId"] > 0
+        )
+        return Outcome(tuple(answers), tuple(records))
+
+    def await_answers(self) -> None:
+        """Where time is real, wait for all answers, as long as they may be late."""
+        began_s = time.monotonic()
+        while self._open and (later := self.target.late(began_s)) is not None:
+            self.observe(later)
+
+    def expect_answers(self, line: str, wanted: str | None, outcome: Outcome) -> None:
+        """Compare the answers that an operation gave with the wanted ones.
+
+        Raises:
+            CaseFailed: the two differ.
+        """
+        observed: list[Observed] = []
+
+        def look(came: Outcome) -> list[Observed]:
+            observed.extend(self.observe(came))
+            return observed
+
+        earlier, self._unseen = self._unseen, []
+        self.expect(line, wanted, look, Outcome((*earlier, *outcome.answers), outcome.records))
+
+    def expect_view(self, line: str, wanted: str, shown: Callable[[], Observed]) -> None:
+        """Compare what the target shows; answers that come meanwhile are kept for the next line.
+
+        Raises:
+            CaseFailed: the two differ.
+        """
+
+        def look(came: Outcome) -> list[Observed]:
+            self._unseen.extend(came.answers)
+            return [shown()]
+
+        self.expect(line, wanted, look, Outcome())
 
     def fail_on(self, problem: str | None) -> None:
         """Fail the case for a problem, if there is one.

@@ -15,6 +15,7 @@ from coordinator_sim_conformance.targets.target import (
     Outcome,
     Unsupported,
     World,
+    view_of,
 )
 
 _DESCRIBE_VERSION = 5
@@ -79,6 +80,8 @@ class LinesTarget:
         producer_generation: Field name of the member's generation in TxnOffsetCommit.
         capabilities: Capabilities it offers.
     """
+
+    delay_ms = 0
 
     def __init__(
         self,
@@ -145,9 +148,13 @@ class LinesTarget:
         }
         return self._ask(command)
 
-    def advance(self, ms: int) -> Outcome:
+    def advance(self, ms: int, *, early: bool = False) -> Outcome:
         """Let virtual time pass."""
+        del early  # Time is moved by hand, to the millisecond.
         return self._ask({"op": "advance", "ms": ms})
+
+    def late(self, _since_s: float) -> None:
+        """Nothing is late: time is moved by hand."""
 
     def operate(self, operation: Json) -> Outcome:
         """Run any other op."""
@@ -168,7 +175,7 @@ class LinesTarget:
         )
         for reply in answer.get("replies", ()):
             if reply.get("id") == _UNSEEN and "data" in reply:
-                return _described(reply["data"]["groups"][0])
+                return view_of(reply["data"]["groups"][0])
         raise Unsupported(f"{self.name} does not describe groups: {answer.get('error', 'parked')}")
 
     def _ask(self, command: Json) -> Outcome:
@@ -191,14 +198,3 @@ def _read_reply(reply: Json) -> Answer:
     if data is None:
         data = {"error": reply.get("error")}
     return Answer(int(reply.get("id", _UNSEEN)), int(reply["at"]), data)
-
-
-def _described(group: Json) -> GroupView | None:
-    state = group["groupState"]
-    if state == "Dead":
-        return None
-    return GroupView(
-        state="AwaitingSync" if state == "CompletingRebalance" else state,
-        protocol_type=group["protocolType"],
-        member_ids=tuple(member["memberId"] for member in group["members"]),
-    )

@@ -14,6 +14,8 @@ from coordinator_sim.broker.metadata.image import NO_LEADER
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.properties import configured
+from coordinator_sim.errors import UnsupportedVersion
+from coordinator_sim.harness.kafka_json import frame_to_json, json_to_frame
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, partition_for
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.messages.requests import group_api_named
@@ -29,8 +31,11 @@ from coordinator_sim_conformance.targets.target import (
     Outcome,
     Unsupported,
     World,
+    view_of,
 )
-from coordinator_sim_conformance.targets.tcp import Links
+from coordinator_sim_conformance.wire import frames
+from coordinator_sim_conformance.wire.links import Link, Links
+from coordinator_sim_conformance.wire.security import Security
 
 START_MS: Final = 1_000_000
 _HOST: Final = "127.0.0.1"
@@ -45,10 +50,35 @@ _ADDS_PARTITION: Final = 5
 T = TypeVar("T")
 
 
+class _AllVersions:
+    """The codec of another library, and ours for the oldest versions, which no library has."""
+
+    def request_frame(
+        self, api: str, version: int, data: Json, *, correlation_id: int, client_id: str | None
+    ) -> bytes:
+        """Return a request without its length."""
+        try:
+            return frames.request_frame(
+                api, version, data, correlation_id=correlation_id, client_id=client_id
+            )
+        except UnsupportedVersion:
+            return json_to_frame(
+                api, version, data, client_id=client_id or "", correlation_id=correlation_id
+            )
+
+    def answer_of(self, api: str, version: int, frame: bytes, *, correlation_id: int) -> Json:
+        """Return the body of an answer."""
+        try:
+            return frames.answer_of(api, version, frame, correlation_id=correlation_id)
+        except UnsupportedVersion:
+            return frame_to_json(api, version, frame, correlation_id=correlation_id)
+
+
 class ServedTarget:
     """One server of ours in a thread, reached over TCP; a new cluster for each case."""
 
     name = "serve"
+    delay_ms = 0
 
     def __init__(self) -> None:
         self.world = World(profile="", settings={})
@@ -92,7 +122,8 @@ class ServedTarget:
         asyncio.run_coroutine_threadsafe(server.start(listens), self._loop).result()
         self._do(self._create_topics)
         endpoint = server.endpoints[1, listens[0].name]
-        self._links = Links((endpoint.host, endpoint.port))
+        address = (endpoint.host, endpoint.port)
+        self._links = Links(lambda: Link(address, Security(), _AllVersions()))
 
     def call(self, call: Call) -> Outcome:
         """Send a request; return the answers given once the server is idle again.
@@ -109,8 +140,9 @@ class ServedTarget:
         self._sockets.send(call)
         return self._settled()
 
-    def advance(self, ms: int) -> Outcome:
+    def advance(self, ms: int, *, early: bool = False) -> Outcome:
         """Let group time pass, firing each timer at its own instant."""
+        del early  # Time is moved by hand, to the millisecond.
         target_ms = self._clock.now().group_ms + ms
         answers: list[Answer] = []
         while True:
@@ -123,6 +155,9 @@ class ServedTarget:
         self._clock.move_to(target_ms)
         return Outcome(tuple(answers))
 
+    def late(self, _since_s: float) -> None:
+        """Nothing is late: time is moved by hand."""
+
     def view(self, group_id: str) -> GroupView | None:
         """Return the group as DescribeGroups shows it."""
         version = 0 if family_of(self.world.profile) == "L" else 5
@@ -130,15 +165,7 @@ class ServedTarget:
         if version:
             data["includeAuthorizedOperations"] = False
         call = Call(call_id=_LISTING, api="DescribeGroups", version=version, data=data)
-        group = self.call(call).answers[0].data["groups"][0]
-        if group["groupState"] == "Dead":
-            return None
-        state = group["groupState"]
-        return GroupView(
-            state="AwaitingSync" if state == "CompletingRebalance" else state,
-            protocol_type=group["protocolType"],
-            member_ids=tuple(member["memberId"] for member in group["members"]),
-        )
+        return view_of(self.call(call).answers[0].data["groups"][0])
 
     def operate(self, operation: Json) -> Outcome:
         """Delete topics, or leave the cluster without a leader.

@@ -35,12 +35,17 @@ class Unsupported(CoordinatorSimError):
     """The target cannot do what a case needs; the message names it."""
 
 
+class MalformedAnswer(CoordinatorSimError):
+    """An answer that is no message of its version; the text holds its bytes."""
+
+
 class World(Struct, frozen=True, kw_only=True):
     """The broker that a case starts with.
 
     Args:
         profile: Kafka it should behave like.
         settings: Broker properties by Kafka's names.
+        asked: Those of the settings that the case is about; the others let it run quickly.
         partitions: Number of partitions of the offsets topic.
         topics: Partition counts; None allows commits to any topic.
         trace: Whether to trace a target that can be traced.
@@ -50,6 +55,7 @@ class World(Struct, frozen=True, kw_only=True):
 
     profile: str
     settings: dict[str, str]
+    asked: frozenset[str] = frozenset()
     partitions: int = 50
     topics: dict[str, int] | None = None
     trace: bool = False
@@ -104,12 +110,29 @@ class GroupView(Struct, frozen=True, kw_only=True):
     pending_ids: tuple[str, ...] | None = None
 
 
+def view_of(group: Json) -> GroupView | None:
+    """Return a group as an answer to DescribeGroups shows it."""
+    state = group["groupState"]
+    if state == "Dead":
+        return None
+    return GroupView(
+        state="AwaitingSync" if state == "CompletingRebalance" else state,
+        protocol_type=group["protocolType"],
+        member_ids=tuple(member["memberId"] for member in group["members"]),
+    )
+
+
 class Target(Protocol):
     """One broker under test; `start` creates it anew."""
 
     @property
     def name(self) -> str:
         """Name in reports."""
+        ...
+
+    @property
+    def delay_ms(self) -> int:
+        """How long a fresh group waits for more members when a script does not say; 0 as a rule."""
         ...
 
     def offers(self, capability: Capability) -> bool:
@@ -128,8 +151,23 @@ class Target(Protocol):
         """Send a request; its answer may come with this or with a later operation."""
         ...
 
-    def advance(self, ms: int) -> Outcome:
-        """Let that many milliseconds pass."""
+    def advance(self, ms: int, *, early: bool = False) -> Outcome:
+        """Let that many milliseconds pass.
+
+        Args:
+            ms: How many.
+            early: Where time is real: whether to end rather before that instant than after it.
+        """
+        ...
+
+    def late(self, since_s: float) -> Outcome | None:
+        """Wait a little for what is wanted and did not come; None when it is too late for that.
+
+        Where time is moved by hand nothing is late.
+
+        Args:
+            since_s: When it was first missed, on the clock of `time.monotonic`.
+        """
         ...
 
     def view(self, group_id: str) -> GroupView | None:

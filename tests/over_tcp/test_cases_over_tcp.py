@@ -117,9 +117,9 @@ class WatchedCore(LinesTarget):
         self.exchanges.add(Exchange(*self._asked[call.call_id], says=kind_of(call.data)))
         return self._watched(super().call(call))
 
-    def advance(self, ms: int) -> Outcome:
+    def advance(self, ms: int, *, early: bool = False) -> Outcome:
         """Let time pass."""
-        return self._watched(super().advance(ms))
+        return self._watched(super().advance(ms, early=early))
 
     def _watched(self, outcome: Outcome) -> Outcome:
         for answer in outcome.answers:

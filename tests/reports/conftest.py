@@ -1,30 +1,12 @@
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
     from pyspark.sql import DataFrame, SparkSession
 
 Frame = Callable[[str, Sequence[dict[str, Any]]], "DataFrame"]
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator["Browser"]:
-    """Chromium; tests of pages are skipped where there is none.
-
-    Its loop runs for as long as it is open, so that no other test of a module may have one.
-    """
-    sync_api = pytest.importorskip("playwright.sync_api")
-    program = shutil.which("chromium") or shutil.which("chromium-browser")
-    if program is None:
-        pytest.skip("Chromium is not installed")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from coordinator_sim.kafka.releases import RELEASES
 from coordinator_sim_conformance.cli.main import app, main
 from coordinator_sim_conformance.script.play import read_cases
 
-COMMANDS = ("list", "run", "coverage", "differ", "museum")
+COMMANDS = ("list", "run", "matrix", "coverage", "differ", "museum")
 
 
 def output_of(*arguments: str | Path, code: int = 0) -> str:
@@ -54,7 +54,7 @@ def test_run_counts_by_area_and_exits_1_when_a_case_fails(
     assert f"failed PART-999 as {RELEASES[-1]}" in shown
     assert "partition otherGroup" in shown
     failed = output_of("run", "--json", code=1)
-    assert [each["verdict"] for each in json.loads(failed)] == ["failed"]
+    assert [each["verdict"] for each in json.loads(failed)["endings"]] == ["failed"]
 
 
 def test_run_plays_the_cases_of_clients_once_and_only_on_the_simulator() -> None:

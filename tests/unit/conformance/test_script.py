@@ -6,6 +6,7 @@ from coordinator_sim.errors import ConfigError
 from coordinator_sim.harness.lines import Lines
 from coordinator_sim_conformance.registry import all_cases
 from coordinator_sim_conformance.requirements import Level
+from coordinator_sim_conformance.running import Verdict, play_case
 from coordinator_sim_conformance.script.play import read_cases
 from coordinator_sim_conformance.script.stage import CaseFailed
 from coordinator_sim_conformance.targets.lines import LinesTarget
@@ -52,6 +53,16 @@ def test_what_does_not_fit_fails_the_case_with_its_transcript(line: str) -> None
         case.play(SimulatorTarget(), "4.4")
     assert str(failed.value).startswith(line)
     assert failed.value.transcript[0].startswith("join B")
+
+
+def test_case_that_breaks_off_says_at_which_line() -> None:
+    """Neither passed nor failed: nothing is known, but how far it came."""
+    (case,) = read_cases("JOIN", "X-001 a title\n  @ J must\n  stable A\n  elect epoch=new\n")
+    ending = play_case(case, SimulatorTarget(), "4.4")
+    assert ending.verdict is Verdict.UNKNOWN
+    assert ending.expectation == "elect epoch=new"
+    assert ending.reason.startswith("ValueError: ")
+    assert ending.transcript == ("stable A",)
 
 
 def test_lines_for_other_families_are_left_out() -> None:

@@ -1,0 +1,394 @@
+"""A running endpoint that somebody else wrote: what it is and can do, found out by asking.
+
+What is asked: ApiVersions, Metadata, DescribeConfigs, and two JoinGroups of a fresh group where the
+settings are not told. What cannot be asked is declared.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from coordinator_sim.errors import ConfigError, DataError
+from coordinator_sim.kafka.api_keys import GROUP_APIS, ApiKey
+from coordinator_sim.kafka.api_versions import recorded_versions
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.profiles import PROFILES
+from coordinator_sim.messages.catalogue import API_NAMES
+from coordinator_sim_conformance.script import bodies
+from coordinator_sim_conformance.targets.target import Unsupported
+from coordinator_sim_conformance.wire.kio_bodies import Json
+from coordinator_sim_conformance.wire.links import Address, ConnectionEnded, Link, Watch
+from coordinator_sim_conformance.wire.security import Security
+
+DELAY: Final = "group.initial.rebalance.delay.ms"
+SHORTEST_SESSION: Final = "group.min.session.timeout.ms"
+LONGEST_SESSION: Final = "group.max.session.timeout.ms"
+VERIFIES: Final = "transaction.partition.verification.enable"
+
+_PATIENCE_S: Final = 30.0
+_POLL_S: Final = 0.1
+_ABSENT: Final = 20
+"""How far apart two Kafkas are by an API that only one of them has."""
+_BROKER: Final = 4
+"""Type of a resource in DescribeConfigs."""
+_UNSUPPORTED: Final = ErrorCode.UNSUPPORTED_VERSION
+_STARTING: Final = frozenset(
+    {
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
+_GONE: Final = frozenset({ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND})
+_EXISTS: Final = ErrorCode.TOPIC_ALREADY_EXISTS
+_ID_FIRST: Final = ErrorCode.MEMBER_ID_REQUIRED
+_USUAL_SESSION_MS: Final = 10_000
+_PROBED_SESSIONS_MS: Final = (100, 1_000, 6_000)
+"""Sessions that cases want, shortest first; the last is Kafka's own minimum."""
+
+
+class Declared(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a user says of an endpoint, in a TOML file.
+
+    Args:
+        name: Name in results; by default its address.
+        settings: Broker settings by Kafka's names, where the endpoint does not tell them.
+        lacks: Ids of cases that it need not pass, with the reasons.
+    """
+
+    name: str = ""
+    settings: dict[str, str | int | bool] = {}
+    lacks: dict[str, str] = {}
+
+
+def read_declared(path: Path) -> Declared:
+    """Return what a TOML file says of an endpoint.
+
+    Raises:
+        ConfigError: the file is no such file.
+    """
+    try:
+        return msgspec.toml.decode(path.read_bytes(), type=Declared)
+    except (msgspec.DecodeError, OSError) as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+class Endpoint:
+    """A cluster behind bootstrap addresses.
+
+    Args:
+        bootstrap: Addresses to begin with; the first that answers is used.
+        security: How to get in.
+        declared: What is known of it beforehand.
+
+    Raises:
+        DataError: nobody answers there, or not as a Kafka broker does.
+    """
+
+    def __init__(
+        self, bootstrap: list[Address], security: Security, declared: Declared | None = None
+    ) -> None:
+        self.declared = declared or Declared()
+        self.security = security
+        self.bootstrap = bootstrap
+        self._lock = threading.Lock()
+        """Held while a request is on the connection that all cases share."""
+        self._control = self._first_answering()
+        self.versions = self._asked_versions()
+        self._nodes: dict[int, Address] = {}
+        self._controller = -1
+        self._ask_nodes()
+        self.run = f"conformance-{time.time_ns() // 1_000_000:x}"
+        """How the names of everything that this run makes begin."""
+        self._probes = count(1)
+        self.topics: set[str] = set()
+        self.groups: set[str] = set()
+        self.settings = self._asked_settings()
+
+    @property
+    def name(self) -> str:
+        """Name in results."""
+        host, port = self.bootstrap[0]
+        return self.declared.name or f"{host}:{port}"
+
+    def facts(self) -> dict[str, str]:
+        """Return what was found out and decides on cases, for results."""
+        decisive = (DELAY, SHORTEST_SESSION, LONGEST_SESSION, VERIFIES)
+        known = {name: self.settings[name] for name in decisive if name in self.settings}
+        offered = {api: f"{low} to {high}" for api, (low, high) in self.versions.items()}
+        groups = {API_NAMES[api] for api in GROUP_APIS}
+        return known | {api: span for api, span in offered.items() if api in groups}
+
+    def clean_up(self) -> str:
+        """Remove the topics and groups of this run, and close; return what could not be removed.
+
+        The verdicts stand whatever is left behind.
+        """
+        try:
+            if self.topics:
+                self._delete_topics(sorted(self.topics))
+            kept = self._delete_groups() if "DeleteGroups" in self.versions else self.groups
+        except (Unsupported, ConnectionEnded, DataError) as problem:
+            return f"groups and topics named {self.run}-* are left behind: {problem}"
+        finally:
+            self._control.close()
+        return f"groups named {self.run}-* are left behind: {len(kept)}" if kept else ""
+
+    def opened(self, address: Address | None = None, watch: Watch | None = None) -> Link:
+        """Open a connection, to the bootstrap broker if no other is named."""
+        return Link(address or self._first, self.security, watch=watch)
+
+    def best(self, api: str, most: int) -> int:
+        """Return the newest version that is offered, up to a bound.
+
+        Raises:
+            Unsupported: no version up to there is offered.
+        """
+        low, high = self.versions.get(api, (1, 0))
+        chosen = min(high, most)
+        if chosen < low:
+            raise Unsupported(f"{self.name} does not offer {api} up to version {most}")
+        return chosen
+
+    def profile(self) -> str:
+        """Return the profile whose versions are nearest; the newer of two that are equally near."""
+        distances = {name: self._distance(name) for name in PROFILES}
+        return min(reversed(distances), key=lambda name: distances[name])
+
+    def _distance(self, profile: str) -> int:
+        recorded = recorded_versions(PROFILES[profile]).ranges
+        total = 0
+        for api in GROUP_APIS:
+            here, there = self.versions.get(API_NAMES[api]), recorded.get(api)
+            if here is None or there is None:
+                total += 0 if here is there else _ABSENT
+            else:
+                total += abs(here[0] - there[0]) + abs(here[1] - there[1])
+        return total
+
+    # -- groups and topics -----------------------------------------------------------------
+
+    def coordinator_of(self, group: str) -> Address:
+        """Return the address of a group's coordinator, once it is there.
+
+        Raises:
+            DataError: there is none within half a minute.
+        """
+        version = self.best("FindCoordinator", 4)
+        data = bodies.find_coordinator(version, [group], 0)
+        deadline = time.monotonic() + _PATIENCE_S
+        while True:
+            found = self._ask("FindCoordinator", version, data)
+            found = found["coordinators"][0] if "coordinators" in found else found
+            if not found["errorCode"]:
+                address: Address = (found["host"], found["port"])
+                return address
+            if time.monotonic() > deadline:
+                said = ErrorCode(found["errorCode"]).name
+                raise DataError(f"no coordinator of groups within {_PATIENCE_S:.0f} s: {said}")
+            time.sleep(_POLL_S)
+
+    def create_topic(self, name: str, partitions: int) -> None:
+        """Create a topic, and return when it has leaders.
+
+        Raises:
+            Unsupported: the endpoint does not create topics for us.
+        """
+        version = self.best("CreateTopics", 4)
+        topic = {
+            "name": name,
+            "numPartitions": partitions,
+            "replicationFactor": 1,
+            "assignments": [],
+            "configs": [],
+        }
+        data = {"topics": [topic], "timeoutMs": 20_000, "validateOnly": False}
+        link = self._at_controller()
+        try:
+            answer = link.ask("CreateTopics", version, data)["topics"][0]
+        finally:
+            link.close()
+        error = ErrorCode(answer["errorCode"])
+        if error not in {ErrorCode.NONE, _EXISTS}:
+            raise Unsupported(f"{self.name} does not create topics: {error.name}")
+        self.topics.add(name)
+        self._await(lambda: self._leaders(name) == partitions, f"topic {name} has no leaders")
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic, and return when it is gone."""
+        self._delete_topics([name])
+        self.topics.discard(name)
+        self._await(lambda: self._leaders(name) == 0, f"topic {name} does not go away")
+
+    def _delete_topics(self, names: list[str]) -> None:
+        version = self.best("DeleteTopics", 5)
+        link = self._at_controller()
+        try:
+            link.ask("DeleteTopics", version, {"topicNames": names, "timeoutMs": 20_000})
+        finally:
+            link.close()
+
+    def _delete_groups(self) -> list[str]:
+        """Delete the groups of this run; return those that the endpoint keeps."""
+        version = self.best("DeleteGroups", 2)
+        kept: list[str] = []
+        by_place: dict[Address, list[str]] = {}
+        for group in sorted(self.groups):
+            by_place.setdefault(self.coordinator_of(group), []).append(group)
+        for address, groups in by_place.items():
+            link = self.opened(address)
+            answer = link.ask("DeleteGroups", version, bodies.delete_groups(groups))
+            link.close()
+            kept += [
+                each["groupId"] for each in answer["results"] if each["errorCode"] not in _GONE
+            ]
+        return kept
+
+    def _leaders(self, topic: str) -> int:
+        """How many partitions of a topic have a leader."""
+        found = self._metadata([topic])["topics"][0]
+        return sum(each["leaderId"] >= 0 for each in found["partitions"])
+
+    def _await(self, is_so: Callable[[], bool], problem: str) -> None:
+        deadline = time.monotonic() + _PATIENCE_S
+        while not is_so():
+            if time.monotonic() > deadline:
+                raise DataError(f"{problem} within {_PATIENCE_S:.0f} s")
+            time.sleep(_POLL_S)
+
+    def _at_controller(self) -> Link:
+        return self.opened(self._nodes.get(self._controller))
+
+    def _ask(self, api: str, version: int, data: Json) -> Json:
+        with self._lock:
+            return self._control.ask(api, version, data)
+
+    # -- finding out -----------------------------------------------------------------------
+
+    def _first_answering(self) -> Link:
+        problems = []
+        for address in self.bootstrap:
+            try:
+                link = Link(address, self.security)
+            except (ConnectionEnded, DataError) as problem:
+                problems.append(str(problem))
+            else:
+                self._first = address
+                return link
+        raise DataError("; ".join(problems))
+
+    def _asked_versions(self) -> dict[str, tuple[int, int]]:
+        """What the endpoint offers, of the APIs that the suite's codec has a name for."""
+        software = {"clientSoftwareName": "conformance", "clientSoftwareVersion": "1"}
+        answer = self._ask("ApiVersions", 0, {})
+        ranges = {each["apiKey"]: each for each in answer["apiKeys"]}
+        newest = ranges.get(ApiKey.API_VERSIONS, {}).get("maxVersion", 0)
+        if newest >= 3:  # noqa: PLR2004 - the version that tells the client's software
+            again = self._ask("ApiVersions", 3, software)
+            if again["errorCode"] != _UNSUPPORTED:
+                ranges = {each["apiKey"]: each for each in again["apiKeys"]}
+        return {
+            name: (ranges[api]["minVersion"], ranges[api]["maxVersion"])
+            for api, name in API_NAMES.items()
+            if api in ranges
+        }
+
+    def _metadata(self, topics: list[str]) -> Json:
+        version = self.best("Metadata", 7)
+        data: Json = {"topics": [{"name": name} for name in topics]}
+        if version >= 4:  # noqa: PLR2004 - the version that may forbid the creation of topics
+            data["allowAutoTopicCreation"] = False
+        return self._ask("Metadata", version, data)
+
+    def _ask_nodes(self) -> None:
+        answer = self._metadata([])
+        self._nodes = {each["nodeId"]: (each["host"], each["port"]) for each in answer["brokers"]}
+        self._controller = answer.get("controllerId", -1)
+
+    def _asked_settings(self) -> dict[str, str]:
+        """The settings that decide on cases: declared, told or measured, in this order."""
+        declared = {
+            name: str(value).lower() if isinstance(value, bool) else str(value)
+            for name, value in self.declared.settings.items()
+        }
+        settings = self._told_settings() | declared
+        if SHORTEST_SESSION not in settings:
+            settings[SHORTEST_SESSION] = str(self._shortest_session())
+        if DELAY not in settings:
+            settings[DELAY] = str(self._measured_delay())
+        return settings
+
+    def _told_settings(self) -> dict[str, str]:
+        try:
+            version = self.best("DescribeConfigs", 4)
+        except Unsupported:
+            return {}
+        node = str(next(iter(self._nodes), 0))
+        resource = {"resourceType": _BROKER, "resourceName": node, "configurationKeys": None}
+        data: Json = {"resources": [resource]}
+        data |= {"includeSynonyms": False} if version >= 1 else {}
+        data |= {"includeDocumentation": False} if version >= 3 else {}  # noqa: PLR2004
+        try:
+            results = self._ask("DescribeConfigs", version, data)["results"]
+        except (ConnectionEnded, DataError):
+            self._control.close()
+            self._control = self._first_answering()
+            return {}
+        return {
+            each["name"]: each["value"]
+            for result in results
+            for each in result["configs"]
+            if each["value"] is not None
+        }
+
+    def _shortest_session(self) -> int:
+        """The shortest session of those that cases want which is taken."""
+        for session_ms in _PROBED_SESSIONS_MS:
+            error, _ = self._joined_alone(session_ms)
+            if error is not ErrorCode.INVALID_SESSION_TIMEOUT:
+                return session_ms
+        return _USUAL_SESSION_MS
+
+    def _measured_delay(self) -> int:
+        """How long a fresh group's first JoinGroup waits, in whole tenths of a second."""
+        _, seconds = self._joined_alone(_USUAL_SESSION_MS)
+        return round(seconds * 10) * 100
+
+    def _joined_alone(self, session_ms: int) -> tuple[ErrorCode, float]:
+        """Join a fresh group, and leave it; return the error, and the seconds that it took."""
+        group = f"{self.run}-probe-{next(self._probes)}"
+        self.groups.add(group)
+        link = self.opened(self.coordinator_of(group))
+        version, member_id = self.best("JoinGroup", 5), ""
+        began = time.monotonic()
+        try:
+            while True:
+                data = bodies.join_group(
+                    version,
+                    bodies.Identity(group_id=group, member_id=member_id),
+                    timeouts_ms=(session_ms, 60_000),
+                    protocol_type="consumer",
+                    protocols={"range": bodies.subscription(())},
+                )
+                answer = link.ask("JoinGroup", version, data)
+                error = ErrorCode(answer["errorCode"])
+                if error in _STARTING and time.monotonic() < began + _PATIENCE_S:
+                    time.sleep(_POLL_S)
+                elif error is _ID_FIRST and not member_id:
+                    member_id = answer["memberId"]
+                else:
+                    break
+            took_s = time.monotonic() - began
+            if error is ErrorCode.NONE:
+                leaving = self.best("LeaveGroup", 5)
+                members = [(answer["memberId"], None)]
+                link.ask("LeaveGroup", leaving, bodies.leave_group(leaving, group, members))
+            return error, took_s
+        finally:
+            link.close()

@@ -1,0 +1,79 @@
+"""Plays cases on a running endpoint: in wall time, side by side, each with names of its own."""
+
+import re
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
+from typing import Final
+
+from msgspec.structs import replace
+
+from coordinator_sim.errors import DataError
+from coordinator_sim_conformance.running import Ending, Verdict, play_case, skipped
+from coordinator_sim_conformance.script.play import Case
+from coordinator_sim_conformance.targets.endpoint import Endpoint
+from coordinator_sim_conformance.targets.target import MalformedAnswer
+from coordinator_sim_conformance.targets.wall_time import Margins, WallTimeTarget
+from coordinator_sim_conformance.wire.links import ConnectionEnded
+
+SIDE_BY_SIDE: Final = 24
+"""Cases played at once: they mostly wait."""
+LONGEST_WAIT_S: Final = 65
+"""Cases that wait longer are left out."""
+_FACTORS: Final = (1, 2, 4)
+"""Margins of the first playing of a case, and of the next ones if it does not pass."""
+_WAIT: Final = re.compile(r"wait (\d+)")
+
+
+def play_on(endpoint: Endpoint, cases: Iterable[Case], profile: str) -> Iterator[Ending]:
+    """Play cases on an endpoint; those that wait longest begin first.
+
+    Args:
+        endpoint: The endpoint.
+        cases: Cases of that profile.
+        profile: Profile whose behaviour is required.
+
+    Yields:
+        How each case ended, as soon as it did.
+    """
+    playing = sorted(cases, key=lambda case: -_waits_s(case, profile))
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        endings = [pool.submit(_played, endpoint, case, profile) for case in playing]
+        for ending in as_completed(endings):
+            yield ending.result()
+
+
+def _played(endpoint: Endpoint, case: Case, profile: str) -> Ending:
+    """Play a case; one that does not pass is played again with wider margins."""
+    lacking = _left_out(endpoint, case, profile)
+    if lacking:
+        return skipped(case, profile, lacking)
+    for factor in _FACTORS:
+        label = f"{case.case_id}-{factor}"
+        with closing(WallTimeTarget(endpoint, label, Margins(factor))) as target:
+            try:
+                ending = play_case(case, target, profile)
+                target.leave()
+            except (ConnectionEnded, DataError, MalformedAnswer) as gone:
+                ending = replace(skipped(case, profile, str(gone)), verdict=Verdict.UNKNOWN)
+        ending = replace(ending, margins=factor, frames=tuple(target.frames))
+        if ending.verdict not in {Verdict.FAILED, Verdict.UNKNOWN}:
+            return replace(ending, frames=())
+    return replace(ending, timing=ending.expectation.startswith("wait"))
+
+
+def _left_out(endpoint: Endpoint, case: Case, profile: str) -> str:
+    """Why a case is not played at all; empty if it is."""
+    declared = endpoint.declared.lacks.get(case.requirement.requirement_id)
+    if declared is not None:
+        return f"declared: {declared}"
+    waits_s = _waits_s(case, profile)
+    if waits_s > LONGEST_WAIT_S:
+        return f"waits {waits_s:.0f} s, more than {LONGEST_WAIT_S}"
+    return ""
+
+
+def _waits_s(case: Case, profile: str) -> float:
+    """How long a case waits, in seconds."""
+    waits = map(_WAIT.match, case.lines_of(profile))
+    return sum(int(each[1]) for each in waits if each is not None) / 1000

@@ -1,0 +1,91 @@
+"""Names of groups and topics: a script's own, and those on an endpoint that others use too."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from coordinator_sim_conformance.script import bodies
+from coordinator_sim_conformance.targets.target import Json
+
+Made = Callable[[str], str]
+"""Makes the endpoint's name of a script's."""
+
+_ONE_GROUP: Final = frozenset({"groupId", "key"})
+_GROUPS: Final = frozenset({"groups", "groupsNames", "coordinatorKeys"})
+
+
+class Names:
+    """The groups and topics of one case.
+
+    Args:
+        prefix: How the endpoint's names begin.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self.groups: dict[str, str] = {}
+        self.topics: dict[str, str] = {}
+
+    def there(self, data: Json, *, group: Made, topic: Made) -> Json:
+        """Return a request with the endpoint's names; new ones are made."""
+
+        def group_named(name: str) -> str:
+            if name not in self.groups:
+                self.groups[name] = group(name)
+            return self.groups[name]
+
+        def topic_named(name: str) -> str:
+            if name not in self.topics:
+                self.topics[name] = topic(name)
+            return self.topics[name]
+
+        if data.get("keyType", 0):
+            return data
+        renamed: Json = _renamed(data, "", group_named, topic_named)
+        for protocol in renamed.get("protocols", ()):
+            protocol["metadata"] = bodies.with_topics(protocol["metadata"], topic_named)
+        return renamed
+
+    def here(self, data: Json, *, hosts: Mapping[str, str]) -> Json:
+        """Return an answer with the script's names.
+
+        Groups of others are left out of lists, and hosts are named as the script names them.
+        """
+        groups = {there: here for here, there in self.groups.items()}
+        topics = {there: here for here, there in self.topics.items()}
+        answer: Json = _renamed(
+            data,
+            "",
+            lambda name: groups.get(name, name),
+            lambda name: topics.get(name, name),
+        )
+        if "groups" in answer:
+            answer["groups"] = [
+                each
+                for each in answer["groups"]
+                if not _is_listed(each) or each["groupId"] in self.groups
+            ]
+        for each in answer.get("groups", ()):
+            for member in each.get("members", ()):
+                member["clientHost"] = hosts.get(member["clientHost"], member["clientHost"])
+        return answer
+
+
+def _is_listed(group: Json) -> bool:
+    """Whether an entry is of ListGroups: it has no members, no topics."""
+    return "members" not in group and "topics" not in group
+
+
+def _renamed(value: Any, field: str, group: Made, topic: Made) -> Any:  # noqa: ANN401 - JSON
+    match value:
+        case dict():
+            return {
+                name: topic(each)
+                if name == "name" and field == "topics"
+                else _renamed(each, name, group, topic)
+                for name, each in value.items()
+            }
+        case list():
+            return [_renamed(each, field, group, topic) for each in value]
+        case str() if field in _ONE_GROUP or field in _GROUPS:
+            return group(value)
+    return value

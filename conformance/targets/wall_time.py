@@ -1,0 +1,325 @@
+"""A foreign endpoint as a target: one case, in wall time, with groups and topics of its own.
+
+A script says what happens at which millisecond; commands take none. Here they take some, so the
+script's clock is kept beside the real one: a wait ends where the script's clock says, an answer
+may come a little before the end of the wait that it belongs to, and what is wanted may come late.
+How much, `Margins` says.
+"""
+
+import time
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from coordinator_sim_conformance.frames import Frame
+from coordinator_sim_conformance.script import bodies
+from coordinator_sim_conformance.targets.endpoint import (
+    DELAY,
+    LONGEST_SESSION,
+    SHORTEST_SESSION,
+    VERIFIES,
+    Endpoint,
+)
+from coordinator_sim_conformance.targets.names import Names
+from coordinator_sim_conformance.targets.target import (
+    Answer,
+    Call,
+    Capability,
+    GroupView,
+    Json,
+    Outcome,
+    Unsupported,
+    World,
+    view_of,
+)
+from coordinator_sim_conformance.wire.links import OWN_CLIENT, Address, Links
+
+_OFFERED: Final = frozenset({Capability.TOPICS, Capability.CLUSTER})
+_NEWEST: Final = {"OffsetCommit": 9, "OffsetFetch": 9}
+"""Versions up to which topics have names."""
+_NEWEST_DESCRIBE: Final = 5
+_PLACES_TRIED: Final = 200
+_LOOPBACK: Final = "/127.0.0.1"
+_LOOK_AGAIN_S: Final = 0.05
+
+
+class Margins(Struct, frozen=True):
+    """How far real time may be from a script's.
+
+    Args:
+        factor: What everything is multiplied with; doubled when a case is played again.
+    """
+
+    factor: int = 1
+
+    @property
+    def quiet_s(self) -> float:
+        """How long after the endpoint has handled a request other answers may still come."""
+        return 0.015 * self.factor
+
+    @property
+    def early_s(self) -> float:
+        """How long before the end of a wait its answers may come, beside the commands' own time."""
+        return 0.02 * self.factor
+
+    @property
+    def late_s(self) -> float:
+        """How long a wanted answer may be late."""
+        return 0.5 * self.factor
+
+
+class WallTimeTarget:
+    """An endpoint in wall time; `start` takes new groups, so that cases may run side by side.
+
+    Args:
+        endpoint: Endpoint under test.
+        label: Part of the names of its groups and topics, another for each case.
+        margins: How far time may be from the script's.
+    """
+
+    def __init__(self, endpoint: Endpoint, label: str, margins: Margins) -> None:
+        self._endpoint = endpoint
+        self._label = label
+        self._margins = margins
+        self._world = World(profile="", settings={})
+        self._names = Names("")
+        self._links: Links | None = None
+        self._place: Address | None = None
+        self._due_s = 0.0
+        """Instant of the real clock at which the script's clock stands."""
+        self._behind_s = 0.0
+        """How long commands have taken so far; the script's clock is not later than the real."""
+        self._next_s = 0.0
+        """Before which instant of the real clock nothing is asked."""
+        self._began_s = 0.0
+        self.frames: list[Frame] = []
+        """What was sent and received for the script, in order."""
+
+    @property
+    def name(self) -> str:
+        """Name in reports."""
+        return self._endpoint.name
+
+    @property
+    def delay_ms(self) -> int:
+        """How long a fresh group waits for more members when a script does not say."""
+        return int(self._endpoint.settings[DELAY])
+
+    def close(self) -> None:
+        """Close all sockets."""
+        if self._links is not None:
+            self._links.close()
+            self._links = None
+
+    def leave(self) -> None:
+        """Have the members of this case leave, so that its groups can be deleted.
+
+        Raises:
+            ConnectionEnded: the endpoint is gone.
+        """
+        if self._links is None:
+            return
+        version = self._endpoint.best("LeaveGroup", 5)
+        for group, there in self._names.groups.items():
+            view = self.view(group) if group else None
+            for member_id in (view and view.member_ids) or ():
+                data = bodies.leave_group(version, there, [(member_id, None)])
+                self._sockets.own.ask("LeaveGroup", version, data)
+
+    def offers(self, capability: Capability) -> bool:
+        """Whether the operations of that capability work."""
+        return capability in _OFFERED
+
+    def start(self, world: World) -> None:
+        """Take new names; nothing of other cases is seen.
+
+        Raises:
+            Unsupported: a script asks for a setting that the endpoint does not have, or not told.
+        """
+        self.close()
+        for setting, wanted in world.settings.items():
+            found = self._endpoint.settings.get(setting)
+            if setting in world.asked and found != wanted:
+                said = "does not tell it" if found is None else f"has {found}"
+                raise Unsupported(f"wants {setting}={wanted}; {self.name} {said}")
+        if world.switches:
+            raise Unsupported("wants a release between those with a profile")
+        self._world = world
+        self._names = Names(f"{self._endpoint.run}-{self._label}-")
+        self._place = None
+        self._next_s = 0.0
+        self._behind_s = 0.0
+        self._began_s = self._due_s = time.monotonic()
+
+    def call(self, call: Call) -> Outcome:
+        """Send a request; return the answers that came until the endpoint had handled it.
+
+        Raises:
+            Unsupported: the endpoint does not offer the version, or takes no such session.
+        """
+        self._check(call)
+        data = self._names.there(call.data, group=self._new_group, topic=self._new_topic)
+        sent = Call(
+            call_id=call.call_id,
+            api=call.api,
+            version=call.version,
+            data=data,
+            client_id=call.client_id,
+            connection=call.connection,
+        )
+        self._sleep_until(self._next_s)
+        self._sockets.send(sent)
+        self._settle()
+        return Outcome(tuple(self._collected()))
+
+    def advance(self, ms: int, *, early: bool = False) -> Outcome:
+        """Wait until the script's clock is so much later.
+
+        What began with a command happens between its script time and as much later as commands
+        have taken so far: a wait before something ends early in that span, any other after it.
+        """
+        self._behind_s = max(self._behind_s, time.monotonic() - self._due_s)
+        self._due_s += ms / 1000
+        answers = self._collected_until(self._due_s - self._margins.early_s)
+        if not early:
+            self._next_s = self._due_s + self._behind_s + self._margins.early_s
+        return Outcome(tuple(answers))
+
+    def late(self, since_s: float) -> Outcome | None:
+        """Wait for what is wanted and did not come; None when it is too late for that.
+
+        Args:
+            since_s: When it was first missed, on the clock of `time.monotonic`.
+        """
+        patience_s = self._margins.early_s + self._behind_s + self._margins.late_s
+        if DELAY not in self._world.asked:
+            patience_s += self.delay_ms / 1000
+        now_s = time.monotonic()
+        end_s = since_s + patience_s
+        if now_s >= end_s:
+            return None
+        self._sockets.await_any(min(_LOOK_AGAIN_S, end_s - now_s))
+        return Outcome(tuple(self._collected()))
+
+    def view(self, group_id: str) -> GroupView | None:
+        """Return the group as DescribeGroups shows it."""
+        version = self._endpoint.best("DescribeGroups", _NEWEST_DESCRIBE)
+        data = self._names.there(
+            bodies.describe_groups(version, [group_id]),
+            group=self._new_group,
+            topic=self._new_topic,
+        )
+        self._sleep_until(self._next_s)
+        answer = self._sockets.own.ask("DescribeGroups", version, data)
+        return view_of(answer["groups"][0])
+
+    def operate(self, operation: Json) -> Outcome:
+        """Delete topics of this case.
+
+        Raises:
+            Unsupported: any other operation.
+        """
+        if operation["op"] != "topics":
+            raise Unsupported(f"{self.name} is nobody's to command: no op {operation['op']}")
+        for topic in operation["remove"]:
+            self._endpoint.delete_topic(self._names.topics[topic])
+        time.sleep(self._margins.late_s)  # Coordinators hear of it when it is gone.
+        return Outcome(tuple(self._collected()))
+
+    def partition_of(self, group_id: str) -> int:
+        """Fail: the partitions of groups are inside.
+
+        Raises:
+            Unsupported: always.
+        """
+        raise Unsupported(f"{self.name} does not show in which partition {group_id!r} lives")
+
+    # -- names -----------------------------------------------------------------------------
+
+    def _new_group(self, group: str) -> str:
+        """Return a name of a fresh group whose coordinator is that of the others."""
+        if not group:
+            return ""
+        for attempt in range(_PLACES_TRIED):
+            name = f"{self._names.prefix}{group}{f'-{attempt}' if attempt else ''}"
+            place = self._endpoint.coordinator_of(name)
+            if self._place in {None, place}:
+                self._place = place
+                self._endpoint.groups.add(name)
+                return name
+        raise Unsupported(f"no two groups have one coordinator, of {_PLACES_TRIED} names")
+
+    def _new_topic(self, topic: str) -> str:
+        """Return a name of a fresh topic, if the script's broker has one of that name."""
+        name = f"{self._names.prefix}{topic}"
+        known = self._world.topics or {}
+        if topic in known:
+            self._endpoint.create_topic(name, known[topic])
+        return name
+
+    # -- inside ----------------------------------------------------------------------------
+
+    @property
+    def _sockets(self) -> Links:
+        """The sockets, opened on first use, at the coordinator of the case's groups."""
+        if self._links is None:
+            place = self._place
+            self._links = Links(lambda: self._endpoint.opened(place, watch=self._watch))
+        return self._links
+
+    def _watch(self, direction: Literal["sent", "received"], call: Call, frame: bytes) -> None:
+        """Keep a frame of the script's; the target's own questions are left out."""
+        if call.client_id != OWN_CLIENT:
+            self.frames.append(
+                Frame(
+                    direction=direction,
+                    api=call.api,
+                    version=call.version,
+                    at_ms=round((time.monotonic() - self._began_s) * 1000),
+                    hex=frame.hex(),
+                )
+            )
+
+    def _check(self, call: Call) -> None:
+        low, high = self._endpoint.versions.get(call.api, (1, 0))
+        if not low <= call.version <= min(high, _NEWEST.get(call.api, high)):
+            raise Unsupported(f"{self.name} does not offer version {call.version} of {call.api}")
+        if call.api == "TxnOffsetCommit" and self._endpoint.settings.get(VERIFIES) != "false":
+            raise Unsupported(f"wants {VERIFIES}=false, for a producer that nobody knows")
+        session_ms = call.data.get("sessionTimeoutMs")
+        if session_ms is None:
+            return
+        shortest = self._endpoint.settings.get(SHORTEST_SESSION) or session_ms
+        longest = self._endpoint.settings.get(LONGEST_SESSION) or session_ms
+        if self._world.asked.isdisjoint({SHORTEST_SESSION, LONGEST_SESSION}) and not (
+            int(shortest) <= session_ms <= int(longest)
+        ):
+            raise Unsupported(f"wants a session of {session_ms} ms, not of {shortest} to {longest}")
+
+    def _settle(self) -> None:
+        """Return when the endpoint has handled what was sent, and a little later.
+
+        A question about the group waits behind the request; what the request sets free comes
+        right after it.
+        """
+        for group in list(self._names.groups)[-1:]:
+            self.view(group)
+        time.sleep(self._margins.quiet_s)
+
+    def _sleep_until(self, instant_s: float) -> None:
+        time.sleep(max(0.0, instant_s - time.monotonic()))
+
+    def _collected(self) -> list[Answer]:
+        at_ms = round((time.monotonic() - self._began_s) * 1000)
+        host = f"/{self._sockets.own.local_host}"
+        return [
+            Answer(each.call_id, each.at_ms, self._names.here(each.data, hosts={host: _LOOPBACK}))
+            for each in self._sockets.collect(at_ms)
+        ]
+
+    def _collected_until(self, end_s: float) -> list[Answer]:
+        found: list[Answer] = []
+        while (left_s := end_s - time.monotonic()) > 0:
+            self._sockets.await_any(left_s)
+            found += self._collected()
+        return found

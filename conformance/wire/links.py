@@ -1,0 +1,275 @@
+"""Sockets of a suite: sends requests in Kafka's JSON as frames to a broker, collects answers.
+
+Sending does not wait for an answer: `collect` takes those that have come.
+"""
+
+import selectors
+import socket
+import ssl
+from collections import deque
+from collections.abc import Callable
+from typing import Final, Literal, Protocol
+
+from coordinator_sim.errors import CoordinatorSimError, DataError, UnsupportedVersion
+from coordinator_sim_conformance.targets.target import Answer, Call, Unsupported
+from coordinator_sim_conformance.wire import frames
+from coordinator_sim_conformance.wire.kio_bodies import Json
+from coordinator_sim_conformance.wire.security import Security, log_in
+
+Address = tuple[str, int]
+"""Host and port."""
+Watch = Callable[[Literal["sent", "received"], Call, bytes], None]
+"""Sees every frame, without its length, and the request that it is of."""
+
+OWN_CLIENT: Final = "conformance"
+"""Client id of the suite's own questions."""
+_LENGTH_BYTES: Final = 4
+_TIMEOUT_S: Final = 20.0
+_READ_BYTES: Final = 1 << 16
+_LONGEST: Final = 100_000_000
+"""Bytes of a frame; a length above is no length of Kafka's."""
+_PROBE: Final = b"\x00\x00\x00\x0a" + b"\x00\x12\x00\x00" + b"\x00\x00\x00\x01" + b"\xff\xff"
+"""ApiVersions, version 0, without a client id."""
+
+
+class ConnectionEnded(CoordinatorSimError):
+    """The broker closed a connection with a pending request; the message names it."""
+
+
+class Codec(Protocol):
+    """Makes frames of requests, and bodies of answers; `wire.frames` is the usual one."""
+
+    def request_frame(
+        self, api: str, version: int, data: Json, *, correlation_id: int, client_id: str | None
+    ) -> bytes:
+        """Return a request without its length."""
+        ...
+
+    def answer_of(self, api: str, version: int, frame: bytes, *, correlation_id: int) -> Json:
+        """Return the body of an answer."""
+        ...
+
+
+class Link:
+    """One socket, logged in; its requests are answered in order.
+
+    Args:
+        address: Host and port of the broker.
+        security: How to get in.
+        codec: Makes the frames.
+        watch: Sees the frames, if given.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        security: Security,
+        codec: Codec = frames,
+        *,
+        watch: Watch | None = None,
+    ) -> None:
+        self._socket = _connected(address, security)
+        self._received = bytearray()
+        self._codec = codec
+        self._watch = watch
+        self.sent: deque[Call] = deque()
+        self.is_closed = False
+        log_in(security, self.ask)
+
+    @property
+    def local_host(self) -> str:
+        """Address of this end."""
+        host: str = self._socket.getsockname()[0]
+        return host
+
+    def fileno(self) -> int:
+        """Return the descriptor, for selectors."""
+        return self._socket.fileno()
+
+    def send(self, call: Call) -> None:
+        """Send a request.
+
+        Raises:
+            Unsupported: the version cannot express the request.
+            ConnectionEnded: the broker closed the connection before.
+        """
+        try:
+            frame = self._codec.request_frame(
+                call.api,
+                call.version,
+                call.data,
+                correlation_id=call.call_id,
+                client_id=call.client_id,
+            )
+        except (DataError, UnsupportedVersion) as error:
+            raise Unsupported(str(error)) from None
+        self.sent.append(call)
+        if self._watch is not None:
+            self._watch("sent", call, frame)
+        try:
+            self._socket.sendall(len(frame).to_bytes(_LENGTH_BYTES, "big") + frame)
+        except OSError as error:
+            raise ConnectionEnded(f"{call.api} of version {call.version}: {error}") from None
+
+    def take(self, at_ms: int) -> list[Answer]:
+        """Return the answers that have come since."""
+        self._socket.settimeout(0)
+        try:
+            while data := self._socket.recv(_READ_BYTES):
+                self._received += data
+            self.is_closed = True
+        except (BlockingIOError, ssl.SSLWantReadError):
+            pass
+        except OSError:
+            self.is_closed = True
+        finally:
+            self._socket.settimeout(_TIMEOUT_S)
+        return [self._answer(frame, at_ms) for frame in self._frames()]
+
+    def ask(self, api: str, version: int, data: Json) -> Json:
+        """Send a request and return its answer.
+
+        Raises:
+            Unsupported: the version cannot express the request.
+            ConnectionEnded: the broker closed the connection instead.
+            DataError: no answer came, or a malformed one.
+        """
+        self.send(Call(call_id=1, api=api, version=version, data=data, client_id=OWN_CLIENT))
+        frame = self._next_frame(f"{api} of version {version}")
+        return self._answer(frame, 0).data
+
+    def probe(self) -> None:
+        """Return when the broker has answered a small request.
+
+        Raises:
+            DataError: no answer came.
+        """
+        self._socket.sendall(_PROBE)
+        self._next_frame("a question for its versions")
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+
+    def _next_frame(self, what: str) -> bytes:
+        while not (found := self._frames(most=1)):
+            try:
+                data = self._socket.recv(_READ_BYTES)
+            except TimeoutError:
+                raise DataError(
+                    f"the broker did not answer {what} within {_TIMEOUT_S:.0f} s"
+                ) from None
+            except OSError as error:
+                raise ConnectionEnded(f"{what}: {error}") from None
+            if not data:
+                raise ConnectionEnded(f"{what} ended its connection")
+            self._received += data
+        return found[0]
+
+    def _frames(self, most: int | None = None) -> list[bytes]:
+        found: list[bytes] = []
+        while len(self._received) >= _LENGTH_BYTES and len(found) != most:
+            length = int.from_bytes(self._received[:_LENGTH_BYTES], "big", signed=True)
+            if not 0 <= length <= _LONGEST:
+                raise DataError(f"the broker sent a frame of {length} bytes")
+            end = _LENGTH_BYTES + length
+            if len(self._received) < end:
+                break
+            found.append(bytes(self._received[_LENGTH_BYTES:end]))
+            del self._received[:end]
+        return found
+
+    def _answer(self, frame: bytes, at_ms: int) -> Answer:
+        if not self.sent:
+            raise DataError(f"the broker sent a frame that nobody asked for; {frame.hex()}")
+        call = self.sent.popleft()
+        if self._watch is not None:
+            self._watch("received", call, frame)
+        data = self._codec.answer_of(call.api, call.version, frame, correlation_id=call.call_id)
+        return Answer(call.call_id, at_ms, data)
+
+
+def _connected(address: Address, security: Security) -> socket.socket:
+    """Return a connected socket, inside TLS where that is asked for.
+
+    Raises:
+        DataError: nobody listens there, or TLS fails.
+    """
+    try:
+        plain = socket.create_connection(address, timeout=_TIMEOUT_S)
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if security.tls is None:
+            return plain
+        return security.tls.wrap_socket(plain, server_hostname=address[0])
+    except OSError as error:
+        raise DataError(f"no connection to {address[0]}:{address[1]}: {error}") from None
+
+
+class Links:
+    """The sockets of all clients of a case; each request has its own, unless it names one.
+
+    Args:
+        opened: Opens a socket.
+    """
+
+    def __init__(self, opened: Callable[[], Link]) -> None:
+        self._opened = opened
+        self.own = self._open()
+        """Socket of the suite's own questions."""
+        self._named: dict[str, Link] = {}
+        self._free: list[Link] = []
+        self._busy: list[Link] = []
+
+    def send(self, call: Call) -> None:
+        """Send a request."""
+        link = self._named.get(call.connection) if call.connection else None
+        if link is None:
+            link = self._free.pop() if self._free and not call.connection else self._open()
+            self._busy.append(link)
+        if call.connection:
+            self._named[call.connection] = link
+        link.send(call)
+
+    def _open(self) -> Link:
+        """Return a new socket whose first request the broker has answered."""
+        link = self._opened()
+        link.probe()
+        return link
+
+    def settle(self) -> None:
+        """Return when the broker has handled everything sent.
+
+        A round trip may overtake what came in the same turn of the broker's loop; a second cannot.
+        """
+        self.own.probe()
+        self.own.probe()
+
+    def await_any(self, within_s: float) -> None:
+        """Return when something has come, or so many seconds later."""
+        with selectors.DefaultSelector() as selector:
+            for link in self._busy:
+                if link.sent and not link.is_closed:
+                    selector.register(link, selectors.EVENT_READ)
+            selector.select(max(0.0, within_s))
+
+    def collect(self, at_ms: int) -> list[Answer]:
+        """Return the answers that have come, in the order of their requests.
+
+        Raises:
+            ConnectionEnded: a connection was closed with a pending request.
+        """
+        answers: list[Answer] = []
+        for link in list(self._busy):
+            answers += link.take(at_ms)
+            if link.is_closed and link.sent:
+                call = link.sent[0]
+                raise ConnectionEnded(f"{call.api} of version {call.version} ended its connection")
+            if not link.sent and link not in self._named.values():
+                self._busy.remove(link)
+                self._free.append(link)
+        return sorted(answers, key=lambda answer: answer.call_id)
+
+    def close(self) -> None:
+        """Close all sockets."""
+        for link in (self.own, *self._named.values(), *self._free, *self._busy):
+            link.close()
