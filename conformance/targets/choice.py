@@ -17,7 +17,6 @@ from coordinator_sim_conformance.differ.sides import LinesProcess
 from coordinator_sim_conformance.running import Ending, cases_for, play_cases
 from coordinator_sim_conformance.script.play import Case
 from coordinator_sim_conformance.targets.lines import LinesTarget
-from coordinator_sim_conformance.targets.served import ServedTarget
 from coordinator_sim_conformance.targets.simulator import SimulatorTarget
 from coordinator_sim_conformance.targets.target import Capability, Target
 from coordinator_sim_conformance.verdicts.results import TargetFacts
@@ -57,13 +56,15 @@ def opened(name: str, say: Callable[[str], None]) -> Iterator[Subject]:
 
     Raises:
         ConfigError: the target is unknown.
-        MissingDependencyError: the target needs Java or Maven, and they are not installed.
+        MissingDependencyError: the target needs Java, Maven or a library that is not installed.
         DataError: the build of the target failed.
     """
     if name == SIMULATOR:
         yield _subject(name, SimulatorTarget(), __version__)
         return
     if name == SERVE:
+        with _codec_at_hand():
+            from coordinator_sim_conformance.targets.served import ServedTarget
         with closing(ServedTarget()) as served:
             yield _subject(name, served, __version__)
         return
@@ -112,14 +113,10 @@ def opened_endpoint(
         MissingDependencyError: the codec or the login is not installed.
         DataError: nobody answers there, or not as Kafka does.
     """
-    try:
+    with _codec_at_hand():
         from coordinator_sim_conformance.targets.endpoint import Declared, Endpoint, read_declared
         from coordinator_sim_conformance.targets.foreign import play_on
         from coordinator_sim_conformance.wire.security import security_of
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError(
-            f"an endpoint needs {error.name}: pip install 'coordinator-sim[conformance]'"
-        ) from None
     settings = {} if config is None else parse_properties(config.read_text(encoding="utf-8"))
     known = Declared() if declared is None else read_declared(declared)
     endpoint = Endpoint(addresses_of(bootstrap), security_of(settings), known)
@@ -141,6 +138,21 @@ def opened_endpoint(
         left = endpoint.clean_up()
         if left:
             say(left)
+
+
+@contextmanager
+def _codec_at_hand() -> Iterator[None]:
+    """Say what to install where imports of the codec fail.
+
+    Raises:
+        MissingDependencyError: the codec or the login is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            f"this target needs {error.name}: pip install 'coordinator-sim[conformance]'"
+        ) from None
 
 
 def _with_progress(

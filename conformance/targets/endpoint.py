@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from coordinator_sim.errors import ConfigError, DataError
+from coordinator_sim.errors import ConfigError, CoordinatorSimError, DataError
 from coordinator_sim.kafka.api_keys import GROUP_APIS, ApiKey
 from coordinator_sim.kafka.api_versions import recorded_versions
 from coordinator_sim.kafka.errors import ErrorCode
@@ -100,6 +100,14 @@ class Endpoint:
         self._lock = threading.Lock()
         """Held while a request is on the connection that all cases share."""
         self._control = self._first_answering()
+        try:
+            self._find_out()
+        except CoordinatorSimError:
+            self._control.close()
+            raise
+
+    def _find_out(self) -> None:
+        """Ask what the endpoint is."""
         self.versions = self._asked_versions()
         self._nodes: dict[int, Address] = {}
         self._controller = -1

@@ -74,7 +74,11 @@ class Link:
         self._watch = watch
         self.sent: deque[Call] = deque()
         self.is_closed = False
-        log_in(security, self.ask)
+        try:
+            log_in(security, self.ask)
+        except CoordinatorSimError:
+            self.close()
+            raise
 
     @property
     def local_host(self) -> str:
@@ -200,7 +204,11 @@ def _connected(address: Address, security: Security) -> socket.socket:
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if security.tls is None:
             return plain
-        return security.tls.wrap_socket(plain, server_hostname=address[0])
+        try:
+            return security.tls.wrap_socket(plain, server_hostname=address[0])
+        except OSError:
+            plain.close()
+            raise
     except OSError as error:
         raise DataError(f"no connection to {address[0]}:{address[1]}: {error}") from None
 

@@ -22,6 +22,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from typer.testing import CliRunner
+
+from coordinator_sim_conformance.cli.main import app as conformance
 
 with warnings.catch_warnings():
     # kafka-python reads its schemas with a function that is deprecated.
@@ -179,6 +182,53 @@ def test_refused_login_ends_a_workload(serving: Serving, kind: str, topics: obje
 def test_librdkafka_logs_in(serving: Serving, listener: str, mechanism: str) -> None:
     """Each mechanism, with and without TLS."""
     assert round_trip(librdkafka(serving, listener, sasl_mechanism=mechanism))
+
+
+def graded(serving: Serving, listener: str, **changed: str) -> tuple[int, str]:
+    """Exit code and output of the suite at a listener."""
+    settings = {
+        "security.protocol": listener,
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": serving.file("authority.pem"),
+        "sasl.mechanism": "PLAIN",
+        "sasl.jaas.config": f'Module required username="{USER}" password="{PASSWORD}";',
+        **{name.replace("_", "."): value for name, value in changed.items()},
+    }
+    file = serving.directory / "client.properties"
+    text = "".join(f"{name}={value}\n" for name, value in settings.items())
+    file.write_text(text, encoding="utf-8")
+    where = ("--bootstrap", serving.listeners[listener], "--command-config", str(file))
+    done = CliRunner().invoke(conformance, ["run", *where, "--case", "SYNC-002"])
+    return done.exit_code, f"{done.output}{done.exception or ''}"
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("listener", ["SASL_PLAINTEXT", "SASL_SSL"])
+def test_the_suite_logs_in(serving: Serving, listener: str, mechanism: str) -> None:
+    """Each mechanism, with and without TLS."""
+    code, output = graded(serving, listener, sasl_mechanism=mechanism)
+
+    assert (code, "1 passed" in output) == (0, True), output
+
+
+def test_the_suite_speaks_tls(serving: Serving) -> None:
+    """Without a login."""
+    code, output = graded(serving, "SSL")
+
+    assert (code, "1 passed" in output) == (0, True), output
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_the_suite_is_told_of_a_wrong_password(serving: Serving, mechanism: str) -> None:
+    """In one line that names the user."""
+    jaas = f'Module required username="{USER}" password="wrong";'
+
+    code, output = graded(
+        serving, "SASL_PLAINTEXT", sasl_mechanism=mechanism, sasl_jaas_config=jaas
+    )
+
+    assert code != 0
+    assert f"the login as '{USER}' failed" in output
 
 
 def test_librdkafka_speaks_tls_with_and_without_a_certificate(serving: Serving) -> None:

@@ -1,0 +1,34 @@
+"""Apache Kafka passes what a running endpoint is graded by."""
+
+import json
+from pathlib import Path
+from typing import Final
+
+import pytest
+from typer.testing import CliRunner
+
+from coordinator_sim_conformance.cli.main import app
+from coordinator_sim_conformance.real_kafka.kafka import Broker
+
+pytestmark = pytest.mark.real_kafka
+
+FRIENDLY: Final = {
+    "group.min.session.timeout.ms": "100",
+    "transaction.partition.verification.enable": "false",
+}
+MOST_CASES: Final = 165
+"""Of those that a client can play there."""
+
+
+def test_kafka_passes_everything_that_real_time_shows(tmp_path: Path) -> None:
+    """The newest broker, with settings under which nearly every case can be played."""
+    result = tmp_path / "result.json"
+    with Broker(tmp_path / "broker", FRIENDLY) as broker:
+        done = CliRunner().invoke(
+            app, ["run", "--bootstrap", broker.bootstrap, "--result", str(result)]
+        )
+    endings = json.loads(result.read_text(encoding="utf-8"))["endings"]
+
+    assert done.exit_code == 0, done.output
+    assert sum(each["verdict"] == "passed" for each in endings) >= MOST_CASES
+    assert "left behind" not in done.output
