@@ -10,7 +10,7 @@ from coordinator_sim_reports.sources import open_traces, read_traces
 from coordinator_sim_reports.tables import TableStore, derive_tables
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -29,12 +29,20 @@ class CountingStore(TableStore):
         self.rows: dict[str, int] = {}
 
     def keep(self, name: str, table: "DataFrame") -> "DataFrame":
-        """Run the table's plan and look at its metrics."""
+        """Run the table's plan, and return its rows as a table without a plan."""
+        return self._session.createDataFrame(self.run(name, table), table.schema)
+
+    def write(self, name: str, table: "DataFrame") -> "DataFrame":
+        """Run the table's plan, and return it as it is."""
+        self.run(name, table)
+        return table
+
+    def run(self, name: str, table: "DataFrame") -> "list[Row]":
+        """Run a table's plan and look at its metrics."""
         rows = table.collect()
-        plan = table._jdf.queryExecution().executedPlan()
-        self.most_rows[name] = most_rows(plan)
+        self.most_rows[name] = most_rows(table._jdf.queryExecution().executedPlan())
         self.rows[name] = len(rows)
-        return self._session.createDataFrame(rows, table.schema)
+        return rows
 
 
 def most_rows(plan: Any) -> int:  # noqa: ANN401 - a Java object
