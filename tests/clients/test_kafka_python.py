@@ -160,12 +160,17 @@ def test_committed_records_alone_are_read(
 
 
 @pytest.mark.parametrize("profile", EVERY_PROFILE)
+@pytest.mark.kafka_settings({"auto.create.topics.enable": False})
 def test_admin_client(
     kafka: Any,  # noqa: ANN401 - without types
     kafka_server: ServedKafka,
     profile: str,
 ) -> None:
-    """Topics, groups and, where the broker has them, partitions, settings and records."""
+    """Topics, groups and, where the broker has them, partitions, settings and records.
+
+    A question for metadata creates no topic: at 0.10.2, one of the closed member that arrives late
+    would bring the deleted topic back.
+    """
     module = importlib.import_module("kafka.admin")
     admin = kafka.KafkaAdminClient(bootstrap_servers=kafka_server.bootstrap)
     topic = module.NewTopic("t", num_partitions=PARTITIONS, replication_factor=1)
