@@ -7,7 +7,7 @@ from coordinator_sim_conformance.script.play import read_cases
 CASES: Final = read_cases(
     "EXPIRE",
     """
-EXPIRE-002 an Empty group counts from when it became Empty
+EXPIRE-002 The retention of an Empty group counts from when it became Empty
   @ SJ must since=2.1 seen=2.8,3.9,4.3,4.4
   @ GroupMetadataManagerTest.scala testOffsetExpirationSemantics (trunk)
   broker retention=1 check=1000 partitions=1
@@ -19,7 +19,7 @@ EXPIRE-002 an Empty group counts from when it became Empty
   fetch t-0 v=7             | fetch t-0=10
   wait 1
   fetch t-0 v=7             | fetch t-0=-1 t-0.error=NONE
-EXPIRE-002.strict a millisecond too early
+EXPIRE-002.strict The retention of an Empty group is over at its millisecond, and not before
   broker retention=1 check=1000 partitions=1
   stable A session=100000
   commit A t-0=10
@@ -29,7 +29,7 @@ EXPIRE-002.strict a millisecond too early
   fetch t-0 v=7             | fetch t-0=10
   wait 1
   fetch t-0 v=7             | fetch t-0=-1
-EXPIRE-RELOADED the time at which a group became Empty survives a failover
+EXPIRE-RELOADED The time at which a group became Empty survives a failover
   @ SJ model since=2.1
   @ GroupMetadataManager.scala loadGroup (trunk); KAFKA-10401
   broker retention=1 check=1000 partitions=1
@@ -44,7 +44,7 @@ EXPIRE-RELOADED the time at which a group became Empty survives a failover
   fetch t-0 v=7             | fetch t-0=10
   wait 6000
   fetch t-0 v=7             | fetch t-0=-1
-EXPIRE-003 a fresh commit does not prolong an Empty group
+EXPIRE-003 A new commit does not prolong the retention of an Empty group
   @ SJ must since=2.1 seen=2.8,3.9,4.3,4.4
   @ GroupMetadata.scala (trunk) removeExpiredOffsets
   broker retention=1 check=1000 partitions=1
@@ -55,7 +55,7 @@ EXPIRE-003 a fresh commit does not prolong an Empty group
   commit - t-0=99           | - t-0=NONE
   wait 1
   fetch t-0 v=7             | fetch t-0=-1 t-0.error=NONE
-EXPIRE-005 a Stable group loses the topics it no longer subscribes to
+EXPIRE-005 A Stable group loses the offsets of topics that it does not subscribe to any more
   @ SJ must since=2.4 seen=2.8,3.9,4.3,4.4
   @ GroupMetadataManagerTest.scala testOffsetExpirationOfActiveGroupSemantics (trunk)
   broker retention=1 check=1000 partitions=1
@@ -68,7 +68,7 @@ EXPIRE-005 a Stable group loses the topics it no longer subscribes to
   log offset bar-0=-
   fetch foo-0 bar-0 v=7     | fetch foo-0=10 bar-0=-1
   state Stable
-EXPIRE-006 nothing expires during a rebalance
+EXPIRE-006 Nothing expires while a group rebalances
   @ SJ model since=2.8
   @ GroupMetadata.scala (trunk); KAFKA-13636
   broker retention=1 check=1000 partitions=1
@@ -78,7 +78,7 @@ EXPIRE-006 nothing expires during a rebalance
   state PreparingRebalance
   wait 60000
   fetch bar-0 v=7           | fetch bar-0=10
-EXPIRE-007 active groups that lose nothing
+EXPIRE-007 Nothing expires of active groups whose subscriptions cannot be read
   @ SJ must since=2.4 seen=2.8,3.9,4.3,4.4
   @ GroupMetadata.scala (trunk)
   broker retention=1 check=1000000 partitions=1
@@ -93,7 +93,7 @@ EXPIRE-007 active groups that lose nothing
   fetch t-0 v=7             | fetch t-0=10
   group g1
   fetch t-0 v=7             | fetch t-0=10
-EXPIRE-008 versions 2 to 4 say how long to keep an offset
+EXPIRE-008 Versions 2 to 4 of a commit say how long its offsets are kept
   @ SJ must since=2.1 seen=2.8,3.9,4.3,4.4
   @ GroupMetadataManagerTest.scala testOffsetExpirationSemantics (trunk)
   broker retention=1 check=1000 partitions=1
@@ -102,7 +102,7 @@ EXPIRE-008 versions 2 to 4 say how long to keep an offset
   fetch t-0 v=7             | fetch t-0=10
   wait 1
   fetch t-0 v=7             | fetch t-0=-1 t-0.error=NONE
-EXPIRE-010 offsets of live groups expire, strictly after their time
+EXPIRE-010 Up to 2.0 offsets of live groups expire, too, strictly after their time
   @ L model until=2.0
   @ GroupMetadata.scala (0.10.2)
   broker retention=1 check=1000 partitions=1
@@ -114,7 +114,7 @@ EXPIRE-010 offsets of live groups expire, strictly after their time
   fetch t-0 t-1             | fetch t-0=10 t-1=10
   wait 1000
   fetch t-0 t-1             | fetch t-0=-1 t-1=-1
-EXPIRE-010.empty an Empty group goes with its last offset
+EXPIRE-010.empty Up to 2.0 an Empty group goes with its last offset
   broker retention=1 check=1000 partitions=1
   stable A
   commit A t-0=10
@@ -125,7 +125,7 @@ EXPIRE-010.empty an Empty group goes with its last offset
   wait 1000
   fetch t-0                 | fetch t-0=-1
   log offset t-0=-; group gone=yes
-EXPIRE-010.pending a commit in flight protects the old offset
+EXPIRE-010.pending Up to 2.0 a commit in flight keeps the offset before it
   broker retention=1 check=1000 partitions=1
   commit - t-0=10
   wait 60999
@@ -135,14 +135,14 @@ EXPIRE-010.pending a commit in flight protects the old offset
   wait 1
   fetch t-0                 | fetch t-0=10
   log none
-EXPIRE-010.record an offset is stored with its time
+EXPIRE-010.record Up to 2.0 the record of an offset says when it expires
   broker retention=1 check=1000 partitions=1
   stable A session=100000
   --
   commit A t-0=10
   commit A t-1=10 v=2 retention=5000
   log offset t-0=10 version=1 expires=1060000; offset t-1=10 version=1 expires=1005000
-EXPIRE-011 with its last offset an Empty group goes
+EXPIRE-011 An Empty group goes with its last offset
   @ SJ model since=2.1
   @ GroupMetadataManagerTest.scala testGroupMetadataRemoval (trunk)
   broker retention=1 check=1000 partitions=1
@@ -153,7 +153,7 @@ EXPIRE-011 with its last offset an Empty group goes
   wait 60000
   log offset t-0=-; group gone=yes
   state none
-EXPIRE-012 a simple group goes without a tombstone of its own
+EXPIRE-012 A group without members goes with its last offset, without a tombstone of its own
   @ S model since=2.1
   @ GroupMetadataManagerTest.scala testExpireGroupWithOffsetsOnly (trunk)
   broker retention=1 check=1000 partitions=1
@@ -162,7 +162,7 @@ EXPIRE-012 a simple group goes without a tombstone of its own
   wait 60000
   log offset t-0=-
   state none
-EXPIRE-013 an Empty group without offsets goes at the next run
+EXPIRE-013 An Empty group without offsets goes at the next run of the cleaner
   @ LSJ model
   @ GroupMetadataManager.scala (trunk)
   broker retention=1 check=1000 partitions=1
@@ -174,7 +174,7 @@ EXPIRE-013 an Empty group without offsets goes at the next run
   wait 1
   log group gone=yes
   state none
-EXPIRE-014 a plain commit in flight protects the old offset
+EXPIRE-014 In Scala's coordinator a commit in flight keeps the offset before it
   @ S model since=2.1
   @ GroupMetadata.scala (trunk)
   broker retention=1 check=1000 partitions=1
@@ -186,7 +186,7 @@ EXPIRE-014 a plain commit in flight protects the old offset
   wait 1
   log none
   fetch t-0 v=7             | fetch t-0=10
-EXPIRE-015 a pending offset of a transaction protects the committed one
+EXPIRE-015 In Java's coordinator an offset of an open transaction keeps the one before it
   @ J model
   @ OffsetMetadataManagerTest.java testCleanupExpiredOffsetsWithPendingTransactionalOffsets (trunk)
   broker retention=1 check=1000 partitions=1
@@ -195,7 +195,7 @@ EXPIRE-015 a pending offset of a transaction protects the committed one
   --
   wait 60000
   log none
-EXPIRE-016 a pending offset of a transaction does not protect the committed one
+EXPIRE-016 In Scala's coordinator an offset of an open transaction keeps nothing
   @ S model since=0.11
   @ GroupMetadata.scala (trunk)
   broker retention=1 check=1000 partitions=1
@@ -205,7 +205,7 @@ EXPIRE-016 a pending offset of a transaction does not protect the committed one
   wait 60000
   log offset foo-0=-
   state Empty
-EXPIRE-017 the largest retention does not overflow
+EXPIRE-017 The largest retention does not overflow
   @ LSJ model
   @ GroupCoordinatorTest.scala testOffsetsRetentionMsIntegerOverflow (trunk)
   broker retention=2147483647 check=1000 partitions=1

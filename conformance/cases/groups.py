@@ -7,14 +7,14 @@ from coordinator_sim_conformance.script.play import read_cases
 CASES: Final = read_cases(
     "ADMIN",
     """
-DEL-001 a group with members
+DEL-001 A group with members cannot be deleted
   @ SJ must since=1.1 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testDeleteNonEmptyGroup
   @ java ClassicGroupTest.testValidateDeleteGroup
   completing A
   delete                    | delete g=NON_EMPTY_GROUP
   state AwaitingSync gen=1
-LIST-001 a Stable group is listed
+LIST-001 A Stable group is listed, with its protocol type
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testListGroupsIncludesStableGroups
   @ java GroupMetadataManagerTest.testListGroups
@@ -23,7 +23,7 @@ LIST-001 a Stable group is listed
   [LS] list                 | list NONE groups=g g=consumer
   [J] list                  | list NONE groups=g g=consumer g.state=Stable g.type=classic
   [S] list v=4              | list g.state=Stable
-DEL-002 an Empty group
+DEL-002 An Empty group can be deleted, and is described as Dead then
   @ SJ must since=1.1 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testDeleteEmptyGroup
   @ java GroupMetadataManagerTest.testClassicGroupDelete
@@ -34,20 +34,20 @@ DEL-002 an Empty group
   log group gone=yes
   describe                  | describe state=Dead
   state none
-DESC-002 a static member
+DESC-002 A static member is described with its instance id, client id and host
   @ SJ must since=2.4 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testDescribeGroupStableForStaticMember
   stable L:i1
   describe                  | describe error=NONE state=Stable type=consumer protocol=range members=L instances=i1 clients=L hosts=/127.0.0.1
   state Stable gen=1
-LIST-002 a rebalancing group is listed
+LIST-002 A group in the sync phase is listed
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testListGroupsIncludesRebalancingGroups
   @ 0.10.2 GroupCoordinatorResponseTest.testListGroupsIncludesRebalancingGroups
   completing A
   list                      | list NONE groups=g g=consumer
   state AwaitingSync
-DEL-003 an Empty group with offsets
+DEL-003 An Empty group is deleted with its offsets
   @ SJ must since=1.1 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testDeleteEmptyGroupWithStoredOffsets
   stable A
@@ -57,7 +57,7 @@ DEL-003 an Empty group with offsets
   delete                    | delete g=NONE
   log offset t-0=-; group gone=yes
   state none
-LIST-003 the filter by state
+LIST-003 The filter of ListGroups keeps groups of the states that it names
   @ SJ must since=2.6 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testListGroupsWithStates
   completing A
@@ -71,14 +71,14 @@ LIST-003 the filter by state
   leave A
   list v=4 states=Empty     | list NONE groups=g
   list v=4 states=Stable    | list NONE groups=-
-DESC-005 an unknown group
+DESC-005 An unknown group is described as Dead; from version 6 on, with GROUP_ID_NOT_FOUND
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testDescribeGroupInactiveGroup
   @ java GroupMetadataManagerTest.testDescribeGroupsGroupIdNotFoundException
   @ 0.10.2 GroupCoordinatorResponseTest.testDescribeGroupInactiveGroup
   describe                  | describe error=NONE state=Dead type=- protocol=- members=-
   [J] describe v=6 | describe error=GROUP_ID_NOT_FOUND state=Dead
-DEL-006 the generation restarts after a deletion
+DEL-006 A group that comes back after its deletion begins with generation 1
   @ SJ must since=1.1 seen=2.8-4.4
   @ scala GroupCoordinator.handleDeleteGroups
   stable A
@@ -89,7 +89,7 @@ DEL-006 the generation restarts after a deletion
   delete                    | delete g=NONE
   join B                    | B NONE gen=1 leader=B
   state AwaitingSync gen=1
-DEL-007 a group with only a pending member
+DEL-007 A group with no more than an id that has not joined can be deleted
   @ SJ must since=2.2 seen=2.8-4.4
   @ scala GroupCoordinator.handleDeleteGroups
   join A v=9                | A MEMBER_ID_REQUIRED

@@ -7,14 +7,14 @@ from coordinator_sim_conformance.script.play import read_cases
 CASES: Final = read_cases(
     "HEARTBEAT",
     """
-HB-002 an unknown group
+HB-002 A heartbeat to an unknown group is UNKNOWN_MEMBER_ID
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testHeartbeatUnknownGroup
   @ java GroupMetadataManagerTest.testHeartbeatUnknownGroup
   @ 0.10.2 GroupCoordinatorResponseTest.testHeartbeatUnknownGroup
   heartbeat A gen=1 id=a    | A UNKNOWN_MEMBER_ID
   state none
-HB-003 an unknown member
+HB-003 A heartbeat of an unknown member is UNKNOWN_MEMBER_ID
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testHeartbeatUnknownConsumerExistingGroup
   @ java GroupMetadataManagerTest.testHeartbeatUnknownMemberExistingGroup
@@ -22,7 +22,7 @@ HB-003 an unknown member
   stable A
   heartbeat A id=x          | A UNKNOWN_MEMBER_ID
   state Stable gen=1
-HB-004 another generation
+HB-004 A heartbeat of another generation is ILLEGAL_GENERATION
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testHeartbeatIllegalGeneration
   @ java GroupMetadataManagerTest.testHeartbeatIllegalGeneration
@@ -30,7 +30,7 @@ HB-004 another generation
   stable A
   heartbeat A gen=2         | A ILLEGAL_GENERATION
   state Stable gen=1
-HB-005 while preparing, and the session restarts
+HB-005 A heartbeat in the join phase is REBALANCE_IN_PROGRESS, and keeps the session
   @ LSJ must seen=0.10.2-4.4
   @ java GroupMetadataManagerTest.testHeartbeatDuringPreparingRebalance
   @ scala GroupCoordinatorTest.testHeartbeatDuringRebalanceCausesRebalanceInProgress
@@ -40,7 +40,7 @@ HB-005 while preparing, and the session restarts
   heartbeat A               | A REBALANCE_IN_PROGRESS
   wait 9000
   state PreparingRebalance gen=1 members=A,B
-HB-006 in the sync phase, and the session restarts
+HB-006 A heartbeat in the sync phase is accepted, and keeps the session
   @ SJ must since=2.6 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testHeartbeatRebalanceInProgress
   @ java GroupMetadataManagerTest.testHeartbeatDuringCompletingRebalance
@@ -49,7 +49,7 @@ HB-006 in the sync phase, and the session restarts
   heartbeat A               | A NONE
   wait 9000
   state AwaitingSync gen=1 members=A
-HB-007 in the sync phase up to 2.5
+HB-007 Up to 2.5 a heartbeat in the sync phase is REBALANCE_IN_PROGRESS, and keeps no session
   @ L must seen=0.10.2
   @ 0.10.2 GroupCoordinatorResponseTest.testHeartbeatRebalanceInProgress
   @ 0.10.2 GroupCoordinator.handleHeartbeat
@@ -62,7 +62,7 @@ HB-007 in the sync phase up to 2.5
   state AwaitingSync gen=1 members=A
   wait 1
   state Empty gen=2
-HB-009 an Empty group
+HB-009 A heartbeat to an Empty group is UNKNOWN_MEMBER_ID
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testHeartbeatEmptyGroup
   @ java GroupMetadataManagerTest.testHeartbeatEmptyGroup
@@ -70,20 +70,20 @@ HB-009 an Empty group
   leave A
   heartbeat A gen=2         | A UNKNOWN_MEMBER_ID
   state Empty
-HB-010 a Dead group
+HB-010 A heartbeat to a Dead group is COORDINATOR_NOT_AVAILABLE
   @ SJ model since=2.3
   @ scala GroupCoordinatorTest.testHeartbeatDeadGroup
   @ java GroupMetadataManagerTest.testHeartbeatDeadGroup
   stable A
   force Dead
   heartbeat A               | A COORDINATOR_NOT_AVAILABLE
-HB-DEAD a Dead group up to 2.2
+HB-DEAD Up to 2.2 a heartbeat to a Dead group is UNKNOWN_MEMBER_ID
   @ L model
   @ 0.10.2 GroupCoordinator.handleHeartbeat
   stable A
   force Dead
   heartbeat A               | A UNKNOWN_MEMBER_ID
-HB-013 heartbeats keep the session
+HB-013 Heartbeats keep the session
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testHeartbeatMaintainsSession
   @ java GroupMetadataManagerTest.testClassicGroupMemberHeartbeatMaintainsSession
@@ -94,7 +94,7 @@ HB-013 heartbeats keep the session
   wait 5100
   heartbeat A               | A NONE
   state Stable gen=1
-HB-014 a refused heartbeat does not keep the session
+HB-014 A refused heartbeat does not keep the session
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinator.handleHeartbeat
   stable A
@@ -107,7 +107,7 @@ HB-014 a refused heartbeat does not keep the session
   heartbeat A gen=99        | A UNKNOWN_MEMBER_ID
   state Empty gen=2
   log group gen=2 protocol=- leader=- members=-
-HB-015 commits keep the session
+HB-015 Commits keep the session
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testCommitMaintainsSession
   @ 0.10.2 GroupCoordinatorResponseTest.testCommitMaintainsSession
@@ -118,7 +118,7 @@ HB-015 commits keep the session
   wait 5100
   heartbeat A               | A NONE
   log offset t-0=1
-HB-021 an absent static member gets a fresh session when the join phase ends
+HB-021 An absent static member gets a fresh session when the join phase ends
   @ SJ must quirk since=2.3 seen=2.8-4.4
   @ scala GroupCoordinator.onCompleteJoin
   stable L:i1 F:i2 session=1000 rebalance=600
@@ -128,7 +128,7 @@ HB-021 an absent static member gets a fresh session when the join phase ends
   wait 500
   state AwaitingSync members=F,L
   log none
-HB-EMPTY a member of an Empty group, which only a bug can make
+HB-EMPTY A heartbeat of a member that an Empty group holds by a bug is UNKNOWN_MEMBER_ID
   @ J model
   @ GroupMetadataManager.classicGroupHeartbeatToClassicGroup
   stable A

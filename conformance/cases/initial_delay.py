@@ -7,7 +7,7 @@ from coordinator_sim_conformance.script.play import read_cases
 CASES: Final = read_cases(
     "INITIAL",
     """
-INIT-002 a joiner inside the window extends it
+INIT-002 A joiner within the initial delay extends it by as much again
   @ SJ must seen=2.8-4.4
   @ scala GroupCoordinatorTest.shouldResetRebalanceDelayWhenNewMemberJoinsGroupInInitialRebalance
   @ java GroupMetadataManagerTest.testResetRebalanceDelayWhenNewMemberJoinsGroupDuringInitialRebalance
@@ -18,7 +18,7 @@ INIT-002 a joiner inside the window extends it
   wait 300              | -
   wait 1                | A NONE gen=1; B NONE gen=1
   state AwaitingSync gen=1
-INIT-003 the extension is bounded by the rebalance timeout
+INIT-003 The initial delay is extended up to the rebalance timeout
   @ SJ must seen=2.8-4.4
   @ scala GroupCoordinatorTest.shouldDelayRebalanceUptoRebalanceTimeout
   @ java GroupMetadataManagerTest.testDelayRebalanceUptoRebalanceTimeout
@@ -29,7 +29,7 @@ INIT-003 the extension is bounded by the rebalance timeout
   join C rebalance=600
   wait 298              | -
   wait 1                | A NONE gen=1; B NONE gen=1; C NONE gen=1
-INIT-004 the last extension is shortened
+INIT-004 The last extension of the initial delay is what the rebalance timeout leaves
   @ SJ must seen=2.8-4.4
   @ scala InitialDelayedJoin.onComplete
   broker delay=300
@@ -42,14 +42,14 @@ INIT-004 the last extension is shortened
   join D rebalance=750
   wait 49               | -
   wait 1                | A NONE; B NONE; C NONE; D NONE
-INIT-005 a rebalance timeout below the delay still waits for it
+INIT-005 A rebalance timeout below the initial delay does not shorten it
   @ SJ must quirk seen=2.8-4.4
   @ scala GroupCoordinator.prepareRebalance
   broker delay=300
   join A rebalance=100
   wait 299              | -
   wait 1                | A NONE gen=1
-INIT-007 that all have joined does not end it early
+INIT-007 The initial delay does not end early where all have joined
   @ SJ must seen=2.8-4.4
   @ scala InitialDelayedJoin.tryComplete
   broker delay=300
@@ -57,7 +57,7 @@ INIT-007 that all have joined does not end it early
   join B
   wait 299              | -
   state PreparingRebalance gen=0 members=A,B
-INIT-008 a pending member does not hold it
+INIT-008 The initial delay does not wait for an id that has not joined
   @ SJ must seen=2.8-4.4
   @ scala GroupCoordinator.onCompleteJoin
   broker delay=300
@@ -67,7 +67,7 @@ INIT-008 a pending member does not hold it
   wait 300              | A NONE gen=1 members=A
   state AwaitingSync gen=1 pending=B
   log none
-INIT-009 everybody leaves during the delay
+INIT-009 Where everybody leaves within the initial delay, the group is Empty at its end
   @ SJ must seen=2.8-4.4
   @ scala GroupCoordinator.onCompleteJoin
   broker delay=300
@@ -78,7 +78,7 @@ INIT-009 everybody leaves during the delay
   wait 300              | -
   state Empty gen=1
   log group gen=1 protocol=- leader=- members=-
-INIT-010 a group that is Empty again waits for the delay
+INIT-010 A group that became Empty waits for the initial delay again
   @ SJ must seen=2.8-4.4
   @ scala GroupCoordinator.prepareRebalance
   broker delay=300
@@ -89,7 +89,7 @@ INIT-010 a group that is Empty again waits for the delay
   wait 299              | -
   wait 1                | A NONE gen=3
   log none
-INIT-011 a joiner does not extend the delay of a used group
+INIT-011 The initial delay of a group with a past is not extended by joiners
   @ S must quirk seen=2.8-3.9
   @ scala GroupCoordinator.addMemberAndRebalance
   broker delay=300
@@ -101,7 +101,7 @@ INIT-011 a joiner does not extend the delay of a used group
   join C rebalance=900
   wait 149              | -
   wait 1                | B NONE gen=3; C NONE gen=3
-INIT-012 the extension serves a used group too
+INIT-012 The initial delay of a group with a past is extended by joiners, too
   @ J must quirk seen=4.0-4.4
   @ java GroupMetadataManager.addMemberThenRebalanceOrCompleteJoin
   broker delay=300
@@ -114,7 +114,7 @@ INIT-012 the extension serves a used group too
   wait 449              | -
   wait 1                | B NONE gen=3; C NONE gen=3
   log none
-INIT-013 a joiner in the last window leaves its mark for the next initial rebalance
+INIT-013 A joiner after the last extension extends the group's next initial delay
   @ SJ model quirk
   @ scala InitialDelayedJoin.onComplete
   broker delay=300
@@ -127,7 +127,7 @@ INIT-013 a joiner in the last window leaves its mark for the next initial rebala
   join C rebalance=900  | -
   wait 300              | -
   wait 300              | C NONE gen=3
-INIT-014 an expiry ends the delay early
+INIT-014 The initial delay ends early when its last member expires
   @ J model quirk
   @ java GroupMetadataManagerTest.testHeartbeatExpirationShouldRemoveMember
   broker delay=1000000
@@ -136,7 +136,7 @@ INIT-014 an expiry ends the delay early
   wait 300000           | A UNKNOWN_MEMBER_ID id=-
   state Empty gen=1
   log group gen=1 protocol=- leader=- members=-
-INIT-015 an expiry does not shorten the delay
+INIT-015 The initial delay runs to its end although its last member expired
   @ S model
   @ scala GroupCoordinator.removeMemberAndUpdateGroup
   broker delay=1000000

@@ -7,7 +7,7 @@ from coordinator_sim_conformance.script.play import read_cases
 CASES: Final = read_cases(
     "JOIN",
     """
-JOIN-001 first member of a new group
+JOIN-001 The first member of a new group waits the initial delay, leads, and gets generation 1
   @ SJ must seen=2.8-4.4
   @ scala GroupCoordinatorTest.testValidJoinGroup
   broker delay=3000
@@ -19,7 +19,7 @@ JOIN-001 first member of a new group
   wait 1            | A NONE gen=1 leader=A id=A prefix=A members=A protocol=range
   state AwaitingSync gen=1
   log none
-JOIN-002 no initial delay in 0.10.2
+JOIN-002 The first join of 0.10.2 is answered at once: there is no initial delay
   @ L must seen=0.10.2
   @ 0.10.2 GroupCoordinator.prepareRebalance
   @ 0.10.2 GroupCoordinatorResponseTest.testValidJoinGroup
@@ -27,7 +27,7 @@ JOIN-002 no initial delay in 0.10.2
   join A                | A NONE gen=1 leader=A
   state AwaitingSync gen=1
   log none
-JOIN-003 an unknown member id in a new group
+JOIN-003 A member id that a new group did not hand out is UNKNOWN_MEMBER_ID, and makes no group
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testJoinGroupUnknownConsumerNewGroup
   @ 0.10.2 GroupCoordinatorResponseTest.testJoinGroupUnknownConsumerNewGroup
@@ -35,7 +35,7 @@ JOIN-003 an unknown member id in a new group
   [SJ] join A id=ghost      | A UNKNOWN_MEMBER_ID id=ghost gen=-1
   state none
   log none
-JOIN-004 an unknown member id in an existing group
+JOIN-004 A member id that a known group did not hand out is UNKNOWN_MEMBER_ID
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testJoinGroupUnknownConsumerExistingGroup
   @ java GroupMetadataManagerTest.testJoinGroupUnknownConsumerExistingGroup
@@ -45,7 +45,7 @@ JOIN-004 an unknown member id in an existing group
   join B id=ghost   | B UNKNOWN_MEMBER_ID id=ghost
   state Stable gen=1
   log none
-JOIN-006 not the coordinator
+JOIN-006 Every API of groups answers NOT_COORDINATOR where the group is not coordinated
   @ LSJ must seen=3.9,4.4
   @ scala GroupCoordinatorTest.testJoinGroupWrongCoordinator
   @ scala GroupCoordinatorTest.testSyncGroupNotCoordinator
@@ -66,7 +66,7 @@ JOIN-006 not the coordinator
   [SJ] delete       | delete g=NOT_COORDINATOR
   commit A t-0=1    | A t-0=NOT_COORDINATOR
   log none
-JOIN-010 another protocol type
+JOIN-010 A protocol type other than the group's is INCONSISTENT_GROUP_PROTOCOL
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testJoinGroupInconsistentProtocolType
   @ java GroupMetadataManagerTest.testClassicGroupJoinInconsistentProtocolType
@@ -76,14 +76,14 @@ JOIN-010 another protocol type
   join B type=connect | B INCONSISTENT_GROUP_PROTOCOL id=-
   state Stable gen=1
   log none
-JOIN-012 an empty protocol type on an Empty group
+JOIN-012 A join with an empty protocol type is refused, and leaves an Empty group behind
   @ SJ must since=1.0 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testJoinGroupWithEmptyProtocolType
   @ java GroupMetadataManagerTest.testJoinGroupWithEmptyProtocolType
   join A type=      | A INCONSISTENT_GROUP_PROTOCOL
   join B:i1 type=   | B INCONSISTENT_GROUP_PROTOCOL
   state Empty gen=0
-JOIN-015 a Dead group
+JOIN-015 A join into a Dead group is COORDINATOR_NOT_AVAILABLE
   @ SJ model since=2.3
   @ scala GroupCoordinatorTest.testJoinGroupUnknownConsumerNewDeadGroup
   @ java GroupMetadataManagerTest.testJoinGroupUnknownConsumerNewDeadGroup
@@ -95,7 +95,7 @@ JOIN-015 a Dead group
   join B            | B COORDINATOR_NOT_AVAILABLE id=-
   join A            | A COORDINATOR_NOT_AVAILABLE id=A
   log none
-JOIN-019 a follower rejoins a Stable group unchanged
+JOIN-019 A follower that rejoins a Stable group unchanged is told the present generation
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testJoinGroupFromUnchangedFollowerDoesNotRebalance
   @ java GroupMetadataManagerTest.testJoinGroupFromUnchangedFollowerDoesNotRebalance
@@ -106,7 +106,7 @@ JOIN-019 a follower rejoins a Stable group unchanged
   join B            | B NONE gen=2 members=- leader=A
   state Stable gen=2
   log none
-JOIN-020 a leader that rejoins a Stable group always rebalances it
+JOIN-020 A leader that rejoins a Stable group rebalances it, also with the same metadata
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testJoinGroupFromUnchangedLeaderShouldRebalance
   @ java GroupMetadataManagerTest.testJoinGroupFromUnchangedLeaderShouldRebalance
@@ -117,7 +117,7 @@ JOIN-020 a leader that rejoins a Stable group always rebalances it
   join A            | A NONE gen=2 leader=A members=A
   state AwaitingSync gen=2
   log none
-JOIN-021 a follower with new metadata in a Stable group
+JOIN-021 A follower that rejoins a Stable group with new metadata rebalances it
   @ LSJ must seen=0.10.2-4.4
   @ java GroupMetadataManagerTest.testJoinGroupAsExistingMemberWithUpdatedMetadataTriggersRebalanceInStableState
   @ scala GroupCoordinator.doCurrentMemberJoinGroup
@@ -127,7 +127,7 @@ JOIN-021 a follower with new metadata in a Stable group
   state PreparingRebalance gen=2
   join A            | A NONE gen=3 members=A,B; B NONE gen=3
   log none
-JOIN-022 the order of the protocols counts as a change
+JOIN-022 Another order of the same protocols rebalances, too
   @ LSJ must seen=0.10.2-4.4
   @ scala MemberMetadataTest.testMatchesSupportedProtocols
   stable A B protocols=range,roundrobin
@@ -135,7 +135,7 @@ JOIN-022 the order of the protocols counts as a change
   join B protocols=roundrobin,range | -
   state PreparingRebalance
   log none
-JOIN-025 a rejoin in the sync phase with new metadata
+JOIN-025 A rejoin with new metadata in the sync phase sends those who wait there back
   @ LSJ must seen=0.10.2-4.4
   @ java GroupMetadataManagerTest.testJoinGroupExistingMemberUpdatedMetadataTriggersRebalance
   @ scala GroupCoordinator.doCurrentMemberJoinGroup
@@ -146,12 +146,12 @@ JOIN-025 a rejoin in the sync phase with new metadata
   join B meta=2     | C REBALANCE_IN_PROGRESS work=-
   state PreparingRebalance gen=3
   log none
-JOIN-025.leader a leader that rejoins in the sync phase unchanged is told its members again
+JOIN-025.leader A leader that rejoins unchanged in the sync phase is told its members again
   completing A B
   join A            | A NONE gen=2 members=A,B
   join B            | B NONE gen=2 members=-
   state AwaitingSync gen=2
-JOIN-026 a lone member cannot switch to a disjoint list
+JOIN-026 A lone member cannot change to protocols that it did not offer before
   @ LSJ must quirk seen=0.10.2-4.4
   @ scala GroupMetadata.supportsProtocols
   stable A
@@ -159,7 +159,7 @@ JOIN-026 a lone member cannot switch to a disjoint list
   join A protocols=roundrobin | A INCONSISTENT_GROUP_PROTOCOL id=A
   state Stable gen=1
   log none
-JOIN-027 an Empty group accepts another protocol type
+JOIN-027 An Empty group takes another protocol type
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupMetadata.supportsProtocols, add
   stable A
@@ -170,7 +170,7 @@ JOIN-027 an Empty group accepts another protocol type
   [SJ] sync B       | B NONE type=connect name=default
   [L] state AwaitingSync gen=3 type=connect
   [SJ] state Stable gen=3 type=connect
-JOIN-028 the generation grows on each rebalance
+JOIN-028 Each completed rebalance adds 1 to the generation
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testGenerationIdIncrementsOnRebalance
   @ java GroupMetadataManagerTest.testGenerationIdIncrementsOnRebalance
@@ -180,7 +180,7 @@ JOIN-028 the generation grows on each rebalance
   join A            | A NONE gen=2
   state AwaitingSync gen=2
   log none
-JOIN-029 the answer carries the protocol type
+JOIN-029 From version 7 on, the answer to a join carries the protocol type
   @ SJ must since=2.5 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testJoinGroupReturnsTheProtocolType
   @ java GroupMetadataManagerTest.testJoinGroupReturnsTheProtocolType
@@ -191,11 +191,11 @@ JOIN-029 the answer carries the protocol type
   join B v=7        | -
   wait 600          | A NONE gen=1 type=consumer; B NONE gen=1 type=consumer
   state AwaitingSync gen=1
-JOIN-032 an error of 0.10.2 says generation 0
+JOIN-032 A refused join of 0.10.2 carries generation 0
   @ L must seen=0.10.2
   @ 0.10.2 GroupCoordinator.joinError
   join A id=ghost           | A UNKNOWN_MEMBER_ID gen=0 protocol=- leader=-
-JOIN-033 version 0 uses the session timeout as rebalance timeout
+JOIN-033 In version 0 the session timeout is the rebalance timeout, too
   @ LSJ model
   @ clients JoinGroupRequest.maybeOverrideRebalanceTimeout
   join A v=0 session=6000   | A NONE gen=1
@@ -206,13 +206,13 @@ JOIN-033 version 0 uses the session timeout as rebalance timeout
   wait 1                    | B NONE gen=2 leader=B members=B
   state AwaitingSync
   log none
-JOIN-034 only the leader gets the member list, with the metadata of the chosen protocol
+JOIN-034 Only the leader is told the members, with their metadata of the chosen protocol
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinator.onCompleteJoin
   stable A protocols=range,roundrobin
   join B protocols=range,roundrobin | -
   join A            | A NONE gen=2 leader=A members=A,B metadata=range,range protocol=range; B NONE gen=2 leader=A members=- protocol=range
-JOIN-036 a second parked JoinGroup replaces the first
+JOIN-036 A member's second JoinGroup replaces its parked one, which is never answered
   @ LSJ must quirk seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testDynamicMembersCanReJoinGroupWithMaxSizeWhileRebalancing
   @ scala GroupMetadata.updateMember
@@ -222,12 +222,12 @@ JOIN-036 a second parked JoinGroup replaces the first
   join A            | -
   join B            | A NONE gen=3; B NONE gen=3
   wait 300000       | -
-JOIN-036.sync a second parked SyncGroup replaces the first
+JOIN-036.sync A member's second SyncGroup replaces its parked one, which is never answered
   completing A B
   sync B            | -
   sync B            | -
   sync A B=b        | A NONE; B NONE work=b
-JOIN-037 what follows a parked JoinGroup on its connection waits
+JOIN-037 What follows a parked JoinGroup on its connection waits until that is answered
   @ LSJ must seen=0.10.2-4.4
   @ broker socket muting (comment in GroupCoordinator.addMemberAndRebalance)
   stable A B
@@ -236,7 +236,7 @@ JOIN-037 what follows a parked JoinGroup on its connection waits
   heartbeat A               | A REBALANCE_IN_PROGRESS
   [L] join B                | A NONE gen=3; B NONE gen=3; A REBALANCE_IN_PROGRESS
   [SJ] join B               | A NONE gen=3; B NONE gen=3; A ILLEGAL_GENERATION
-JOIN-038 client id and host are those of the first join
+JOIN-038 A member keeps the client id and host of its first join
   @ LSJ must quirk seen=0.10.2-4.4
   @ scala GroupMetadata.updateMember
   stable A
@@ -245,7 +245,7 @@ JOIN-038 client id and host are those of the first join
   sync A A=a
   describe          | describe state=Stable clients=A hosts=/127.0.0.1
   log group gen=2 members=A clients=A
-JOIN-039 timeouts are refreshed by a rejoin
+JOIN-039 A rejoin changes session and rebalance timeout
   @ SJ model since=3.3
   @ scala GroupCoordinatorTest.staticMemberRejoinWithUpdatedSessionAndRebalanceTimeoutsAndPersistChange
   @ scala GroupMetadataTest.testUpdateMember
@@ -255,20 +255,20 @@ JOIN-039 timeouts are refreshed by a rejoin
   join A            | A NONE; B NONE
   sync A A=a
   log group gen=3 session=10000,20000/20000,10000 rebalance=60000,70000/70000,60000
-JOIN-039.frozen up to 3.2 a rejoin does not refresh the timeouts
+JOIN-039.frozen Up to 3.2 a rejoin does not change the timeouts
   @ LS model until=3.2
   stable A
   --
   join A session=20000  | A NONE
   sync A A=a
   log group session=10000
-JOIN-EMPTY a member of an Empty group, which only a bug can make
+JOIN-EMPTY A member that an Empty group holds by a bug is UNKNOWN_MEMBER_ID when it joins
   @ J model
   @ GroupMetadataManager.classicGroupJoinExistingMember
   stable A
   force Empty
   join A                | A UNKNOWN_MEMBER_ID id=A
-JOIN-GROUP-ID an empty group id
+JOIN-GROUP-ID An empty group id is INVALID_GROUP_ID for all APIs of membership
   @ SJ must
   @ GroupCoordinatorService.joinGroup and isGroupIdNotEmpty
   @ GroupCoordinator.validateGroupStatus
@@ -277,7 +277,7 @@ JOIN-GROUP-ID an empty group id
   sync A gen=1          | A INVALID_GROUP_ID
   heartbeat A gen=1     | A INVALID_GROUP_ID
   leave A               | leave INVALID_GROUP_ID
-JOIN-MANY a group beyond the first size of Java's table
+JOIN-MANY A group has room for more members than the first size of Java's table
   @ SJ must
   @ java.util.HashMap.resize
   broker delay=1000
@@ -297,7 +297,7 @@ JOIN-MANY a group beyond the first size of Java's table
   wait 1000
   wait 1000
   state AwaitingSync gen=1 members=A,B,C,D,E,F,G,H,I,J,K,L,M
-JOIN-SESSION a session timeout below the broker's least
+JOIN-SESSION A session timeout below the broker's minimum is INVALID_SESSION_TIMEOUT
   @ SJ must
   @ GroupCoordinatorService.joinGroup
   @ GroupCoordinator.handleJoinGroup

@@ -7,7 +7,7 @@ from coordinator_sim_conformance.script.play import read_cases
 CASES: Final = read_cases(
     "LEAVE",
     """
-LEAVE-001 a member leaves
+LEAVE-001 A group whose last member leaves is Empty, in the next generation
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testValidLeaveGroup
   @ java GroupMetadataManagerTest.testValidLeaveGroup
@@ -18,7 +18,7 @@ LEAVE-001 a member leaves
   [SJ] leave A              | leave NONE entries=NONE
   state Empty gen=2
   log group gen=2 type=consumer protocol=- leader=- members=-
-LEAVE-002 one of two leaves
+LEAVE-002 Where one of two members leaves, the other is told to rejoin
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinator.removeMemberAndUpdateGroup
   stable A B
@@ -27,7 +27,7 @@ LEAVE-002 one of two leaves
   heartbeat A               | A REBALANCE_IN_PROGRESS
   state PreparingRebalance gen=2
   log none
-LEAVE-003 an unknown group
+LEAVE-003 From version 3 on, leaving an unknown group is an error of each member
   @ SJ must since=2.4 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testLeaveGroupUnknownGroup
   @ scala GroupCoordinatorTest.testStaticMembersUnknownGroupBatchLeaveGroup
@@ -35,13 +35,13 @@ LEAVE-003 an unknown group
   @ java GroupCoordinatorServiceTest.testLeaveGroupThrowsUnknownMemberIdException
   leave x y                 | leave NONE entries=UNKNOWN_MEMBER_ID,UNKNOWN_MEMBER_ID
   state none
-LEAVE-004 an unknown group, versions 0 to 2
+LEAVE-004 Up to version 2, leaving an unknown group is UNKNOWN_MEMBER_ID
   @ LSJ must seen=0.10.2-4.4
   @ 0.10.2 GroupCoordinatorResponseTest.testLeaveGroupUnknownGroup
   @ clients LeaveGroupResponse
   leave x v=2               | leave UNKNOWN_MEMBER_ID
   state none
-LEAVE-005 an unknown member
+LEAVE-005 Leaving as an unknown member is UNKNOWN_MEMBER_ID, and changes nothing
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testLeaveGroupUnknownConsumerExistingGroup
   @ java GroupMetadataManagerTest.testLeaveGroupUnknownMemberIdExistingGroup
@@ -52,7 +52,7 @@ LEAVE-005 an unknown member
   [SJ] leave x              | leave NONE entries=UNKNOWN_MEMBER_ID
   state Stable gen=1
   log none
-LEAVE-007 a Dead group
+LEAVE-007 Leaving a Dead group is COORDINATOR_NOT_AVAILABLE
   @ SJ model since=2.3
   @ scala GroupCoordinatorTest.testSingleLeaveDeadGroup
   @ scala GroupCoordinatorTest.testBatchLeaveDeadGroup
@@ -61,20 +61,20 @@ LEAVE-007 a Dead group
   force Dead
   leave A                   | leave COORDINATOR_NOT_AVAILABLE entries=-
   leave A B                 | leave COORDINATOR_NOT_AVAILABLE entries=-
-LEAVE-008 leaving while parked in JoinGroup
+LEAVE-008 A member that leaves while its JoinGroup is parked gets UNKNOWN_MEMBER_ID for that
   @ SJ must seen=2.8-4.4
   @ scala GroupCoordinator.removeMemberAndUpdateGroup
   stable A B
   join A                    | -
   leave A                   | leave NONE; A UNKNOWN_MEMBER_ID id=-
-LEAVE-PARKED leaving while parked in JoinGroup, which up to 2.0 is never answered
+LEAVE-PARKED Up to 2.0 the parked JoinGroup of a member that leaves is never answered
   @ L must seen=0.10.2
   @ 0.10.2 GroupCoordinator.removeMemberAndUpdateGroup
   stable A B
   join A                    | -
   leave A                   | leave NONE
   state PreparingRebalance members=B
-LEAVE-009 leaving completes a waiting join phase
+LEAVE-009 A leave ends a join phase that waited for nobody else
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinator.removeMemberAndUpdateGroup
   stable A B
@@ -84,20 +84,20 @@ LEAVE-009 leaving completes a waiting join phase
   leave B                   | leave NONE; A NONE gen=3; C NONE gen=3
   state AwaitingSync
   log none
-LEAVE-011 a fenced static member
+LEAVE-011 Leaving with another member's instance id is FENCED_INSTANCE_ID
   @ SJ must since=2.4 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testLeaveGroupWithFencedInstanceId
   @ java GroupMetadataManagerTest.testLeaveGroupWithFencedInstanceId
   stable L:i1
   leave some:i1             | leave NONE entries=FENCED_INSTANCE_ID
-LEAVE-012 an administrator removes by instance id
+LEAVE-012 An administrator removes a static member by its instance id alone
   @ SJ must since=2.4 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testLeaveGroupStaticMemberWithUnknownMemberId
   @ java GroupMetadataManagerTest.testLeaveGroupStaticMemberWithUnknownMemberId
   stable L:i1
   leave :i1                 | leave NONE entries=NONE
   state Empty
-LEAVE-013 a batch of static members
+LEAVE-013 An administrator removes several static members at once
   @ SJ must since=2.4 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testStaticMembersValidBatchLeaveGroup
   @ java GroupMetadataManagerTest.testStaticMembersValidBatchLeaveGroup
@@ -106,7 +106,7 @@ LEAVE-013 a batch of static members
   leave :i1 :i2             | leave NONE entries=NONE,NONE
   state Empty gen=3
   log group gen=3 protocol=- leader=- members=-
-LEAVE-014 a batch with one fenced
+LEAVE-014 A fenced entry of a batch does not keep the others from leaving
   @ SJ must since=2.4 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testStaticMembersFencedInstanceBatchLeaveGroup
   @ java GroupMetadataManagerTest.testStaticMembersFencedInstanceBatchLeaveGroup
@@ -115,7 +115,7 @@ LEAVE-014 a batch with one fenced
   leave :i1 invalid:i2      | leave NONE entries=NONE,FENCED_INSTANCE_ID
   state PreparingRebalance gen=2
   log none
-LEAVE-015 a batch with one unknown instance
+LEAVE-015 An unknown instance in a batch does not keep the others from leaving
   @ SJ must since=2.4 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testStaticMembersUnknownInstanceBatchLeaveGroup
   @ java GroupMetadataManagerTest.testStaticMembersUnknownInstanceBatchLeaveGroup
@@ -124,7 +124,7 @@ LEAVE-015 a batch with one unknown instance
   leave :unknown :i2        | leave NONE entries=UNKNOWN_MEMBER_ID,NONE
   state PreparingRebalance gen=2
   log none
-LEAVE-016 a batch with a pending member
+LEAVE-016 A batch removes ids that have not joined, too, which can end the join phase
   @ SJ must since=2.4 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testPendingMemberBatchLeaveGroup
   @ java GroupMetadataManagerTest.testPendingMemberBatchLeaveGroup
@@ -136,7 +136,7 @@ LEAVE-016 a batch with a pending member
   leave :unknown C          | leave NONE entries=UNKNOWN_MEMBER_ID,NONE; A NONE; B NONE
   state AwaitingSync
   log none
-LEAVE-018 the whole batch leaves
+LEAVE-018 Where all leave in one batch, the group is Empty in the next generation
   @ SJ must since=2.4 seen=2.8-4.4
   @ scala GroupCoordinator.handleLeaveGroup
   @ java GroupMetadataManager.classicGroupLeaveToClassicGroup
@@ -145,7 +145,7 @@ LEAVE-018 the whole batch leaves
   leave A B C               | leave NONE entries=NONE,NONE,NONE
   state Empty gen=4
   log group gen=4 protocol=- leader=- members=-
-LEAVE-019 the same member twice in a batch
+LEAVE-019 A member that a batch names twice leaves once
   @ SJ must seen=2.8-4.4
   @ scala GroupCoordinator.handleLeaveGroup
   stable A B
@@ -153,7 +153,7 @@ LEAVE-019 the same member twice in a batch
   leave A A                 | leave NONE entries=NONE,UNKNOWN_MEMBER_ID
   state PreparingRebalance
   log none
-LEAVE-024 leaving while parked in SyncGroup
+LEAVE-024 The parked SyncGroup of a member that leaves is never answered
   @ LSJ must quirk seen=0.10.2-4.4
   @ scala GroupCoordinator.removeMemberAndUpdateGroup
   completing A B
@@ -162,7 +162,7 @@ LEAVE-024 leaving while parked in SyncGroup
   leave B                   | leave NONE
   state PreparingRebalance
   wait 300000               | -
-LEAVE-026 the leader leaves
+LEAVE-026 Where the leader leaves, another member leads the next generation
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupMetadata.remove
   stable A B
@@ -171,14 +171,14 @@ LEAVE-026 the leader leaves
   join B                    | B NONE gen=3 leader=B members=B
   state AwaitingSync gen=3
   log none
-LEAVE-PENDING a pending member leaves an Empty group
+LEAVE-PENDING An id that has not joined can leave
   @ SJ must
   @ GroupMetadataManager.classicGroupLeaveToClassicGroup
   @ GroupCoordinator.removePendingMemberAndUpdateGroup
   join A v=9            | A MEMBER_ID_REQUIRED
   leave A               | leave NONE entries=NONE
   state Empty gen=0 pending=-
-LEAVE-PENDING.stable a pending member that leaves rebalances a Stable group
+LEAVE-PENDING.stable Only Java's coordinator rebalances when an id that has not joined leaves
   stable A
   join B v=9            | B MEMBER_ID_REQUIRED
   leave B               | leave NONE entries=NONE

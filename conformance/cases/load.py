@@ -7,7 +7,7 @@ from coordinator_sim_conformance.script.play import read_cases
 CASES: Final = read_cases(
     "LOAD",
     """
-LOAD-001 requests while loading
+LOAD-001 While a partition loads, a sync is told to rejoin, and others to wait; heartbeats pass
   @ S model
   @ scala GroupCoordinatorTest.testRequestHandlingWhileLoadingInProgress
   stable A
@@ -25,7 +25,7 @@ LOAD-001 requests while loading
   list                  | list COORDINATOR_LOAD_IN_PROGRESS groups=other
   delete                | delete g=COORDINATOR_LOAD_IN_PROGRESS
   log none
-LOAD-002 requests while loading
+LOAD-002 While a partition loads, all are told so; heartbeats pass
   @ J model
   @ java GroupCoordinatorServiceTest.testHeartbeatCoordinatorNotAvailableException
   @ java GroupCoordinatorServiceTest.testListGroupsWithFailure
@@ -42,7 +42,7 @@ LOAD-002 requests while loading
   heartbeat A           | A NONE
   list                  | list COORDINATOR_LOAD_IN_PROGRESS groups=-
   log none
-LOAD-NOT-OWNED requests while loading, of a broker that owns a partition once it is loaded
+LOAD-NOT-OWNED In 0.10.2 a partition that loads is not owned yet: NOT_COORDINATOR
   @ L model quirk
   @ 0.10.2 GroupMetadataManager.loadGroupsForPartition
   stable A
@@ -61,7 +61,7 @@ LOAD-NOT-OWNED requests while loading, of a broker that owns a partition once it
   describe              | describe error=NOT_COORDINATOR
   list                  | list COORDINATOR_LOAD_IN_PROGRESS groups=other
   log none
-LOAD-INACTIVE a coordinator that was not started yet
+LOAD-INACTIVE A coordinator that was not started answers COORDINATOR_NOT_AVAILABLE
   @ LSJ model
   @ 0.10.2 GroupCoordinator.isActive
   @ scala GroupCoordinator.validateGroupStatus
@@ -82,15 +82,15 @@ LOAD-INACTIVE a coordinator that was not started yet
   startup
   elect
   stable A
-LOAD-INACTIVE.name an empty group id at a coordinator that was not started yet
+LOAD-INACTIVE.name Only Scala's coordinator looks at the group id before it was started
   broker started=no
   group -
   [LJ] join A           | A COORDINATOR_NOT_AVAILABLE
   [S] join A            | A INVALID_GROUP_ID
-LOAD-INACTIVE.session a session timeout out of bounds at a coordinator that was not started yet
+LOAD-INACTIVE.session A coordinator that was not started looks at no session timeout
   broker started=no session_max=1000
   join A session=5000   | A COORDINATOR_NOT_AVAILABLE
-LOAD-STOPPED a coordinator that was shut down
+LOAD-STOPPED A coordinator that was shut down answers COORDINATOR_NOT_AVAILABLE
   @ LSJ model
   @ 0.10.2 GroupCoordinator.shutdown
   @ java GroupCoordinatorService.shutdown
@@ -104,13 +104,13 @@ LOAD-STOPPED a coordinator that was shut down
   list                  | list COORDINATOR_NOT_AVAILABLE groups=-
   wait 300000           | -
   log none
-LOAD-STOPPED.parked a request that waits when the coordinator is shut down
+LOAD-STOPPED.parked Only Java's coordinator answers what is parked when it is shut down
   stable A
   join B                | -
   [LS] shutdown         | -
   [J] shutdown          | B NOT_COORDINATOR
   wait 300000           | -
-LOAD-004 a Stable group survives a failover
+LOAD-004 A Stable group survives a failover with members, generation and assignments
   @ LSJ must seen=3.9,4.4
   @ java GroupMetadataManagerTest.testReplayGroupMetadataRecords
   @ java GroupMetadataManagerTest.testOnLoadedSchedulesClassicGroupMemberHeartbeats
@@ -123,7 +123,7 @@ LOAD-004 a Stable group survives a failover
   sync B                | B NONE work=b
   state Stable gen=2
   log none
-LOAD-005 a rebalancing group falls back
+LOAD-005 A failover takes a rebalancing group back to its last stored generation
   @ LSJ model
   @ scala GroupMetadataManager.doLoadGroupsAndOffsets
   stable A
@@ -138,7 +138,7 @@ LOAD-005 a rebalancing group falls back
   join A                | A NONE gen=2
   state AwaitingSync gen=2
   log none
-LOAD-006 over capacity after a load
+LOAD-006 A loaded group above group.max.size rebalances
   @ SJ model since=2.2
   @ java GroupMetadataManagerTest.testOnLoadedExceedGroupMaxSizeTriggersRebalance
   @ scala GroupCoordinator.onGroupLoaded
@@ -147,7 +147,7 @@ LOAD-006 over capacity after a load
   resign
   elect
   state PreparingRebalance gen=1 members=A,B
-LOAD-007 an unload while preparing
+LOAD-007 A resignation answers parked JoinGroups with NOT_COORDINATOR
   @ LSJ model
   @ java GroupMetadataManagerTest.testClassicGroupOnUnloadedEmptyAndPreparingRebalance
   @ scala GroupCoordinator.onGroupUnloaded
@@ -155,7 +155,7 @@ LOAD-007 an unload while preparing
   join A                | -
   join B                | -
   resign                | A NOT_COORDINATOR id=A; B NOT_COORDINATOR id=B
-LOAD-008 an unload in the sync phase
+LOAD-008 A resignation answers parked SyncGroups with NOT_COORDINATOR
   @ LSJ model
   @ java GroupMetadataManagerTest.testClassicGroupOnUnloadedCompletingRebalance
   @ scala GroupCoordinator.onGroupUnloaded
@@ -165,7 +165,7 @@ LOAD-008 an unload in the sync phase
   sync B                | -
   resign                | B NOT_COORDINATOR
   wait 300000           | -
-LOAD-009 a follower with two protocols rebalances after a load
+LOAD-009 After a failover a follower that offers two protocols rebalances by its rejoin
   @ LSJ model quirk
   @ scala GroupMetadataManager.readGroupMessageValue
   stable A B protocols=range,roundrobin
@@ -175,7 +175,7 @@ LOAD-009 a follower with two protocols rebalances after a load
   join B                | -
   state PreparingRebalance
   log none
-LOAD-010 pending ids are lost
+LOAD-010 A failover loses ids that have not joined
   @ SJ model
   @ scala GroupMetadataManager.doLoadGroupsAndOffsets
   stable A

@@ -7,14 +7,14 @@ from coordinator_sim_conformance.script.play import read_cases
 CASES: Final = read_cases(
     "MEMBERID",
     """
-MID-001 a dynamic member must return with its id
+MID-001 From version 4 on, a dynamic member is first told its id and must join with it
   @ S must since=2.2 seen=2.8-3.9
   @ scala GroupCoordinatorTest.testDynamicMembersJoinGroupWithMaxSizeAndRequiredKnownMember
   @ java GroupMetadataManagerTest.testGenerateRecordsOnNewClassicGroup
   join A v=4            | A MEMBER_ID_REQUIRED id=A prefix=A gen=-1
   state Empty gen=0
   log none
-MID-003 a second join with the issued id
+MID-003 A join with the id that was handed out makes a member
   @ SJ must since=2.2 seen=2.8-4.4
   @ scala GroupCoordinator.doCurrentMemberJoinGroup
   join A v=9        | A MEMBER_ID_REQUIRED id=A
@@ -32,7 +32,7 @@ MID-005 MEMBER_ID_REQUIRED starts no rebalance
   heartbeat A       | A NONE
   state Stable gen=1 pending=B
   log none
-MID-006 a pending member expires by its session timeout
+MID-006 An id that was handed out expires by the session timeout asked for
   @ SJ must since=2.2 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testSecondMemberPartiallyJoinAndTimeout
   @ java GroupMetadataManagerTest.testHeartbeatExpirationShouldRemovePendingMember
@@ -43,7 +43,7 @@ MID-006 a pending member expires by its session timeout
   join B            | B UNKNOWN_MEMBER_ID
   state Stable gen=1 pending=-
   log none
-MID-007 a pending member blocks early completion
+MID-007 The join phase does not end early while an id that was handed out is missing
   @ SJ must since=2.2 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testJoinGroupCompletionWhenPendingMemberJoins
   @ java GroupMetadataManagerTest.testJoinGroupCompletionWhenPendingMemberJoins
@@ -54,7 +54,7 @@ MID-007 a pending member blocks early completion
   join B            | -
   state PreparingRebalance
   log none
-MID-008 a pending member that joins completes the rebalance
+MID-008 The join phase ends once the last id that was handed out has joined
   @ SJ must since=2.2 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testJoinGroupCompletionWhenPendingMemberJoins
   @ java GroupMetadataManagerTest.testJoinGroupCompletionWhenPendingMemberJoins
@@ -66,7 +66,7 @@ MID-008 a pending member that joins completes the rebalance
   join C            | A NONE gen=3; B NONE gen=3; C NONE gen=3
   state AwaitingSync
   log none
-MID-009 the expiry of a pending id completes the rebalance
+MID-009 The join phase ends once the last id that was handed out has expired
   @ SJ must since=2.2 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testJoinGroupCompletionWhenPendingMemberTimesOut
   @ java GroupMetadataManagerTest.testJoinGroupCompletionWhenPendingMemberTimesOut
@@ -79,7 +79,7 @@ MID-009 the expiry of a pending id completes the rebalance
   wait 1            | A NONE gen=3 members=A,B; B NONE gen=3
   state AwaitingSync
   log none
-MID-011 completion by the timer ignores pending members
+MID-011 The rebalance timeout ends the join phase without ids that have not joined
   @ SJ must seen=2.8-4.4
   @ scala GroupCoordinator.onCompleteJoin
   stable A rebalance=5000
@@ -91,7 +91,7 @@ MID-011 completion by the timer ignores pending members
   join C            | -
   join A            | A NONE gen=3 members=A,C; C NONE gen=3
   log none
-MID-012 a pending id is no member
+MID-012 An id that has not joined is no member: heartbeats and syncs are UNKNOWN_MEMBER_ID
   @ SJ must seen=2.8-4.4
   @ scala GroupCoordinator.validateCurrentMember
   stable A
@@ -101,7 +101,7 @@ MID-012 a pending id is no member
   sync C gen=1      | C UNKNOWN_MEMBER_ID
   state Stable
   log none
-MID-013 a pending id with an instance id
+MID-013 A dynamic id that joins with an instance id is UNKNOWN_SERVER_ERROR
   @ SJ must seen=2.8-4.4
   @ java GroupMetadataManagerTest.testJoinGroupExistingPendingMemberWithGroupInstanceIdThrowsException
   @ scala GroupCoordinator.doCurrentMemberJoinGroup
@@ -109,7 +109,7 @@ MID-013 a pending id with an instance id
   --
   join C:i          | C UNKNOWN_SERVER_ERROR
   log none
-MID-014 refused protocols keep the id pending
+MID-014 A join refused for its protocols leaves its id valid
   @ SJ must seen=2.8-4.4
   @ scala GroupCoordinatorTest.testJoinGroupSecondJoinInconsistentProtocol
   @ java GroupMetadataManagerTest.testJoinGroupSecondJoinInconsistentProtocol

@@ -7,47 +7,47 @@ from coordinator_sim_conformance.script.play import read_cases
 CASES: Final = read_cases(
     "COMMIT",
     """
-COMMIT-001 a simple commit creates a group without protocol type
+COMMIT-001 A commit without a member makes an Empty group without protocol type
   @ LSJ must seen=0.10.2-4.4
   @ GroupCoordinatorTest.scala testCommitOffsetWithDefaultGeneration (trunk)
   commit - t-0=10           | - t-0=NONE
   state Empty gen=0 type=-
   log offset t-0=10
-COMMIT-002 an unknown group with a generation, below version 9
+COMMIT-002 Up to version 8, a commit of a member of an unknown group is ILLEGAL_GENERATION
   @ LSJ must seen=0.10.2-4.4
   @ GroupCoordinatorTest.scala testCommitOffsetFromUnknownGroup (trunk)
   commit - t-0=10 gen=1 id=m1 v=8 | - t-0=ILLEGAL_GENERATION
   state none
-COMMIT-003 an unknown group with a generation, version 9
+COMMIT-003 From version 9 on, a commit of a member of an unknown group is GROUP_ID_NOT_FOUND
   @ J must seen=4.0-4.4
   @ OffsetMetadataManagerTest.java testOffsetCommitWithUnknownGroup (trunk)
   commit - t-0=10 gen=1 id=m1 v=9 | - t-0=GROUP_ID_NOT_FOUND
   state none
-COMMIT-004 an unknown group with a generation, version 9, Scala coordinator
+COMMIT-004 In 3.6 to 3.9 a commit of version 9 to an unknown group is ILLEGAL_GENERATION
   @ S must since=3.6 seen=3.9
   @ GroupCoordinator.scala (trunk)
   commit - t-0=10 gen=1 id=m1 v=9 | - t-0=ILLEGAL_GENERATION
   state none
-COMMIT-005 a member of a Stable group
+COMMIT-005 A member of a Stable group commits, and reads what it committed
   @ LSJ must seen=0.10.2-4.4
   @ GroupCoordinatorTest.scala (trunk)
   stable A
   commit A t-0=10           | A t-0=NONE
   fetch t-0                 | fetch t-0=10 t-0.epoch=-1 t-0.metadata=-
-COMMIT-007 generation -1 against a group with members
+COMMIT-007 A commit without a member is refused by a group that has members
   @ SJ must since=2.4 seen=2.8-4.4
   @ GroupCoordinator.scala (trunk)
   stable A
   commit - t-0=10           | - t-0=UNKNOWN_MEMBER_ID
   commit A t-0=10 gen=-1    | A t-0=ILLEGAL_GENERATION
-COMMIT-008 the old generation may commit while preparing
+COMMIT-008 In the join phase members may commit in the old generation
   @ LSJ must seen=0.10.2-4.4
   @ GroupCoordinator.scala (trunk)
   stable A B
   join C
   commit A t-0=10           | A t-0=NONE
   state PreparingRebalance
-COMMIT-009 in the sync phase the errors of membership come first
+COMMIT-009 In the sync phase a commit is refused, by the errors of membership first
   @ SJ must since=2.4 seen=2.8-4.4
   @ GroupCoordinatorTest.scala testCommitOffsetInCompletingRebalance and siblings (trunk)
   completing A
@@ -55,49 +55,49 @@ COMMIT-009 in the sync phase the errors of membership come first
   commit - t-0=10 gen=1     | - t-0=UNKNOWN_MEMBER_ID
   commit A t-0=10 gen=2     | A t-0=ILLEGAL_GENERATION
   commit - t-0=10           | - t-0=UNKNOWN_MEMBER_ID
-COMMIT-010 AwaitingSync hides the errors of membership
+COMMIT-010 Up to 2.3 a commit in the sync phase is REBALANCE_IN_PROGRESS, whoever sends it
   @ L must until=2.3 seen=0.10.2
   @ GroupCoordinator.scala (2.3)
   completing A
   commit A t-0=10 gen=2 id=zzz | A t-0=REBALANCE_IN_PROGRESS
-COMMIT-012 an Empty group refuses a commit that names a generation
+COMMIT-012 An Empty group refuses a commit with a generation as UNKNOWN_MEMBER_ID
   @ LSJ must seen=0.10.2-4.4
   @ GroupCoordinator.scala (trunk)
   stable A
   leave A
   commit A t-0=10 gen=2     | A t-0=UNKNOWN_MEMBER_ID
-COMMIT-013 on an Empty group instance id and member id do not matter
+COMMIT-013 A commit without a generation to an Empty group may name any ids
   @ SJ must since=3.3 seen=2.8-4.4
   @ GroupCoordinatorTest.scala testManualCommitOffsetShouldNotValidateMemberIdAndInstanceId (trunk)
   commit - t-0=10 i=i1      | - t-0=NONE
   commit - t-0=10 id=unknown | - t-0=NONE
-COMMIT-014 3.0 to 3.2 check the ids of a manual commit on an Empty group
+COMMIT-014 In 3.0 to 3.2 a commit without a generation to an Empty group may name no ids
   @ S must since=3.0 until=3.2 switches=checks_ids_of_simple_commit
   @ GroupCoordinator.scala (3.0)
   commit - t-0=1            | - t-0=NONE
   commit - t-0=10 id=unknown | - t-0=UNKNOWN_MEMBER_ID
   commit - t-0=10 i=i1      | - t-0=UNKNOWN_MEMBER_ID
   commit - t-0=10           | - t-0=NONE
-COMMIT-015 a stale static member is fenced, an unknown instance is an unknown member
+COMMIT-015 A commit with a stale static id is fenced; an unknown instance is UNKNOWN_MEMBER_ID
   @ SJ must since=3.0 seen=3.9-4.4
   @ OffsetMetadataManagerTest.java testGenericGroupOffsetCommitWithFencedInstanceId, ...WithUnknownInstanceId (trunk)
   stable M:i1
   commit M t-0=10 id=old    | M t-0=FENCED_INSTANCE_ID
   commit M t-0=10 i=nope    | M t-0=UNKNOWN_MEMBER_ID
   commit M t-0=10           | M t-0=NONE
-COMMIT-016 a Dead group
+COMMIT-016 A commit to a Dead group is COORDINATOR_NOT_AVAILABLE
   @ SJ model since=2.3
   @ GroupCoordinatorTest.scala testOffsetCommitDeadGroup (trunk)
   stable A
   force Dead
   commit A t-0=10           | A t-0=COORDINATOR_NOT_AVAILABLE
-COMMIT-017 a Dead group, up to 2.2
+COMMIT-017 Up to 2.2 a commit to a Dead group is UNKNOWN_MEMBER_ID
   @ L model until=2.2
   @ GroupCoordinator.scala (0.10.2)
   stable A
   force Dead
   commit A t-0=10           | A t-0=UNKNOWN_MEMBER_ID
-COMMIT-018 a commit keeps the session alive
+COMMIT-018 A commit restarts the session
   @ LSJ must seen=0.10.2-4.4
   @ GroupCoordinatorTest.scala testCommitMaintainsSession (trunk)
   stable A session=1000
@@ -105,35 +105,35 @@ COMMIT-018 a commit keeps the session alive
   commit A t-0=10           | A t-0=NONE
   wait 600
   heartbeat A               | A NONE
-COMMIT-020 the limit of the metadata is inclusive and counts UTF-16 units
+COMMIT-020 Metadata may have offset.metadata.max.bytes UTF-16 units, and not one more
   @ LSJ must seen=0.10.2-4.4
   @ GroupMetadataManagerTest.scala testOffsetMetadataTooLargePartialFailure (trunk)
   commit - t-0=1/4096 t-1=1/4097            | - t-0=NONE t-1=OFFSET_METADATA_TOO_LARGE
   commit - t-0=2/2048 t-1=2/2049 unit=wide  | - t-0=NONE t-1=OFFSET_METADATA_TOO_LARGE
   log offset t-0=1; offset t-0=2
-COMMIT-021 nothing is appended when all metadata is too long
+COMMIT-021 A commit of which all metadata is too long appends nothing
   @ LSJ must seen=0.10.2-4.4
   @ GroupMetadataManagerTest.scala testOffsetMetadataTooLarge (trunk)
   commit - t-0=1/4097       | - t-0=OFFSET_METADATA_TOO_LARGE
   log none
-COMMIT-022 metadata that is partly too long leaves an entry pending
+COMMIT-022 Up to 3.6 a partition refused for its metadata stays unstable where others are stored
   @ S must since=2.5 until=3.6 seen=2.8
   @ GroupMetadataManager.scala (3.6); KAFKA-16371
   commit - t-0=1
   commit - t-0=1 t-1=1/4097 | - t-0=NONE t-1=OFFSET_METADATA_TOO_LARGE
   fetch t-1 v=7 stable=1    | fetch t-1=-1 t-1.error=UNSTABLE_OFFSET_COMMIT
-COMMIT-023 metadata that is partly too long leaves nothing pending
+COMMIT-023 From 3.7 on, a partition refused for its metadata is not unstable
   @ SJ must since=3.7 seen=3.9-4.4
   @ GroupMetadataManager.scala (3.7)
   commit - t-0=1 t-1=1/4097
   fetch t-1 stable=1        | fetch t-1=-1
-COMMIT-025 the broker's errors are merged with the group's
+COMMIT-025 An unknown partition is the broker's error, beside the coordinator's for the others
   @ LSJ must seen=0.10.2-4.4
   @ KafkaApis.scala (trunk)
   broker topics=t
   stable A
   commit A t-0=1 nosuch-0=1 gen=9 | A t-0=ILLEGAL_GENERATION nosuch-0=UNKNOWN_TOPIC_OR_PARTITION
-COMMIT-ZOOKEEPER version 0 is kept in ZooKeeper, apart from the log
+COMMIT-ZOOKEEPER Version 0 of a commit is kept in ZooKeeper, apart from the log
   @ LS must until=2.8 seen=0.10.2-2.8
   @ 0.10.2 KafkaApis.handleOffsetCommitRequest
   @ scala KafkaZkClient.setOrCreateConsumerOffset
@@ -145,14 +145,14 @@ COMMIT-ZOOKEEPER version 0 is kept in ZooKeeper, apart from the log
   fetch t-0 v=0             | fetch t-0=5
   fetch t-0 v=1             | fetch t-0=7 t-0.metadata=text
   log offset t-0=7
-COMMIT-ZOOKEEPER.member no group and no generation is asked for
+COMMIT-ZOOKEEPER.member Version 0 of a commit asks for no group and no generation
   stable A
   --
   commit A t-0=5 v=0 gen=77 | A t-0=NONE
   commit - t-0=6 v=0        | - t-0=NONE
   fetch t-0 v=0             | fetch t-0=6
   log none
-COMMIT-ZOOKEEPER.refused topics and metadata are checked
+COMMIT-ZOOKEEPER.refused Version 0 of a commit is checked for its topics and its metadata
   broker topics=t
   commit - t-0=1 nosuch-0=1 v=0 | - t-0=NONE nosuch-0=UNKNOWN_TOPIC_OR_PARTITION
   commit - t-1=1/4097 v=0   | - t-1=OFFSET_METADATA_TOO_LARGE
@@ -160,35 +160,35 @@ COMMIT-ZOOKEEPER.refused topics and metadata are checked
   [S] commit - t-9=1 v=0    | - t-9=UNKNOWN_TOPIC_OR_PARTITION
   group -
   commit - t-0=1 v=0        | - t-0=UNKNOWN_SERVER_ERROR
-COMMIT-ZOOKEEPER.inactive no group coordinator is asked
+COMMIT-ZOOKEEPER.inactive Version 0 of a commit needs no group coordinator
   broker
   resign
   commit - t-0=5 v=0        | - t-0=NONE
   fetch t-0 v=0             | fetch t-0=5
-COMMIT-027 the leader epoch comes back
+COMMIT-027 The leader epoch and the metadata of a commit come back
   @ SJ must since=2.1 seen=2.8-4.4
   @ GroupCoordinatorTest.scala testFetchOffsets (trunk)
   commit - t-0=97 epoch=15 meta=text
   fetch t-0                 | fetch t-0=97 t-0.epoch=15 t-0.metadata=text
-COMMIT-029 offsets may go backwards
+COMMIT-029 Offsets may go backwards
   @ LSJ must seen=0.10.2-4.4
   @ GroupMetadata.scala (trunk)
   commit - t-0=100
   commit - t-0=5
   fetch t-0                 | fetch t-0=5
-COMMIT-030 an empty group id may store offsets
+COMMIT-030 An empty group id may store offsets
   @ LSJ must seen=0.10.2-4.4
   @ GroupCoordinatorTest.scala testCommitAndFetchOffsetsWithEmptyGroup (trunk)
   group -
   commit - t-0=10           | - t-0=NONE
   fetch t-0                 | fetch t-0=10
-COMMIT-032 the coordinator is loading
+COMMIT-032 A commit to a partition that loads is COORDINATOR_LOAD_IN_PROGRESS
   @ SJ model since=2.0
   @ GroupCoordinator.scala (trunk)
   resign
   load begin
   commit - t-0=10           | - t-0=COORDINATOR_LOAD_IN_PROGRESS
-COMMIT-033 a later commit survives the failure of an earlier one in flight
+COMMIT-033 A commit survives the failure of an earlier one that was in flight with it
   @ LS model
   @ GroupMetadataTest.scala testOffsetCommitFailureWithAnotherPending (trunk)
   fail NOT_ENOUGH_REPLICAS
@@ -198,7 +198,7 @@ COMMIT-033 a later commit survives the failure of an earlier one in flight
   release
   fetch t-0 v=7             | fetch t-0=57
   fetch t-0 v=7 stable=1    | fetch t-0=57 t-0.error=NONE
-COMMIT-APPEND the errors of an append, 0.10.2
+COMMIT-APPEND In 0.10.2 each error of an append becomes one certain error of OffsetCommit
   @ L model
   @ 0.10.2 GroupMetadataManager.prepareStoreOffsets
   fail UNKNOWN_TOPIC_OR_PARTITION
@@ -218,7 +218,7 @@ COMMIT-APPEND the errors of an append, 0.10.2
   fetch t-0 v=2             | fetch t-0=-1
   commit - t-0=10           | - t-0=NONE
   fetch t-0 v=2             | fetch t-0=10
-COMMIT-035 the errors of an append, Scala coordinator
+COMMIT-035 In Scala's coordinator each error of an append becomes one certain error
   @ S model since=1.0
   @ GroupMetadataManagerTest.scala testCommitOffsetFailure (trunk)
   fail UNKNOWN_TOPIC_OR_PARTITION
@@ -261,7 +261,7 @@ COMMIT-035 the errors of an append, Scala coordinator
   commit - t-0=10           | - t-0=CORRUPT_MESSAGE
   fetch t-0 v=7             | fetch t-0=-1
   fetch t-0 v=7 stable=1    | fetch t-0=-1 t-0.error=NONE
-COMMIT-036 the errors of an append
+COMMIT-036 In Java's coordinator each error of an append becomes one certain error
   @ J model
   @ CoordinatorOperationExceptionHelper.java (trunk)
   fail UNKNOWN_TOPIC_OR_PARTITION

@@ -7,20 +7,20 @@ from coordinator_sim_conformance.script.play import read_cases
 CASES: Final = read_cases(
     "OFFSETDELETE",
     """
-DELETE-001 an unknown group, and the empty group id
+DELETE-001 OffsetDelete for an unknown group is GROUP_ID_NOT_FOUND, for "" INVALID_GROUP_ID
   @ SJ must since=2.4 seen=2.8-4.4
   @ GroupCoordinatorTest.scala testDeleteOffsetOfNonExistingGroup (trunk)
   erase t-0                 | erase GROUP_ID_NOT_FOUND
   group -
   erase t-0                 | erase INVALID_GROUP_ID
-DELETE-002 an active group that is not of consumers
+DELETE-002 OffsetDelete for an active group that is not of consumers is NON_EMPTY_GROUP
   @ SJ must since=2.4 seen=2.8-4.4
   @ GroupCoordinatorTest.scala testDeleteOffsetOfNonEmptyNonConsumerGroup (trunk)
   join A type=connect
   sync A A=a
   erase t-0                 | erase NON_EMPTY_GROUP
   state Stable type=connect
-DELETE-003 of an active group of consumers what it does not subscribe to
+DELETE-003 An active group of consumers keeps the offsets of what it subscribes to
   @ SJ must since=2.4 seen=2.8-4.4
   @ GroupCoordinatorTest.scala testDeleteOffsetOfStableConsumerGroup (trunk)
   stable A topics=bar
@@ -29,13 +29,13 @@ DELETE-003 of an active group of consumers what it does not subscribe to
   erase foo-0 bar-0         | erase NONE foo-0=NONE bar-0=GROUP_SUBSCRIBED_TO_TOPIC
   log offset foo-0=-
   fetch foo-0 bar-0 v=7     | fetch foo-0=-1 bar-0=37
-DELETE-004 a subscription that cannot be read counts as one to everything
+DELETE-004 A subscription that cannot be read counts as one to everything
   @ SJ must since=2.4 seen=2.8-4.4
   @ GroupCoordinatorTest.scala testDeleteOffsetOfConsumerGroupWithUnparsableProtocol (trunk)
   stable A topics=-
   commit A foo-0=37
   erase foo-0               | erase foo-0=GROUP_SUBSCRIBED_TO_TOPIC
-DELETE-005 an Empty group of consumers
+DELETE-005 Any offset of an Empty group of consumers can be deleted
   @ SJ must since=2.4 seen=2.8-4.4
   @ GroupCoordinatorTest.scala testDeleteOffsetOfEmptyConsumerGroup (trunk)
   stable A topics=foo
@@ -45,7 +45,7 @@ DELETE-005 an Empty group of consumers
   erase foo-0               | erase NONE foo-0=NONE
   log offset foo-0=-
   fetch foo-0 bar-0 v=7     | fetch foo-0=-1 bar-0=37
-DELETE-006 the last offset of an Empty group takes the group along
+DELETE-006 With its last offset an Empty group is deleted, too
   @ S must since=2.4 seen=2.8-3.9
   @ GroupMetadataManager.scala (trunk) cleanupGroupMetadata
   stable A topics=foo
@@ -56,7 +56,7 @@ DELETE-006 the last offset of an Empty group takes the group along
   log offset foo-0=-; group gone=yes
   erase foo-0               | erase GROUP_ID_NOT_FOUND
   state none
-DELETE-007 the last offset of an Empty group leaves the group
+DELETE-007 Without its last offset an Empty group stays
   @ J must seen=4.0-4.4
   @ OffsetMetadataManager.java (trunk) deleteOffsets
   stable A topics=foo
@@ -67,14 +67,14 @@ DELETE-007 the last offset of an Empty group leaves the group
   log offset foo-0=-
   erase foo-0               | erase NONE foo-0=NONE
   state Empty gen=2
-DELETE-008 an offset that is not there
+DELETE-008 Deleting an offset that is not there is no error
   @ SJ must since=2.4 seen=2.8-4.4
   @ OffsetMetadataManager.java (trunk)
   commit - foo-0=1
   --
   erase foo-5               | erase NONE foo-5=NONE
   log none
-DELETE-009 a pending offset of a transaction is dropped
+DELETE-009 OffsetDelete drops an offset of an open transaction
   @ SJ must since=2.4 seen=3.9-4.4
   @ OffsetMetadataManagerTest.java testGenericGroupOffsetDeleteWithPendingTransactionalOffsets (trunk)
   commit - bar-0=1
@@ -82,7 +82,7 @@ DELETE-009 a pending offset of a transaction is dropped
   erase foo-0               | erase NONE foo-0=NONE
   marker COMMIT pid=1000
   fetch foo-0 v=7           | fetch foo-0=-1 foo-0.error=NONE
-DELETE-010 a dropped pending offset comes back with a failover
+DELETE-010 An offset of an open transaction that was dropped comes back with a failover
   @ S model since=2.4
   @ GroupMetadataManager.scala (trunk) doLoadGroupsAndOffsets
   commit - bar-0=1
@@ -94,7 +94,7 @@ DELETE-010 a dropped pending offset comes back with a failover
   elect
   marker COMMIT pid=1000
   fetch foo-0 v=7           | fetch foo-0=10 foo-0.error=NONE
-DELETE-012 DeleteGroups removes offsets and group
+DELETE-012 DeleteGroups deletes the group's offsets, and a second time does not find it
   @ SJ must since=1.1 seen=2.8-4.4
   @ GroupCoordinatorTest.scala testDeleteEmptyGroupWithStoredOffsets (trunk)
   stable A
@@ -106,21 +106,21 @@ DELETE-012 DeleteGroups removes offsets and group
   fetch t-0 v=7             | fetch t-0=-1 t-0.error=NONE
   describe                  | describe state=Dead
   delete                    | delete g=GROUP_ID_NOT_FOUND
-DELETE-013 DeleteGroups of a simple group writes no tombstone of the group
+DELETE-013 DeleteGroups of a group without members writes no tombstone of the group
   @ S model since=1.1
   @ GroupMetadataManager.scala (trunk) cleanupGroupMetadata
   commit - t-0=5
   --
   delete                    | delete g=NONE
   log offset t-0=-
-DELETE-014 DeleteGroups of a simple group writes a tombstone of the group
+DELETE-014 DeleteGroups of a group without members writes a tombstone of the group
   @ J model
   @ ClassicGroup.java (trunk)
   commit - t-0=5
   --
   delete                    | delete g=NONE
   log offset t-0=-; group gone=yes
-DELETE-015 the offsets of a deleted topic go, of active groups too
+DELETE-015 The offsets of a deleted topic are deleted, also those of active groups
   @ LSJ must seen=2.8-4.4
   @ GroupCoordinator.scala (trunk) handleDeletedPartitions
   stable A topics=t

@@ -7,7 +7,7 @@ from coordinator_sim_conformance.script.play import read_cases
 CASES: Final = read_cases(
     "OFFSETLOAD",
     """
-OLOAD-001 offsets without a group record become a simple group
+OLOAD-001 Offsets without a group's record are loaded as an Empty group without protocol type
   @ LSJ model
   @ GroupMetadataManagerTest.scala testLoadOffsetsWithoutGroup (trunk)
   append foo-0=23
@@ -17,7 +17,7 @@ OLOAD-001 offsets without a group record become a simple group
   elect
   state Empty gen=0 type=-
   fetch *               | fetch foo-0=23 foo-1=455 bar-0=8992
-OLOAD-002 a group with members loads as Stable with its generation
+OLOAD-002 A group with members is loaded as Stable, and their sessions begin
   @ LSJ model
   @ GroupMetadataManagerTest.scala testLoadOffsetsAndGroup (trunk)
   append t-0=5
@@ -29,7 +29,7 @@ OLOAD-002 a group with members loads as Stable with its generation
   state Stable
   wait 1
   state Empty gen=936
-OLOAD-004 a tombstone of an offset
+OLOAD-004 A tombstone takes its offset away
   @ LSJ model
   @ GroupMetadataManagerTest.scala testLoadOffsetsWithTombstones (trunk)
   append foo-0=23
@@ -38,7 +38,7 @@ OLOAD-004 a tombstone of an offset
   resign
   elect
   fetch foo-0 foo-1     | fetch foo-0=23 foo-1=-1
-OLOAD-005 a tombstone of a group removes the group only
+OLOAD-005 A tombstone of a group takes the group away, but no offsets
   @ LSJ model
   @ GroupMetadataManagerTest.scala testLoadGroupWithTombstone, testOffsetWriteAfterGroupRemoved (trunk)
   append group gen=293 members=A
@@ -46,7 +46,7 @@ OLOAD-005 a tombstone of a group removes the group only
   resign
   elect
   state none
-OLOAD-005.offsets offsets after a group's tombstone make a simple group
+OLOAD-005.offsets Offsets after a group's tombstone make a group without protocol type
   append group gen=293 members=A
   append group=
   append foo-0=23
@@ -54,7 +54,7 @@ OLOAD-005.offsets offsets after a group's tombstone make a simple group
   elect
   state Empty gen=0 type=-
   fetch foo-0           | fetch foo-0=23
-OLOAD-005.before offsets before a group's tombstone stay
+OLOAD-005.before Offsets before a group's tombstone stay
   append foo-0=23
   append group=
   append foo-1=5
@@ -62,7 +62,7 @@ OLOAD-005.before offsets before a group's tombstone stay
   elect
   state Empty gen=0 type=-
   fetch foo-0 foo-1     | fetch foo-0=23 foo-1=5
-OLOAD-006 transactions that have ended
+OLOAD-006 Offsets of committed transactions are loaded, those of aborted ones are not
   @ SJ model since=0.11
   @ GroupMetadataManagerTest.scala testLoadTransactionalOffsetCommitsFromMultipleProducers (trunk) and siblings
   txn - foo-0=23 pid=1000
@@ -73,7 +73,7 @@ OLOAD-006 transactions that have ended
   elect
   fetch * v=7               | fetch foo-0=23 count=1
   fetch * v=7 stable=1      | fetch foo-0=23 foo-0.error=NONE count=1
-OLOAD-007 a transaction that is open
+OLOAD-007 The offsets of an open transaction are unstable after a load, until its marker
   @ SJ model since=2.5
   @ GroupMetadataManagerTest.scala testGroupLoadedWithPendingCommits (trunk)
   txn - foo-0=23 pid=1000
@@ -82,7 +82,7 @@ OLOAD-007 a transaction that is open
   fetch foo-0 v=7 stable=1  | fetch foo-0=-1 foo-0.error=UNSTABLE_OFFSET_COMMIT
   marker COMMIT pid=1000
   fetch foo-0 v=7           | fetch foo-0=23 foo-0.error=NONE
-OLOAD-008 the later record of a partition wins
+OLOAD-008 Of several records of a partition the last one counts, also with transactions
   @ SJ model since=0.11
   @ GroupMetadataManagerTest.scala testGroupLoadWithConsumerAndTransactionalOffsetCommitsConsumerWins, ...TransactionWins (trunk)
   txn - foo-0=23 pid=1000
@@ -91,14 +91,14 @@ OLOAD-008 the later record of a partition wins
   resign
   elect
   fetch foo-0 v=7           | fetch foo-0=24
-OLOAD-008.txn the later record is the transaction's
+OLOAD-008.txn Of several records of a partition the last one counts, also a transaction's
   commit - foo-0=24
   txn - foo-0=23 pid=1000
   marker COMMIT pid=1000
   resign
   elect
   fetch foo-0 v=7           | fetch foo-0=23
-OLOAD-009 an empty control batch is harmless
+OLOAD-009 An empty control batch does not disturb a load
   @ SJ model since=2.0
   @ GroupMetadataManagerTest.scala testLoadOffsetsWithEmptyControlBatch (trunk)
   append empty
@@ -108,7 +108,7 @@ OLOAD-009 an empty control batch is harmless
   elect
   state Stable gen=3 members=A
   fetch t-0                 | fetch t-0=5
-OLOAD-010 a key of an unknown version is skipped
+OLOAD-010 A record whose key has an unknown version is passed over
   @ SJ model since=3.0
   @ GroupMetadataManagerTest.scala testLoadGroupsAndOffsetsWillIgnoreUnknownMessage (trunk)
   append key=32767
@@ -118,7 +118,7 @@ OLOAD-010 a key of an unknown version is skipped
   elect
   state Stable gen=3 members=A
   fetch t-0 v=7             | fetch t-0=5
-OLOAD-012 a load that fails leaves the partition refused
+OLOAD-012 A partition whose load failed stays refused with NOT_COORDINATOR
   @ J model
   @ CoordinatorLoaderImpl.scala and CoordinatorRuntime.java (trunk)
   append t-0=5
@@ -127,7 +127,7 @@ OLOAD-012 a load that fails leaves the partition refused
   load failed
   fetch t-0             | fetch NOT_COORDINATOR
   join A                | A NOT_COORDINATOR
-OLOAD-013 a read without bytes before the end of the log ends the load
+OLOAD-013 A read without bytes before the end of the log ends the load
   @ SJ model since=2.4
   @ GroupMetadataManagerTest.scala testLoadGroupAndOffsetsWithCorruptedLog (trunk)
   append t-0=5
@@ -136,7 +136,7 @@ OLOAD-013 a read without bytes before the end of the log ends the load
   load short batches=1
   fetch t-0 t-1 v=7         | fetch t-0=5 t-1=-1
   commit - t-1=7            | - t-1=NONE
-OLOAD-016 a group over capacity rebalances
+OLOAD-016 A group above group.max.size rebalances after its load
   @ SJ model since=2.2
   @ GroupCoordinator.scala (trunk) onGroupLoaded
   broker size=1
@@ -144,7 +144,7 @@ OLOAD-016 a group over capacity rebalances
   resign
   elect
   state PreparingRebalance
-OLOAD-017 a stale epoch is ignored
+OLOAD-017 Elections and resignations of an older epoch are passed over
   @ SJ model since=2.8
   @ GroupMetadataManagerTest.scala testUnloadOffsetsAndGroupIgnored (trunk)
   stable A
@@ -154,7 +154,7 @@ OLOAD-017 a stale epoch is ignored
   elect epoch=1
   heartbeat A           | A NONE
   state Stable gen=1
-OLOAD-018 pending members are lost by a failover
+OLOAD-018 Ids that have not joined are lost by a load
   @ SJ model since=2.2
   @ GroupCoordinator.scala (trunk)
   commit - t-0=1
@@ -162,7 +162,7 @@ OLOAD-018 pending members are lost by a failover
   resign
   elect
   join M                | M UNKNOWN_MEMBER_ID
-OLOAD-019 tagged fields that nobody knows are ignored
+OLOAD-019 Tagged fields that nobody knows are passed over
   @ SJ model since=3.3
   @ GroupMetadataManagerTest.scala testDeserializeFutureOffsetCommitValue (trunk)
   append t-0=5 tags=yes
@@ -171,7 +171,7 @@ OLOAD-019 tagged fields that nobody knows are ignored
   elect
   state Stable gen=3 members=A
   fetch t-0 v=7             | fetch t-0=5
-OLOAD-020 compaction does not change the loaded state
+OLOAD-020 Compaction does not change what is loaded
   @ LSJ model
   @ LogCleaner.scala (trunk)
   commit - t-0=1 t-1=7
@@ -184,7 +184,7 @@ OLOAD-020 compaction does not change the loaded state
   fetch *               | fetch t-0=5 t-1=7 count=2
   heartbeat A           | A NONE
   sync B                | B NONE work=b
-OLOAD-021 a tombstone stands for delete.retention.ms after its first cleaning
+OLOAD-021 A tombstone stands for delete.retention.ms after its first cleaning
   @ SJ model since=3.1
   @ LogCleaner.scala (trunk)
   append foo-0=23

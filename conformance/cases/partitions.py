@@ -7,7 +7,7 @@ from coordinator_sim_conformance.script.play import read_cases
 CASES: Final = read_cases(
     "PARTITION",
     """
-PART-001 Java's hash of the group id, over 50 partitions
+PART-001 A group lives on the partition of Java's hash of its id, modulo the partitions
   @ LSJ model
   @ clients Utils.abs; scala GroupMetadataManager.partitionFor; java GroupCoordinatorServiceTest.testPartitionFor
   partition - 0
@@ -22,7 +22,7 @@ PART-001 Java's hash of the group id, over 50 partitions
   partition 🚀🚀 24
   partition 𐀀 46
   partition group-ajxoaS 0
-PART-014 the absolute value of the hash, not a sign mask
+PART-014 The hash's absolute value chooses the partition, not its lowest 31 bits
   @ LSJ model
   @ clients Utils.abs
   partition otherGroup 13

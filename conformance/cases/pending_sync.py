@@ -7,7 +7,7 @@ from coordinator_sim_conformance.script.play import read_cases
 CASES: Final = read_cases(
     "PENDINGSYNC",
     """
-PSYN-001 nobody syncs
+PSYN-001 Where nobody syncs within the rebalance timeout, the group is Empty
   @ SJ must since=2.8.1 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testRebalanceTimesOutWhenSyncRequestIsNotReceived
   @ java GroupMetadataManagerTest.testRebalanceTimesOutWhenSyncRequestIsNotReceived
@@ -19,7 +19,7 @@ PSYN-001 nobody syncs
   heartbeat C               | C UNKNOWN_MEMBER_ID
   state Empty gen=4
   log group gen=4 protocol=- leader=- members=-
-PSYN-003 the leader does not sync
+PSYN-003 A leader that does not sync within the rebalance timeout is removed
   @ SJ must since=2.8.1 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testRebalanceTimesOutWhenSyncRequestIsNotReceivedFromLeaders
   @ java GroupMetadataManagerTest.testRebalanceTimesOutWhenSyncRequestIsNotReceivedFromLeaders
@@ -32,7 +32,7 @@ PSYN-003 the leader does not sync
   heartbeat A               | A UNKNOWN_MEMBER_ID
   state PreparingRebalance gen=3
   log none
-PSYN-004 all have synced in time
+PSYN-004 Where all sync in time, the timer of the sync phase removes nobody
   @ SJ must since=2.8.1 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testRebalanceDoesNotTimeOutWhenAllSyncAreReceived
   @ java GroupMetadataManagerTest.testRebalanceDoesNotTimeOutWhenAllSyncAreReceived
@@ -45,14 +45,14 @@ PSYN-004 all have synced in time
   heartbeat B               | B NONE
   state Stable gen=3
   log group gen=3 leader=A members=A,B,C
-PSYN-005 0.10.2 waits for the leader as long as its session lasts
+PSYN-005 In 0.10.2 the sync phase waits for its leader as long as the session lasts
   @ L must seen=0.10.2
   @ 0.10.2 GroupCoordinator.doSyncGroup
   completing A B session=60000 rebalance=5000
   sync B                | -
   wait 59999            | -
   wait 1                | B REBALANCE_IN_PROGRESS
-PSYN-006 an absent static member is evicted
+PSYN-006 A static member that does not sync within the rebalance timeout is removed, too
   @ SJ must since=2.8.1 seen=2.8-4.4
   @ scala GroupCoordinator.onExpirePendingSync
   stable L:i1 F:i2 session=60000 rebalance=5000
@@ -64,7 +64,7 @@ PSYN-006 an absent static member is evicted
   heartbeat F gen=3         | F UNKNOWN_MEMBER_ID
   state PreparingRebalance gen=3 members=L
   log none
-PSYN-008 a removed member is not waited for
+PSYN-008 The sync phase does not wait for a member that was removed
   @ SJ must since=3.0 seen=2.8-4.4
   @ scala GroupMetadataTest.testRemovalFromPendingSyncWhenMemberIsRemoved
   completing A B rebalance=5000

@@ -7,7 +7,7 @@ from coordinator_sim_conformance.script.play import read_cases
 CASES: Final = read_cases(
     "REBALANCE",
     """
-REB-003 a dynamic member missing at the rebalance timeout is removed
+REB-003 A dynamic member that does not rejoin within the rebalance timeout is removed
   @ LSJ must seen=0.10.2-4.4
   @ 0.10.2 GroupCoordinatorResponseTest.testRebalanceCompletesBeforeMemberJoins
   @ java GroupMetadataManagerTest.testCompleteJoinRemoveNotYetRejoinedDynamicMembers
@@ -19,7 +19,7 @@ REB-003 a dynamic member missing at the rebalance timeout is removed
   heartbeat A               | A UNKNOWN_MEMBER_ID
   state AwaitingSync gen=2
   log none
-REB-004 the rebalance timeout is the largest of the members
+REB-004 The join phase lasts the largest rebalance timeout of the members
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupMetadata.rebalanceTimeoutMs
   stable A rebalance=3000
@@ -28,7 +28,7 @@ REB-004 the rebalance timeout is the largest of the members
   join C rebalance=1000     | -
   wait 2999 beating=A,B     | -
   wait 1                    | C NONE
-REB-006 a session expires during the rebalance
+REB-006 A session that expires during the join phase removes the member and ends the phase
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testSessionTimeoutDuringRebalance
   @ java GroupMetadataManagerTest.testClassicGroupMemberSessionTimeoutDuringRebalance
@@ -44,7 +44,7 @@ REB-006 a session expires during the rebalance
   wait 1                    | B NONE gen=2 members=B
   state AwaitingSync gen=2
   log none
-REB-006.tie two timers of one member and one instant both fire in 0.10.2
+REB-006.tie In 0.10.2 two timers of a member that end at one instant both fire
   @ L model
   @ 0.10.2 DelayedHeartbeat, GroupCoordinator.shouldKeepMemberAlive
   stable A session=1000 rebalance=2000
@@ -52,7 +52,7 @@ REB-006.tie two timers of one member and one instant both fire in 0.10.2
   wait 999                  | -
   wait 1                    | B NONE gen=2 members=B
   state PreparingRebalance
-REB-007 heartbeats keep the old member during the rebalance
+REB-007 Heartbeats keep a member that has not rejoined, until the rebalance timeout
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testRebalanceCompletesBeforeMemberJoins
   @ java GroupMetadataManagerTest.testRebalanceCompletesBeforeMemberJoins
@@ -67,7 +67,7 @@ REB-007 heartbeats keep the old member during the rebalance
   heartbeat A               | A REBALANCE_IN_PROGRESS
   state PreparingRebalance gen=1 members=A,B
   log none
-REB-008 parked members do not expire
+REB-008 The session of a member whose JoinGroup is parked does not expire
   @ LSJ must seen=0.10.2-4.4
   @ scala MemberMetadata.hasSatisfiedHeartbeat
   stable A B session=1000 rebalance=5000
@@ -76,7 +76,7 @@ REB-008 parked members do not expire
   wait 3000 beating=B       | -
   state PreparingRebalance members=A,B
   log none
-REB-009 a new joiner is dropped after 300 s
+REB-009 A new member whose JoinGroup is parked for five minutes is removed
   @ SJ model since=2.1
   @ scala GroupCoordinatorTest.testNewMemberJoinExpiration
   @ java GroupMetadataManagerTest.testNewMemberJoinExpiration
@@ -88,7 +88,7 @@ REB-009 a new joiner is dropped after 300 s
   wait 1                    | B UNKNOWN_MEMBER_ID id=-
   state PreparingRebalance members=A
   log none
-REB-011 the normal session applies after the join phase
+REB-011 After the join phase the session timeout applies to members that joined in it
   @ SJ must seen=2.8-4.4
   @ scala GroupCoordinatorTest.testNewMemberFailureAfterJoinGroupCompletion
   @ java GroupMetadataManagerTest.testNewMemberFailureAfterJoinGroupCompletion
@@ -98,13 +98,13 @@ REB-011 the normal session applies after the join phase
   wait 10000                | -
   state Empty gen=3 members=-
   log group gen=3 members=-
-REB-011.synced the normal session applies after the sync
+REB-011.synced After the sync the session timeout applies to members that joined
   stable A B
   --
   wait 10000                | -
   state Empty members=-
   log group gen=3 members=-
-REB-013 the last member times out
+REB-013 A group whose last member times out is Empty, in the next generation
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testSessionTimeout
   @ java GroupMetadataManagerTest.testClassicGroupMemberSessionTimeout
@@ -115,7 +115,7 @@ REB-013 the last member times out
   heartbeat A               | A UNKNOWN_MEMBER_ID
   state Empty gen=2
   log group gen=2 protocol=- leader=- members=-
-REB-014 a rebalance out of the sync phase cancels parked syncs
+REB-014 A rebalance out of the sync phase answers parked syncs with REBALANCE_IN_PROGRESS
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinator.prepareRebalance
   completing A B
@@ -124,7 +124,7 @@ REB-014 a rebalance out of the sync phase cancels parked syncs
   join C                    | B REBALANCE_IN_PROGRESS work=-
   state PreparingRebalance gen=2
   log none
-REB-015 a stale timer starts a rebalance late
+REB-015 The session timer of a removed member can start a rebalance much later
   @ L must quirk seen=0.10.2
   @ 0.10.2 GroupCoordinator.onMemberFailure
   stable A session=20000 rebalance=5000
@@ -140,7 +140,7 @@ REB-015 a stale timer starts a rebalance late
   heartbeat B               | B REBALANCE_IN_PROGRESS
   state PreparingRebalance gen=2
   log none
-REB-016 no rebalance comes late
+REB-016 The session timer of a removed member starts no rebalance
   @ SJ must seen=2.8-4.4
   @ scala GroupCoordinatorTest.testRebalanceCompletesBeforeMemberJoins
   stable A session=20000 rebalance=5000
@@ -152,7 +152,7 @@ REB-016 no rebalance comes late
   heartbeat B               | B NONE
   state Stable gen=2
   log none
-REB-017 the generation also grows when the group empties
+REB-017 A group that empties counts its generation up
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupMetadataTest.testInitNextGenerationEmptyGroup
   @ java ClassicGroupTest.testInitNextGenerationEmptyGroup
@@ -161,7 +161,7 @@ REB-017 the generation also grows when the group empties
   leave A                   | leave NONE
   state Empty gen=2
   log group gen=2 protocol=- leader=- members=-
-REB-019 a generation that was never synced is lost by a failover
+REB-019 A generation that was never synced is lost by a failover
   @ LSJ model quirk
   @ scala GroupMetadataManager.doLoadGroupsAndOffsets
   stable A B

@@ -7,7 +7,7 @@ from coordinator_sim_conformance.script.play import read_cases
 CASES: Final = read_cases(
     "LOG",
     """
-LOG-002 a record of an Empty group that cannot be stored is only logged
+LOG-002 A leave that empties a group succeeds although its record cannot be stored
   @ LS model
   @ scala GroupCoordinator.onCompleteJoin
   stable A
@@ -19,7 +19,7 @@ LOG-002 a record of an Empty group that cannot be stored is only logged
   elect
   state Stable gen=1
   log none
-LOG-002.java a record of an Empty group that cannot be stored fails the leave
+LOG-002.java In Java's coordinator a leave whose record cannot be stored fails, and stands
   @ J model
   stable A
   --
@@ -30,7 +30,7 @@ LOG-002.java a record of an Empty group that cannot be stored fails the leave
   elect
   state Stable gen=1
   log none
-LOG-ANSWERED the record of a new group times out after its member was admitted
+LOG-ANSWERED The first member of a group is kept although the group's first record times out
   @ J model
   @ GroupMetadataManager.classicGroupJoinToClassicGroup
   hold
@@ -38,7 +38,7 @@ LOG-ANSWERED the record of a new group times out after its member was admitted
   wait 5000                 | -
   hold off
   sync A A=a                | A NONE work=a
-LOG-DEFERRED a held log delays every answer but those of the join phase
+LOG-DEFERRED A commit waits for replication; in Java's coordinator a heartbeat behind it, too
   @ SJ model
   @ CoordinatorRuntime.CoordinatorContext.append
   @ DelayedProduce
@@ -49,21 +49,21 @@ LOG-DEFERRED a held log delays every answer but those of the join phase
   [S] release               | A t-0=NONE
   [J] heartbeat A           | -
   [J] release               | A t-0=NONE; A NONE
-LOG-EPOCH a newer epoch of an active partition changes nothing
+LOG-EPOCH A newer epoch for a partition that is led already changes nothing
   @ J model
   @ CoordinatorRuntime.scheduleLoadOperation
   stable A
   elect epoch=5
   resign epoch=5            | -
   heartbeat A               | A NONE
-LOG-HEARTBEAT an error of a heartbeat does not wait
+LOG-HEARTBEAT The error of a heartbeat does not wait for earlier writes
   @ SJ model
   @ CoordinatorRuntime.CoordinatorWriteEvent.run
   stable A
   hold
   commit A t-0=1            | -
   heartbeat A gen=9         | A ILLEGAL_GENERATION
-LOG-KEPT offsets survive a failover
+LOG-KEPT Committed offsets survive a failover
   @ LSJ model
   @ CoordinatorLoaderImpl.load
   @ GroupMetadataManager.loadGroupsAndOffsets
@@ -73,7 +73,7 @@ LOG-KEPT offsets survive a failover
   elect
   state Empty gen=0
   fetch *                   | fetch t-0=2
-LOG-NEW-GROUP a group whose first record fails is gone, its timers find nothing
+LOG-NEW-GROUP A group whose first record fails is gone, and its timers do nothing
   @ J model
   @ GroupMetadataManager.classicGroupJoinToClassicGroup
   broker delay=3000
@@ -81,7 +81,7 @@ LOG-NEW-GROUP a group whose first record fails is gone, its timers find nothing
   join A                    | A COORDINATOR_NOT_AVAILABLE
   state none
   wait 300000               | -
-LOG-NEW-NAMESAKE a timer of a group that is gone counts up the generation of its namesake
+LOG-NEW-NAMESAKE A timer of a group that is gone counts up the generation of its namesake
   @ J model
   @ GroupMetadataManager.completeClassicGroupJoin
   broker delay=3000
@@ -90,7 +90,7 @@ LOG-NEW-NAMESAKE a timer of a group that is gone counts up the generation of its
   commit - t-0=1            | - t-0=NONE
   wait 3000                 | -
   state Empty gen=1
-LOG-NEW-SYNC a sync timer of a group that is gone leaves its namesake alone
+LOG-NEW-SYNC The sync timer of a group that is gone leaves its namesake alone
   @ J model
   @ GroupMetadataManager.expirePendingSync
   broker partitions=1
@@ -104,7 +104,7 @@ LOG-NEW-SYNC a sync timer of a group that is gone leaves its namesake alone
   commit - t-0=1            | - t-0=NONE
   wait 60000                | -
   state Empty gen=0
-LOG-RELOADED what was not committed is not shown after a load either
+LOG-RELOADED A commit that is not replicated is not shown after a failover, until it is
   @ J model
   @ CoordinatorRuntime.CoordinatorContext.unload
   commit - t-0=1
@@ -115,7 +115,7 @@ LOG-RELOADED what was not committed is not shown after a load either
   fetch t-0                 | fetch t-0=1
   release
   fetch t-0                 | fetch t-0=2
-LOG-REPLICATED-MEANWHILE replication goes on while nobody leads
+LOG-REPLICATED-MEANWHILE A commit that is replicated while nobody leads is shown after the load
   @ J model
   @ CoordinatorRuntime.HighWatermarkListener
   hold
@@ -124,20 +124,20 @@ LOG-REPLICATED-MEANWHILE replication goes on while nobody leads
   release                   | -
   elect
   fetch t-0                 | fetch t-0=2
-LOG-RESIGNED an unload refuses what waits
+LOG-RESIGNED A resignation answers what waits for replication with NOT_COORDINATOR
   @ J model
   @ CoordinatorRuntime.CoordinatorContext.failCurrentBatch and unload
   hold
   commit - t-0=1            | -
   resign                    | - t-0=NOT_COORDINATOR
-LOG-RESUMED an append that is replicated takes what waits before it along
+LOG-RESUMED Replication of a write answers all writes before it, too
   @ J model
   @ CoordinatorRuntime.DeferredEventCollection
   hold
   commit - t-0=1            | -
   hold off
   commit - t-0=2            | - t-0=NONE; - t-0=NONE
-LOG-STATIC-OVERTAKEN a static member returns twice before either is stored
+LOG-STATIC-OVERTAKEN A static member that returns twice unstored fences its first return
   @ J model
   @ GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin
   stable L:i1 F:i2
@@ -146,7 +146,7 @@ LOG-STATIC-OVERTAKEN a static member returns twice before either is stored
   join L3:i1                | L2 FENCED_INSTANCE_ID
   wait 5000                 | L3 COORDINATOR_NOT_AVAILABLE
   state Stable gen=2 members=F,L2
-LOG-STATIC-PREPARING a static leader returns and the group rebalances before that is stored
+LOG-STATIC-PREPARING A rebalance overtakes a static leader's return that is not stored yet
   @ J model
   @ GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin
   stable L:i1 F:i2 G:i3
@@ -155,7 +155,7 @@ LOG-STATIC-PREPARING a static leader returns and the group rebalances before tha
   join F meta=2             | -
   release                   | -
   state PreparingRebalance gen=3
-LOG-SYNC-GENERATION an assignment is stored after the next generation began
+LOG-SYNC-GENERATION An assignment that is stored after the next generation began changes nothing
   @ SJ model
   @ GroupMetadataManager.classicGroupSyncToClassicGroup
   @ GroupCoordinator.doSyncGroup
@@ -165,7 +165,7 @@ LOG-SYNC-GENERATION an assignment is stored after the next generation began
   join A meta=2             | A REBALANCE_IN_PROGRESS; A NONE gen=2
   release                   | -
   state AwaitingSync gen=2
-LOG-SYNC-PREPARING an assignment is stored after the group moved on
+LOG-SYNC-PREPARING An assignment that is stored after the group rebalances changes nothing
   @ SJ model
   @ GroupMetadataManager.classicGroupSyncToClassicGroup
   @ GroupCoordinator.doSyncGroup
@@ -176,7 +176,7 @@ LOG-SYNC-PREPARING an assignment is stored after the group moved on
   join B                    | A REBALANCE_IN_PROGRESS
   release                   | -
   state PreparingRebalance gen=2
-LOG-TIMEOUT a write is given up after its timeout, and stays in the log
+LOG-TIMEOUT A write that is not replicated in time fails, and still counts after a failover
   @ SJ model
   @ CoordinatorRuntime.OperationTimeout
   @ DelayedProduce.onExpiration
@@ -191,7 +191,7 @@ LOG-TIMEOUT a write is given up after its timeout, and stays in the log
   [S] resign
   [S] elect
   fetch t-0                 | fetch t-0=1
-LOG-UNCOMMITTED a value replaced before it was committed is not shown
+LOG-UNCOMMITTED A commit replaced before it was replicated is shown only once it is
   @ J model
   @ OffsetMetadataManager.fetchOffsets
   commit - t-0=1
@@ -203,7 +203,7 @@ LOG-UNCOMMITTED a value replaced before it was committed is not shown
   fetch t-0                 | fetch t-0=2
   release                   | - t-0=NONE
   fetch t-0                 | fetch t-0=3
-LOG-UNLOADED-TIMERS a write that failed by an unload leaves no timer behind
+LOG-UNLOADED-TIMERS A write that failed by a resignation leaves no timer behind
   @ SJ model
   @ CoordinatorRuntime.CoordinatorContext.unload
   completing A

@@ -7,7 +7,7 @@ from coordinator_sim_conformance.script.play import read_cases
 CASES: Final = read_cases(
     "MAXSIZE",
     """
-MAX-001 a fifth member is refused
+MAX-001 A group of group.max.size members refuses the next
   @ SJ must since=2.2 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testJoinGroupShouldReceiveErrorIfGroupOverMaxSize
   @ java GroupMetadataManagerTest.testJoinGroupShouldReceiveErrorIfGroupOverMaxSize
@@ -17,7 +17,7 @@ MAX-001 a fifth member is refused
   join E                | E GROUP_MAX_SIZE_REACHED id=-
   state Stable gen=4
   log none
-MAX-002 pending ids do not count, the second join decides
+MAX-002 Ids that have not joined do not count for group.max.size
   @ SJ must since=2.6 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testDynamicMembersJoinGroupWithMaxSizeAndRequiredKnownMember
   @ java GroupMetadataManagerTest.testDynamicMembersJoinGroupWithMaxSizeAndRequiredKnownMember
@@ -36,7 +36,7 @@ MAX-002 pending ids do not count, the second join decides
   join B                | B NONE
   join E                | E GROUP_MAX_SIZE_REACHED
   state AwaitingSync gen=1
-MAX-003 joins in one step
+MAX-003 group.max.size holds where members join in one step, as up to version 3
   @ SJ must seen=2.8-4.4
   @ scala GroupCoordinatorTest.testDynamicMembersJoinGroupWithMaxSize
   @ java GroupMetadataManagerTest.testDynamicMembersJoinGroupWithMaxSizeAndNotRequiredKnownMember
@@ -47,7 +47,7 @@ MAX-003 joins in one step
   join D
   join E v=3            | E GROUP_MAX_SIZE_REACHED
   wait 600              | A NONE; B NONE; C NONE; D NONE
-MAX-004 static members
+MAX-004 group.max.size holds for static members, who can rejoin
   @ SJ must since=2.6 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testStaticMembersJoinGroupWithMaxSize
   @ java GroupMetadataManagerTest.testStaticMembersJoinGroupWithMaxSize
@@ -60,7 +60,7 @@ MAX-004 static members
   wait 600              | A NONE; B NONE; C NONE; D NONE
   join B                | B NONE
   state AwaitingSync gen=1 members=A,B,C,D
-MAX-006 the last to rejoin are removed
+MAX-006 A loaded group above group.max.size rebalances, and the last to rejoin are refused
   @ SJ model since=2.6
   @ scala GroupCoordinatorTest.testLastJoiningMembersAreKickedOutWhenReJoiningGroupWithMaxSize
   @ java GroupMetadataManagerTest.testLastJoiningMembersAreKickedOutWhenRejoiningGroupWithMaxSize
@@ -79,7 +79,7 @@ MAX-006 the last to rejoin are removed
   [S] join F            | A NONE members=A,B,C,D; B NONE; C NONE; D NONE; F GROUP_MAX_SIZE_REACHED
   [S] state AwaitingSync members=A,B,C,D
   log none
-MAX-007 whether a refusal looks again if all have joined
+MAX-007 Only Scala's coordinator ends the join phase by a refusal that leaves nobody to wait for
   @ SJ model quirk
   @ scala GroupCoordinator.handleJoinGroup
   @ java GroupMetadataManager.classicGroupJoinToClassicGroup

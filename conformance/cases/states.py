@@ -7,7 +7,7 @@ from coordinator_sim_conformance.script.play import read_cases
 CASES: Final = read_cases(
     "STATE",
     """
-STATE-001 legal transitions
+STATE-001 The steps between states that Kafka makes are possible
   @ LSJ model
   @ scala GroupMetadataTest.testStableToPreparingRebalanceTransition
   @ scala GroupMetadataTest.testPreparingRebalanceToEmptyTransition
@@ -24,7 +24,7 @@ STATE-001 legal transitions
   transition AwaitingSync Dead made
   transition Stable Dead made
   transition Dead Dead made
-STATE-002 illegal transitions are refused
+STATE-002 The steps between states that Kafka never makes are refused
   @ LSJ model
   @ scala GroupMetadataTest.testEmptyToStableIllegalTransition
   @ scala GroupMetadataTest.testDeadToStableIllegalTransition

@@ -7,13 +7,13 @@ from coordinator_sim_conformance.script.play import read_cases
 CASES: Final = read_cases(
     "STATIC",
     """
-STAT-001 a static first member
+STAT-001 A static member joins without being told an id first; the id begins with its instance
   @ SJ must since=2.3 seen=2.8-4.4
   @ scala GroupCoordinatorTest.staticMemberJoinAsFirstMember
   @ java GroupMetadataManagerTest.testStaticMemberJoinAsFirstMember
   join L:i1             | L NONE gen=1 id=L prefix=i1 leader=L
   state AwaitingSync gen=1
-STAT-002 an invented member id with a known instance
+STAT-002 A known instance id with an invented member id is FENCED_INSTANCE_ID
   @ SJ must since=2.3 seen=2.8-4.4
   @ scala GroupCoordinatorTest.staticMemberReJoinWithExplicitUnknownMemberId
   @ java GroupMetadataManagerTest.testStaticMemberRejoinWithExplicitUnknownMemberId
@@ -21,7 +21,7 @@ STAT-002 an invented member id with a known instance
   --
   join X:i1 id=unknown  | X FENCED_INSTANCE_ID
   log none
-STAT-004 a duplicate follower replaces one that syncs
+STAT-004 A second process of a static member fences the first one, which waits for its sync
   @ SJ must since=2.5 seen=2.8-4.4
   @ scala GroupCoordinatorTest.staticMemberFenceDuplicateSyncingFollowerAfterMemberIdChanged
   @ java GroupMetadataManagerTest.testStaticMemberFenceDuplicateSyncingFollowerAfterMemberIdChanged
@@ -34,7 +34,7 @@ STAT-004 a duplicate follower replaces one that syncs
   join L                | L NONE gen=3 members=F2,L; F2 NONE gen=3
   state AwaitingSync gen=3
   log none
-STAT-005 a duplicate follower joins first, the old one comes late
+STAT-005 The process that was replaced is FENCED_INSTANCE_ID when it joins later
   @ SJ must since=2.3 seen=2.8-4.4
   @ scala GroupCoordinatorTest.staticMemberFenceDuplicateRejoiningFollowerAfterMemberIdChanged
   @ java GroupMetadataManagerTest.testStaticMemberFenceDuplicateRejoiningFollowerAfterMemberIdChanged
@@ -45,7 +45,7 @@ STAT-005 a duplicate follower joins first, the old one comes late
   join F                | F FENCED_INSTANCE_ID gen=-1
   state AwaitingSync gen=3
   log none
-STAT-006 the leader returns without an id, version 9
+STAT-006 From version 9 on, a static leader that returns leads, and is told to skip assigning
   @ SJ must since=3.2 seen=3.9-4.4
   @ scala GroupCoordinatorTest.staticMemberRejoinWithLeaderIdAndUnknownMemberId(true)
   @ java GroupMetadataManagerTest.testStaticMemberRejoinWithLeaderIdAndUnknownMemberId
@@ -54,7 +54,7 @@ STAT-006 the leader returns without an id, version 9
   join L2:i1 v=9        | L2 NONE gen=2 leader=L2 id=L2 skip=true members=F,L2
   state Stable gen=2
   log group gen=2 protocol=range leader=L2 members=F,L2 instances=i1,i2 work=f,l
-STAT-007 the leader returns without an id, version 8
+STAT-007 Up to version 8, a static leader that returns is told that its old id leads
   @ SJ must since=2.3 seen=3.9-4.4
   @ scala GroupCoordinatorTest.staticMemberRejoinWithLeaderIdAndUnknownMemberId(false)
   @ java GroupMetadataManagerTest.testStaticMemberRejoinWithLeaderIdAndUnknownMemberId
@@ -63,7 +63,7 @@ STAT-007 the leader returns without an id, version 8
   join L2:i1 v=8        | L2 NONE gen=2 leader=L id=L2 skip=false members=-
   state Stable gen=2
   log group gen=2 protocol=range leader=L2 members=F,L2
-STAT-009 the leader returns with its id
+STAT-009 A static leader that rejoins with its id rebalances the group
   @ SJ must since=2.3 seen=2.8-4.4
   @ scala GroupCoordinatorTest.staticMemberRejoinWithLeaderIdAndKnownMemberId
   @ java GroupMetadataManagerTest.testStaticMemberRejoinWithLeaderIdAndKnownMemberId
@@ -73,7 +73,7 @@ STAT-009 the leader returns with its id
   wait 30000            | L NONE gen=3 leader=L members=L
   state AwaitingSync gen=3
   log none
-STAT-010 a follower with its id changes protocols, the leader is absent
+STAT-010 Where a static leader does not rejoin, a follower leads that did
   @ SJ must since=2.3 seen=2.8-4.4
   @ scala GroupCoordinatorTest.staticMemberRejoinWithFollowerIdAndChangeOfProtocol
   @ java GroupMetadataManagerTest.testStaticMemberRejoinWithFollowerIdAndChangeOfProtocol
@@ -83,7 +83,7 @@ STAT-010 a follower with its id changes protocols, the leader is absent
   wait 5000             | F NONE gen=3 leader=F members=F,L
   state AwaitingSync gen=3 members=F,L
   log none
-STAT-012 a replacement that keeps the selected protocol
+STAT-012 A static member that returns without an id gets its assignment without a rebalance
   @ SJ must since=2.3 seen=2.8-4.4
   @ scala GroupCoordinatorTest.staticMemberRejoinWithUnknownMemberIdAndChangeOfProtocolWhileSelectProtocolUnchanged
   @ scala GroupCoordinatorTest.staticMemberRejoinAsFollowerWithUnknownMemberId
@@ -95,7 +95,7 @@ STAT-012 a replacement that keeps the selected protocol
   heartbeat L           | L NONE
   state Stable gen=2
   log group gen=2 protocol=range leader=L members=F2,L
-STAT-013 a replacement cannot be stored
+STAT-013 A replacement that cannot be stored is undone, and the old id stays valid
   @ SJ model since=2.5
   @ scala GroupCoordinatorTest.staticMemberRejoinWithUnknownMemberIdAndChangeOfProtocolWhileSelectProtocolUnchangedPersistenceFailure
   @ java GroupMetadataManagerTest.testReplaceStaticMemberInStableStateErrors
@@ -108,7 +108,7 @@ STAT-013 a replacement cannot be stored
   sync F                | F NONE work=f
   state Stable gen=2 members=F,L
   log none
-STAT-014 a follower returns with its id, nothing changed
+STAT-014 A static follower that rejoins with its id unchanged does not rebalance
   @ SJ must since=2.3 seen=2.8-4.4
   @ scala GroupCoordinatorTest.staticMemberRejoinAsFollowerWithKnownMemberIdAndNoProtocolChange
   @ java GroupMetadataManagerTest.testStaticMemberRejoinAsFollowerWithKnownMemberIdAndNoProtocolChange
@@ -117,7 +117,7 @@ STAT-014 a follower returns with its id, nothing changed
   join F                | F NONE gen=2 members=- leader=L
   state Stable gen=2
   log none
-STAT-015 member id and instance id of different members
+STAT-015 A member id with another member's instance id is FENCED_INSTANCE_ID
   @ SJ must since=2.3 seen=2.8-4.4
   @ scala GroupCoordinatorTest.staticMemberRejoinAsFollowerWithMismatchedMemberId
   @ scala GroupCoordinatorTest.staticMemberRejoinAsLeaderWithMismatchedMemberId
@@ -128,7 +128,7 @@ STAT-015 member id and instance id of different members
   join L:i2             | L FENCED_INSTANCE_ID
   state Stable gen=2
   log none
-STAT-016 a wrong member id in SyncGroup and Heartbeat
+STAT-016 SyncGroup and Heartbeat with an instance id and a wrong member id are fenced
   @ SJ must since=2.3 seen=2.8-4.4
   @ scala GroupCoordinatorTest.staticMemberSyncAsLeaderWithInvalidMemberId
   @ scala GroupCoordinatorTest.staticMemberHeartbeatLeaderWithInvalidMemberId
@@ -139,7 +139,7 @@ STAT-016 a wrong member id in SyncGroup and Heartbeat
   heartbeat L id=invalid | L FENCED_INSTANCE_ID
   state Stable gen=2
   log none
-STAT-017 a new id on every return
+STAT-017 A static member gets a new member id at each return
   @ SJ must since=2.3 seen=2.8-4.4
   @ scala GroupCoordinatorTest.shouldGetDifferentStaticMemberIdAfterEachRejoin
   @ java GroupMetadataManagerTest.testGetDifferentStaticMemberIdAfterEachRejoin
@@ -152,7 +152,7 @@ STAT-017 a new id on every return
   join L6:i1            | L6 NONE id=L6 prefix=i1
   state Stable gen=1 members=L6
   log group members=L2; group members=L3; group members=L4; group members=L5; group members=L6
-STAT-018 a known member id with an unknown instance id
+STAT-018 A known member id with an unknown instance id is UNKNOWN_MEMBER_ID
   @ SJ must since=2.3 seen=2.8-4.4
   @ scala GroupCoordinatorTest.staticMemberJoinWithUnknownInstanceIdAndKnownMemberId
   @ java GroupMetadataManagerTest.testStaticMemberJoinWithUnknownInstanceIdAndKnownMemberId
@@ -161,7 +161,7 @@ STAT-018 a known member id with an unknown instance id
   join L:unknown        | L UNKNOWN_MEMBER_ID
   state Stable gen=2
   log none
-STAT-019 an Empty group that knows a static member is a bug
+STAT-019 A static member that an Empty group holds by a bug is UNKNOWN_SERVER_ERROR
   @ SJ model since=2.3
   @ scala GroupCoordinatorTest.staticMemberReJoinWithIllegalStateAsUnknownMember
   @ java GroupMetadataManagerTest.testStaticMemberReJoinWithIllegalStateAsUnknownMember
@@ -171,7 +171,7 @@ STAT-019 an Empty group that knows a static member is a bug
   join F2:i2            | F2 UNKNOWN_SERVER_ERROR
   state Empty
   log none
-STAT-020 a join phase cannot end without a parked member
+STAT-020 Where no static member rejoins, the join phase goes on until their sessions end
   @ SJ must since=2.3 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testLeaderFailToRejoinBeforeFinalRebalanceTimeoutWithLongSessionTimeout
   @ java GroupMetadataManagerTest.testGroupStuckInRebalanceTimeoutDueToNonjoinedStaticMember
@@ -185,7 +185,7 @@ STAT-020 a join phase cannot end without a parked member
   wait 1                | -
   state Empty gen=3
   log group gen=3 members=-
-STAT-022 an absent static follower stays in the generation
+STAT-022 A static follower that does not rejoin stays a member of the next generation
   @ SJ must since=2.3 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testStaticMemberFollowerFailToRejoinBeforeRebalanceTimeout
   @ java GroupMetadataManagerTest.testStaticMemberFollowerFailToRejoinBeforeRebalanceTimeout
@@ -196,7 +196,7 @@ STAT-022 an absent static follower stays in the generation
   wait 5000             | L NONE gen=3 members=F,L,N; N NONE gen=3
   state AwaitingSync gen=3
   log none
-STAT-023 an absent static leader loses the lead, not the membership
+STAT-023 A static leader that does not rejoin loses the lead, and stays a member
   @ SJ must since=2.3 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testStaticMemberLeaderFailToRejoinBeforeRebalanceTimeout
   @ java GroupMetadataManagerTest.testStaticMemberLeaderFailToRejoinBeforeRebalanceTimeout
@@ -207,7 +207,7 @@ STAT-023 an absent static leader loses the lead, not the membership
   wait 5000             | F NONE gen=3 leader=F/N; N NONE gen=3 leader=F/N
   state AwaitingSync gen=3 members=F,L,N
   log none
-STAT-024 a replacement while preparing
+STAT-024 A second process of a static member in the join phase fences the first one
   @ SJ must since=2.3 seen=2.8-4.4
   @ java GroupMetadataManagerTest.testJoinGroupReplaceStaticMember
   broker delay=3000
@@ -217,7 +217,7 @@ STAT-024 a replacement while preparing
   wait 3000             | L2 NONE gen=1 members=L2
   state AwaitingSync gen=1
   log none
-STAT-026 the first session after a replacement uses the old timeout
+STAT-026 The first session of a replacement lasts as long as its predecessor's
   @ SJ must quirk since=3.3 seen=3.9-4.4
   @ scala GroupCoordinator.updateStaticMemberAndRebalance
   stable L:i1 F:i2
@@ -230,7 +230,7 @@ STAT-026 the first session after a replacement uses the old timeout
   wait 1
   state PreparingRebalance members=L
   log group gen=2 leader=L members=F2,L
-STAT-PROTOCOL a replacement that changes the selected protocol
+STAT-PROTOCOL A replacement by which another protocol would be chosen rebalances
   @ SJ must
   @ GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin
   @ GroupCoordinator.updateStaticMemberAndRebalance

@@ -7,7 +7,7 @@ from coordinator_sim_conformance.script.play import read_cases
 CASES: Final = read_cases(
     "SYNC",
     """
-SYNC-001 the leader syncs first, the follower later
+SYNC-001 After the leader's sync a follower gets its assignment at once
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testSyncGroupFollowerAfterLeader
   @ java GroupMetadataManagerTest.testSyncGroupFollowerAfterLeader
@@ -18,7 +18,7 @@ SYNC-001 the leader syncs first, the follower later
   sync B                | B NONE work=b
   state Stable gen=2
   log group gen=2 protocol=range type=consumer leader=A members=A,B work=a,b metadata=range,range clients=A,B hosts=/127.0.0.1,/127.0.0.1
-SYNC-002 the follower syncs first
+SYNC-002 A follower's sync waits for the leader's
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testSyncGroupLeaderAfterFollower
   @ java GroupMetadataManagerTest.testSyncGroupLeaderAfterFollower
@@ -29,7 +29,7 @@ SYNC-002 the follower syncs first
   sync A A=a B=b        | A NONE work=a; B NONE work=b
   state Stable gen=2
   log group gen=2 protocol=range type=consumer leader=A members=A,B work=a,b metadata=range,range clients=A,B hosts=/127.0.0.1,/127.0.0.1
-SYNC-003 a missing assignment becomes empty
+SYNC-003 A member that the leader left out gets an empty assignment
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testSyncGroupEmptyAssignment
   @ java GroupMetadataManagerTest.testSyncGroupEmptyAssignment
@@ -39,7 +39,7 @@ SYNC-003 a missing assignment becomes empty
   sync A                | A NONE work=-
   state Stable gen=1
   log group gen=1 protocol=range leader=A members=A work=-
-SYNC-004 an assignment for a stranger is ignored
+SYNC-004 An assignment for somebody who is no member is passed over
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinator.doSyncGroup
   completing A B
@@ -48,7 +48,7 @@ SYNC-004 an assignment for a stranger is ignored
   sync B                | B NONE work=-
   state Stable
   log group leader=A members=A,B
-SYNC-005 assignments from a follower are ignored
+SYNC-005 Assignments from a follower are passed over
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinator.doSyncGroup
   completing A B
@@ -56,7 +56,7 @@ SYNC-005 assignments from a follower are ignored
   sync B A=x B=y        | -
   sync A A=a B=b        | A NONE work=a; B NONE work=b
   log group leader=A members=A,B
-SYNC-006 an unknown group
+SYNC-006 A sync with an unknown group is UNKNOWN_MEMBER_ID
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testSyncGroupFromUnknownGroup
   @ java GroupMetadataManagerTest.testSyncGroupFromUnknownGroup
@@ -64,7 +64,7 @@ SYNC-006 an unknown group
   sync A gen=1 id=a     | A UNKNOWN_MEMBER_ID
   state none
   log none
-SYNC-011 a sync while preparing
+SYNC-011 A sync in the join phase is REBALANCE_IN_PROGRESS
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinator.doSyncGroup
   stable A
@@ -73,7 +73,7 @@ SYNC-011 a sync while preparing
   sync A                | A REBALANCE_IN_PROGRESS
   state PreparingRebalance gen=1
   log none
-SYNC-012 a sync on a Stable group returns the stored assignment
+SYNC-012 A sync with a Stable group gets the stored assignment
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinator.doSyncGroup
   stable A B
@@ -82,14 +82,14 @@ SYNC-012 a sync on a Stable group returns the stored assignment
   [SJ] sync B           | B NONE work=b type=consumer name=range
   state Stable gen=2
   log none
-SYNC-012.session a sync on a Stable group restarts the session
+SYNC-012.session In Scala's coordinator a sync with a Stable group restarts the session
   @ S model
   stable A
   wait 9000
   sync A                | A NONE
   wait 9000
   state Stable
-SYNC-013 a leader's sync on a Stable group changes nothing
+SYNC-013 A leader's sync with a Stable group changes no assignment
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinator.doSyncGroup
   stable A B
@@ -98,7 +98,7 @@ SYNC-013 a leader's sync on a Stable group changes nothing
   sync B                | B NONE work=b
   state Stable gen=2
   log none
-SYNC-014 the leader fails in the sync phase
+SYNC-014 Where the leader dies in the sync phase, followers are sent back and one of them leads
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testLeaderFailureInSyncGroup
   @ java GroupMetadataManagerTest.testLeaderFailureInSyncGroup
@@ -110,7 +110,7 @@ SYNC-014 the leader fails in the sync phase
   join B                | B NONE gen=3 leader=B
   state AwaitingSync gen=3
   log none
-SYNC-LEFT-OUT a member left out of a later assignment loses the one before
+SYNC-LEFT-OUT A member that a later assignment leaves out loses its earlier one
   @ LSJ must
   @ scala GroupCoordinator.setAndPropagateAssignment
   stable A B
@@ -118,14 +118,14 @@ SYNC-LEFT-OUT a member left out of a later assignment loses the one before
   join B                | A NONE gen=3; B NONE gen=3
   sync B                | -
   sync A A=a            | A NONE work=a; B NONE work=-
-SYNC-OLD-GENERATION a sync of the generation before
+SYNC-OLD-GENERATION A sync of another generation of a Stable group is ILLEGAL_GENERATION
   @ LSJ must
   @ scala GroupCoordinator.doSyncGroup
   stable A B
   sync B gen=1          | B ILLEGAL_GENERATION
   sync B gen=3          | B ILLEGAL_GENERATION
   state Stable gen=2
-SYNC-015 a Dead group
+SYNC-015 A sync with a Dead group is COORDINATOR_NOT_AVAILABLE
   @ SJ model since=2.3
   @ scala GroupCoordinatorTest.testSyncDeadGroup
   stable A
@@ -133,7 +133,7 @@ SYNC-015 a Dead group
   --
   sync A                | A COORDINATOR_NOT_AVAILABLE
   log none
-SYNC-016 an Empty group
+SYNC-016 A sync with an Empty group is UNKNOWN_MEMBER_ID
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinator.validateSyncGroup
   stable A
@@ -142,12 +142,12 @@ SYNC-016 an Empty group
   sync A gen=2          | A UNKNOWN_MEMBER_ID
   state Empty gen=2
   log none
-SYNC-016.scala an Empty group is asked like any other
+SYNC-016.scala An Empty group answers a sync as any other group does
   @ S model
   stable A
   leave A
   sync A gen=2          | A UNKNOWN_MEMBER_ID
-SYNC-020 a consistent type and name are echoed
+SYNC-020 Protocol type and name that fit are accepted and told back
   @ SJ must since=2.5 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testSyncGroupSucceedWhenProtocolTypeAndNameAreConsistent
   @ java GroupMetadataManagerTest.testSyncGroupSucceedWhenProtocolTypeAndNameAreConsistent
@@ -157,7 +157,7 @@ SYNC-020 a consistent type and name are echoed
   sync A type=consumer name=range | A NONE type=consumer name=range
   state Stable
   log group gen=2 protocol=range leader=A members=A,B
-SYNC-021 version 5 without type or name
+SYNC-021 From version 5 on, a sync without protocol type or name is refused
   @ SJ must since=2.5 seen=2.8-4.4
   @ scala KafkaApis.handleSyncGroupRequest
   completing A
@@ -166,7 +166,7 @@ SYNC-021 version 5 without type or name
   state AwaitingSync gen=1
   group nobody
   sync A type=-             | A INCONSISTENT_GROUP_PROTOCOL
-SYNC-025 the append of the assignment fails
+SYNC-025 Where the assignment cannot be appended all get the error, and the group rebalances
   @ LSJ model
   @ java GroupMetadataManagerTest.testSyncGroupAsLeaderAppendFailureTransformsError
   @ scala GroupCoordinator.doSyncGroup
@@ -177,7 +177,7 @@ SYNC-025 the append of the assignment fails
   sync A A=a B=b        | A NOT_COORDINATOR work=-; B NOT_COORDINATOR work=-
   state PreparingRebalance gen=2
   log none
-SYNC-026 the errors of an append
+SYNC-026 Each error of an assignment's append becomes one certain error of SyncGroup
   @ SJ model
   @ java GroupMetadataManagerTest.testJoinGroupAppendErrorConversion
   @ scala GroupMetadataManager.storeGroup
@@ -210,7 +210,7 @@ SYNC-026 the errors of an append
   sync A A=a            | A UNKNOWN_SERVER_ERROR work=-
   state PreparingRebalance
   log none
-SYNC-GENERATION another generation
+SYNC-GENERATION A sync of another generation in the sync phase is ILLEGAL_GENERATION
   @ SJ must
   @ ClassicGroup.validateSyncGroup
   @ GroupCoordinator.validateSyncGroup
@@ -219,7 +219,7 @@ SYNC-GENERATION another generation
   sync A gen=2          | A ILLEGAL_GENERATION
   state AwaitingSync gen=1
   log none
-SYNC-PROTOCOL an inconsistent type or name
+SYNC-PROTOCOL A sync with another protocol type or name is INCONSISTENT_GROUP_PROTOCOL
   @ SJ must
   @ GroupMetadataManager.validateSyncGroup
   @ GroupCoordinator.validateSyncGroup

@@ -7,7 +7,7 @@ from coordinator_sim_conformance.script.play import read_cases
 CASES: Final = read_cases(
     "TXN",
     """
-TXN-001 a commit marker makes the offset visible
+TXN-001 A commit marker makes the offsets of its transaction visible
   @ SJ must since=0.11 seen=3.9-4.4
   @ GroupCoordinatorTest.scala testBasicFetchTxnOffsets (trunk)
   --
@@ -16,7 +16,7 @@ TXN-001 a commit marker makes the offset visible
   marker COMMIT pid=1000    | marker NONE
   fetch t-0 v=7             | fetch t-0=10 t-0.error=NONE
   log offset t-0=10 pid=1000; marker is=COMMIT pid=1000
-TXN-002 an abort discards, and a late commit marker brings nothing back
+TXN-002 An abort drops the offsets of its transaction; a late commit marker brings none back
   @ SJ model since=0.11
   @ GroupCoordinatorTest.scala testFetchTxnOffsetsWithAbort, testFetchTxnOffsetsIgnoreSpuriousCommit (trunk)
   txn - t-0=10 pid=1000     | - t-0=NONE
@@ -24,7 +24,7 @@ TXN-002 an abort discards, and a late commit marker brings nothing back
   fetch t-0 v=7 stable=1    | fetch t-0=-1 t-0.error=NONE
   marker COMMIT pid=1000
   fetch t-0 v=7             | fetch t-0=-1 t-0.error=NONE
-TXN-003 a marker is for one partition of the log
+TXN-003 A marker counts for the groups on its partition of the log alone
   @ SJ model since=0.11
   @ GroupCoordinatorTest.scala testFetchTxnOffsetsOneProducerMultipleGroups (trunk)
   group g1
@@ -35,7 +35,7 @@ TXN-003 a marker is for one partition of the log
   fetch t-0 v=7             | fetch t-0=-1 t-0.error=NONE
   group g1
   fetch t-0 v=7             | fetch t-0=10 t-0.error=NONE
-TXN-004 two producers, one group
+TXN-004 Transactions of two producers end each by itself
   @ SJ must since=0.11 seen=3.9-4.4
   @ GroupCoordinatorTest.scala testFetchTxnOffsetsMultipleProducersOneGroup (trunk)
   txn - t-0=10 pid=1000     | - t-0=NONE
@@ -43,7 +43,7 @@ TXN-004 two producers, one group
   marker COMMIT pid=1000
   marker ABORT pid=1005
   fetch t-0 t-1 v=7         | fetch t-0=10 t-1=-1
-TXN-005 the later record wins, not the marker
+TXN-005 Of a commit and a transaction the later record counts, not the later end
   @ SJ must since=0.11 seen=3.9-4.4
   @ GroupMetadataTest.scala testConsumerBeatsTransactionalOffsetCommit, testTransactionBeatsConsumerOffsetCommit, testTransactionalCommitIsAbortedAndConsumerCommitWins (trunk)
   group g1
@@ -61,47 +61,47 @@ TXN-005 the later record wins, not the marker
   commit - t-0=24
   marker ABORT pid=1000
   fetch t-0 v=7             | fetch t-0=24
-TXN-006 an append that fails leaves nothing pending
+TXN-006 A commit in a transaction that cannot be appended leaves nothing pending
   @ SJ model since=0.11
   @ GroupMetadataManagerTest.scala testTransactionalCommitOffsetAppendFailure (trunk)
   fail NOT_ENOUGH_REPLICAS
   txn - t-0=10 pid=1000     | - t-0=COORDINATOR_NOT_AVAILABLE
   fetch t-0 v=7 stable=1    | fetch t-0=-1 t-0.error=NONE
-TXN-007 member and generation count when they are given
+TXN-007 A commit in a transaction is checked by member id and generation where it names them
   @ SJ must since=2.5 seen=2.8-4.4
   @ GroupCoordinatorTest.scala testTxnCommitOffsetWithIllegalGeneration (trunk)
   stable M
   txn M t-0=10 pid=1000 gen=6   | M t-0=ILLEGAL_GENERATION
   txn M t-0=10 pid=1000 id=zzz  | M t-0=UNKNOWN_MEMBER_ID
   txn M t-0=10 pid=1000         | M t-0=NONE
-TXN-008 without ids any state accepts
+TXN-008 A commit in a transaction is accepted in any state of the group
   @ SJ must since=2.5 seen=2.8-4.4
   @ ClassicGroup.java (trunk) validateOffsetCommit
   completing M
   txn - t-0=10 pid=1000     | - t-0=NONE
   txn M t-0=10 pid=1000     | M t-0=NONE
   state AwaitingSync
-TXN-009 an instance id with an empty member id is fenced
+TXN-009 A commit in a transaction with an instance id alone is FENCED_INSTANCE_ID
   @ SJ must since=2.5 seen=2.8-4.4
   @ GroupCoordinatorTest.scala testTxnCommitOffsetWithFencedInstanceId (trunk)
   stable M:i1
   txn - t-0=10 pid=1000 i=i1 | - t-0=FENCED_INSTANCE_ID
-TXN-010 an unknown group with a generation, Scala coordinator
+TXN-010 In Scala's coordinator a transaction's member of an unknown group is UNKNOWN_MEMBER_ID
   @ S must since=3.0 seen=2.8-3.9
   @ GroupCoordinator.scala (trunk) handleTxnCommitOffsets
   txn - t-0=10 pid=1000 gen=5 id=m1 | - t-0=UNKNOWN_MEMBER_ID
   state Empty
-TXN-011 an unknown group with a generation, Java coordinator
+TXN-011 In Java's coordinator a transaction's member of an unknown group is ILLEGAL_GENERATION
   @ J must seen=4.0-4.4
   @ OffsetMetadataManagerTest.java testGenericGroupTransactionalOffsetCommitWithUnknownGroupId (trunk)
   txn - t-0=10 pid=1000 gen=5 id=m1 | - t-0=ILLEGAL_GENERATION
   state none
-TXN-012 the empty group id
+TXN-012 A commit in a transaction for the empty group id is INVALID_GROUP_ID
   @ SJ must since=2.0 seen=2.8-4.4
   @ GroupCoordinator.scala (trunk)
   group -
   txn - t-0=10 pid=1000     | - t-0=INVALID_GROUP_ID
-TXN-016 a commit in a transaction does not keep the session
+TXN-016 A commit in a transaction does not keep the session
   @ SJ must since=2.5 seen=2.8-4.4
   @ GroupCoordinator.scala (trunk) doTxnCommitOffsets
   stable M session=1000

@@ -46,7 +46,7 @@ class Case(Struct, frozen=True):
 
     Args:
         case_id: Id of the requirement; after a dot the name of a variant.
-        title: Short description.
+        title: The requirement in one sentence.
         script: Lines of the script.
     """
 

@@ -46,7 +46,7 @@ def ending(case_id: str = "HB-013", verdict: Verdict = Verdict.PASSED, **fields:
         "area": "HEARTBEAT",
         "profile": "4.4",
         "verdict": verdict,
-        "title": "heartbeats keep the session",
+        "title": "Heartbeats keep the session",
         "level": Level.MUST,
     }
     return Ending(**told | fields)
