@@ -1,8 +1,9 @@
 """Requests a second and latency through the conformance proxy, beside a plain relay and direct.
 
 Three of `serve` are loaded in turn: directly, through a TCP relay in Python that looks at nothing,
-and through the proxy, which judges every exchange. The load is made by Go (loadgen): 1,008 groups of
-one member on 16 connections; a commit or fetch is of 10 partitions. Trust the ratios of one run.
+and through the proxy, which judges every exchange. The load is made by Go (loadgen): 1,008 groups
+of one member on 16 connections; a commit or fetch is of 10 partitions. CPU-seconds are those of the
+process that the load is connected to. Trust the ratios of one run.
 """
 
 import argparse
