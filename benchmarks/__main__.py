@@ -20,6 +20,7 @@ DESCRIPTIONS = {
     "virtual_hour": "an hour of three aiokafka consumers in virtual time, in CPU-seconds",
     "hash_seeds": "where that hour's clients part under other hash seeds",
     "serve": "serve under load beside a real Kafka and kfake (Go; Java and Maven for Kafka)",
+    "proxy": "the conformance proxy beside a plain relay and beside direct (Go)",
     "walk": "calls and modules of a request from socket to answer",
     "trogdor": "a task, a heartbeat, an agent of Trogdor, in virtual time and over loopback",
     "cluster": "speed-up of Spark jobs from one standalone worker to two (minutes)",

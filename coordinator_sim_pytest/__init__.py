@@ -4,13 +4,14 @@
         consumer = Consumer({"bootstrap.servers": kafka_server.bootstrap, ...})
 
 Before a fixture is used, only the standard library and pytest are imported; the names of
-`ASSERTIONS`, `simulated` and `virtual_loop` are loaded on first access.
+`ASSERTIONS`, `CoordinatorConformance`, `simulated` and `virtual_loop` are loaded on first access.
 """
 
 import importlib
 from typing import Any, Final
 
 from coordinator_sim_pytest.plugin import (
+    graded_endpoint,
     group_coordinator,
     kafka_server,
     kafka_servers,
@@ -37,13 +38,14 @@ ASSERTIONS: Final = (
 
 _HOMES: Final = {
     **dict.fromkeys(ASSERTIONS, "coordinator_sim_pytest.assertions"),
+    "CoordinatorConformance": "coordinator_sim_pytest.conformance",
     "simulated": "coordinator_sim_pytest.properties",
     "virtual_loop": "coordinator_sim_pytest.virtual",
 }
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module's attributes
-    """Load an assertion, or a name of virtual time or of properties, on first access."""
+    """Load an assertion, or another name with a home of its own, on first access."""
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -52,6 +54,8 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module's attributes
 
 __all__ = [  # noqa: PLE0604 - the names of the assertions are strings
     *ASSERTIONS,
+    "CoordinatorConformance",
+    "graded_endpoint",
     "group_coordinator",
     "kafka_server",
     "kafka_servers",

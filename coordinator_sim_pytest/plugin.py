@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from coordinator_sim.harness.group_driver import GroupDriver
     from coordinator_sim.kafka.profiles import Profile
     from coordinator_sim.trace.events import TraceEvent
+    from coordinator_sim_pytest.conformance import GradedEndpoint
     from coordinator_sim_pytest.server import KafkaServers, ServedKafka, ServerKind
     from coordinator_sim_pytest.virtual import KafkaInVirtualTime, VirtualClock
 
@@ -130,6 +131,15 @@ def kafka_server(
     _note(request, "kafka_server", served)
     yield served
     kafka_servers.give_back(kind)
+
+
+@pytest.fixture(scope="class")
+def graded_endpoint(request: pytest.FixtureRequest) -> "Iterator[GradedEndpoint]":
+    """The endpoint of a subclass of `CoordinatorConformance`, and how its cases ended."""
+    from coordinator_sim_pytest.conformance import graded
+
+    with graded(request) as endpoint:
+        yield endpoint
 
 
 @pytest.fixture

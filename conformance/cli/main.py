@@ -9,6 +9,7 @@ from coordinator_sim.cli.ending import EXIT_MISUSE, run_command_line
 from coordinator_sim_conformance.cli.differ import differ
 from coordinator_sim_conformance.cli.matrix import matrix
 from coordinator_sim_conformance.cli.museum import museum
+from coordinator_sim_conformance.cli.proxy import proxy
 from coordinator_sim_conformance.cli.registry import coverage, list_requirements
 from coordinator_sim_conformance.cli.run import run
 
@@ -26,6 +27,7 @@ app.command(short_help="Play the cases on a target.")(run)
 app.command(short_help="Show results as a page.")(matrix)
 app.command(short_help="Compare the requirements with catalogue files.")(coverage)
 app.command(short_help="Compare with Kafka's own coordinator, at random.")(differ)
+app.command(short_help="Flag impossible replies of a cluster in use.")(proxy)
 app.command(short_help="Break the core on purpose, see what notices.")(museum)
 
 

@@ -167,8 +167,8 @@ def _with_progress(
         yield ending
 
 
-def addresses_of(bootstrap: str) -> list[tuple[str, int]]:
-    """Return the addresses of `HOST:PORT[,...]`.
+def addresses_of(bootstrap: str, option: str = "--bootstrap") -> list[tuple[str, int]]:
+    """Return the addresses of `HOST:PORT[,...]`, which an option has.
 
     Raises:
         ConfigError: one has no port of 1 to 65535.
@@ -177,8 +177,6 @@ def addresses_of(bootstrap: str) -> list[tuple[str, int]]:
     for each in bootstrap.split(","):
         host, colon, port = each.strip().rpartition(":")
         if not colon or not host or not port.isdigit() or not 0 < int(port) <= _MAX_PORT:
-            raise ConfigError(
-                f"--bootstrap {each.strip()!r}: wants HOST:PORT, a port of 1 to 65535"
-            )
+            raise ConfigError(f"{option} {each.strip()!r}: wants HOST:PORT, a port of 1 to 65535")
         found.append((host.strip("[]"), int(port)))
     return found

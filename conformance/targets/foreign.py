@@ -39,8 +39,11 @@ def play_on(endpoint: Endpoint, cases: Iterable[Case], profile: str) -> Iterator
     playing = sorted(cases, key=lambda case: -_waits_s(case, profile))
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         endings = [pool.submit(_played, endpoint, case, profile) for case in playing]
-        for ending in as_completed(endings):
-            yield ending.result()
+        try:
+            for ending in as_completed(endings):
+                yield ending.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _played(endpoint: Endpoint, case: Case, profile: str) -> Ending:

@@ -7,9 +7,9 @@ import msgspec
 from msgspec import Struct
 
 from coordinator_sim.live.trogdor.configuration import read_spec
-from coordinator_sim.live.trogdor.daemons import run_task
 from coordinator_sim.live.trogdor.host_platform import Allowed
 from coordinator_sim.trogdor.topology import AGENT_PORT, topology_of
+from coordinator_sim_conformance.targets.target import Unsupported
 from coordinator_sim_conformance.trogdor_cases.task_specs import NODE
 from coordinator_sim_conformance.trogdor_cases.trogdor import Json
 
@@ -40,7 +40,15 @@ class OwnOneTaskAgent:
     """An agent of this project, in this process."""
 
     def run(self, spec: Json) -> Exit:
-        """Run a task until it is over."""
+        """Run a task until it is over.
+
+        Raises:
+            Unsupported: the server of agents is not installed.
+        """
+        try:
+            from coordinator_sim.live.trogdor.daemons import run_task
+        except ModuleNotFoundError as missing:
+            raise Unsupported(f"wants {missing.name}: coordinator-sim[serve]") from None
         said: list[str] = []
         task = run_task(
             topology_of(_NODES),
