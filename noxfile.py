@@ -72,7 +72,8 @@ def real_kafka(session: nox.Session) -> None:
     if shutil.which("go") is None:
         session.run("python", "-m", "pip", "install", "--quiet", "--group", "go")
     by_file = ("-n", "2", "--dist", "loadfile")
-    session.run("pytest", *by_file, "-m", "real_kafka", *(session.posargs or ["tests"]))
+    chosen = ("-m", "real_kafka and not nightly")
+    session.run("pytest", *by_file, *chosen, *(session.posargs or ["tests"]))
 
 
 @nox.session

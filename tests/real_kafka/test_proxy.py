@@ -15,7 +15,9 @@ from tests.proxied import proxied, with_aiokafka, with_librdkafka
 pytestmark = pytest.mark.real_kafka
 
 
-@pytest.mark.parametrize("version", [BROKER_VERSION, OLD_BROKER_VERSION])
+@pytest.mark.parametrize(
+    "version", [BROKER_VERSION, pytest.param(OLD_BROKER_VERSION, marks=pytest.mark.nightly)]
+)
 def test_kafka_is_never_flagged(version: str, tmp_path: Path) -> None:
     """Members of two client libraries join, bounce and commit; all of them stay behind it."""
     with (
