@@ -17,6 +17,7 @@ from coordinator_sim.cli.arguments import (
     parse_variety,
 )
 from coordinator_sim.cli.broker_log import write_broker_log
+from coordinator_sim.cli.bug_option import RunBugOption, bugs_of_command
 from coordinator_sim.cli.metrics import print_metrics
 from coordinator_sim.cli.own_assignors import (
     AssignorFromOption,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from coordinator_sim.sim.scenario.scenario import Scenario
     from coordinator_sim.trace.events import TraceEvent
     from coordinator_sim_conformance.checkers import Report, Violation
+    from coordinator_sim_conformance.museum.exhibit import Exhibit
 
 
 VERDICT_WORDS = {"PASS": "kept", "UNKNOWN": "without evidence", "FAIL": "VIOLATED"}
@@ -127,6 +129,7 @@ def run(
     assignor_process: AssignorProcessOption = None,
     assignor_java: AssignorJavaOption = None,
     elide: ElideOption = False,
+    bug: RunBugOption = None,
 ) -> None:
     """Run one scenario in virtual time: print its story, check its invariants, write its trace.
 
@@ -137,6 +140,7 @@ def run(
     from coordinator_sim_conformance.checkers import check_all
     from coordinator_sim_conformance.scenario_timing import circumstances_of
 
+    bugs = bugs_of_command("run", bug or ())
     register_given(assignor_from, assignor_process, assignor_java)
     simulation = prepare(scenario, seed, set_ or [], assignor=assignor, profile=profile)
     check_whole(simulation.scenario, elide, request_log, log_dir)
@@ -145,10 +149,12 @@ def run(
     simulation = with_work(simulation) if work else simulation
     simulation = with_shuffled_ties(simulation) if shuffle_ties else simulation
     simulation = with_elision(simulation) if elide else simulation
+    simulation = with_bugs(simulation, bugs) if bugs else simulation
     found = simulation.scenario
     directory = out or Path("out") / found.name
     if not json:
         typer.echo(headline(simulation))
+        print_bugs(bugs)
         typer.echo(f"{found.title}\n")
     events, elided = simulate_visibly(simulation, directory, format_, log_dir, request_log)
     verdicts = check_all(events, circumstances_of(found))
@@ -262,6 +268,22 @@ def print_elided(simulation: Simulation, elided: "Elided | None") -> None:
     why = f"; mostly kept by: {elided.reason}" if elided.reason else ""
     beats = f", {elided.heartbeats:,} heartbeats" if elided.heartbeats else ""
     typer.echo(f"elided: {share:.1%} of the time in {elided.stretches:,} stretches{beats}{why}")
+
+
+def with_bugs(simulation: Simulation, bugs: "Sequence[Exhibit]") -> Simulation:
+    """The same simulation, whose trace says that it was broken on purpose."""
+    import msgspec
+
+    told = ",".join(bug.exhibit_id for bug in bugs)
+    return msgspec.structs.replace(simulation, options={**simulation.options, "bug": told})
+
+
+def print_bugs(bugs: "Sequence[Exhibit]") -> None:
+    """One line a bug that the run has on purpose."""
+    for bug in bugs:
+        from coordinator_sim_conformance.museum.bugs import warning_of
+
+        typer.echo(warning_of(bug))
 
 
 def with_shuffled_ties(simulation: Simulation) -> Simulation:
