@@ -29,7 +29,7 @@ from coordinator_sim.cli.simulation import Simulation, assignor_label, simulate
 from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from coordinator_sim.sim.elision import Elided
     from coordinator_sim.sim.runner import RunResult
@@ -395,8 +395,8 @@ def print_summary(
     for verdict in Verdict:
         named = ", ".join(verdicts.having(verdict))
         typer.echo(f"invariants {VERDICT_WORDS[verdict.name]}: {named or 'none'}")
-    for found in verdicts.violations:
-        typer.echo(f"  {violation_line(found)}")
+    for line in violation_lines(simulation, events, verdicts):
+        typer.echo(line)
     typer.echo(f"digest: {digest_of(events)}")
     typer.echo(f"trace: {directory}   (coordinator-sim report {directory})")
     if log_dir is not None:
@@ -433,6 +433,28 @@ def start_up_lines(events: "Sequence[TraceEvent]") -> list[str]:
     return [start_up_line(found) for found in start_ups(events) if found.has_long_reading]
 
 
+def violation_lines(
+    simulation: Simulation, events: "Sequence[TraceEvent]", verdicts: "Report"
+) -> "Iterator[str]":
+    """Every violation; under the first of an invariant the smallest history that shows it."""
+    slices = slices_of(simulation, events, verdicts)
+    for found in verdicts.violations:
+        yield f"  {violation_line(found)}"
+        yield from (f"    {line}" for line in slices.pop(found.invariant, ()))
+
+
+def slices_of(
+    simulation: Simulation, events: "Sequence[TraceEvent]", verdicts: "Report"
+) -> dict[str, list[str]]:
+    """The smallest history that shows the first violation of each broken invariant, as lines."""
+    from coordinator_sim_conformance.checkers import slice_lines
+    from coordinator_sim_conformance.scenario_timing import circumstances_of
+
+    known = circumstances_of(simulation.scenario)
+    firsts = [result.violations[0] for result in verdicts.results if result.violations]
+    return {found.invariant: slice_lines(events, found, known) for found in firsts}
+
+
 def violation_line(found: "Violation") -> str:
     """One violation: which invariant, when, where, and the events to look at."""
     at_s = found.at_us / 1e6
@@ -461,6 +483,7 @@ def print_json(
         "work": msgspec.to_builtins(count_work(events)),
         "elided": msgspec.to_builtins(elided),
         "violations": [violation_line(found) for found in verdicts.violations],
+        "slices": slices_of(simulation, events, verdicts),
         "trace": str(directory),
     }
     typer.echo(msgspec.json.format(msgspec.json.encode(summary)).decode())
