@@ -27,6 +27,7 @@ from coordinator_sim.kafka.switch import Switch  # noqa: E402 - as above
 from coordinator_sim.kafka.switches import SECTIONS  # noqa: E402 - as above
 from coordinator_sim_conformance.coverage import read_deferred  # noqa: E402 - needs the path above
 from coordinator_sim_conformance.museum.exhibits import EXHIBITS  # noqa: E402 - as above
+from coordinator_sim_conformance.museum.history import history  # noqa: E402 - as above
 from coordinator_sim_conformance.mutants.record import (  # noqa: E402 - as above
     by_module,
     reasons_of_survivors,
@@ -303,7 +304,22 @@ def museum_page() -> str:
         lines.append(
             f"| {exhibit.exhibit_id} | {exhibit.story} | `{module}` | {exhibit.noticed_by} |\n"
         )
-    return "".join(lines)
+    return "".join([*lines, *historical_lines()])
+
+
+def historical_lines() -> Iterator[str]:
+    """The bugs of Kafka's history, and whether each is an exhibit."""
+    bugs = history()
+    wanted = [bug_id for bug in bugs for bug_id in bug.ids]
+    missing = [bug_id for bug in bugs for bug_id in bug.missing]
+    yield "\n## Kafka's history\n\n"
+    yield "Bugs that a suite like this one should know, by who can show them: W over the wire, T\n"
+    yield "with time, F with faults, C a client, A an assignor, X Connect. "
+    yield f"{len(wanted) - len(missing)} of {len(wanted)} are exhibits.\n\n"
+    yield "| bug | level | what it is about | exhibit |\n|---|---|---|---|\n"
+    for bug in bugs:
+        shown = "; ".join(filter(None, (", ".join(bug.shown_as), bug.absent)))
+        yield f"| {', '.join(bug.ids)} | {bug.level} | {bug.title} | {shown} |\n"
 
 
 EXACT_WORLDS = (
