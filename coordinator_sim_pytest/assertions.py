@@ -1,8 +1,8 @@
 """Assertions over the trace of a test: the invariants I1 to I10, and that a group comes to rest.
 
 Each takes a trace (events in order), or a fixture that has one, and raises `AssertionError` with
-the lines of the story that prove the fault. A trace without anything to judge fails too: it would
-pass for the wrong reason.
+the smallest history that still shows the fault. A trace without anything to judge fails too: it
+would pass for the wrong reason.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,13 @@ from typing import Final, Protocol
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import numbered
 from coordinator_sim.trace.story import story_line, widest_group
-from coordinator_sim_conformance.checkers import CHECKERS, Checker, Findings, History
+from coordinator_sim_conformance.checkers import (
+    CHECKERS,
+    Checker,
+    Findings,
+    History,
+    slice_lines,
+)
 
 _SHOWN: Final = 5
 _MOVING: Final = frozenset({Event.PREPARE_REBALANCE, Event.JOIN_COMPLETE})
@@ -158,9 +164,9 @@ def _judge(checker: Checker, found: Findings, events: list[TraceEvent], judged: 
     if found.violations:
         first = found.violations[0]
         more = len(found.violations) - 1
-        proof = [event for event in events if event.seq in first.evidence]
         rest = f" (and {more} more)" if more else ""
-        raise AssertionError(f"{name}: {first.message}{rest}\n{_told(proof)}")
+        proof = "\n".join(f"  {line}" for line in slice_lines(events, first))
+        raise AssertionError(f"{name}: {first.message}{rest}\n{proof}")
     if found.judged < judged:
         raise AssertionError(
             f"{name}: the trace of {len(events)} events lets {found.judged} instances be judged, "

@@ -21,7 +21,7 @@ _MARKERS: Final = (
     "kafka_brokers(count): how many brokers the test's cluster has",
     'kafka_settings(settings): of its brokers, as {"group.initial.rebalance.delay.ms": 3000}',
     "kafka_faults(*rules): fault rules that the test's cluster begins with",
-    'kafka_bug(number): a bug of Kafka\'s group coordinator, such as "KAFKA-9752", in the server',
+    'kafka_bug(*numbers): bugs of Kafka\'s group coordinator, such as "KAFKA-9752", in the server',
 )
 
 
@@ -32,6 +32,61 @@ class _Traced(Protocol):
 
 _TRACES: Final = pytest.StashKey[dict[str, _Traced]]()
 """Traces of a test's fixtures, by the fixture's name."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--kafka-bug`."""
+    parser.getgroup("coordinator-sim").addoption(
+        "--kafka-bug",
+        metavar="ID",
+        action="append",
+        default=[],
+        help="break every Kafka of this run with a bug that Kafka's group coordinator had, such as "
+        "KAFKA-12890; may be repeated; list: the ids",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Put the bugs of `--kafka-bug` in, before a conftest or a test imports the coordinator.
+
+    Raises:
+        UsageError: a bug is unknown or cannot be put in any more, or the ids are asked for.
+    """
+    asked: list[str] = early_config.known_args_namespace.kafka_bug
+    if not asked:
+        return
+    from coordinator_sim.errors import ConfigError
+    from coordinator_sim_conformance.museum.bugs import Place, bugs_in_force, bugs_of
+
+    if "list" in asked:
+        raise pytest.UsageError(f"--kafka-bug: {', '.join(bugs_of(Place.SERVER))}")
+    try:
+        bugs_in_force(asked, Place.SERVER)
+    except ConfigError as error:
+        raise pytest.UsageError(f"--kafka-bug: {error}") from None
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Say that every Kafka of this run is broken on purpose."""
+    return _warnings(config)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say so at the end too, which `-q` shows."""
+    for line in _warnings(config):
+        terminalreporter.write_line(line)
+
+
+def _warnings(config: pytest.Config) -> list[str]:
+    asked: list[str] = config.getoption("kafka_bug")
+    if not asked:
+        return []
+    from coordinator_sim_conformance.museum.bugs import Place, bugs_named, warning_of
+
+    return [f"kafka: {warning_of(bug)}" for bug in bugs_named(asked, Place.SERVER)]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -78,13 +133,19 @@ def _kind(request: pytest.FixtureRequest) -> "ServerKind":
     """Return the kind of server that the markers of a test ask for."""
     from coordinator_sim_pytest.server import QUICK, ServerKind
 
-    bug = request.node.get_closest_marker("kafka_bug")
     return ServerKind(
         profile=_profile(request).name,
         brokers=_brokers(request),
         settings=tuple(sorted({**QUICK, **_settings(request)}.items())),
-        bug=None if bug is None else bug.args[0],
+        bugs=_bugs(request),
     )
+
+
+def _bugs(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    """Return the bugs of the whole run, then those of a test's markers, each once."""
+    markers = reversed(list(request.node.iter_markers("kafka_bug")))
+    marked = [bug for marker in markers for bug in marker.args]
+    return tuple(dict.fromkeys([*request.config.getoption("kafka_bug"), *marked]))
 
 
 def _brokers(request: pytest.FixtureRequest) -> int:

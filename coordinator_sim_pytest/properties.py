@@ -18,7 +18,7 @@ from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import Scenario, scenario_to_json
 from coordinator_sim.trace.events import TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
-from coordinator_sim_conformance.checkers import Report, check_all
+from coordinator_sim_conformance.checkers import Report, check_all, slice_lines
 from coordinator_sim_conformance.scenario_timing import circumstances_of, with_calm
 from coordinator_sim_scenarios.stories import scenario_story
 
@@ -106,6 +106,8 @@ def judge(run: SimulatedRun) -> None:
             f" (at {each.at_us / 1e6:.3f} s)"
             for each in found
         ]
+        proof = slice_lines(run.events, found[0], circumstances_of(run.scenario))
+        lines += ["The smallest history that shows the first:", *proof]
         raise AssertionError("\n".join(lines))
 
 

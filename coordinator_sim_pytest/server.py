@@ -40,22 +40,22 @@ class ServerKind(msgspec.Struct, frozen=True, kw_only=True):
         profile: Profile of Kafka that it behaves like.
         brokers: Number of brokers.
         settings: Settings of the brokers, sorted by name.
-        bug: Bug of the group coordinator; None for none.
+        bugs: Bugs of the group coordinator that it is broken with.
     """
 
     profile: str
     brokers: int = 1
     settings: tuple[tuple[str, str], ...] = ()
-    bug: str | None = None
+    bugs: tuple[str, ...] = ()
 
     def arguments(self) -> Iterator[str]:
         """Yield the arguments of the child."""
-        if self.bug is not None:
-            yield from ("--bug", self.bug)
         yield from ("serve", "--port", "0", "--control-port", "0", "--profile", self.profile)
         yield from ("--brokers", str(self.brokers))
         for name, value in self.settings:
             yield from ("--set", f"{name}={value}")
+        for bug in self.bugs:
+            yield from ("--bug", bug)
 
 
 class ServerProcess:

@@ -27,6 +27,12 @@ from coordinator_sim.kafka.switch import Switch  # noqa: E402 - as above
 from coordinator_sim.kafka.switches import SECTIONS  # noqa: E402 - as above
 from coordinator_sim_conformance.coverage import read_deferred  # noqa: E402 - needs the path above
 from coordinator_sim_conformance.museum.exhibits import EXHIBITS  # noqa: E402 - as above
+from coordinator_sim_conformance.museum.history import history  # noqa: E402 - as above
+from coordinator_sim_conformance.mutants.record import (  # noqa: E402 - as above
+    by_module,
+    reasons_of_survivors,
+    recorded_run,
+)
 from coordinator_sim_conformance.registry import all_requirements, all_trogdor_cases  # noqa: E402 - as above
 from coordinator_sim_conformance.requirements import RELEASES, Requirement  # noqa: E402 - as above
 from coordinator_sim_conformance.scenario_cases.registry import all_scenario_cases  # noqa: E402 - as above
@@ -249,6 +255,38 @@ def shown(value: object) -> str:
     return str(value.value if isinstance(value, Enum) else value)
 
 
+def mutants_page() -> str:
+    """The recorded run over mutants: scores by module, survivors with and without a reason."""
+    record, reasons = recorded_run(), reasons_of_survivors()
+    fates = [(mutant_id, bool(killer)) for mutant_id, killer in record.killers.items()]
+    survivors = [mutant_id for mutant_id, is_killed in fates if not is_killed]
+    explained = [mutant_id for mutant_id in survivors if mutant_id in reasons]
+    unexplained = sorted(set(survivors) - set(explained))
+    lines = [
+        HEADER.format(source="conformance/museum/mutants.json and survivors.toml"),
+        "# Mutants of the core\n\n",
+        "One change of one expression or statement of `coordinator_sim/coordinator/` at a\n",
+        "time: a comparison, a condition, a constant, an error, a statement that is gone. Each\n",
+        "is played by the cases of three profiles that reach its function, transcripts, programs\n",
+        "of `conformance differ`, and the tests of `tests/unit/coordinator`, until one notices\n",
+        "([how](guides/conformance.md#would-it-notice-any-change)). What other tests notice, as\n",
+        "those of simulated clusters, is not counted.\n\n",
+        f"{record.sample} of {record.of} mutants were drawn with seed {record.seed} and played: ",
+        f"{record.score:.1%} were noticed.\n{len(survivors)} survived; {len(explained)} of them ",
+        f"are explained below, {len(unexplained)} wait for a case or an explanation.\n\n",
+        "| module | mutants | noticed | score |\n|---|---|---|---|\n",
+    ]
+    lines += [
+        f"| `{module}` | {tried} | {killed} | {killed / tried:.0%} |\n"
+        for module, (killed, tried) in by_module(fates).items()
+    ]
+    lines.append("\n## Survivors that are right to live\n\n| mutant | reason |\n|---|---|\n")
+    lines += [f"| `{mutant_id}` | {reasons[mutant_id]} |\n" for mutant_id in sorted(explained)]
+    lines.append("\n## Survivors without an explanation\n\n")
+    lines += [f"- `{mutant_id}`\n" for mutant_id in unexplained] or ["None.\n"]
+    return "".join(lines)
+
+
 def museum_page() -> str:
     """Every seeded fault and the case that notices it."""
     lines = [
@@ -266,7 +304,22 @@ def museum_page() -> str:
         lines.append(
             f"| {exhibit.exhibit_id} | {exhibit.story} | `{module}` | {exhibit.noticed_by} |\n"
         )
-    return "".join(lines)
+    return "".join([*lines, *historical_lines()])
+
+
+def historical_lines() -> Iterator[str]:
+    """The bugs of Kafka's history, and whether each is an exhibit."""
+    bugs = history()
+    wanted = [bug_id for bug in bugs for bug_id in bug.ids]
+    missing = [bug_id for bug in bugs for bug_id in bug.missing]
+    yield "\n## Kafka's history\n\n"
+    yield "Bugs that a suite like this one should know, by who can show them: W over the wire, T\n"
+    yield "with time, F with faults, C a client, A an assignor, X Connect. "
+    yield f"{len(wanted) - len(missing)} of {len(wanted)} are exhibits.\n\n"
+    yield "| bug | level | what it is about | exhibit |\n|---|---|---|---|\n"
+    for bug in bugs:
+        shown = "; ".join(filter(None, (", ".join(bug.shown_as), bug.absent)))
+        yield f"| {', '.join(bug.ids)} | {bug.level} | {bug.title} | {shown} |\n"
 
 
 EXACT_WORLDS = (
@@ -355,6 +408,7 @@ PAGES = {
     "api-versions.md": api_versions_page,
     "scenarios.md": scenarios_page,
     "museum.md": museum_page,
+    "mutants.md": mutants_page,
     "profiles.md": profiles_page,
     "state-machine.md": state_machine_page,
     "fidelity.md": fidelity_page,

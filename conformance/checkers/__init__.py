@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from coordinator_sim.trace.events import TraceEvent
+from coordinator_sim.trace.story import story_line, widest_group
 from coordinator_sim_conformance.checkers.answers import ANSWERED_IN_TIME, IDS_ARE_ISSUED
 from coordinator_sim_conformance.checkers.contract import (
     Checker,
@@ -24,6 +25,7 @@ from coordinator_sim_conformance.checkers.log_replay import LOAD_BRINGS_BACK_WHA
 from coordinator_sim_conformance.checkers.offsets import LAST_COMMIT_WINS
 from coordinator_sim_conformance.checkers.ownership import ONE_OWNER
 from coordinator_sim_conformance.checkers.sessions import NO_HEALTHY_EVICTION
+from coordinator_sim_conformance.checkers.slices import slice_of
 from coordinator_sim_conformance.checkers.static_members import ONE_MEMBER_PER_INSTANCE
 
 CHECKERS: Final = (
@@ -67,6 +69,29 @@ def check_all(events: Sequence[TraceEvent], known: Circumstances = NOTHING_KNOWN
     return Report(tuple(results))
 
 
+SLICE_LINES: Final = 20
+"""Lines shown of a slice; few have more than four events."""
+
+
+def slice_lines(
+    events: Sequence[TraceEvent], violation: Violation, known: Circumstances = NOTHING_KNOWN
+) -> list[str]:
+    """The smallest sub-history that still shows a violation, a line of the story an event.
+
+    Args:
+        events: The trace in which `violation` was found.
+        violation: One of the report on that trace.
+        known: Facts that `check_all` was given.
+    """
+    checker = next(each for each in CHECKERS if each.invariant == violation.invariant)
+    found = slice_of(checker, events, violation, known)
+    shown = found[:SLICE_LINES]
+    width = widest_group(shown)
+    lines = [story_line(event, group_width=width) for event in shown]
+    left_out = len(found) - len(shown)
+    return [*lines, f"... {left_out} events more"] if left_out else lines
+
+
 __all__ = [
     "CHECKERS",
     "CheckResult",
@@ -78,4 +103,6 @@ __all__ = [
     "Verdict",
     "Violation",
     "check_all",
+    "slice_lines",
+    "slice_of",
 ]

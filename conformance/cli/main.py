@@ -9,6 +9,7 @@ from coordinator_sim.cli.ending import EXIT_MISUSE, run_command_line
 from coordinator_sim_conformance.cli.differ import differ
 from coordinator_sim_conformance.cli.matrix import matrix
 from coordinator_sim_conformance.cli.museum import museum
+from coordinator_sim_conformance.cli.mutants import mutants
 from coordinator_sim_conformance.cli.proxy import proxy
 from coordinator_sim_conformance.cli.registry import coverage, list_requirements
 from coordinator_sim_conformance.cli.run import run
@@ -29,6 +30,7 @@ app.command(short_help="Compare the requirements with catalogue files.")(coverag
 app.command(short_help="Compare with Kafka's own coordinator, at random.")(differ)
 app.command(short_help="Flag impossible replies of a cluster in use.")(proxy)
 app.command(short_help="Break the core on purpose, see what notices.")(museum)
+app.command(short_help="Change the core at random, see what notices.")(mutants)
 
 
 def print_version(wanted: bool) -> None:

@@ -266,5 +266,13 @@ KAFKA_BUGS: Final = (
         "error_code=error",
         "FETCH-011 as 4.4",
     ),
+    Exhibit(
+        "KoP-380",
+        "Whether the rest has joined is not looked at when a member leaves a join phase.",
+        _CORE + "membership",
+        "    return maybe_complete_join(runtime, group)\n\n\ndef _leave_one_by_one",
+        "    return NO_EFFECT\n\n\ndef _leave_one_by_one",
+        "LEAVE-009 as 4.4",
+    ),
 )
 """In the order of the matter: joins, static members, offsets, the log."""

@@ -17,6 +17,7 @@ from coordinator_sim.cli.arguments import (
     parse_variety,
 )
 from coordinator_sim.cli.broker_log import write_broker_log
+from coordinator_sim.cli.bug_option import RunBugOption, bugs_of_command
 from coordinator_sim.cli.metrics import print_metrics
 from coordinator_sim.cli.own_assignors import (
     AssignorFromOption,
@@ -28,13 +29,14 @@ from coordinator_sim.cli.simulation import Simulation, assignor_label, simulate
 from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from coordinator_sim.sim.elision import Elided
     from coordinator_sim.sim.runner import RunResult
     from coordinator_sim.sim.scenario.scenario import Scenario
     from coordinator_sim.trace.events import TraceEvent
     from coordinator_sim_conformance.checkers import Report, Violation
+    from coordinator_sim_conformance.museum.exhibit import Exhibit
 
 
 VERDICT_WORDS = {"PASS": "kept", "UNKNOWN": "without evidence", "FAIL": "VIOLATED"}
@@ -127,6 +129,7 @@ def run(
     assignor_process: AssignorProcessOption = None,
     assignor_java: AssignorJavaOption = None,
     elide: ElideOption = False,
+    bug: RunBugOption = None,
 ) -> None:
     """Run one scenario in virtual time: print its story, check its invariants, write its trace.
 
@@ -137,6 +140,7 @@ def run(
     from coordinator_sim_conformance.checkers import check_all
     from coordinator_sim_conformance.scenario_timing import circumstances_of
 
+    bugs = bugs_of_command("run", bug or ())
     register_given(assignor_from, assignor_process, assignor_java)
     simulation = prepare(scenario, seed, set_ or [], assignor=assignor, profile=profile)
     check_whole(simulation.scenario, elide, request_log, log_dir)
@@ -145,10 +149,12 @@ def run(
     simulation = with_work(simulation) if work else simulation
     simulation = with_shuffled_ties(simulation) if shuffle_ties else simulation
     simulation = with_elision(simulation) if elide else simulation
+    simulation = with_bugs(simulation, bugs) if bugs else simulation
     found = simulation.scenario
     directory = out or Path("out") / found.name
     if not json:
         typer.echo(headline(simulation))
+        print_bugs(bugs)
         typer.echo(f"{found.title}\n")
     events, elided = simulate_visibly(simulation, directory, format_, log_dir, request_log)
     verdicts = check_all(events, circumstances_of(found))
@@ -264,6 +270,22 @@ def print_elided(simulation: Simulation, elided: "Elided | None") -> None:
     typer.echo(f"elided: {share:.1%} of the time in {elided.stretches:,} stretches{beats}{why}")
 
 
+def with_bugs(simulation: Simulation, bugs: "Sequence[Exhibit]") -> Simulation:
+    """The same simulation, whose trace says that it was broken on purpose."""
+    import msgspec
+
+    told = ",".join(bug.exhibit_id for bug in bugs)
+    return msgspec.structs.replace(simulation, options={**simulation.options, "bug": told})
+
+
+def print_bugs(bugs: "Sequence[Exhibit]") -> None:
+    """One line a bug that the run has on purpose."""
+    for bug in bugs:
+        from coordinator_sim_conformance.museum.bugs import warning_of
+
+        typer.echo(warning_of(bug))
+
+
 def with_shuffled_ties(simulation: Simulation) -> Simulation:
     """The same simulation, drawing the order of simultaneous happenings."""
     import msgspec
@@ -373,8 +395,8 @@ def print_summary(
     for verdict in Verdict:
         named = ", ".join(verdicts.having(verdict))
         typer.echo(f"invariants {VERDICT_WORDS[verdict.name]}: {named or 'none'}")
-    for found in verdicts.violations:
-        typer.echo(f"  {violation_line(found)}")
+    for line in violation_lines(simulation, events, verdicts):
+        typer.echo(line)
     typer.echo(f"digest: {digest_of(events)}")
     typer.echo(f"trace: {directory}   (coordinator-sim report {directory})")
     if log_dir is not None:
@@ -411,6 +433,28 @@ def start_up_lines(events: "Sequence[TraceEvent]") -> list[str]:
     return [start_up_line(found) for found in start_ups(events) if found.has_long_reading]
 
 
+def violation_lines(
+    simulation: Simulation, events: "Sequence[TraceEvent]", verdicts: "Report"
+) -> "Iterator[str]":
+    """Every violation; under the first of an invariant the smallest history that shows it."""
+    slices = slices_of(simulation, events, verdicts)
+    for found in verdicts.violations:
+        yield f"  {violation_line(found)}"
+        yield from (f"    {line}" for line in slices.pop(found.invariant, ()))
+
+
+def slices_of(
+    simulation: Simulation, events: "Sequence[TraceEvent]", verdicts: "Report"
+) -> dict[str, list[str]]:
+    """The smallest history that shows the first violation of each broken invariant, as lines."""
+    from coordinator_sim_conformance.checkers import slice_lines
+    from coordinator_sim_conformance.scenario_timing import circumstances_of
+
+    known = circumstances_of(simulation.scenario)
+    firsts = [result.violations[0] for result in verdicts.results if result.violations]
+    return {found.invariant: slice_lines(events, found, known) for found in firsts}
+
+
 def violation_line(found: "Violation") -> str:
     """One violation: which invariant, when, where, and the events to look at."""
     at_s = found.at_us / 1e6
@@ -439,6 +483,7 @@ def print_json(
         "work": msgspec.to_builtins(count_work(events)),
         "elided": msgspec.to_builtins(elided),
         "violations": [violation_line(found) for found in verdicts.violations],
+        "slices": slices_of(simulation, events, verdicts),
         "trace": str(directory),
     }
     typer.echo(msgspec.json.format(msgspec.json.encode(summary)).decode())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
+from coordinator_sim.cli.bug_option import ServeBugOption, bugs_of_command
 from coordinator_sim.cli.serve_options import (
     MAX_PARTITIONS,
     AcceptLossOption,
@@ -41,7 +42,7 @@ from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.releases import RELEASES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from coordinator_sim.broker.settings import ClusterSettings
     from coordinator_sim.server.kafka_server import Listen
@@ -82,6 +83,7 @@ def serve(
     log_dir: LogDirOption = None,
     fsync: FsyncOption = "never",
     accept_loss: AcceptLossOption = False,
+    bug: ServeBugOption = None,
 ) -> None:
     """Serve a Kafka cluster with the simulated group coordinator, until Ctrl-C or SIGTERM.
 
@@ -96,6 +98,7 @@ def serve(
 
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    bugs = _warned_bugs(bug or ())
     properties = _properties(config, set_ or [], profile)
     properties = with_tls(properties, cert=tls_cert, key=tls_key, ca=tls_ca)
     broker_ids = tuple(range(1, brokers + 1))
@@ -119,8 +122,8 @@ def serve(
         log_dir=log_dir,
         sync_always=_syncs(fsync, log_dir),
         accept_loss=_accepts_loss(accept_loss, log_dir),
+        bugs=bugs,
     )
-
     _run(options, ready_file)
 
 
@@ -137,6 +140,16 @@ def _run(options: "ServeOptions", ready_file: Path | None) -> None:
     finally:
         for file in told:
             file.unlink(missing_ok=True)
+
+
+def _warned_bugs(ids: "Sequence[str]") -> tuple[str, ...]:
+    """The ids of the bugs that this server has on purpose, each told in the log."""
+    bugs = bugs_of_command("serve", ids)
+    for bug in bugs:
+        from coordinator_sim_conformance.museum.bugs import warning_of
+
+        _LOG.warning("%s", warning_of(bug))
+    return tuple(bug.exhibit_id for bug in bugs)
 
 
 def _check_replaceable(ready_file: Path) -> None:

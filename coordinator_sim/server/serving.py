@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from coordinator_sim import __version__
 from coordinator_sim.broker.cluster import Cluster
@@ -61,6 +61,7 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
         log_dir: Log directory; None to keep everything in memory.
         sync_always: Whether data is on disk before it is acknowledged.
         accept_loss: Whether to go on without lost acknowledged data.
+        bugs: Ids of the bugs that this process was broken with on purpose; told, not acted on.
     """
 
     cluster: ClusterSettings = ClusterSettings()
@@ -74,6 +75,7 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
     log_dir: Path | None = None
     sync_always: bool = False
     accept_loss: bool = False
+    bugs: tuple[str, ...] = ()
 
 
 class Ready(Struct, frozen=True, kw_only=True):
@@ -85,6 +87,7 @@ class Ready(Struct, frozen=True, kw_only=True):
         control: URL of the control surface; null without one.
         trace: Directory of the trace; null without a trace.
         log_dir: Log directory; null without one.
+        bugs: Ids of the bugs that the server has on purpose; absent without any.
     """
 
     bootstrap: str
@@ -99,6 +102,7 @@ class Ready(Struct, frozen=True, kw_only=True):
     clock: str
     trace: str | None = None
     log_dir: str | None = None
+    bugs: tuple[str, ...] | UnsetType = UNSET
 
 
 class Serving:
@@ -189,6 +193,7 @@ class Serving:
             clock=self.server.timekeeper.clock.name,
             trace=self._tracing.view().directory,
             log_dir=None if log_dir is None else str(log_dir),
+            bugs=self._options.bugs or UNSET,
         )
 
     def _begin(self, cluster: Cluster) -> None:
@@ -231,6 +236,7 @@ class Serving:
         settings = self._options.cluster
         now = self._present_clock().now()
         text = f"{settings.cluster_id} {settings.seed} {now.wall_ms} {os.getpid()}"
+        bugs = {"bug": ",".join(self._options.bugs)} if self._options.bugs else {}
         return RunInfo(
             trace_id=sha256(text.encode()).hexdigest()[:16],
             source=Source.WIRE,
@@ -243,6 +249,7 @@ class Serving:
                 "group.initial.rebalance.delay.ms": str(
                     settings.coordinator.group_initial_rebalance_delay_ms
                 ),
+                **bugs,
             },
         )
 

@@ -88,6 +88,18 @@ def test_line_of_json_says_where_everything_is(tmp_path: Path) -> None:
     assert not file.exists()
 
 
+def test_server_with_a_bug_says_so_wherever_it_is_asked(tmp_path: Path) -> None:
+    """The line of JSON, the log and the trace name the bug; without one there is no such field."""
+    log = tmp_path / "log"
+    options = ("--port", "0", "--set", QUICK_TOPIC, "--trace", tmp_path / "run")
+    with log.open("w") as stderr, serving(*options, "--bug", "KAFKA-12890", stderr=stderr) as told:
+        assert told["bugs"] == ["KAFKA-12890"]
+    assert "WARNING broken on purpose" in log.read_text()
+    assert read_run(tmp_path / "run").info.options["bug"] == "KAFKA-12890"
+    with serving("--port", "0", "--no-control", "--set", QUICK_TOPIC) as told:
+        assert "bugs" not in told
+
+
 def test_clients_are_told_what_is_advertised() -> None:
     """Each listener has its own addresses; port 0 stays that of the socket."""
     with serving(

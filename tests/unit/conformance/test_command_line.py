@@ -10,7 +10,7 @@ from coordinator_sim.kafka.releases import RELEASES
 from coordinator_sim_conformance.cli.main import app, main
 from coordinator_sim_conformance.script.play import read_cases
 
-COMMANDS = ("list", "run", "matrix", "coverage", "differ", "museum")
+COMMANDS = ("list", "run", "matrix", "coverage", "differ", "museum", "mutants")
 
 
 def output_of(*arguments: str | Path, code: int = 0) -> str:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from coordinator_sim.errors import ConfigError
-from coordinator_sim_pytest.child import bug_named
 from coordinator_sim_pytest.rules import rule_of
 
 pytest.importorskip("confluent_kafka")
@@ -157,7 +156,7 @@ def test_markers_say_what_a_test_wants_of_it(run_pytest: RunPytest) -> None:
     code, output = run_pytest(MARKED)
     assert "4 passed, 2 errors" in output, output
     assert code == 1
-    assert "no bug 'KAFKA-0' of the group coordinator" in output
+    assert "no bug 'KAFKA-0' of a served coordinator" in output
     assert "did not come: error: unknown broker setting 'no.such.setting'" in output
 
 
@@ -233,13 +232,6 @@ def test_a_server_ends_with_whoever_started_it() -> None:
         assert process.stdout.readline().startswith(b"{")
         process.stdin.close()
         assert process.wait(10) == 0
-
-
-def test_bugs_are_those_of_the_group_coordinator() -> None:
-    """A client's bug cannot be put into a broker."""
-    assert bug_named("KAFKA-9752").module == "coordinator_sim.coordinator.join_phase"
-    with pytest.raises(ConfigError, match="no bug 'KAFKA-13406'"):
-        bug_named("KAFKA-13406")
 
 
 def test_rules_are_read_strictly() -> None:

@@ -232,3 +232,33 @@ def test_markers_that_say_nothing_to_a_fixture_are_refused(run_pytest: RunPytest
     assert "1 passed, 2 errors" in output, output
     assert "kafka_bug says nothing to virtual_kafka" in output
     assert "kafka_faults says nothing to group_coordinator" in output
+
+
+WHOLE_RUN = """
+def test_of_the_group(group_coordinator):
+    step = group_coordinator.join(version=9)
+    assert not step.replies, "an id is handed out"
+"""
+
+
+def test_a_bug_of_the_whole_run_is_in_every_kafka(run_pytest: RunPytest) -> None:
+    """A first JoinGroup of version 9 is parked under KAFKA-7824, and the report says why."""
+    code, output = run_pytest(WHOLE_RUN, "--kafka-bug", "KAFKA-7824")
+    assert code == 0, output
+    assert "broken on purpose, no evidence of how Kafka behaves: KAFKA-7824: " in output
+    assert run_pytest(WHOLE_RUN)[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("bug", "told"),
+    [
+        ("KAFKA-8463", "no bug 'KAFKA-8463' of a served coordinator; there are KAFKA-12890,"),
+        ("list", "--kafka-bug: KAFKA-12890, KAFKA-9752,"),
+    ],
+)
+def test_a_bug_that_does_not_fit_is_one_line(run_pytest: RunPytest, bug: str, told: str) -> None:
+    """A client's bug cannot be put into a broker; `list` tells which can."""
+    code, output = run_pytest(WHOLE_RUN, "--kafka-bug", bug)
+    assert code == 4
+    assert told in output
+    assert "Traceback" not in output

@@ -1,0 +1,124 @@
+"""Every mutant of a module, and the module's code with one of them in it."""
+
+import ast
+from collections.abc import Callable, Iterator
+from functools import partial
+from pkgutil import iter_modules
+from types import CodeType
+from typing import Final
+
+from coordinator_sim.errors import ConfigError
+from coordinator_sim_conformance.museum.breaking import path_of, source_of
+from coordinator_sim_conformance.mutants.mutant import Mutant
+from coordinator_sim_conformance.mutants.operators import changes_of
+
+ROOM: Final = "coordinator_sim.coordinator"
+_SHOWN: Final = 90
+"""Characters of source shown of a change."""
+_NOT_CHANGED: Final = frozenset({"annotation", "returns", "decorator_list", "args", "type_params"})
+"""Fields of a syntax tree that are no code of a body."""
+_TEXT: Final = (ast.JoinedStr, ast.Raise, ast.Assert, ast.Import, ast.ImportFrom)
+
+Put = Callable[[], None]
+"""Puts a change into the tree it was found in; for good."""
+
+
+def modules_of_core() -> tuple[str, ...]:
+    """The modules of the group coordinator, in alphabetical order."""
+    found: list[str] = []
+    for room in (ROOM, f"{ROOM}.scala"):
+        folder = path_of(room).with_suffix("")
+        found += [f"{room}.{each.name}" for each in iter_modules([str(folder)]) if not each.ispkg]
+    return tuple(sorted(found))
+
+
+def module_named(name: str) -> str:
+    """The module of the core with that name: whole, or `join` for the one in `coordinator`.
+
+    Raises:
+        ConfigError: there is none; the message has those that there are.
+    """
+    modules = modules_of_core()
+    for module in modules:
+        if name in {module, module.removeprefix(f"{ROOM}."), f"{module}.py"}:
+            return module
+    known = ", ".join(module.removeprefix(f"{ROOM}.") for module in modules)
+    raise ConfigError(f"--module {name!r}: no module of {ROOM}; there are {known}")
+
+
+def mutants_of(module: str) -> list[Mutant]:
+    """Every mutant of a module, function by function."""
+    return [mutant for mutant, _ in _sites(module, ast.parse(source_of(module)))]
+
+
+def code_with(wanted: Mutant) -> CodeType:
+    """The code of the mutant's module with its change.
+
+    Raises:
+        ConfigError: the module has no such mutant.
+    """
+    tree = ast.parse(source_of(wanted.module))
+    for mutant, put in _sites(wanted.module, tree):
+        if mutant.mutant_id == wanted.mutant_id:
+            put()
+            path = str(path_of(wanted.module))
+            return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
+    raise ConfigError(f"no mutant {wanted.mutant_id}")
+
+
+def _sites(module: str, tree: ast.Module) -> Iterator[tuple[Mutant, Put]]:
+    for function, node in _functions(tree, ""):
+        counts: dict[str, int] = {}
+        for parent, field, index, child in _below(node):
+            for operator, new in changes_of(child):
+                counts[operator] = counts.get(operator, 0) + 1
+                yield (
+                    Mutant(
+                        module=module,
+                        function=function,
+                        operator=operator,
+                        ordinal=counts[operator],
+                        line=getattr(child, "lineno", 0),
+                        before=_shown(child),
+                        after=_shown(new),
+                    ),
+                    partial(_put, parent, field, index, ast.copy_location(new, child)),
+                )
+
+
+def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.FunctionDef]]:
+    """The outermost functions, and the methods of classes."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef):
+            yield prefix + child.name, child
+        elif isinstance(child, ast.ClassDef):
+            yield from _functions(child, f"{prefix}{child.name}.")
+
+
+Place = tuple[ast.AST, str, int | None, ast.AST]
+"""A node's parent, the field that holds it, its index there or None, and the node."""
+
+
+def _below(node: ast.AST) -> Iterator[Place]:
+    """Every node of a function's code, in the order of the source."""
+    for field, value in ast.iter_fields(node):
+        if field in _NOT_CHANGED and not isinstance(node, ast.Call):
+            continue
+        values = enumerate(value) if isinstance(value, list) else [(None, value)]
+        for index, child in values:
+            if isinstance(child, ast.AST) and not isinstance(child, _TEXT):
+                yield node, field, index, child
+                yield from _below(child)
+
+
+def _put(parent: ast.AST, field: str, index: int | None, new: ast.AST) -> None:
+    if index is None:
+        setattr(parent, field, new)
+    else:
+        getattr(parent, field)[index] = new
+
+
+def _shown(node: ast.AST) -> str:
+    """The first line of a node's source, cut."""
+    line = ast.unparse(node).partition("\n")[0]
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."
