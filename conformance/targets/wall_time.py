@@ -13,13 +13,14 @@ from msgspec import Struct
 
 from coordinator_sim_conformance.frames import Frame
 from coordinator_sim_conformance.script import bodies
-from coordinator_sim_conformance.targets.endpoint import (
+from coordinator_sim_conformance.targets.asked import (
     DELAY,
     LONGEST_SESSION,
     SHORTEST_SESSION,
     VERIFIES,
-    Endpoint,
+    misfit,
 )
+from coordinator_sim_conformance.targets.endpoint import Endpoint
 from coordinator_sim_conformance.targets.names import Names
 from coordinator_sim_conformance.targets.target import (
     Answer,
@@ -32,7 +33,7 @@ from coordinator_sim_conformance.targets.target import (
     World,
     view_of,
 )
-from coordinator_sim_conformance.wire.links import OWN_CLIENT, Address, Links
+from coordinator_sim_conformance.wire.links import OWN_CLIENT, Address, ConnectionEnded, Links
 
 _OFFERED: Final = frozenset({Capability.TOPICS, Capability.CLUSTER})
 _NEWEST: Final = {"OffsetCommit": 9, "OffsetFetch": 9}
@@ -41,6 +42,7 @@ _NEWEST_DESCRIBE: Final = 5
 _PLACES_TRIED: Final = 200
 _LOOPBACK: Final = "/127.0.0.1"
 _LOOK_AGAIN_S: Final = 0.05
+_LOOK_AT_PROCESS_S: Final = 0.25
 
 
 class Margins(Struct, frozen=True):
@@ -117,7 +119,7 @@ class WallTimeTarget:
         Raises:
             ConnectionEnded: the endpoint is gone.
         """
-        if self._links is None:
+        if self._links is None or "DescribeGroups" not in self._endpoint.versions:
             return
         version = self._endpoint.best("LeaveGroup", 5)
         for group, there in self._names.groups.items():
@@ -130,6 +132,11 @@ class WallTimeTarget:
         """Whether the operations of that capability work."""
         return capability in _OFFERED
 
+    def newest(self, api: str, most: int) -> int:
+        """Return the newest version that the endpoint offers, up to a bound."""
+        offered = self._endpoint.versions.get(api, (most, most))[1]
+        return min(most, offered, self._endpoint.declared.newest.get(api, most))
+
     def start(self, world: World) -> None:
         """Take new names; nothing of other cases is seen.
 
@@ -137,11 +144,12 @@ class WallTimeTarget:
             Unsupported: a script asks for a setting that the endpoint does not have, or not told.
         """
         self.close()
-        for setting, wanted in world.settings.items():
+        asked = {name: world.settings[name] for name in world.settings if name in world.asked}
+        setting = misfit(asked, self._endpoint.settings)
+        if setting is not None:
             found = self._endpoint.settings.get(setting)
-            if setting in world.asked and found != wanted:
-                said = "does not tell it" if found is None else f"has {found}"
-                raise Unsupported(f"wants {setting}={wanted}; {self.name} {said}")
+            said = "does not tell it" if found is None else f"has {found}"
+            raise Unsupported(f"wants {setting}={asked[setting]}; {self.name} {said}")
         if world.switches:
             raise Unsupported("wants a release between those with a profile")
         self._world = world
@@ -302,12 +310,27 @@ class WallTimeTarget:
         A question about the group waits behind the request; what the request sets free comes
         right after it.
         """
-        for group in list(self._names.groups)[-1:]:
-            self.view(group)
+        if "DescribeGroups" not in self._endpoint.versions:
+            self._sockets.settle()
+        else:
+            for group in list(self._names.groups)[-1:]:
+                self.view(group)
         time.sleep(self._margins.quiet_s)
 
     def _sleep_until(self, instant_s: float) -> None:
-        time.sleep(max(0.0, instant_s - time.monotonic()))
+        while (left_s := instant_s - time.monotonic()) > 0:
+            self._go_on()
+            time.sleep(min(left_s, _LOOK_AT_PROCESS_S))
+
+    def _go_on(self) -> None:
+        """Continue only while the endpoint's process runs, if it is known.
+
+        Raises:
+            ConnectionEnded: it does not; what became of it.
+        """
+        problem = self._endpoint.problem()
+        if problem:
+            raise ConnectionEnded(problem)
 
     def _collected(self) -> list[Answer]:
         at_ms = round((time.monotonic() - self._began_s) * 1000)
@@ -320,6 +343,7 @@ class WallTimeTarget:
     def _collected_until(self, end_s: float) -> list[Answer]:
         found: list[Answer] = []
         while (left_s := end_s - time.monotonic()) > 0:
-            self._sockets.await_any(left_s)
+            self._go_on()
+            self._sockets.await_any(min(left_s, _LOOK_AT_PROCESS_S))
             found += self._collected()
         return found
