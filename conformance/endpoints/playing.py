@@ -2,25 +2,26 @@
 
 Cases play side by side, so a process that ends takes others' cases with it. Those that were under
 way are played again, each with a process of its own: where that ends too, it is the case's verdict.
-The other cases go on in a fresh process. What came at a wrong time is played again in the end, when
-nothing else plays.
+The other cases go on in a fresh process. What did not pass after a wait is played again in the end,
+few at once: a busy host may have been late.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import closing, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 from threading import Barrier, BrokenBarrierError
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.errors import DataError
 from coordinator_sim_conformance.endpoints.named import Named, Variant
-from coordinator_sim_conformance.endpoints.process import HANGS_AFTER_S, Watchdog
+from coordinator_sim_conformance.endpoints.process import ENDED, HANGS_AFTER_S, Server, Watchdog
 from coordinator_sim_conformance.running import Ending, Verdict
 from coordinator_sim_conformance.script.comparing import options_of
 from coordinator_sim_conformance.script.play import Case
@@ -30,7 +31,11 @@ from coordinator_sim_conformance.targets.foreign import SIDE_BY_SIDE, longest_fi
 from coordinator_sim_conformance.wire.security import Security
 
 Say = Callable[[str], None]
-_NOT_PASSED = frozenset({Verdict.FAILED, Verdict.UNKNOWN})
+_NOT_PASSED: Final = frozenset({Verdict.FAILED, Verdict.UNKNOWN})
+_IN_CALM: Final = 2
+"""Cases side by side when what may have failed by a busy host is played again."""
+_LONGEST_AGAIN_MS: Final = 10_000
+"""Cases that have waited longer are not played again: their margins are small beside it."""
 
 
 def asked_by(case: Case, profile: str) -> dict[str, str]:
@@ -68,6 +73,8 @@ class Fleet:
         self._say = say
         self._hangs_after_s = hangs_after_s
         self._starts = count(1)
+        self._running: dict[int, Server] = {}
+        self._is_stopped = False
 
     def play(self, cases: Iterable[Case], profile: str) -> Iterator[Ending]:
         """Play cases, each on the variant that has what it asks for; the variants side by side.
@@ -93,14 +100,25 @@ class Fleet:
         self._named.prepare(self._folder)
         late: dict[str, Ending] = {}
         for ending in self._side_by_side(chosen, allotted, profile):
-            if ending.timing:
+            if _is_doubtful(ending):
                 late[ending.case_id] = ending
             else:
                 yield ending
         for variant in chosen:
-            for case in allotted[variant.name]:
-                if case.case_id in late:
-                    yield self._alone(variant, case, profile)
+            again = [case for case in allotted[variant.name] if case.case_id in late]
+            if again:
+                yield from self._in_calm(variant, again, profile, late)
+
+    def _in_calm(
+        self, variant: Variant, cases: list[Case], profile: str, before: dict[str, Ending]
+    ) -> Iterator[Ending]:
+        """Play cases again, few at once; one whose process ends is left with its ending before."""
+        with self._hosted(variant, profile) as host, ThreadPoolExecutor(_IN_CALM) as pool:
+            playing = [pool.submit(played, host.endpoint, case, profile) for case in cases]
+            for each in as_completed(playing):
+                ending = each.result()
+                has_ended = ending.verdict in _NOT_PASSED and host.watchdog.asked_problem()
+                yield before[ending.case_id] if has_ended else ending
 
     def _side_by_side(
         self, chosen: list[Variant], allotted: dict[str, list[Case]], profile: str
@@ -119,8 +137,12 @@ class Fleet:
 
         with ThreadPoolExecutor(len(chosen)) as pool:
             runs = [pool.submit(play, variant) for variant in chosen]
-            for _ in chosen:
-                yield from iter(endings.get, None)
+            try:
+                for _ in chosen:
+                    yield from iter(endings.get, None)
+            except BaseException:
+                self._stop()
+                raise
         for run in runs:
             run.result()
 
@@ -128,54 +150,68 @@ class Fleet:
         self, variant: Variant, cases: list[Case], profile: str, all_started: Barrier
     ) -> Iterator[Ending]:
         """Play cases on one variant, with as many processes as it takes."""
+        alone: list[Future[Ending]] = []
         waiting = cases
-        while waiting:
-            with self._hosted(variant, profile) as host:
-                with suppress(BrokenBarrierError):
-                    all_started.wait()
-                unclear = yield from _played_side_by_side(host, waiting, profile)
-                problem = host.watchdog.problem()
-                tail = host.watchdog.tail() if problem else []
-            if not unclear:
-                return
-            if len(waiting) == 1 and unclear[0][1] is not None:
-                yield _blamed(unclear[0][1], problem, tail)
-                return
-            suspects = [case for case, ending in unclear if ending is not None]
-            said = tail[-1] if tail else "it wrote nothing"
-            if not suspects:
-                raise DataError(f"{self._named.name}: {problem}: {said}")
-            self._say(
-                f"{self._named.name} ({variant.name}): {problem} ({said}) while {len(suspects)} "
-                "cases were under way: each is played again with a process of its own"
-            )
-            with ThreadPoolExecutor(self._named.at_once) as pool:
-                playing = [pool.submit(self._alone, variant, each, profile) for each in suspects]
-                for each in as_completed(playing):
-                    yield each.result()
-            waiting = [case for case, ending in unclear if ending is None]
+        with ThreadPoolExecutor(self._named.at_once) as pool:
+            while waiting:
+                with self._hosted(variant, profile) as host:
+                    with suppress(BrokenBarrierError):
+                        all_started.wait()
+                    unclear = yield from _played_side_by_side(host, waiting, profile)
+                    problem = host.watchdog.problem()
+                    tail, said = host.watchdog.tail(), host.watchdog.last_words()
+                begun = [(case, ending) for case, ending in unclear if ending is not None]
+                if unclear and not begun:
+                    raise DataError(f"{self._named.name}: {problem}: {said}")
+                if len(waiting) == 1 and begun:
+                    yield _blamed(begun[0][1], problem, tail)
+                    return
+                if begun:
+                    self._say(
+                        f"{self._named.name} ({variant.name}): {problem} ({said}) while "
+                        f"{len(begun)} cases were under way: each is played again with a process "
+                        "of its own"
+                    )
+                alone += [pool.submit(self._alone, variant, case, profile) for case, _ in begun]
+                waiting = [case for case, ending in unclear if ending is None]
+            for each in as_completed(alone):
+                yield each.result()
 
     def _alone(self, variant: Variant, case: Case, profile: str) -> Ending:
         """Play a case with a process of its own; how that ended counts."""
         with self._hosted(variant, profile) as host:
             return _judged(host, case, profile)
 
+    def _stop(self) -> None:
+        """End all processes, so that the cases that wait for them end too."""
+        self._is_stopped = True
+        for server in list(self._running.values()):
+            server.process.kill()
+
     @contextmanager
     def _hosted(self, variant: Variant, profile: str) -> Iterator[Host]:
         """Start a variant, and ask it what it is."""
-        folder = self._folder / f"{variant.name}-{next(self._starts)}"
+        if self._is_stopped:
+            raise DataError(f"{self._named.name}: the run was stopped")
+        number = next(self._starts)
+        folder = self._folder / f"{variant.name}-{number}"
         folder.mkdir()
         with self._named.start(self._folder, folder, variant.settings, profile) as server:
+            self._running[number] = server
             watchdog = Watchdog(server, self._hangs_after_s)
             try:
                 host, _, port = server.bootstrap.rpartition(":")
                 declared = Declared(
-                    name=self._named.name, settings=dict(variant.has), newest=variant.newest
+                    name=self._named.name,
+                    settings=dict(variant.has),
+                    newest=variant.newest,
+                    lacks=variant.lacks,
                 )
                 endpoint = Endpoint([(host, int(port))], Security(), declared, watchdog.problem)
                 with closing(endpoint):
                     yield Host(endpoint, watchdog)
             finally:
+                del self._running[number]
                 watchdog.close()
 
 
@@ -204,6 +240,17 @@ def _played_side_by_side(
             else:
                 yield ending
     return unclear
+
+
+def _is_doubtful(ending: Ending) -> bool:
+    """Whether a case did not pass after it had waited, which a busy host may have caused."""
+    lines = (*ending.transcript, ending.expectation)
+    waits_ms = [int(line.split()[1]) for line in lines if line.startswith("wait ")]
+    return (
+        ending.verdict in _NOT_PASSED
+        and not ending.reason.startswith(ENDED)
+        and 0 < sum(waits_ms) <= _LONGEST_AGAIN_MS
+    )
 
 
 def _judged(host: Host, case: Case, profile: str) -> Ending:

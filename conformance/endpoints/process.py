@@ -17,11 +17,14 @@ from coordinator_sim.errors import DataError
 
 HANGS_AFTER_S: Final = 15.0
 """How long a server may leave ApiVersions without an answer."""
+ENDED: Final = "the broker process"
+"""How a verdict about a process begins."""
 _ASK_EVERY_S: Final = 2.0
 _LOOK_EVERY_S: Final = 0.1
 _START_TIMEOUT_S: Final = 60.0
 _STOP_TIMEOUT_S: Final = 10.0
-_TAIL_BYTES: Final = 4000
+_TAIL_BYTES: Final = 16_000
+_PANICS: Final = ("panic: ", "fatal error: ")
 _TAIL_LINES: Final = 12
 _API_VERSIONS: Final = b"\x00\x00\x00\x0a" + b"\x00\x12\x00\x00" + b"\x00\x00\x00\x01" + b"\xff\xff"
 """ApiVersions, version 0, without a client id."""
@@ -129,7 +132,7 @@ class Watchdog:
         with self._lock:
             if not self._problem:
                 how = ended_how(self._server.process)
-                self._problem = f"the broker process {how}" if how else ""
+                self._problem = f"{ENDED} {how}" if how else ""
             return self._problem
 
     def asked_problem(self) -> str:
@@ -140,16 +143,22 @@ class Watchdog:
         if not self.problem() and not self._answers() and not self.problem():
             with self._lock:
                 self._problem = (
-                    "the broker process hangs: no answer to ApiVersions within "
-                    f"{self._hangs_after_s:g} s"
+                    f"{ENDED} hangs: no answer to ApiVersions within {self._hangs_after_s:g} s"
                 )
             self._server.process.kill()
         return self.problem()
 
     def tail(self) -> list[str]:
-        """Return the last lines of the process's output."""
+        """Return the last lines of the process's output; of a panic of Go's the first ones."""
         text = self._server.log.read_bytes()[-_TAIL_BYTES:].decode("utf-8", errors="replace")
-        return text.splitlines()[-_TAIL_LINES:]
+        lines = text.splitlines()
+        panics = [number for number, line in enumerate(lines) if line.startswith(_PANICS)]
+        return lines[panics[0] :][:_TAIL_LINES] if panics else lines[-_TAIL_LINES:]
+
+    def last_words(self) -> str:
+        """Return the line of `tail` that says most: a panic, or the last one."""
+        tail = self.tail() or ["it wrote nothing"]
+        return (tail[0] if tail[0].startswith(_PANICS) else tail[-1]).strip()
 
     def close(self) -> None:
         """Stop watching."""

@@ -29,6 +29,12 @@ _TELL_EVERY_S: Final = 5.0
 _MAX_PORT: Final = 65_535
 
 
+def known_gaps_of(name: str) -> Path | None:
+    """Return the baseline that the suite has for a target of that name; None without one."""
+    path = Path(__file__).with_name(f"{name}.toml")
+    return path if name in NAMED and path.is_file() else None
+
+
 class Subject(Struct, frozen=True, kw_only=True):
     """What a run judges.
 

@@ -90,10 +90,14 @@ class WallTimeTarget:
         self._due_s = 0.0
         """Instant of the real clock at which the script's clock stands."""
         self._behind_s = 0.0
-        """How long commands have taken so far; the script's clock is not later than the real."""
+        """How long commands took until they were handled; the script's clock is not later than
+        the real."""
+        self._handled_s = 0.0
+        """When the endpoint had handled the last command, at the latest."""
         self._next_s = 0.0
         """Before which instant of the real clock nothing is asked."""
         self._began_s = 0.0
+        self._has_begun = False
         self.frames: list[Frame] = []
         """What was sent and received for the script, in order."""
 
@@ -157,7 +161,8 @@ class WallTimeTarget:
         self._place = None
         self._next_s = 0.0
         self._behind_s = 0.0
-        self._began_s = self._due_s = time.monotonic()
+        self._has_begun = False
+        self._began_s = self._due_s = self._handled_s = time.monotonic()
 
     def call(self, call: Call) -> Outcome:
         """Send a request; return the answers that came until the endpoint had handled it.
@@ -176,7 +181,11 @@ class WallTimeTarget:
             connection=call.connection,
         )
         self._sleep_until(self._next_s)
-        self._sockets.send(sent)
+        sockets = self._sockets
+        if not self._has_begun:  # What it takes to make topics is no time of the script's.
+            self._has_begun = True
+            self._began_s = self._due_s = time.monotonic()
+        sockets.send(sent)
         self._settle()
         return Outcome(tuple(self._collected()))
 
@@ -186,7 +195,7 @@ class WallTimeTarget:
         What began with a command happens between its script time and as much later as commands
         have taken so far: a wait before something ends early in that span, any other after it.
         """
-        self._behind_s = max(self._behind_s, time.monotonic() - self._due_s)
+        self._behind_s = max(self._behind_s, self._handled_s - self._due_s)
         self._due_s += ms / 1000
         answers = self._collected_until(self._due_s - self._margins.early_s)
         if not early:
@@ -315,6 +324,7 @@ class WallTimeTarget:
         else:
             for group in list(self._names.groups)[-1:]:
                 self.view(group)
+        self._handled_s = time.monotonic()
         time.sleep(self._margins.quiet_s)
 
     def _sleep_until(self, instant_s: float) -> None:
