@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import socket
 import struct
@@ -16,6 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from coordinator_sim.errors import DataError, MissingDependencyError
+from coordinator_sim_conformance.endpoints.go_program import built_go_program
+from coordinator_sim_conformance.endpoints.named import KFAKE
 from coordinator_sim_conformance.real_kafka.kafka import Broker, free_ports
 
 HERE: Final = Path(__file__).parent
@@ -92,30 +93,8 @@ def ours(name: str, *options: str, port: int = 0) -> Iterator[Server]:
 @contextmanager
 def kfake(folder: Path) -> Iterator[Server]:
     """franz-go's fake cluster."""
-    with started([str(build("kfake", folder))]) as process:
+    with started([str(built_go_program(KFAKE, folder))]) as process:
         yield Server("kfake", line_of(process).strip(), process.pid)
-
-
-def build(name: str, folder: Path) -> Path:
-    """Build one of the Go programs beside this module; the executable.
-
-    Raises:
-        MissingDependencyError: There is no Go, or it cannot build it.
-    """
-    go = shutil.which("go")
-    if go is None:
-        raise MissingDependencyError("the load generator needs Go: go is not on the path")
-    built = folder / name
-    done = subprocess.run(
-        [go, "build", "-o", str(built), "."],
-        cwd=HERE / name,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise MissingDependencyError(f"go build {name}: {done.stderr.strip()[-500:]}")
-    return built
 
 
 class Load:
@@ -167,7 +146,7 @@ def start_up_s() -> float:
 
 def all_of(stack: ExitStack, folder: Path, makers: list[Callable[[], Any]]) -> list[Load]:
     """A load generator on each of these servers; those that cannot run here are left out."""
-    program = build("loadgen", folder)
+    program = built_go_program(HERE / "loadgen", folder)
     loads = []
     for make in makers:
         try:

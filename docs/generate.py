@@ -2,7 +2,8 @@
 
 Pages: state-machine.md from the transition table, fidelity.md from the comment tags, profiles.md
 from the rows of switches, requirements.md from the registry of the conformance suite,
-api-versions.md from the table of what the broker implements.
+api-versions.md from the table of what the broker implements, known-deviations.md from the baselines
+of the conformance suite, implementations.md from its result files.
 """
 
 import argparse
@@ -15,6 +16,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+
+from conformance_pages import known_deviations_page, matrix_totals_page  # noqa: E402 - as above
 
 from coordinator_sim.broker.cluster import Cluster  # noqa: E402 - as above
 from coordinator_sim.broker.implemented import IMPLEMENTED  # noqa: E402 - as above
@@ -407,6 +410,12 @@ def shown_range(offered: tuple[int, int] | None) -> str:
 PAGES = {
     "api-versions.md": api_versions_page,
     "scenarios.md": scenarios_page,
+    "known-deviations.md": lambda: known_deviations_page(
+        HEADER.format(source="conformance/targets/*.toml")
+    ),
+    "implementations.md": lambda: matrix_totals_page(
+        HEADER.format(source="docs/conformance-results")
+    ),
     "museum.md": museum_page,
     "mutants.md": mutants_page,
     "profiles.md": profiles_page,

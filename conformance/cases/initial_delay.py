@@ -34,14 +34,14 @@ INIT-004 The last extension of the initial delay is what the rebalance timeout l
   @ scala InitialDelayedJoin.onComplete
   broker delay=300
   join A rebalance=750
-  wait 200
+  wait 199
   join B rebalance=750
-  wait 200
+  wait 199
   join C rebalance=750
-  wait 300
+  wait 299
   join D rebalance=750
   wait 49               | -
-  wait 1                | A NONE; B NONE; C NONE; D NONE
+  wait 4                | A NONE; B NONE; C NONE; D NONE
 INIT-005 A rebalance timeout below the initial delay does not shorten it
   @ SJ must quirk seen=2.8-4.4
   @ scala GroupCoordinator.prepareRebalance

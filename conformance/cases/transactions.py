@@ -105,7 +105,7 @@ TXN-016 A commit in a transaction does not keep the session
   @ SJ must since=2.5 seen=2.8-4.4
   @ GroupCoordinator.scala (trunk) doTxnCommitOffsets
   stable M session=1000
-  wait 900
+  wait 899
   txn M t-0=10 pid=1000     | M t-0=NONE
   wait 200
   state Empty members=-

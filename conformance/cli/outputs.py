@@ -9,11 +9,19 @@ from msgspec import Struct
 from coordinator_sim.errors import ConfigError
 from coordinator_sim_conformance.verdicts.baseline import Gaps, baseline_text, is_open
 from coordinator_sim_conformance.verdicts.junit import junit_xml
-from coordinator_sim_conformance.verdicts.results import RunResult, encoded
+from coordinator_sim_conformance.verdicts.results import RunResult, encoded, file_bytes
 from coordinator_sim_conformance.verdicts.tap import tap_text
 
 STDOUT = Path("-")
 
+Target = Annotated[
+    str,
+    typer.Option(
+        help="simulator, serve (over TCP), Kafka itself (oracle:kafka-4.4.0 and so on), or a "
+        "process of its own: kafka:4.4.0, kfake, librdkafka-mock, serve:real-time and so on.",
+        metavar="TARGET",
+    ),
+]
 Bootstrap = Annotated[
     str | None,
     typer.Option(
@@ -52,7 +60,8 @@ TargetName = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON instead of counts.")]
 ResultFile = Annotated[
-    Path | None, typer.Option("--result", help="Write the result as JSON here.", metavar="FILE")
+    Path | None,
+    typer.Option("--result", help="Write the result as JSON here; .gz compresses.", metavar="FILE"),
 ]
 JunitFile = Annotated[
     Path | None, typer.Option("--junit", help="Write JUnit's XML here.", metavar="FILE|-")
@@ -118,7 +127,7 @@ class Outputs(Struct, frozen=True, kw_only=True):
         if self.as_json:
             typer.echo(encoded(result), nl=False)
         if self.result is not None:
-            self.result.write_bytes(encoded(result))
+            self.result.write_bytes(file_bytes(result, self.result))
         if self.junit is not None:
             _put(self.junit, junit_xml(result))
         if self.tap is not None:

@@ -29,6 +29,7 @@ from coordinator_sim_conformance.cli.outputs import (
     Outputs,
     ResultFile,
     TapFile,
+    Target,
     TargetName,
     WantedCase,
     WantedText,
@@ -42,7 +43,13 @@ from coordinator_sim_conformance.running import (
     play_trogdor_case,
 )
 from coordinator_sim_conformance.script.play import Case
-from coordinator_sim_conformance.targets.choice import SIMULATOR, Subject, opened, opened_endpoint
+from coordinator_sim_conformance.targets.choice import (
+    SIMULATOR,
+    Subject,
+    known_gaps_of,
+    opened,
+    opened_endpoint,
+)
 from coordinator_sim_conformance.trogdor_cases.case import TrogdorCase
 from coordinator_sim_conformance.verdicts.baseline import Gaps, key_of, read_baseline, with_gap
 from coordinator_sim_conformance.verdicts.results import RunResult, with_command
@@ -55,13 +62,7 @@ _OWN = {CLIENTS: "ports of the clients", TROGDOR.lower(): "Trogdor in virtual ti
 
 
 def run(
-    target: Annotated[
-        str,
-        typer.Option(
-            help="simulator, serve (over TCP), or Kafka itself: oracle:kafka-4.4.0 and so on.",
-            metavar="TARGET",
-        ),
-    ] = SIMULATOR,
+    target: Target = SIMULATOR,
     bootstrap: Bootstrap = None,
     command_config: CommandConfig = None,
     declared: DeclaredFile = None,
@@ -96,6 +97,7 @@ def run(
         as_json=json, result=result, junit=junit, tap=tap, new_baseline=write_baseline
     )
     outputs.check()
+    baseline = baseline or (None if bootstrap else known_gaps_of(target))
     gaps: Gaps = {} if baseline is None else read_baseline(baseline, any_cases())
     cases = chosen(any_cases(), areas=area or (), wanted=wanted or (), ids=case or ())
     if not cases:

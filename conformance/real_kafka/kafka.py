@@ -146,6 +146,11 @@ class JavaServer(ABC):
         """
 
     @property
+    def process(self) -> subprocess.Popen[bytes] | None:
+        """Its process; None when it was not started, or was stopped."""
+        return self._process
+
+    @property
     def pid(self) -> int | None:
         """Id of the process; None when it does not run."""
         return None if self._process is None else self._process.pid

@@ -11,7 +11,13 @@ from coordinator_sim_conformance.script.answers import Words
 from coordinator_sim_conformance.script.appending import record_of
 from coordinator_sim_conformance.script.comparing import Observed, names_of, options_of
 from coordinator_sim_conformance.script.stage import Stage
-from coordinator_sim_conformance.targets.target import Capability, GroupView, Json, Outcome
+from coordinator_sim_conformance.targets.target import (
+    Capability,
+    GroupView,
+    Json,
+    Outcome,
+    Unsupported,
+)
 
 _BEAT_MS: Final = 250
 
@@ -208,7 +214,13 @@ def state(stage: Stage, words: list[str]) -> None:
         view = stage.target.view(stage.group)
         return ("none", {}) if view is None else (view.state, _shown_fields(stage, view))
 
-    known = shown()[1]
+    try:
+        known = shown()[1]
+    except Unsupported as hidden:
+        stage.unshown = str(hidden)
+        line = f"state {' '.join(words)}"
+        stage.transcript.append(f"{line:<40} | not shown")
+        return
     asked = [
         word for word in words if not known or "=" not in word or word.partition("=")[0] in known
     ]

@@ -105,6 +105,8 @@ class Case(Struct, frozen=True):
             except (CoordinatorSimError, *BREAKS) as broken:
                 told, at = f"{type(broken).__name__}: {broken}", " ".join(line.split())
                 raise CaseBroken(told, tuple(stage.transcript), at) from broken
+        if stage.unshown:
+            raise Unsupported(f"{stage.unshown}; all that is shown is as required")
         return tuple(stage.transcript)
 
 

@@ -7,7 +7,7 @@ from coordinator_sim_conformance.script import bodies
 from coordinator_sim_conformance.script.answers import Words
 from coordinator_sim_conformance.script.comparing import names_of, options_of
 from coordinator_sim_conformance.script.stage import Actor, Stage
-from coordinator_sim_conformance.targets.target import Capability, Outcome
+from coordinator_sim_conformance.targets.target import Capability, Outcome, Unsupported
 
 _ONE_STEP_JOIN = 3
 _TWO_STEP_JOIN = 9
@@ -26,7 +26,7 @@ def join(stage: Stage, words: list[str]) -> Outcome:
     options = options_of(words[1:])
     actor = stage.actor(words[0])
     _remember(actor, options)
-    member_id = options.get("id", actor.member_id)
+    member_id = _own_id(actor, options)
     direct = _ONE_STEP_JOIN if actor.instance_id is None and not member_id else _TWO_STEP_JOIN
     version = stage.version("JoinGroup", direct, options, most=direct)
     data = bodies.join_group(
@@ -41,9 +41,22 @@ def join(stage: Stage, words: list[str]) -> Outcome:
     outcome = stage.call(words[0], "JoinGroup", version, data, options)
     outcome = stage.with_first_answer(outcome)
     if not member_id and not stage.is_answered(outcome):
-        fresh = [each for each in stage.ids_of_group() if each not in known]
+        found = stage.ids_of_group()
+        fresh = [each for each in found or () if each not in (known or ())]
         actor.member_id = fresh[0] if fresh else actor.member_id
+        actor.is_hidden = found is None
     return outcome
+
+
+def _own_id(actor: Actor, options: Words) -> str:
+    """Return the member id that a request carries.
+
+    Raises:
+        Unsupported: the member has one, and the target has not shown it.
+    """
+    if actor.is_hidden and "id" not in options:
+        raise Unsupported("wants the id of a member whose JoinGroup waits, and nothing shows it")
+    return options.get("id", actor.member_id)
 
 
 def _remember(actor: Actor, options: Words) -> None:
@@ -70,7 +83,7 @@ def _identity(stage: Stage, actor: Actor, options: Words) -> bodies.Identity:
     """Return a member's identity, with the command's changes."""
     return bodies.Identity(
         group_id=stage.group,
-        member_id=options.get("id", actor.member_id),
+        member_id=_own_id(actor, options),
         instance_id=options.get("i", actor.instance_id),
         generation_id=int(options.get("gen", actor.generation_id)),
     )

@@ -16,6 +16,7 @@ from coordinator_sim_conformance.requirements import family_of
 from coordinator_sim_conformance.script.answers import Words, record_words, reply_words
 from coordinator_sim_conformance.script.bodies import version_for
 from coordinator_sim_conformance.script.comparing import Observed, mismatch, said
+from coordinator_sim_conformance.targets.asked import settings_of
 from coordinator_sim_conformance.targets.target import (
     Answer,
     Call,
@@ -27,17 +28,6 @@ from coordinator_sim_conformance.targets.target import (
     World,
 )
 
-_SETTINGS: Final = {
-    "delay": "group.initial.rebalance.delay.ms",
-    "size": "group.max.size",
-    "session_min": "group.min.session.timeout.ms",
-    "session_max": "group.max.session.timeout.ms",
-    "commit_timeout": "offsets.commit.timeout.ms",
-    "retention": "offsets.retention.minutes",
-    "check": "offsets.retention.check.interval.ms",
-    "metadata": "offset.metadata.max.bytes",
-    "linger": "group.coordinator.append.linger.ms",
-}
 _TOPICS: Final = {"t": 6, "u": 6, "foo": 6, "bar": 6}
 """Default topics of a broker, and their partitions."""
 _ANY: Final = 32_767
@@ -92,6 +82,8 @@ class Actor:
     protocol_name: str = "range"
     session_timeout_ms: int = 10_000
     rebalance_timeout_ms: int = 60_000
+    is_hidden: bool = False
+    """Whether it has a member id that neither an answer nor the target has shown yet."""
 
 
 @dataclass
@@ -124,20 +116,20 @@ class Stage:
     _open: set[int] = field(default_factory=set)
     _started: bool = False
     _unseen: list[Answer] = field(default_factory=list)
+    unshown: str = ""
+    """Why the target did not show what a line of the script is about."""
 
     # -- the broker ------------------------------------------------------------------------
 
     def start(self, options: Words) -> None:
         """Start over with a broker of these settings and the topics it knows."""
-        asked = dict(options)
-        topics = asked.pop("topics", "")
-        partitions = int(asked.pop("partitions", "50"))
-        started = asked.pop("started", "yes") == "yes"
+        topics = options.get("topics", "")
+        started = options.get("started", "yes") == "yes"
         if not started and not self.target.offers(Capability.LIFE):
             raise Unsupported(f"{self.target.name} does not offer {Capability.LIFE.value}")
-        self.delay_ms = int(asked.get("delay", "0"))
-        self._waits_first = "delay" not in asked and self.target.delay_ms > 0
-        settings = {_SETTINGS[name]: value for name, value in asked.items()}
+        self.delay_ms = int(options.get("delay", "0"))
+        self._waits_first = "delay" not in options and self.target.delay_ms > 0
+        settings = settings_of(options)
         defaults = {
             "group.initial.rebalance.delay.ms": "0",
             "group.min.session.timeout.ms": "100",
@@ -149,7 +141,7 @@ class Stage:
                 profile=self.profile,
                 settings=defaults | settings,
                 asked=frozenset(settings),
-                partitions=partitions,
+                partitions=int(options.get("partitions", "50")),
                 topics=dict.fromkeys(topics.split(","), 2) if topics else dict(_TOPICS),
                 trace=self.trace,
                 switches=self.switches,
@@ -215,7 +207,8 @@ class Stage:
             most: Newest version that does what the command is about.
         """
         if "v" in options or self.at_version is None:
-            return version_for(self.profile, api, int(options.get("v", wanted)))
+            said = version_for(self.profile, api, int(options.get("v", wanted)))
+            return said if "v" in options else self.target.newest(api, said)
         low, high = versions_of(profile_named(self.profile))[group_api_named(api)]
         return max(low, min(self.at_version, high, most))
 
@@ -228,9 +221,15 @@ class Stage:
         """Whether the last request was answered at once."""
         return any(answer.call_id == len(self._sent) for answer in outcome.answers)
 
-    def ids_of_group(self) -> list[str]:
-        """Return the ids of members and, where the target shows them, of pending ones."""
-        view = self.target.view(self.group)
+    def ids_of_group(self) -> list[str] | None:
+        """Return the ids of members and, where the target shows them, of pending ones.
+
+        None where the target shows no members.
+        """
+        try:
+            view = self.target.view(self.group)
+        except Unsupported:
+            return None
         return [] if view is None else [*(view.member_ids or ()), *(view.pending_ids or ())]
 
     def need(self, capability: Capability) -> None:
@@ -366,6 +365,7 @@ class Stage:
         if api != "JoinGroup":
             return
         code, actor = answer.data.get("errorCode"), self.actors[label]
+        actor.is_hidden = False
         if code in _ID_IS_KNOWN and answer.data["memberId"]:
             actor.member_id = answer.data["memberId"]
         if code == 0:

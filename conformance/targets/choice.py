@@ -14,6 +14,7 @@ from coordinator_sim.errors import ConfigError, MissingDependencyError
 from coordinator_sim_conformance.differ.building import built
 from coordinator_sim_conformance.differ.references import REFERENCES, reference_named
 from coordinator_sim_conformance.differ.sides import LinesProcess
+from coordinator_sim_conformance.endpoints.named import NAMED, Named
 from coordinator_sim_conformance.running import Ending, cases_for, play_cases
 from coordinator_sim_conformance.script.play import Case
 from coordinator_sim_conformance.targets.lines import LinesTarget
@@ -26,6 +27,12 @@ SERVE: Final = "serve"
 _ORACLE: Final = "oracle:"
 _TELL_EVERY_S: Final = 5.0
 _MAX_PORT: Final = 65_535
+
+
+def known_gaps_of(name: str) -> Path | None:
+    """Return the baseline that the suite has for a target of that name; None without one."""
+    path = Path(__file__).with_name(f"{name}.toml")
+    return path if name in NAMED and path.is_file() else None
 
 
 class Subject(Struct, frozen=True, kw_only=True):
@@ -51,7 +58,8 @@ def opened(name: str, say: Callable[[str], None]) -> Iterator[Subject]:
     """Open a target by its name; closed at the end.
 
     Args:
-        name: `simulator`, `serve` (our server, over TCP), or `oracle:` and the name of a reference.
+        name: `simulator`, `serve` (our server, over TCP), the name of an endpoint that the suite
+            starts, or `oracle:` and the name of a reference.
         say: Called before long steps.
 
     Raises:
@@ -68,8 +76,12 @@ def opened(name: str, say: Callable[[str], None]) -> Iterator[Subject]:
         with closing(ServedTarget()) as served:
             yield _subject(name, served, __version__)
         return
+    if name in NAMED:
+        with _opened_fleet(NAMED[name], say) as subject:
+            yield subject
+        return
     if not name.startswith(_ORACLE):
-        known = ", ".join([SIMULATOR, SERVE, *(_ORACLE + each for each in REFERENCES)])
+        known = ", ".join([SIMULATOR, SERVE, *NAMED, *(_ORACLE + each for each in REFERENCES)])
         raise ConfigError(
             f"unknown target {name!r}: use one of {known}, or --bootstrap HOST:PORT for an endpoint"
         )
@@ -83,6 +95,29 @@ def opened(name: str, say: Callable[[str], None]) -> Iterator[Subject]:
             producer_generation=reference.producer_generation,
         )
         yield _subject(name, target, reference.kafka_version, reference.profile)
+
+
+@contextmanager
+def _opened_fleet(named: Named, say: Callable[[str], None]) -> Iterator[Subject]:
+    """Open an endpoint that the suite starts; its processes end with each profile."""
+    with _codec_at_hand():
+        from coordinator_sim_conformance.endpoints.playing import fleet_of
+    with fleet_of(named, say) as fleet:
+        yield Subject(
+            facts=TargetFacts(
+                name=named.name,
+                version=named.version,
+                facts={
+                    each.name: ", ".join(f"{key}={value}" for key, value in each.has.items())
+                    for each in named.variants
+                },
+            ),
+            play=lambda cases, profile: _with_progress(
+                fleet.play(playing := cases_for(cases, profile), profile), len(playing), say
+            ),
+            options=("--target", named.name),
+            nearest=named.profile,
+        )
 
 
 def _subject(name: str, target: Target, version: str, profile: str | None = None) -> Subject:

@@ -21,18 +21,20 @@ from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import PROFILES
 from coordinator_sim.messages.catalogue import API_NAMES
 from coordinator_sim_conformance.script import bodies
+from coordinator_sim_conformance.targets.asked import (
+    DELAY,
+    LONGEST_SESSION,
+    SHORTEST_SESSION,
+    VERIFIES,
+)
 from coordinator_sim_conformance.targets.target import Unsupported
 from coordinator_sim_conformance.wire.kio_bodies import Json
 from coordinator_sim_conformance.wire.links import Address, ConnectionEnded, Link, Watch
 from coordinator_sim_conformance.wire.security import Security
 
-DELAY: Final = "group.initial.rebalance.delay.ms"
-SHORTEST_SESSION: Final = "group.min.session.timeout.ms"
-LONGEST_SESSION: Final = "group.max.session.timeout.ms"
-VERIFIES: Final = "transaction.partition.verification.enable"
-
 _PATIENCE_S: Final = 30.0
 _POLL_S: Final = 0.1
+_MAKING_S: Final = 2.0
 _ABSENT: Final = 20
 """How far apart two Kafkas are by an API that only one of them has."""
 _BROKER: Final = 4
@@ -60,11 +62,14 @@ class Declared(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         name: Name in results; by default its address.
         settings: Broker settings by Kafka's names, where the endpoint does not tell them.
         lacks: Ids of cases that it need not pass, with the reasons.
+        newest: API by Kafka's name -> newest version to send where a script does not insist, for
+            endpoints that offer more than they can read.
     """
 
     name: str = ""
     settings: dict[str, str | int | bool] = {}
     lacks: dict[str, str] = {}
+    newest: dict[str, int] = {}
 
 
 def read_declared(path: Path) -> Declared:
@@ -86,14 +91,20 @@ class Endpoint:
         bootstrap: Addresses to begin with; the first that answers is used.
         security: How to get in.
         declared: What is known of it beforehand.
+        problem: Says what became of its process, where that is known; empty while it runs.
 
     Raises:
         DataError: nobody answers there, or not as a Kafka broker does.
     """
 
     def __init__(
-        self, bootstrap: list[Address], security: Security, declared: Declared | None = None
+        self,
+        bootstrap: list[Address],
+        security: Security,
+        declared: Declared | None = None,
+        problem: Callable[[], str] = str,
     ) -> None:
+        self.problem = problem
         self.declared = declared or Declared()
         self.security = security
         self.bootstrap = bootstrap
@@ -148,6 +159,10 @@ class Endpoint:
             self._control.close()
         return f"groups named {self.run}-* are left behind: {len(kept)}" if kept else ""
 
+    def close(self) -> None:
+        """Close the connection that all cases share; what they made there is left behind."""
+        self._control.close()
+
     def opened(self, address: Address | None = None, watch: Watch | None = None) -> Link:
         """Open a connection, to the bootstrap broker if no other is named."""
         return Link(address or self._first, self.security, watch=watch)
@@ -159,7 +174,7 @@ class Endpoint:
             Unsupported: no version up to there is offered.
         """
         low, high = self.versions.get(api, (1, 0))
-        chosen = min(high, most)
+        chosen = min(high, most, self.declared.newest.get(api, most))
         if chosen < low:
             raise Unsupported(f"{self.name} does not offer {api} up to version {most}")
         return chosen
@@ -183,7 +198,7 @@ class Endpoint:
     # -- groups and topics -----------------------------------------------------------------
 
     def coordinator_of(self, group: str) -> Address:
-        """Return the address of a group's coordinator, once it is there.
+        """Return the address of a group's coordinator, once it is there and has loaded its log.
 
         Raises:
             DataError: there is none within half a minute.
@@ -194,13 +209,30 @@ class Endpoint:
         while True:
             found = self._ask("FindCoordinator", version, data)
             found = found["coordinators"][0] if "coordinators" in found else found
-            if not found["errorCode"]:
+            error = ErrorCode(found["errorCode"])
+            if not error:
                 address: Address = (found["host"], found["port"])
-                return address
+                error = self._standing_of(group, address)
+                if error not in _STARTING:
+                    return address
             if time.monotonic() > deadline:
-                said = ErrorCode(found["errorCode"]).name
+                said = error.name
                 raise DataError(f"no coordinator of groups within {_PATIENCE_S:.0f} s: {said}")
             time.sleep(_POLL_S)
+
+    def _standing_of(self, group: str, address: Address) -> ErrorCode:
+        """Return what a broker says of a group; no error where it describes none."""
+        if "DescribeGroups" not in self.versions:
+            return ErrorCode.NONE
+        version = self.best("DescribeGroups", 5)
+        link = self.opened(address)
+        try:
+            described = link.ask(
+                "DescribeGroups", version, bodies.describe_groups(version, [group])
+            )["groups"][0]
+            return ErrorCode(described["errorCode"])
+        finally:
+            link.close()
 
     def create_topic(self, name: str, partitions: int) -> None:
         """Create a topic, and return when it has leaders.
@@ -208,6 +240,9 @@ class Endpoint:
         Raises:
             Unsupported: the endpoint does not create topics for us.
         """
+        if "CreateTopics" not in self.versions:
+            self._have_made(name)
+            return
         version = self.best("CreateTopics", 4)
         topic = {
             "name": name,
@@ -227,6 +262,17 @@ class Endpoint:
             raise Unsupported(f"{self.name} does not create topics: {error.name}")
         self.topics.add(name)
         self._await(lambda: self._leaders(name) == partitions, f"topic {name} has no leaders")
+
+    def _have_made(self, name: str) -> None:
+        """Ask for a topic, which endpoints without CreateTopics may make by that.
+
+        How many partitions it has is theirs to say.
+        """
+        deadline_s = time.monotonic() + _MAKING_S
+        while not self._leaders(name, may_make=True):
+            if time.monotonic() > deadline_s:
+                raise Unsupported(f"{self.name} creates no topics, asked for or not")
+            time.sleep(_POLL_S)
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic, and return when it is gone."""
@@ -258,9 +304,9 @@ class Endpoint:
             ]
         return kept
 
-    def _leaders(self, topic: str) -> int:
+    def _leaders(self, topic: str, *, may_make: bool = False) -> int:
         """How many partitions of a topic have a leader."""
-        found = self._metadata([topic])["topics"][0]
+        found = self._metadata([topic], may_make=may_make)["topics"][0]
         return sum(each["leaderId"] >= 0 for each in found["partitions"])
 
     def _await(self, is_so: Callable[[], bool], problem: str) -> None:
@@ -307,11 +353,11 @@ class Endpoint:
             if api in ranges
         }
 
-    def _metadata(self, topics: list[str]) -> Json:
+    def _metadata(self, topics: list[str], *, may_make: bool = False) -> Json:
         version = self.best("Metadata", 7)
         data: Json = {"topics": [{"name": name} for name in topics]}
         if version >= 4:  # noqa: PLR2004 - the version that may forbid the creation of topics
-            data["allowAutoTopicCreation"] = False
+            data["allowAutoTopicCreation"] = may_make
         return self._ask("Metadata", version, data)
 
     def _ask_nodes(self) -> None:

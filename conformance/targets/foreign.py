@@ -22,6 +22,8 @@ LONGEST_WAIT_S: Final = 65
 """Cases that wait longer are left out."""
 _FACTORS: Final = (1, 2, 4)
 """Margins of the first playing of a case, and of the next ones if it does not pass."""
+_LONG_S: Final = 20
+"""Cases that wait longer are played again once, with the widest margins."""
 _WAIT: Final = re.compile(r"wait (\d+)")
 
 
@@ -36,9 +38,9 @@ def play_on(endpoint: Endpoint, cases: Iterable[Case], profile: str) -> Iterator
     Yields:
         How each case ended, as soon as it did.
     """
-    playing = sorted(cases, key=lambda case: -_waits_s(case, profile))
+    playing = longest_first(cases, profile)
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        endings = [pool.submit(_played, endpoint, case, profile) for case in playing]
+        endings = [pool.submit(played, endpoint, case, profile) for case in playing]
         try:
             for ending in as_completed(endings):
                 yield ending.result()
@@ -46,12 +48,21 @@ def play_on(endpoint: Endpoint, cases: Iterable[Case], profile: str) -> Iterator
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _played(endpoint: Endpoint, case: Case, profile: str) -> Ending:
-    """Play a case; one that does not pass is played again with wider margins."""
+def longest_first(cases: Iterable[Case], profile: str) -> list[Case]:
+    """Return cases in the order in which they are begun."""
+    return sorted(cases, key=lambda case: -_waits_s(case, profile))
+
+
+def played(endpoint: Endpoint, case: Case, profile: str) -> Ending:
+    """Play a case; one that does not pass is played again with wider margins.
+
+    Where the endpoint's process has ended, nothing is played again.
+    """
     lacking = _left_out(endpoint, case, profile)
     if lacking:
         return skipped(case, profile, lacking)
-    for factor in _FACTORS:
+    is_long = _waits_s(case, profile) > _LONG_S
+    for factor in (_FACTORS[0], _FACTORS[-1]) if is_long else _FACTORS:
         label = f"{case.case_id}-{factor}"
         with closing(WallTimeTarget(endpoint, label, Margins(factor))) as target:
             try:
@@ -62,6 +73,8 @@ def _played(endpoint: Endpoint, case: Case, profile: str) -> Ending:
         ending = replace(ending, margins=factor, frames=tuple(target.frames))
         if ending.verdict not in {Verdict.FAILED, Verdict.UNKNOWN}:
             return replace(ending, frames=())
+        if endpoint.problem():
+            break
     return replace(ending, timing=ending.expectation.startswith("wait"))
 
 

@@ -104,6 +104,10 @@ class LinesTarget:
         """Whether the operations of that capability work."""
         return capability in self._capabilities
 
+    def newest(self, api: str, most: int) -> int:  # noqa: ARG002 - an interface of all targets
+        """Return the bound: a script's versions are those of the profile."""
+        return most
+
     def start(self, world: World) -> None:
         """Create a new world behind the same channel."""
         if self._profile not in (None, world.profile):

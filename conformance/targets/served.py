@@ -100,6 +100,10 @@ class ServedTarget:
         """Whether the operations of that capability work."""
         return capability in _OFFERED
 
+    def newest(self, api: str, most: int) -> int:  # noqa: ARG002 - an interface of all targets
+        """Return the bound: a script's versions are those of the profile."""
+        return most
+
     def start(self, world: World) -> None:
         """Create another cluster, whose broker leads every offsets partition."""
         self._end()

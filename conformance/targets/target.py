@@ -139,6 +139,10 @@ class Target(Protocol):
         """Whether the operations of that capability work."""
         ...
 
+    def newest(self, api: str, most: int) -> int:
+        """Return the newest version that it offers, up to a bound; the bound if it does not say."""
+        ...
+
     def start(self, world: World) -> None:
         """Discard everything and become a new broker that leads every offsets partition.
 

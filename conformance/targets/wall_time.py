@@ -13,13 +13,14 @@ from msgspec import Struct
 
 from coordinator_sim_conformance.frames import Frame
 from coordinator_sim_conformance.script import bodies
-from coordinator_sim_conformance.targets.endpoint import (
+from coordinator_sim_conformance.targets.asked import (
     DELAY,
     LONGEST_SESSION,
     SHORTEST_SESSION,
     VERIFIES,
-    Endpoint,
+    misfit,
 )
+from coordinator_sim_conformance.targets.endpoint import Endpoint
 from coordinator_sim_conformance.targets.names import Names
 from coordinator_sim_conformance.targets.target import (
     Answer,
@@ -32,7 +33,7 @@ from coordinator_sim_conformance.targets.target import (
     World,
     view_of,
 )
-from coordinator_sim_conformance.wire.links import OWN_CLIENT, Address, Links
+from coordinator_sim_conformance.wire.links import OWN_CLIENT, Address, ConnectionEnded, Links
 
 _OFFERED: Final = frozenset({Capability.TOPICS, Capability.CLUSTER})
 _NEWEST: Final = {"OffsetCommit": 9, "OffsetFetch": 9}
@@ -41,6 +42,7 @@ _NEWEST_DESCRIBE: Final = 5
 _PLACES_TRIED: Final = 200
 _LOOPBACK: Final = "/127.0.0.1"
 _LOOK_AGAIN_S: Final = 0.05
+_LOOK_AT_PROCESS_S: Final = 0.25
 
 
 class Margins(Struct, frozen=True):
@@ -88,10 +90,14 @@ class WallTimeTarget:
         self._due_s = 0.0
         """Instant of the real clock at which the script's clock stands."""
         self._behind_s = 0.0
-        """How long commands have taken so far; the script's clock is not later than the real."""
+        """How long commands took until they were handled; the script's clock is not later than
+        the real."""
+        self._handled_s = 0.0
+        """When the endpoint had handled the last command, at the latest."""
         self._next_s = 0.0
         """Before which instant of the real clock nothing is asked."""
         self._began_s = 0.0
+        self._has_begun = False
         self.frames: list[Frame] = []
         """What was sent and received for the script, in order."""
 
@@ -117,7 +123,7 @@ class WallTimeTarget:
         Raises:
             ConnectionEnded: the endpoint is gone.
         """
-        if self._links is None:
+        if self._links is None or "DescribeGroups" not in self._endpoint.versions:
             return
         version = self._endpoint.best("LeaveGroup", 5)
         for group, there in self._names.groups.items():
@@ -130,6 +136,11 @@ class WallTimeTarget:
         """Whether the operations of that capability work."""
         return capability in _OFFERED
 
+    def newest(self, api: str, most: int) -> int:
+        """Return the newest version that the endpoint offers, up to a bound."""
+        offered = self._endpoint.versions.get(api, (most, most))[1]
+        return min(most, offered, self._endpoint.declared.newest.get(api, most))
+
     def start(self, world: World) -> None:
         """Take new names; nothing of other cases is seen.
 
@@ -137,11 +148,12 @@ class WallTimeTarget:
             Unsupported: a script asks for a setting that the endpoint does not have, or not told.
         """
         self.close()
-        for setting, wanted in world.settings.items():
+        asked = {name: world.settings[name] for name in world.settings if name in world.asked}
+        setting = misfit(asked, self._endpoint.settings)
+        if setting is not None:
             found = self._endpoint.settings.get(setting)
-            if setting in world.asked and found != wanted:
-                said = "does not tell it" if found is None else f"has {found}"
-                raise Unsupported(f"wants {setting}={wanted}; {self.name} {said}")
+            said = "does not tell it" if found is None else f"has {found}"
+            raise Unsupported(f"wants {setting}={asked[setting]}; {self.name} {said}")
         if world.switches:
             raise Unsupported("wants a release between those with a profile")
         self._world = world
@@ -149,7 +161,8 @@ class WallTimeTarget:
         self._place = None
         self._next_s = 0.0
         self._behind_s = 0.0
-        self._began_s = self._due_s = time.monotonic()
+        self._has_begun = False
+        self._began_s = self._due_s = self._handled_s = time.monotonic()
 
     def call(self, call: Call) -> Outcome:
         """Send a request; return the answers that came until the endpoint had handled it.
@@ -168,7 +181,11 @@ class WallTimeTarget:
             connection=call.connection,
         )
         self._sleep_until(self._next_s)
-        self._sockets.send(sent)
+        sockets = self._sockets
+        if not self._has_begun:  # What it takes to make topics is no time of the script's.
+            self._has_begun = True
+            self._began_s = self._due_s = time.monotonic()
+        sockets.send(sent)
         self._settle()
         return Outcome(tuple(self._collected()))
 
@@ -178,7 +195,7 @@ class WallTimeTarget:
         What began with a command happens between its script time and as much later as commands
         have taken so far: a wait before something ends early in that span, any other after it.
         """
-        self._behind_s = max(self._behind_s, time.monotonic() - self._due_s)
+        self._behind_s = max(self._behind_s, self._handled_s - self._due_s)
         self._due_s += ms / 1000
         answers = self._collected_until(self._due_s - self._margins.early_s)
         if not early:
@@ -302,12 +319,28 @@ class WallTimeTarget:
         A question about the group waits behind the request; what the request sets free comes
         right after it.
         """
-        for group in list(self._names.groups)[-1:]:
-            self.view(group)
+        if "DescribeGroups" not in self._endpoint.versions:
+            self._sockets.settle()
+        else:
+            for group in list(self._names.groups)[-1:]:
+                self.view(group)
+        self._handled_s = time.monotonic()
         time.sleep(self._margins.quiet_s)
 
     def _sleep_until(self, instant_s: float) -> None:
-        time.sleep(max(0.0, instant_s - time.monotonic()))
+        while (left_s := instant_s - time.monotonic()) > 0:
+            self._go_on()
+            time.sleep(min(left_s, _LOOK_AT_PROCESS_S))
+
+    def _go_on(self) -> None:
+        """Continue only while the endpoint's process runs, if it is known.
+
+        Raises:
+            ConnectionEnded: it does not; what became of it.
+        """
+        problem = self._endpoint.problem()
+        if problem:
+            raise ConnectionEnded(problem)
 
     def _collected(self) -> list[Answer]:
         at_ms = round((time.monotonic() - self._began_s) * 1000)
@@ -320,6 +353,7 @@ class WallTimeTarget:
     def _collected_until(self, end_s: float) -> list[Answer]:
         found: list[Answer] = []
         while (left_s := end_s - time.monotonic()) > 0:
-            self._sockets.await_any(left_s)
+            self._go_on()
+            self._sockets.await_any(min(left_s, _LOOK_AT_PROCESS_S))
             found += self._collected()
         return found

@@ -1,6 +1,8 @@
 """A run as a value and as a file of JSON, which `run` writes and `matrix` reads."""
 
+import gzip
 import shlex
+import zlib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -83,13 +85,24 @@ def encoded(result: RunResult) -> bytes:
     return msgspec.json.format(msgspec.json.encode(result)) + b"\n"
 
 
+def file_bytes(result: RunResult, path: Path) -> bytes:
+    """Return a result as the bytes of a file, compressed where its name ends with `.gz`."""
+    data = encoded(result)
+    return gzip.compress(data, mtime=0) if path.suffix == ".gz" else data
+
+
 def read_result(path: Path) -> RunResult:
-    """Return the run that a result file holds.
+    """Return the run that a result file holds, which gzip may have compressed.
 
     Raises:
         DataError: the file is no result, is of a later suite, or has a case twice.
     """
     data = path.read_bytes()
+    if path.suffix == ".gz":
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            raise DataError(f"{path}: {error}; wanted is what gzip made") from None
     try:
         version = msgspec.json.decode(data, type=_Versioned).schema_version
         if version > SCHEMA_VERSION:

@@ -241,7 +241,11 @@ class Links:
     def _open(self) -> Link:
         """Return a new socket whose first request the broker has answered."""
         link = self._opened()
-        link.probe()
+        try:
+            link.probe()
+        except CoordinatorSimError:
+            link.close()
+            raise
         return link
 
     def settle(self) -> None:

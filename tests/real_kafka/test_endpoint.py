@@ -9,6 +9,8 @@ from typer.testing import CliRunner
 
 from coordinator_sim_conformance.cli.main import app
 from coordinator_sim_conformance.real_kafka.kafka import Broker
+from coordinator_sim_conformance.running import Verdict
+from coordinator_sim_conformance.verdicts.results import read_result
 
 pytestmark = pytest.mark.real_kafka
 
@@ -32,3 +34,26 @@ def test_kafka_passes_everything_that_real_time_shows(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert sum(each["verdict"] == "passed" for each in endings) >= MOST_CASES
     assert "left behind" not in done.output
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("release", "least"), [("4.4.0", 195), ("3.9.2", 199), ("2.8.2", 190)])
+def test_releases_pass_what_their_variants_can_show(
+    release: str, least: int, tmp_path: Path
+) -> None:
+    """Started by name: with the settings that cases ask for, more of them are played."""
+    result = tmp_path / "result.json.gz"
+
+    done = CliRunner().invoke(app, ["run", "--target", f"kafka:{release}", "--result", str(result)])
+
+    assert done.exit_code == 0, done.output
+    assert sum(each.verdict is Verdict.PASSED for each in read_result(result).endings) >= least
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["kfake", "librdkafka-mock"])
+def test_peers_differ_by_known_deviations_alone(name: str) -> None:
+    """No new one, and none that is gone."""
+    done = CliRunner().invoke(app, ["run", "--target", name])
+
+    assert done.exit_code == 0, done.output

@@ -1,4 +1,4 @@
-module coordinator-sim/benchmarks/kfake
+module coordinator-sim/conformance/endpoints/kfake
 
 go 1.26.0
 

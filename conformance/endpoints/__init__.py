@@ -1,0 +1,1 @@
+"""Endpoints that the suite starts itself: processes under a watchdog, and cases played on them."""

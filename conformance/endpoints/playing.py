@@ -1,0 +1,281 @@
+"""Plays cases on endpoints that the suite starts: one that ends or hangs is started again.
+
+Cases play side by side, so a process that ends takes others' cases with it. Those that were under
+way are played again, each with a process of its own: where that ends too, it is the case's verdict.
+The other cases go on in a fresh process. What did not pass after a wait is played again in the end,
+few at once: a busy host may have been late.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import closing, contextmanager, suppress
+from itertools import count
+from pathlib import Path
+from queue import SimpleQueue
+from tempfile import TemporaryDirectory
+from threading import Barrier, BrokenBarrierError
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from coordinator_sim.errors import DataError
+from coordinator_sim_conformance.endpoints.named import Named, Variant
+from coordinator_sim_conformance.endpoints.process import ENDED, HANGS_AFTER_S, Server, Watchdog
+from coordinator_sim_conformance.running import Ending, Verdict
+from coordinator_sim_conformance.script.comparing import options_of
+from coordinator_sim_conformance.script.play import Case
+from coordinator_sim_conformance.targets.asked import settings_of
+from coordinator_sim_conformance.targets.endpoint import Declared, Endpoint
+from coordinator_sim_conformance.targets.foreign import SIDE_BY_SIDE, longest_first, played
+from coordinator_sim_conformance.wire.security import Security
+
+Say = Callable[[str], None]
+_NOT_PASSED: Final = frozenset({Verdict.FAILED, Verdict.UNKNOWN})
+_IN_CALM: Final = 2
+"""Cases side by side when what may have failed by a busy host is played again."""
+_LONGEST_AGAIN_MS: Final = 10_000
+"""Cases that have waited longer are not played again: their margins are small beside it."""
+
+
+def asked_by(case: Case, profile: str) -> dict[str, str]:
+    """Return the broker settings that a case asks for, by Kafka's names."""
+    found: dict[str, str] = {}
+    for line in case.lines_of(profile):
+        name, *words = line.split()
+        if name == "broker":
+            found |= settings_of(options_of(words))
+    return found
+
+
+class Host(Struct, frozen=True):
+    """A running endpoint, and the watchdog of its process."""
+
+    endpoint: Endpoint
+    watchdog: Watchdog
+
+
+class Fleet:
+    """The variants of an endpoint, started when cases are played, each in a process of its own.
+
+    Args:
+        named: The endpoint.
+        folder: Existing folder for programs, settings, data and output.
+        say: Told of processes that end, and of how far a run is.
+        hangs_after_s: How long a process may leave ApiVersions without an answer, in seconds.
+    """
+
+    def __init__(
+        self, named: Named, folder: Path, say: Say, hangs_after_s: float = HANGS_AFTER_S
+    ) -> None:
+        self._named = named
+        self._folder = folder
+        self._say = say
+        self._hangs_after_s = hangs_after_s
+        self._starts = count(1)
+        self._running: dict[int, Server] = {}
+        self._is_stopped = False
+
+    def play(self, cases: Iterable[Case], profile: str) -> Iterator[Ending]:
+        """Play cases, each on the variant that has what it asks for; the variants side by side.
+
+        Args:
+            cases: Cases of that profile.
+            profile: Profile whose behaviour is required.
+
+        Yields:
+            How each case ended, as soon as it did.
+
+        Raises:
+            DataError: a process cannot be started, or ends before any case begins.
+            MissingDependencyError: what the endpoint needs is not installed.
+        """
+        allotted: dict[str, list[Case]] = {}
+        for case in longest_first(cases, profile):
+            variant = self._named.variant_for(asked_by(case, profile))
+            allotted.setdefault(variant.name, []).append(case)
+        chosen = [each for each in self._named.variants if each.name in allotted]
+        if not chosen:
+            return
+        self._named.prepare(self._folder)
+        late: dict[str, Ending] = {}
+        for ending in self._side_by_side(chosen, allotted, profile):
+            if _is_doubtful(ending):
+                late[ending.case_id] = ending
+            else:
+                yield ending
+        for variant in chosen:
+            again = [case for case in allotted[variant.name] if case.case_id in late]
+            if again:
+                yield from self._in_calm(variant, again, profile, late)
+
+    def _in_calm(
+        self, variant: Variant, cases: list[Case], profile: str, before: dict[str, Ending]
+    ) -> Iterator[Ending]:
+        """Play cases again, few at once; one whose process ends is left with its ending before."""
+        with self._hosted(variant, profile) as host, ThreadPoolExecutor(_IN_CALM) as pool:
+            playing = [pool.submit(played, host.endpoint, case, profile) for case in cases]
+            for each in as_completed(playing):
+                ending = each.result()
+                has_ended = ending.verdict in _NOT_PASSED and host.watchdog.asked_problem()
+                yield before[ending.case_id] if has_ended else ending
+
+    def _side_by_side(
+        self, chosen: list[Variant], allotted: dict[str, list[Case]], profile: str
+    ) -> Iterator[Ending]:
+        """Play the cases of variants, once all have started."""
+        endings: SimpleQueue[Ending | None] = SimpleQueue()
+        all_started = Barrier(len(chosen))
+
+        def play(variant: Variant) -> None:
+            try:
+                for ending in self._played(variant, allotted[variant.name], profile, all_started):
+                    endings.put(ending)
+            finally:
+                all_started.abort()
+                endings.put(None)
+
+        with ThreadPoolExecutor(len(chosen)) as pool:
+            runs = [pool.submit(play, variant) for variant in chosen]
+            try:
+                for _ in chosen:
+                    yield from iter(endings.get, None)
+            except BaseException:
+                self._stop()
+                raise
+        for run in runs:
+            run.result()
+
+    def _played(
+        self, variant: Variant, cases: list[Case], profile: str, all_started: Barrier
+    ) -> Iterator[Ending]:
+        """Play cases on one variant, with as many processes as it takes."""
+        alone: list[Future[Ending]] = []
+        waiting = cases
+        with ThreadPoolExecutor(self._named.at_once) as pool:
+            while waiting:
+                with self._hosted(variant, profile) as host:
+                    with suppress(BrokenBarrierError):
+                        all_started.wait()
+                    unclear = yield from _played_side_by_side(host, waiting, profile)
+                    problem = host.watchdog.problem()
+                    tail, said = host.watchdog.tail(), host.watchdog.last_words()
+                begun = [(case, ending) for case, ending in unclear if ending is not None]
+                if unclear and not begun:
+                    raise DataError(f"{self._named.name}: {problem}: {said}")
+                if len(waiting) == 1 and begun:
+                    yield _blamed(begun[0][1], problem, tail)
+                    return
+                if begun:
+                    self._say(
+                        f"{self._named.name} ({variant.name}): {problem} ({said}) while "
+                        f"{len(begun)} cases were under way: each is played again with a process "
+                        "of its own"
+                    )
+                alone += [pool.submit(self._alone, variant, case, profile) for case, _ in begun]
+                waiting = [case for case, ending in unclear if ending is None]
+            for each in as_completed(alone):
+                yield each.result()
+
+    def _alone(self, variant: Variant, case: Case, profile: str) -> Ending:
+        """Play a case with a process of its own; how that ended counts."""
+        with self._hosted(variant, profile) as host:
+            return _judged(host, case, profile)
+
+    def _stop(self) -> None:
+        """End all processes, so that the cases that wait for them end too."""
+        self._is_stopped = True
+        for server in list(self._running.values()):
+            server.process.kill()
+
+    @contextmanager
+    def _hosted(self, variant: Variant, profile: str) -> Iterator[Host]:
+        """Start a variant, and ask it what it is."""
+        if self._is_stopped:
+            raise DataError(f"{self._named.name}: the run was stopped")
+        number = next(self._starts)
+        folder = self._folder / f"{variant.name}-{number}"
+        folder.mkdir()
+        with self._named.start(self._folder, folder, variant.settings, profile) as server:
+            self._running[number] = server
+            watchdog = Watchdog(server, self._hangs_after_s)
+            try:
+                host, _, port = server.bootstrap.rpartition(":")
+                declared = Declared(
+                    name=self._named.name,
+                    settings=dict(variant.has),
+                    newest=variant.newest,
+                    lacks=variant.lacks,
+                )
+                endpoint = Endpoint([(host, int(port))], Security(), declared, watchdog.problem)
+                with closing(endpoint):
+                    yield Host(endpoint, watchdog)
+            finally:
+                del self._running[number]
+                watchdog.close()
+
+
+_Unclear = list[tuple[Case, Ending | None]]
+"""Cases without a verdict, as their process has ended; with how they ended if they had begun."""
+
+
+def _played_side_by_side(
+    host: Host, cases: list[Case], profile: str
+) -> Generator[Ending, None, _Unclear]:
+    """Play cases in one process, yield how they ended, and return those without a verdict."""
+
+    def play(case: Case) -> tuple[Ending | None, bool]:
+        if host.watchdog.problem():
+            return None, False
+        ending = played(host.endpoint, case, profile)
+        return ending, ending.verdict in _NOT_PASSED and bool(host.watchdog.asked_problem())
+
+    unclear: _Unclear = []
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        playing = {pool.submit(play, case): case for case in cases}
+        for each in as_completed(playing):
+            ending, is_suspect = each.result()
+            if ending is None or is_suspect:
+                unclear.append((playing[each], ending))
+            else:
+                yield ending
+    return unclear
+
+
+def _is_doubtful(ending: Ending) -> bool:
+    """Whether a case did not pass after it had waited, which a busy host may have caused."""
+    lines = (*ending.transcript, ending.expectation)
+    waits_ms = [int(line.split()[1]) for line in lines if line.startswith("wait ")]
+    return (
+        ending.verdict in _NOT_PASSED
+        and not ending.reason.startswith(ENDED)
+        and 0 < sum(waits_ms) <= _LONGEST_AGAIN_MS
+    )
+
+
+def _judged(host: Host, case: Case, profile: str) -> Ending:
+    """Play a case while no other plays; what becomes of the process is its verdict."""
+    ending = played(host.endpoint, case, profile)
+    if ending.verdict not in _NOT_PASSED or not host.watchdog.asked_problem():
+        return ending
+    return _blamed(ending, host.watchdog.problem(), host.watchdog.tail())
+
+
+def _blamed(ending: Ending, problem: str, tail: list[str]) -> Ending:
+    """Return the ending of a case that was alone with a process when it ended."""
+    said = [f"  {line}" for line in tail]
+    return replace(
+        ending,
+        verdict=Verdict.FAILED,
+        reason=problem,
+        transcript=(*ending.transcript, "the last that the process wrote:", *said)
+        if said
+        else ending.transcript,
+    )
+
+
+@contextmanager
+def fleet_of(named: Named, say: Say, hangs_after_s: float = HANGS_AFTER_S) -> Iterator[Fleet]:
+    """Return the fleet of an endpoint, whose data and output are removed at the end."""
+    with TemporaryDirectory(prefix="conformance-") as folder:
+        yield Fleet(named, Path(folder), say, hangs_after_s)
