@@ -8,6 +8,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY coordinator_sim coordinator_sim
 COPY coordinator_sim_pytest coordinator_sim_pytest
 COPY conformance conformance
+COPY examples examples
 COPY reports reports
 COPY scenarios scenarios
 RUN pip install --no-cache-dir --prefix=/install ".[serve]"

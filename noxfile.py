@@ -1,6 +1,7 @@
 """The project's sessions. `./dev NAME` runs one of them in the project's own environment."""
 
 import shutil
+import sys
 from pathlib import Path
 
 import nox
@@ -22,6 +23,12 @@ BY_TEST = ("--dist", "worksteal")
 """For few tests that take long: each process begins with neighbours, and takes from others."""
 COMPILED_ONCE = {"PYTHONDONTWRITEBYTECODE": None}
 """The suite starts hundreds of interpreters: none compiles the library anew."""
+
+
+GUIDES_WITHOUT_SPARK = (
+    "ingest.md or what-if or broker-log or own-topology or assignor or offsets-log or settings.md"
+)
+"""Pages whose commands are run from the wheel."""
 
 
 @nox.session
@@ -125,20 +132,28 @@ def package(session: nox.Session) -> None:
     """Build the wheel, and use it in empty environments: without extras, then with them."""
     session.run("pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(ROOT / "dist"), ".")
     wheel = max((ROOT / "dist").glob("*.whl"), key=lambda path: path.stat().st_mtime)
-    log = ROOT / "examples" / "broker-log" / "server.log"
     golden = ROOT / "tests" / "unit" / "assignors" / "golden" / "consumer-assignors.jsonl"
     session.install(str(wheel))
     session.chdir(session.create_tmp())
     session.run("coordinator-sim", "run", "rolling-bounce", "--json")
-    session.run("coordinator-sim", "ingest", str(log), "--out", "ingested")
-    session.run("coordinator-sim", "replay", "ingested", success_codes=[0, 1])
     session.run("coordinator-sim", "assign", "--check", str(golden))
     session.install(f"{wheel}[serve]", "aiokafka", "pytest")
     session.run("pytest", "-q", "-c", "/dev/null", str(ROOT / "examples" / "pytest_aiokafka"))
-    session.install(f"{wheel}[conformance]")
+    session.install(f"{wheel}[conformance]", "confluent-kafka")
     graded = ("-k", "HB-00 and not HB-009 or LEAVE", "--junitxml", "conformance.xml")
     mine = str(ROOT / "examples" / "pytest_conformance")
     session.run("pytest", "-q", "-c", "/dev/null", *graded, mine)
     session.run("pytest", "-q", "-c", "/dev/null", str(ROOT / "examples" / "pytest_properties"))
+    _run_guides(session, GUIDES_WITHOUT_SPARK)
+    _run_guides(session, "test_guide.py and the_guide_shows")
     session.install(f"{wheel}[spark]")
+    _run_guides(session, "read-a-report")
     session.run("coordinator-sim", "demo")
+
+
+def _run_guides(session: nox.Session, chosen: str) -> None:
+    """Run the commands of guides in empty folders, by what is installed in the session."""
+    files = ("tests/test_commands_in_docs.py", "tests/unit/pytest_plugin/test_guide.py")
+    command = (sys.executable, "-m", "pytest", "-q", "--installed", session.bin)
+    with session.chdir(ROOT):
+        session.run(*command, *files, "-k", chosen, external=True)

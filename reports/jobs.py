@@ -4,25 +4,34 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError, DataError
+from coordinator_sim.runs.run_directory import RunDirectory
 from coordinator_sim_reports.failures import LOST_WORKERS, has_lost_workers
+from coordinator_sim_reports.hadoop_files import is_uri, location
 from coordinator_sim_reports.page_options import PageOptions
 from coordinator_sim_reports.session import (
     DEFAULT_MASTER,
     check_extra,
+    fit_to,
     partitions_for,
     spark_session,
 )
 from coordinator_sim_reports.sources import open_traces, read_traces
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 PAGE_NAME: Final = "report.html"
 TABLES_DIR: Final = "tables"
-_UNREADABLE: Final = re.compile(r"FAILED_READ_FILE.*?file:/*(/\S+?)\.?\s", re.DOTALL)
+_UNREADABLE: Final = re.compile(
+    r"FAILED_READ_FILE.*?(?:file:/*(?=/)|\b(?=[a-z][a-z0-9+-]+:/))(\S+?)\.?\s", re.DOTALL
+)
+"""The path of a local file, or the URI of another."""
 _SMALL_EVENTS: Final = 200_000
 """Number of events below which a job ends before generated code has paid for its compilation."""
 _BRIEF_EVENTS: Final = 5_000_000
@@ -56,8 +65,8 @@ class ReportSummary(Struct, frozen=True, kw_only=True):
 
 
 def build_report(
-    traces: Sequence[Path],
-    out: Path,
+    traces: Sequence[Path | str],
+    out: Path | str,
     *,
     master: str = DEFAULT_MASTER,
     page: PageOptions = PageOptions(),  # noqa: B008 - frozen
@@ -66,8 +75,8 @@ def build_report(
     """Compute the report of one or many traces.
 
     Args:
-        traces: Run directories, or directories that hold some.
-        out: Directory for `report.html` and `tables/`; created with its parents.
+        traces: Run directories, or directories that hold some; paths, or URIs as text.
+        out: A path or URI, directory for `report.html` and `tables/`; created with its parents.
         master: Spark master URL.
         page: Heading of the page, largest parts of long tables in it and in the summary, and
             whether the runs are set beside each other.
@@ -78,32 +87,19 @@ def build_report(
         DataError: a path is not a trace, or a file of it is damaged.
         MissingDependencyError: the `spark` extra or a Java runtime is missing.
     """
-    runs = open_traces(traces)
-    if out.exists() and not out.is_dir():
-        raise ConfigError(f"{out} is a file; name a directory for the report")
     check_extra()
     from coordinator_sim_reports.page_rows import page_rows
     from coordinator_sim_reports.render import render_page
     from coordinator_sim_reports.tables import TableStore, derive_tables
 
-    tables_path = out / TABLES_DIR
     tell = progress or _silent
-    events = sum(run.info.counts.get("events", 0) for run in runs)
-    with (
-        _damage_named(),
-        spark_session(
-            master,
-            shuffle_partitions=partitions_for(events),
-            adaptive=events >= _BRIEF_EVENTS,
-            small=events < _SMALL_EVENTS,
-            brief=events < _BRIEF_EVENTS,
-        ) as spark,
-    ):
+    with _damage_named(), _opened(traces, out, master) as (spark, runs, folder):
+        tables_path = folder / TABLES_DIR
         store = TableStore(spark, tables_path.absolute(), lambda name: tell(f"computed {name}"))
         tables = derive_tables(read_traces(spark, runs), store)
         rows = page_rows(spark, tables, page, [run.info.trace_id for run in runs])
-    file = out / PAGE_NAME
-    file.write_text(render_page(rows), encoding="utf-8")
+        file = folder / PAGE_NAME
+        file.write_text(render_page(rows), encoding="utf-8")
     return ReportSummary(
         page=str(file),
         tables=str(tables_path),
@@ -114,6 +110,44 @@ def build_report(
         groups=[dict(row) for row in rows.groups],
         reasons=[dict(row) for row in rows.reasons],
     )
+
+
+@contextmanager
+def _opened(
+    traces: Sequence[Path | str], out: Path | str, master: str
+) -> Iterator[tuple["SparkSession", list[RunDirectory], Path]]:
+    """Yield a session that fits the traces, the traces, and where the report goes.
+
+    URIs are opened by the session, so one that is there before their size is known.
+    """
+    if any(is_uri(str(each)) for each in (*traces, out)):
+        with spark_session(master) as spark:
+            folder = location(str(out), spark)
+            _check_folder(folder)
+            runs = open_traces([location(str(each), spark) for each in traces])
+            fit_to(spark, _events_of(runs))
+            yield spark, runs, folder
+        return
+    runs = open_traces([Path(each) for each in traces])
+    _check_folder(Path(out))
+    events = _events_of(runs)
+    with spark_session(
+        master,
+        shuffle_partitions=partitions_for(events),
+        adaptive=events >= _BRIEF_EVENTS,
+        small=events < _SMALL_EVENTS,
+        brief=events < _BRIEF_EVENTS,
+    ) as spark:
+        yield spark, runs, Path(out)
+
+
+def _check_folder(out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise ConfigError(f"{out} is a file; name a directory for the report")
+
+
+def _events_of(runs: Sequence[RunDirectory]) -> int:
+    return sum(run.info.counts.get("events", 0) for run in runs)
 
 
 @contextmanager

@@ -180,6 +180,18 @@ def _quiet_interrupt() -> Iterator[None]:
         root.removeHandler(silence)
 
 
+def fit_to(spark: "SparkSession", events: int) -> None:
+    """Choose the shuffle partitions of a session for a trace that was opened in it.
+
+    Args:
+        spark: The session.
+        events: Number of the trace's events.
+    """
+    name = "spark.sql.shuffle.partitions"
+    if not spark.sparkContext.getConf().contains(name):
+        spark.conf.set(name, str(partitions_for(events)))
+
+
 def partitions_for(events: int) -> int:
     """Return the shuffle partitions that fit a trace.
 

@@ -183,17 +183,18 @@ def _table(
     frame = listed(spark, [], columns)
     for trace_format in ("parquet", "jsonl"):
         paths = [
-            str(run.path / name)
+            run.path / name
             for run in runs
             if run.info.format == trace_format and (run.path / name).is_dir()
         ]
         if trace_format == "parquet":
             for path in paths:
-                for file in sorted(Path(path).rglob("*.parquet")):
+                for file in sorted(path.rglob("*.parquet")):
                     check_file(file, schema)
         if paths:
             reader = spark.read.schema(columns).option("recursiveFileLookup", value=True)
-            part = reader.parquet(*paths) if trace_format == "parquet" else reader.json(paths)
+            names = [str(path) for path in paths]
+            part = reader.parquet(*names) if trace_format == "parquet" else reader.json(names)
             if trace_format == "jsonl" and name == EVENTS_DIR:
                 part = _with_defaults(part)
             frame = frame.unionByName(part)

@@ -104,6 +104,7 @@ def run_sweep(
     tell = progress or _silent
     with spark_session(master, small=True) as spark:
         finished = simulate_all(spark, grid, asked, out / TRACES_DIR, tell)
+        tell(f"reading {len(finished)} runs")
         frames = read_traces(spark, open_traces([Path(each.path) for each in finished]))
         store = TableStore(
             spark, (out / TABLES_DIR).absolute(), lambda name: tell(f"computed {name}")
@@ -165,11 +166,13 @@ def _counted(context: "SparkContext", total: int, tell: Callable[[str], None]) -
     tracker = context.statusTracker()
 
     def watch() -> None:
-        tell(f"simulated 0 of {total} runs")
+        most = 0
+        tell(f"simulated {most} of {total} runs")
         while not done.wait(_TOLD_EVERY_S):
             stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-            count = sum(stage.numCompletedTasks for stage in stages if stage is not None)
-            tell(f"simulated {count} of {total} runs")
+            # A stage that is done is not active any more while its results are on their way.
+            most = max(most, *(stage.numCompletedTasks for stage in stages if stage), 0)
+            tell(f"simulated {most} of {total} runs")
 
     watcher = Thread(target=watch, daemon=True)
     watcher.start()

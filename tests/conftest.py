@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -33,9 +34,12 @@ settings.load_profile("dev")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the flag that makes transcripts what they are observed to be."""
+    """Add what rewrites observed lines, and what tries the documentation from a wheel."""
     parser.addoption(
         "--rewrite", action="store_true", help="rewrite the observed lines of transcripts"
+    )
+    parser.addoption(
+        "--installed", type=Path, metavar="DIR", help="programs for the commands of pages"
     )
 
 

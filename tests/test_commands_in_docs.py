@@ -1,11 +1,15 @@
 """Every `$ command ...` block of the documentation shows what the command prints today.
 
 `--rewrite` puts today's output in place. Commands of one page run one after the other in one
-folder, so that a later one may read what an earlier one wrote.
+folder, which is empty at first, so that a later one may read what an earlier one wrote.
+`--installed DIR` takes the programs of that folder, as an installed wheel puts them there.
 """
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,17 +21,39 @@ from tests.command_line import run_here
 COMMANDS = {"coordinator-sim": coordinator_sim, "conformance": conformance}
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"```\n\$ ((?:coordinator-sim|conformance) [^\n]*)\n(.*?)\n?```", re.DOTALL)
+WITH_SPARK = frozenset(["read-a-report.md"])
+PROGRAMS = r"coordinator-sim|conformance|mkdir|python \w+\.py"
+BLOCK = re.compile(rf"```\n(\$ (?:{PROGRAMS})\b.*?\n)```", re.DOTALL)
+FILE = re.compile(r"```python\n# (\w+\.py)\n(.*?)```", re.DOTALL)
+COMMAND = re.compile(r"^\$ ([^\n]*)\n", re.MULTILINE)
 COMMIT = re.compile(r"^(coordinator-sim \S+) \([^)]*\)", re.MULTILINE)
 WIDTH = "110"
 CUT = re.compile(r"^\.\.\.$", re.MULTILINE)
 """A line of dots on the page stands for any number of lines."""
 
 
-def output_of(command: str, folder: Path) -> str:
-    """What a command prints, with the commit it was run at left out."""
-    name, *words = shlex.split(command.partition("#")[0])
-    done = run_here(*words, command=COMMANDS[name], folder=folder, environment={"COLUMNS": WIDTH})
+def output_of(command: str, folder: Path, programs: Path | None = None) -> str:
+    """What a command prints, with the commit it was run at left out.
+
+    Args:
+        command: The line behind `$`.
+        folder: Where it is run.
+        programs: Folder of the programs; None for those of the clone, in this process.
+    """
+    name, *words = shlex.split(command, comments=True)
+    if programs is not None or name not in COMMANDS:
+        path = os.pathsep.join([str(programs or Path(sys.executable).parent), os.environ["PATH"]])
+        done = subprocess.run(
+            ["sh", "-c", command],
+            cwd=folder,
+            env={"PATH": path, "HOME": str(folder), "COLUMNS": WIDTH, "LANG": "C.UTF-8"},
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+        )
+    else:
+        wide = {"COLUMNS": WIDTH}
+        done = run_here(*words, command=COMMANDS[name], folder=folder, environment=wide)
     assert not done.stderr, done.stderr
     lines = [line.rstrip() for line in done.stdout.strip("\n").splitlines()]
     return COMMIT.sub(r"\1", "\n".join(lines)).strip("\n")
@@ -47,21 +73,41 @@ def agrees(shown: str, printed: str) -> bool:
     return len(parts) > 1 or shown.strip("\n") == printed
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def now_printed(block: str, folder: Path, programs: Path | None) -> str:
+    """A block of commands with what they print today, as far as the page shows it no more."""
+    now = ""
+    _, *parts = COMMAND.split(block)
+    for command, shown in zip(parts[::2], parts[1::2], strict=True):
+        printed = output_of(command, folder, programs)
+        today = shown if agrees(shown, printed) else printed.removesuffix("\n") + "\n"
+        now += f"$ {command}\n{today}"
+    return now
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(
+            page,
+            id=page.relative_to(ROOT).as_posix(),
+            marks=[pytest.mark.nightly] if page.name in WITH_SPARK else [],
+        )
+        for page in PAGES
+    ],
+)
 def test_page_shows_what_its_commands_print(
     page: Path, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
-    """A reader who types the command sees the page's lines."""
+    """A reader who types the commands in an empty folder sees the page's lines."""
     text = page.read_text(encoding="utf-8")
-    for name in ("examples", "tests"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    for match in BLOCK.finditer(text):
-        printed = output_of(match[1], tmp_path)
-        if agrees(match[2], printed):
-            continue
-        assert pytestconfig.getoption("--rewrite"), f"$ {match[1]}\nprints now:\n{printed}"
-        text = text.replace(match[0], f"```\n$ {match[1]}\n{printed}\n```")
-    page.write_text(text, encoding="utf-8")
+    for name, source in FILE.findall(text):
+        (tmp_path / name).write_text(source, encoding="utf-8")
+    for block in BLOCK.findall(text):
+        now = now_printed(block, tmp_path, pytestconfig.getoption("--installed"))
+        assert now == block or pytestconfig.getoption("--rewrite"), f"today:\n{now}"
+        text = text.replace(f"```\n{block}```", f"```\n{now}```")
+    if pytestconfig.getoption("--rewrite"):
+        page.write_text(text, encoding="utf-8")
 
 
 SERVED = re.compile(r"(?:^|`|\n\$ )coordinator-sim (serve|ctl)((?:[^\n`]|\\\n)*)", re.MULTILINE)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from coordinator_sim.cli.arguments import TraceFormat
+from coordinator_sim.cli.arguments import TraceFormat, local_only
 from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -31,10 +31,14 @@ def ingest(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            help="Files and folders: logs, segments, captures; .gz too.", metavar="PATH"
+            help="Files and folders: logs, segments, captures; .gz too.",
+            metavar="PATH",
+            callback=local_only,
         ),
     ],
-    out: Annotated[Path, typer.Option(help="Run directory to write.")] = Path("out/ingest"),
+    out: Annotated[Path, typer.Option(help="Run directory to write.", callback=local_only)] = Path(
+        "out/ingest"
+    ),
     tz: Annotated[
         str, typer.Option(help="Zone of times that name none, such as Europe/Berlin.")
     ] = "UTC",
@@ -44,7 +48,9 @@ def ingest(
     ),
     append_to: Annotated[
         Path | None,
-        typer.Option(help="Trace to append to, which ingest wrote.", metavar="TRACE"),
+        typer.Option(
+            help="Trace to append to, which ingest wrote.", metavar="TRACE", callback=local_only
+        ),
     ] = None,
     keep_raw: Annotated[
         bool, typer.Option("--keep-raw", help="Keep the original line in each event.")

@@ -10,6 +10,7 @@ from coordinator_sim.cli.catalogue import list_scenarios, show
 from coordinator_sim.cli.ctl import ctl
 from coordinator_sim.cli.demo import demo
 from coordinator_sim.cli.ending import EXIT_MISUSE, run_command_line
+from coordinator_sim.cli.examples import examples
 from coordinator_sim.cli.explain import explain
 from coordinator_sim.cli.findings import findings
 from coordinator_sim.cli.ingest import ingest
@@ -39,6 +40,7 @@ app.command(short_help="Roll deploys under every assignor; report the churn.")(d
 app.command(short_help="Run a scenario in virtual time.")(run)
 app.command("list", short_help="List the scenarios of the catalogue.")(list_scenarios)
 app.command(short_help="Show a scenario; --json: as data that `run` takes.")(show)
+app.command(short_help="Write the files that the guides use.")(examples)
 app.command(short_help="Describe your own topology in one line.")(shape)
 app.command(short_help="Read logs of brokers and clients into a trace.")(ingest)
 app.command(short_help="Drive the core from a trace; try other settings.")(replay)

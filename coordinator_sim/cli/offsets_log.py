@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from coordinator_sim.cli.arguments import local_only
 from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def offsets(
         typer.Argument(
             help="Segment files (00000000000000000000.log), or folders that hold them.",
             metavar="PATH",
+            callback=local_only,
         ),
     ],
     group: Annotated[str | None, typer.Option(help="Only this group.", metavar="GROUP")] = None,
@@ -70,6 +72,7 @@ def offsets(
         typer.Option(
             help="Directory for offsets.parquet and segments.parquet, instead of a table.",
             metavar="OUT",
+            callback=local_only,
         ),
     ] = None,
     spark: Annotated[

@@ -1,6 +1,6 @@
 """`report`: rebalances, causes and assignor churn of traces, computed by Spark."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,14 +22,17 @@ LISTED_GROUPS = 30
 
 def report(
     traces: Annotated[
-        list[Path], typer.Argument(help="Run directories, or directories that hold some.")
+        list[str],
+        typer.Argument(
+            help="Run directories, or directories that hold some; paths or URIs.", metavar="TRACE"
+        ),
     ],
-    out: Annotated[Path, typer.Option(help="Directory for report.html and tables/.")] = Path(
-        "out/report"
-    ),
+    out: Annotated[
+        str, typer.Option(help="Directory for report.html and tables/.", metavar="DIR")
+    ] = "out/report",
     master: Annotated[str, typer.Option(help="Spark master URL.")] = "local[2]",
     compare: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Option(
             help="A further trace to set beside the others: times count from the start of each run."
         ),
@@ -62,8 +65,8 @@ def report(
 
 
 def compute(
-    paths: list[Path],
-    out: Path,
+    paths: Sequence[Path | str],
+    out: Path | str,
     *,
     master: str,
     title: str,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coordinator_sim.cli.arguments import SeedsOption, find_scenario
+from coordinator_sim.cli.arguments import SeedsOption, find_scenario, local_only
 from coordinator_sim.cli.lengths import length_text, parse_length
 from coordinator_sim.cli.printing import print_json
 from coordinator_sim.cli.progress import spark_status
@@ -46,7 +46,10 @@ DownOption = Annotated[
     str, typer.Option(help="Time without a process at each restart.", metavar="LENGTH")
 ]
 OutOption = Annotated[
-    Path, typer.Option(help="Directory for sweep.html, plans/, tables/ and traces/.")
+    Path,
+    typer.Option(
+        help="Directory for sweep.html, plans/, tables/ and traces/.", callback=local_only
+    ),
 ]
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON summary instead of a table.")

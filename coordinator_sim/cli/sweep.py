@@ -10,6 +10,7 @@ from coordinator_sim.cli.arguments import (
     ProcessingOption,
     ProcessingTimeOption,
     SeedsOption,
+    local_only,
     parse_variety,
 )
 from coordinator_sim.cli.own_assignors import (
@@ -41,7 +42,10 @@ ScenariosOption = Annotated[
         "catalogue that can be compared.",
     ),
 ]
-OutOption = Annotated[Path, typer.Option(help="Directory for sweep.html, tables/ and traces/.")]
+OutOption = Annotated[
+    Path,
+    typer.Option(help="Directory for sweep.html, tables/ and traces/.", callback=local_only),
+]
 ProcessingTimesOption = Annotated[
     str,
     typer.Option(

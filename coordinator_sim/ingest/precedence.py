@@ -86,7 +86,7 @@ class _Part:
     key: _Key
     waits: "_Waiting"
     entry: OffsetEntry | None = None
-    also: set[Source] = field(default_factory=set)
+    also: tuple[Source, ...] = ()
     """Sources that told it as well, once each."""
     is_gone: bool = False
 
@@ -131,7 +131,7 @@ class Precedence:
         self._facts: dict[_Key, list[_Part]] = {}
         self._told: dict[_Key, int] = {}
         self._begun: dict[str, tuple[int | None, int]] = {}
-        self._ended: set[tuple[str | None, str | None]] = set()
+        self._ended: dict[tuple[str | None, str | None], None] = {}
         self._reached_us = 0
 
     def chosen(self, events: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
@@ -194,7 +194,7 @@ class Precedence:
             self._drop_inferred(event)
             return
         if event.event in _ENDS and event.confidence == 1:
-            self._ended.add((event.group_id, event.member_id))
+            self._ended[event.group_id, event.member_id] = None
         if event.event is Event.PREPARE_REBALANCE and event.confidence == 1:
             self._begun[event.group_id or ""] = (event.generation, event.ts_us)
         waiting = _Waiting(event, source)
@@ -234,7 +234,8 @@ class Precedence:
             return
         mine, theirs = waiting.event, other.waits.event
         is_worse = _rank(theirs) <= _rank(mine)
-        sources = {*other.also, *(each.source for each in (mine, theirs) if each.source)}
+        told_by = (each.source for each in (mine, theirs) if each.source)
+        sources = tuple(dict.fromkeys((*other.also, *told_by)))
         stays = not is_worse
         if part.entry is None and Source.BROKER_LOG in (waiting.source, other.waits.source):
             stays = waiting.source is Source.BROKER_LOG
@@ -258,7 +259,7 @@ class Precedence:
         event = part.waits.event
         for other in self._facts.get(part.key, ()):
             apart_us = abs(other.waits.event.ts_us - event.ts_us)
-            sources = {other.waits.source, *other.also}
+            sources = (other.waits.source, *other.also)
             if not other.is_gone and event.source not in sources and apart_us <= WITHIN_US:
                 return other
         return None

@@ -38,7 +38,7 @@ class Stages:
     def __init__(
         self,
         files: Iterable[Import],
-        kinds: frozenset[Kind],
+        kinds: tuple[Kind, ...],
         overlaps: dict[str, str],
         *,
         has_several: bool,
@@ -49,7 +49,7 @@ class Stages:
         self._by_name = {str(one.path): one for one in files}
         self._repeats = RepeatedLines(overlaps)
         self._has_several = has_several
-        is_simple = any(kinds <= simple for simple in _SIMPLE)
+        is_simple = any(simple.issuperset(kinds) for simple in _SIMPLE)
         self.precedence = None if is_simple else Precedence(self.skews, self._drop)
         self._counter = IncarnationCounter()
         self._times = SteadyTimes()

@@ -90,7 +90,7 @@ def write_trace(
     Raises:
         DataError: The files are those of two clusters, or their clocks are too far apart.
     """
-    kinds = frozenset(kind for one in importing.usable for kind in one.kinds)
+    kinds = tuple(dict.fromkeys(kind for one in importing.usable for kind in one.kinds))
     contents = importing.contents
     stages = Stages(
         importing.files, kinds, contents.overlaps, has_several=_has_several(importing.usable)

@@ -254,7 +254,8 @@ def check_file(path: Path, schema: "pa.Schema") -> None:
     import pyarrow.parquet as pq
 
     try:
-        found = pq.read_schema(path)
+        with path.open("rb") as file:
+            found = pq.read_schema(file)
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{path} is not a file of a trace: {first_line(error)}") from error
     common = [name for name in schema.names if name in found.names]

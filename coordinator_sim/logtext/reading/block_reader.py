@@ -254,7 +254,8 @@ class _Walk:
         count = int(kept.sum())
         groups = self._groups[kept]
         summary = self.log.summary
-        summary.groups.update(names.texts[n] for n in np.unique(groups).tolist() if n != NOBODY)
+        told = (names.texts[n] for n in np.unique(groups).tolist() if n != NOBODY)
+        summary.groups |= dict.fromkeys(told)
         columns = {
             "kinds": self._kinds[kept],
             "ts_us": self._ts_us[kept],

@@ -148,7 +148,7 @@ class Evidence:
     def __init__(self) -> None:
         self.fingerprint = Fingerprint()
         self.observations: list[Observation] = []
-        self._wordings: set[Wording] = set()
+        self._wordings: dict[Wording, None] = {}
 
     def knows(self, wording: Wording) -> bool:
         """Whether a wording was observed already."""
@@ -181,7 +181,7 @@ class Evidence:
     def _told(
         self, wording: Wording, text: str, logger: str, *, is_whole: bool, has_event: bool
     ) -> str | None:
-        self._wordings.add(wording)
+        self._wordings[wording] = None
         is_changed = self.fingerprint.observe(text, logger, whole=is_whole)
         return self.fingerprint.current if is_changed and has_event else None
 

@@ -186,7 +186,7 @@ class LogContents:
 
     def _remember(self, name: str, blocks: set[int]) -> None:
         others = {self._blocks[block] for block in blocks if block in self._blocks}
-        roots = {self.overlaps.get(other, other) for other in others}
+        roots = sorted({self.overlaps.get(other, other) for other in others})
         if roots:
             root = min(roots, key=list(self._whole.values()).index)
             for member in (*roots, name, *(n for n, r in self.overlaps.items() if r in roots)):

@@ -40,7 +40,8 @@ class IngestSummary:
     by_event: dict[Event, int] = field(default_factory=dict)
     by_layout: dict[str, int] = field(default_factory=dict)
     unparsed_patterns: dict[str, int] = field(default_factory=dict)
-    groups: set[str] = field(default_factory=set)
+    groups: dict[str, None] = field(default_factory=dict)
+    """Groups of the events, in the order in which they came."""
     version_ranges: tuple[str, ...] = ()
     """Kafka versions that fit the wording; empty without evidence."""
 
@@ -55,7 +56,7 @@ class IngestSummary:
         if event.ts_kind is TimeKind.INFERRED and not event.ts_err_us:
             self.timeless += 1
         if event.group_id is not None:
-            self.groups.add(event.group_id)
+            self.groups[event.group_id] = None
 
     def count_repeated(self, event: TraceEvent) -> None:
         """Take back an event that was counted and is left out."""

@@ -16,14 +16,22 @@ ON_CI = {"CI", "BUILD_NUMBER"}
 SECONDS = re.compile(r" in [0-9.]+s")
 
 
-def pytest_in(folder: Path, *options: str, library: Path = ROOT) -> str:
+def pytest_in(
+    folder: Path, *options: str, library: Path | None = ROOT, python: str = sys.executable
+) -> str:
     """What pytest prints there with the plugin alone, of the library in that folder.
 
     At a terminal, that is: where CI or BUILD_NUMBER is set it does not shorten its summary.
+
+    Args:
+        folder: Where pytest runs.
+        options: Of pytest's.
+        library: Folder of the library; None for the one that is installed.
+        python: The interpreter.
     """
     here = {name: text for name, text in os.environ.items() if name not in ON_CI}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "coordinator_sim_pytest", *options],
+        [python, "-m", "pytest", "-p", "coordinator_sim_pytest", *options],
         capture_output=True,
         text=True,
         check=False,
@@ -32,16 +40,18 @@ def pytest_in(folder: Path, *options: str, library: Path = ROOT) -> str:
             **here,
             "COLUMNS": "80",
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-            "PYTHONPATH": str(library),
+            "PYTHONPATH": str(library or ""),
         },
     )
     return done.stdout + done.stderr
 
 
-def test_the_guide_shows_what_its_tests_print(tmp_path: Path) -> None:
-    """Seconds and folders apart."""
+def test_the_guide_shows_what_its_tests_print(tmp_path: Path, pytestconfig: pytest.Config) -> None:
+    """Seconds and folders apart; with `--installed` by the library that stands there."""
     for package in ("aiokafka", "confluent_kafka", "uvicorn"):
         pytest.importorskip(package)
+    programs: Path | None = pytestconfig.getoption("--installed")
+    installed = {"library": None, "python": str(programs / "python")} if programs else {}
     text = GUIDE.read_text(encoding="utf-8")
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     for name, source in FILE.findall(text):
@@ -49,7 +59,7 @@ def test_the_guide_shows_what_its_tests_print(tmp_path: Path) -> None:
     runs = RUN.findall(text)
     assert len(runs) == 5
     for options, shown in runs:
-        printed = pytest_in(tmp_path, *options.split())
+        printed = pytest_in(tmp_path, *options.split(), **installed)
         printed = SECONDS.sub(" in 0.00s", printed).replace(f"{tmp_path}/", "")
         assert printed == shown
 
