@@ -132,7 +132,7 @@ def _program(
         raise ConfigError("say which client: one of --client, --command and --application")
     option, value = given[0]
     if option == "--client":
-        return known_client(value), given[0]
+        return known_client(value, _say), given[0]
     words = tuple(shlex.split(value))
     if not words:
         raise ConfigError(f"{option} is empty: give a program")
@@ -160,3 +160,7 @@ def _teller(count: int) -> Callable[[Ending], None]:
             typer.echo(f"{ended.total()} of {count} cases ended", err=True)
 
     return tell
+
+
+def _say(message: str) -> None:
+    typer.echo(message, err=True)

@@ -178,7 +178,7 @@ class Driver:
                 float(said.get("at_ms", now_ms())),
                 str(said["event"]),
                 tuple(sorted(map(str, said.get("partitions", ())))),
-                str(said.get("message", "")),
+                " ".join(str(said.get("message", "")).split()),
             )
         )
 

@@ -3,7 +3,9 @@
 import asyncio
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
+from statistics import mean
 from typing import Final, NoReturn, TypeVar
 
 from coordinator_sim.broker.cluster import Cluster
@@ -34,7 +36,11 @@ PATIENCE_S: Final = 10.0
 """How long something that must happen may take, unless a case says more, times the margins."""
 START_S: Final = 60.0
 """How long a program may take before its first request, times the margins."""
+STABLE_S: Final = 15.0
+"""How long a client may take from there to its assignment, times the margins."""
 PARTITIONS: Final = 4
+LEAST_BACKOFF: Final = 0.8
+"""Part of a backoff that a client may wait: Java's draws a fifth more or less."""
 USUAL: Final = {
     "session.timeout.ms": "10000",
     "heartbeat.interval.ms": "300",
@@ -183,13 +189,13 @@ class Stage:
         self.note(f"a client starts{told and ', with '}{told}")
         if speaks:
             await self._greeted(driver, needs)
-        count = len(self.all())
+        count = len(self.all("FindCoordinator"))
         await self.until(
-            lambda: len(self.all()) > count or driver.has_ended or None,
+            lambda: len(self.all("FindCoordinator")) > count or driver.has_ended or None,
             "the client looks for its group",
             START_S,
         )
-        if len(self.all()) == count:
+        if len(self.all("FindCoordinator")) == count:
             raise CaseBroken(f"the program ended: {driver.last_words()}", self.transcript())
         return driver
 
@@ -214,7 +220,18 @@ class Stage:
 
     async def stable(self, after: Exchange | None = None) -> Exchange:
         """Return the SyncGroup that was answered without an error, with partitions."""
-        return await self.answered("SyncGroup", "NONE", after=after, within_s=START_S)
+        return await self.answered("SyncGroup", "NONE", after=after, within_s=STABLE_S)
+
+    async def settled(self) -> Exchange:
+        """Return that SyncGroup once two heartbeats were answered behind it.
+
+        Clients that are still being assigned their partitions may pass over what a first heartbeat
+        tells them: a real rebalance is told again by the next one.
+        """
+        sync = await self.stable()
+        first = await self.answered("Heartbeat", "NONE", after=sync)
+        await self.answered("Heartbeat", "NONE", after=first)
+        return sync
 
     async def close(self) -> None:
         """Kill the clients, and remove the rules."""
@@ -337,6 +354,19 @@ class Stage:
         if not holds:
             self.failed_on_time = on_time
             self._refuse(expectation, came)
+
+    def expect_pauses(self, tries: list[Exchange], backoff_ms: int) -> None:
+        """Fail the case unless tries that were refused are a backoff apart, on the average.
+
+        Single pauses tell less: Java's client cuts them where a `poll` of its application ends.
+        """
+        pauses = [round(later.at_ms - earlier.answered_ms) for earlier, later in pairwise(tries)]
+        self.expect(
+            mean(pauses) >= LEAST_BACKOFF * backoff_ms,
+            f"pauses of {backoff_ms} ms (retry.backoff.ms) on the average, less a fifth",
+            f"pauses of {pauses} ms",
+            on_time=True,
+        )
 
     def lacks(self, what: str) -> NoReturn:
         """Leave the case out: the client has no such thing, and need not have it.

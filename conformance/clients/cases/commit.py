@@ -8,7 +8,7 @@ from coordinator_sim_conformance.clients.stage import Stage
 async def no_commit_while_joining(stage: Stage) -> None:
     """While JoinGroup waits a commit fails, and is not sent."""
     driver = await stage.start("commit")
-    sync = await stage.stable()
+    sync = await stage.settled()
     await stage.event("assigned", of=driver)
     stage.delay_answer("JoinGroup", 3_000)
     stage.fail("Heartbeat", "REBALANCE_IN_PROGRESS")
@@ -24,7 +24,7 @@ async def no_commit_while_joining(stage: Stage) -> None:
 async def no_commit_after_eviction(stage: Stage) -> None:
     """A member that was evicted commits nothing in its old generation."""
     driver = await stage.start("commit")
-    sync = await stage.stable()
+    sync = await stage.settled()
     await stage.event("assigned", of=driver)
     stage.delay_answer("JoinGroup", 3_000)
     stage.fail("Heartbeat", "UNKNOWN_MEMBER_ID")
@@ -45,7 +45,7 @@ async def no_commit_after_eviction(stage: Stage) -> None:
 async def rebalance_on_commit(stage: Stage) -> None:
     """OffsetCommit answered REBALANCE_IN_PROGRESS: JoinGroup with the same member id."""
     driver = await stage.start("commit")
-    sync = await stage.stable()
+    sync = await stage.settled()
     await stage.event("assigned", of=driver)
     stage.fail("OffsetCommit", "REBALANCE_IN_PROGRESS")
     stage.note("the application commits")

@@ -8,7 +8,7 @@ from coordinator_sim_conformance.clients.stage import Stage
 async def forgets_an_id_that_is_unknown(stage: Stage) -> None:
     """JoinGroup answered UNKNOWN_MEMBER_ID: the next one has another id, or none."""
     await stage.start()
-    sync = await stage.stable()
+    sync = await stage.settled()
     stage.fail("Heartbeat", "REBALANCE_IN_PROGRESS")
     stage.fail("JoinGroup", "UNKNOWN_MEMBER_ID")
     refused = await stage.answered("JoinGroup", "UNKNOWN_MEMBER_ID", after=sync)
@@ -20,7 +20,7 @@ async def forgets_an_id_that_is_unknown(stage: Stage) -> None:
 async def forgets_an_id_that_heartbeats_lost(stage: Stage) -> None:
     """Heartbeat answered UNKNOWN_MEMBER_ID: JoinGroup with an empty member id."""
     await stage.start()
-    sync = await stage.stable()
+    sync = await stage.settled()
     stage.fail("Heartbeat", "UNKNOWN_MEMBER_ID")
     refused = await stage.answered("Heartbeat", "UNKNOWN_MEMBER_ID", after=sync)
     join = await stage.request("JoinGroup", after=refused)
@@ -38,7 +38,7 @@ async def forgets_an_id_that_heartbeats_lost(stage: Stage) -> None:
 async def illegal_generation_is_not_repeated(stage: Stage) -> None:
     """OffsetCommit answered ILLEGAL_GENERATION: it is not sent again in that generation."""
     driver = await stage.start("commit")
-    sync = await stage.stable()
+    sync = await stage.settled()
     await stage.event("assigned", of=driver)
     stage.fail("OffsetCommit", "ILLEGAL_GENERATION")
     stage.note("the application commits")
@@ -57,7 +57,7 @@ async def illegal_generation_is_not_repeated(stage: Stage) -> None:
 async def heartbeats_are_of_the_new_generation(stage: Stage) -> None:
     """After a rebalance every Heartbeat is of the new generation."""
     await stage.start()
-    first = await stage.stable()
+    first = await stage.settled()
     stage.fail("Heartbeat", "REBALANCE_IN_PROGRESS")
     second = await stage.stable(after=first)
     stage.expect(second.generation > first.generation, "a new generation", str(second))
@@ -75,7 +75,7 @@ async def heartbeats_are_of_the_new_generation(stage: Stage) -> None:
 async def restarted_static_member_has_its_instance(stage: Stage) -> None:
     """A static member that is started again joins with its instance id and no member id."""
     first = await stage.start("static", group_instance_id="one")
-    sync = await stage.stable()
+    sync = await stage.settled()
     stage.note("the application closes its client, and starts it again")
     stage.close_client(first)
     await stage.event("closed", of=first)

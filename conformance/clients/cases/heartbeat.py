@@ -11,7 +11,7 @@ from coordinator_sim_conformance.clients.stage import Stage
 async def rebalance_is_joined(stage: Stage) -> None:
     """Heartbeat answered REBALANCE_IN_PROGRESS: JoinGroup with the same member id."""
     await stage.start()
-    sync = await stage.stable()
+    sync = await stage.settled()
     stage.fail("Heartbeat", "REBALANCE_IN_PROGRESS")
     refused = await stage.answered("Heartbeat", "REBALANCE_IN_PROGRESS", after=sync)
     join = await stage.request("JoinGroup", after=refused)
@@ -25,31 +25,11 @@ async def rebalance_is_joined(stage: Stage) -> None:
     stage.expect_none(stage.all("LeaveGroup"), "no LeaveGroup")
 
 
-@on_the_wire("C-HB-03")
-async def rebalance_is_no_news_while_syncing(stage: Stage) -> None:
-    """Heartbeat answered REBALANCE_IN_PROGRESS while SyncGroup waits: nothing is joined again."""
-    stage.delay_answer("SyncGroup", 3_000)
-    stage.fail("Heartbeat", "REBALANCE_IN_PROGRESS", times=2)
-    await stage.start()
-    sync = await stage.stable()
-    beats = [
-        each
-        for each in stage.all("Heartbeat", where=lambda each: each.error != "NONE")
-        if each.at_ms < sync.answered_ms
-    ]
-    if not beats:
-        stage.lacks("heartbeats while SyncGroup waits")
-    if len(beats) < 2:
-        stage.calm()
-    await stage.pass_time(1)
-    stage.expect_none(stage.all("JoinGroup", after=sync), "no JoinGroup after the SyncGroup")
-
-
 @on_the_wire("C-HB-04")
 async def illegal_generation_keeps_the_id(stage: Stage) -> None:
     """Heartbeat answered ILLEGAL_GENERATION: JoinGroup with the same member id."""
     await stage.start()
-    sync = await stage.stable()
+    sync = await stage.settled()
     stage.fail("Heartbeat", "ILLEGAL_GENERATION")
     refused = await stage.answered("Heartbeat", "ILLEGAL_GENERATION", after=sync)
     join = await stage.request("JoinGroup", after=refused)
@@ -62,7 +42,7 @@ async def illegal_generation_keeps_the_id(stage: Stage) -> None:
 async def fenced_is_final(stage: Stage) -> None:
     """Heartbeat answered FENCED_INSTANCE_ID: the application is told, nothing is sent again."""
     driver = await stage.start("static", group_instance_id="one")
-    sync = await stage.stable()
+    sync = await stage.settled()
     stage.fail("Heartbeat", "FENCED_INSTANCE_ID")
     refused = await stage.answered("Heartbeat", "FENCED_INSTANCE_ID", after=sync)
     await stage.event("error", of=driver)
@@ -81,7 +61,7 @@ async def silent_coordinator_is_looked_for(stage: Stage) -> None:
         max_poll_interval_ms="60000",
     )
     deeds = {"FindCoordinator", "JoinGroup", "LeaveGroup"}
-    sync = await stage.stable()
+    sync = await stage.settled()
     beat = await stage.answered("Heartbeat", "NONE", after=sync)
     stage.drop("Heartbeat")
     lost = await stage.request("Heartbeat", after=beat)
@@ -109,7 +89,7 @@ async def interval_is_from_send_to_send(stage: Stage) -> None:
     """Heartbeats are an interval apart from send to send, however late their answers are."""
     interval_ms, late_ms = 1_000, 700
     await stage.start("settings", heartbeat_interval_ms=str(interval_ms))
-    sync = await stage.stable()
+    sync = await stage.settled()
     stage.delay_answer("Heartbeat", late_ms, times=None)
     await stage.pass_time(1 + 6 * interval_ms / 1_000)
     beats = stage.all("Heartbeat", after=sync)
@@ -128,7 +108,7 @@ async def failed_heartbeat_is_repeated_soon(stage: Stage) -> None:
     """A Heartbeat that failed is repeated before the interval is over, and not at once."""
     interval_ms = 3_000
     await stage.start("settings", heartbeat_interval_ms=str(interval_ms))
-    sync = await stage.stable()
+    sync = await stage.settled()
     await stage.answered("Heartbeat", "NONE", after=sync)
     stage.fail("Heartbeat", "COORDINATOR_NOT_AVAILABLE")
     refused = await stage.answered("Heartbeat", "COORDINATOR_NOT_AVAILABLE", after=sync)
@@ -149,7 +129,7 @@ async def who_does_not_poll_leaves(stage: Stage) -> None:
         "max.poll.interval.ms", session_timeout_ms="3000", max_poll_interval_ms="3500"
     )
     driver = stage.drivers[0]
-    sync = await stage.stable()
+    sync = await stage.settled()
     await stage.answered("Heartbeat", "NONE", after=sync)
     stage.note("the application does not poll any more")
     driver.send("pause")
@@ -170,7 +150,7 @@ async def static_member_does_not_leave(stage: Stage) -> None:
         max_poll_interval_ms="3500",
     )
     driver = stage.drivers[0]
-    sync = await stage.stable()
+    sync = await stage.settled()
     await stage.answered("Heartbeat", "NONE", after=sync)
     stage.note("the application does not poll any more")
     driver.send("pause")

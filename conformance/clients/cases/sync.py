@@ -95,21 +95,6 @@ async def loading_on_sync(stage: Stage) -> None:
     await stage.event("error", of=driver)
 
 
-@on_the_wire("C-SYNC-09")
-async def evicted_while_syncing(stage: Stage) -> None:
-    """A heartbeat answered UNKNOWN_MEMBER_ID while SyncGroup waits: its assignment is not used."""
-    stage.delay_answer("SyncGroup", 3_000)
-    stage.fail("Heartbeat", "UNKNOWN_MEMBER_ID")
-    await stage.start()
-    sync = await stage.request("SyncGroup")
-    await stage.answered("SyncGroup", "NONE")
-    beats = [each for each in stage.all("Heartbeat") if each.at_ms < sync.answered_ms]
-    if not beats:
-        stage.lacks("heartbeats while SyncGroup waits")
-    join = await stage.request("JoinGroup", after=sync)
-    stage.expect(join.member_id == "", "JoinGroup with an empty member id", str(join))
-
-
 @on_the_wire("C-SYNC-10")
 async def fenced_on_sync(stage: Stage) -> None:
     """SyncGroup answered FENCED_INSTANCE_ID: the application is told, and nobody joins again."""

@@ -6,6 +6,7 @@ told in `clients/driver.py`. A client is polled until it raises, and then left a
 
 import asyncio
 import json
+import os
 import sys
 import threading
 import time
@@ -15,6 +16,10 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 POLL_S: Final = 0.05
+LAST_S: Final = 10
+"""How long a client may take to close once standard input has ended."""
+LONG_POLL_MS: Final = 500
+"""Of kafka-python, which like Java's client works only while it is polled."""
 
 
 def say(event: str, **facts: object) -> None:
@@ -37,6 +42,9 @@ def commands() -> "SimpleQueue[str]":
         for line in sys.stdin:
             queue.put(line.strip())
         queue.put("close")
+        # Nobody listens any more: a client that cannot close goes all the same.
+        time.sleep(LAST_S)
+        os._exit(1)
 
     threading.Thread(target=read, daemon=True).start()
     return queue
@@ -132,7 +140,7 @@ def kafka_python(bootstrap: str, group: str, topic: str, given: dict[str, str]) 
     """Drive kafka-python."""
     import kafka
     from kafka.consumer.subscription_state import ConsumerRebalanceListener
-    from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyPartitionAssignor
+    from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
     from kafka.coordinator.assignors.range import RangePartitionAssignor
     from kafka.structs import OffsetAndMetadata
 
@@ -150,7 +158,7 @@ def kafka_python(bootstrap: str, group: str, topic: str, given: dict[str, str]) 
     place = given.pop("assign", None)
     assignors = {
         "range": RangePartitionAssignor,
-        "cooperative-sticky": CooperativeStickyPartitionAssignor,
+        "cooperative-sticky": CooperativeStickyAssignor,
     }
     settings = python_settings(given, assignors)
     consumer: Any = kafka.KafkaConsumer(bootstrap_servers=bootstrap, group_id=group, **settings)
@@ -167,7 +175,7 @@ def kafka_python(bootstrap: str, group: str, topic: str, given: dict[str, str]) 
     else:
         consumer.assign([kafka.TopicPartition(topic, int(place))])
     drive(
-        lambda: consumer.poll(timeout_ms=1_000 * POLL_S),
+        lambda: consumer.poll(timeout_ms=LONG_POLL_MS),
         {"commit": commit, "subscribe": subscribe, "close": lambda _: consumer.close()},
     )
 
@@ -270,6 +278,8 @@ def main(arguments: list[str]) -> None:
     """Drive the client that is asked for."""
     client, bootstrap, group, topic, *given = arguments
     CLIENTS[client](bootstrap, group, topic, dict(each.split("=", 1) for each in given))
+    # Tasks and threads of a closed client have nothing left to do.
+    os._exit(0)
 
 
 if __name__ == "__main__":
