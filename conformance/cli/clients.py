@@ -95,7 +95,7 @@ def clients(
         play_wire_cases(cases, program, side_by_side=jobs, told=_teller(len(cases)))
     )
     judged = RunResult(
-        target=_facts(played, name or client or "client"),
+        target=_facts(played, name or client),
         suite_version=__version__,
         at=began.strftime("%Y-%m-%dT%H:%M:%SZ"),
         endings=tuple(
@@ -141,9 +141,10 @@ def _program(
     return Program(command=words, speaks=option == "--command"), given[0]
 
 
-def _facts(played: Played, name: str) -> TargetFacts:
+def _facts(played: Played, name: str | None) -> TargetFacts:
     hello = played.hello
-    return TargetFacts(name=name, version=hello.version, facts=dict(hello.lacks))
+    told = name or hello.client or "client"
+    return TargetFacts(name=told, version=hello.version, facts=dict(hello.lacks))
 
 
 def _again(options: tuple[str, ...], ending: Ending) -> str:

@@ -23,9 +23,8 @@ _SIGNS: Final = {
     Standing.UNKNOWN: "?",
 }
 _DIFFER: Final = (Standing.FAILED, Standing.QUIRK, Standing.UNKNOWN)
-_UNIQUE_PART: Final = re.compile(
-    r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|(?<=[0-9a-f]{4})[0-9a-f]{28}"
-)
+_UNIQUE: Final = re.compile(r"-([0-9a-f]{4})[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f-]{22}")
+"""The random part of a member id, of which four digits tell two apart."""
 _MOST_LINES: Final = 12
 _WIDEST: Final = 140
 
@@ -116,7 +115,8 @@ def _evidence(ending: Ending) -> Iterator[str]:
     """Yield the lines of the wire up to what was wrong, or the last ones."""
     lines = [_short(line) for line in ending.transcript]
     came = _short(ending.came)
-    last = next((n for n, line in enumerate(lines) if came and came in line), len(lines) - 1)
+    found = [n for n, line in enumerate(lines) if came and came in line]
+    last = found[-1] if found else len(lines) - 1
     shown = lines[: last + 1]
     if len(shown) > _MOST_LINES:
         shown = [*shown[:3], "        ...", *shown[3 - _MOST_LINES :]]
@@ -124,6 +124,6 @@ def _evidence(ending: Ending) -> Iterator[str]:
 
 
 def _short(line: str) -> str:
-    """A line with ids that no reader compares cut, and not too wide."""
-    line = _UNIQUE_PART.sub("", line)
+    """A line with shorter member ids, and not too wide."""
+    line = _UNIQUE.sub(r"-\1", line)
     return line if len(line) <= _WIDEST else f"{line[:_WIDEST]}..."

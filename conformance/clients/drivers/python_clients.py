@@ -136,6 +136,11 @@ def librdkafka(bootstrap: str, group: str, topic: str, given: dict[str, str]) ->
 # -- kafka-python ------------------------------------------------------------------------------
 
 
+KAFKA_PYTHON_LACKS: Final = {
+    "mixed": "it refuses cooperative-sticky beside eager assignors",
+}
+
+
 def kafka_python(bootstrap: str, group: str, topic: str, given: dict[str, str]) -> None:
     """Drive kafka-python."""
     import kafka
@@ -154,7 +159,7 @@ def kafka_python(bootstrap: str, group: str, topic: str, given: dict[str, str]) 
         def on_partitions_lost(self, lost: Iterable[Any]) -> None:
             told("lost", lost)
 
-    say("hello", client="kafka-python", version=version("kafka-python"), lacks={})
+    say("hello", client="kafka-python", version=version("kafka-python"), lacks=KAFKA_PYTHON_LACKS)
     place = given.pop("assign", None)
     assignors = {
         "range": RangePartitionAssignor,
