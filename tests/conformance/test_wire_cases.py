@@ -74,7 +74,7 @@ def test_any_program_is_judged_by_what_it_sends() -> None:
     ("arguments", "complaint"),
     [
         ([], "say which client: one of --client, --command and --application"),
-        (["--client", "kafka.js"], "no client is called 'kafka.js': use one of librdkafka, "),
+        (["--client", "kafka.js"], "no client is called 'kafka.js': use one of java, "),
         (["--client", "aiokafka", "--command", "x"], "say which client: one of "),
         (["--command", " "], "--command is empty: give a program"),
         (["--client", "aiokafka", "--case", "C-JOIN-99"], "no case 'C-JOIN-99'"),
