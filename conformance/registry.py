@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from coordinator_sim.errors import ConfigError
 from coordinator_sim_conformance.client_cases.case import ClientCase
@@ -70,7 +70,23 @@ TROGDOR_MODULES: Final = (
 
 AnyCase = Case | ClientCase | TrogdorCase
 """A case of a coordinator, played on a target; of a client, on our own ports; or of Trogdor."""
-_C = TypeVar("_C", Case, ClientCase, TrogdorCase, AnyCase)
+
+
+class Identified(Protocol):
+    """A case of any kind, as far as choosing it goes."""
+
+    @property
+    def case_id(self) -> str:
+        """Id of the case."""
+        ...
+
+    @property
+    def requirement(self) -> Requirement:
+        """The requirement that it checks."""
+        ...
+
+
+_C = TypeVar("_C", bound=Identified)
 
 
 @cache

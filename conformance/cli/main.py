@@ -6,6 +6,7 @@ import typer
 
 from coordinator_sim import __version__
 from coordinator_sim.cli.ending import EXIT_MISUSE, run_command_line
+from coordinator_sim_conformance.cli.clients import clients
 from coordinator_sim_conformance.cli.differ import differ
 from coordinator_sim_conformance.cli.matrix import matrix
 from coordinator_sim_conformance.cli.museum import museum
@@ -25,6 +26,7 @@ app = typer.Typer(
 )
 app.command("list", short_help="List the requirements.")(list_requirements)
 app.command(short_help="Play the cases on a target.")(run)
+app.command(short_help="Play requirements on a real client.")(clients)
 app.command(short_help="Show results as a page.")(matrix)
 app.command(short_help="Compare the requirements with catalogue files.")(coverage)
 app.command(short_help="Compare with Kafka's own coordinator, at random.")(differ)

@@ -120,8 +120,8 @@ def run(
     )
     outputs.write(played, gaps)
     if not outputs.takes_stdout:
-        _print_failures(played, gaps, baseline)
-        _print_counts(played)
+        print_failures(played, gaps, baseline)
+        print_counts(played)
     if any(played.standing(ending) in RED for ending in played.endings):
         raise typer.Exit(EXIT_PROBLEMS_FOUND)
 
@@ -187,7 +187,7 @@ def _profiles(asked: list[str] | None, subject: Subject) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _print_failures(played: RunResult, gaps: Gaps, baseline: Path | None) -> None:
+def print_failures(played: RunResult, gaps: Gaps, baseline: Path | None) -> None:
     """Print each failure whole, known gaps and broken quirks in a line each."""
     for ending in played.endings:
         standing = played.standing(ending)
@@ -204,7 +204,13 @@ def _print_failures(played: RunResult, gaps: Gaps, baseline: Path | None) -> Non
             typer.echo(f"{standing.value} {name}: {ending.title}: {why}")
 
 
-def _print_counts(played: RunResult) -> None:
+def print_counts(played: RunResult, subject: str | None = None) -> None:
+    """Print how many cases of each area ended how.
+
+    Args:
+        played: The run.
+        subject: What was judged; None to tell it from the profile.
+    """
     found = Counter(played.standing(each) for each in played.endings)
     shown = [each for each in Standing if each in ALWAYS_SHOWN or found[each]]
     table = Table("area", "profile", *(each.value for each in shown), box=box.SIMPLE_HEAD)
@@ -218,4 +224,5 @@ def _print_counts(played: RunResult) -> None:
             played.standing(each) for each in played.endings if each.profile == profile
         )
         said = ", ".join(f"{totals[standing]} {standing.value}" for standing in shown)
-        typer.echo(f"{_OWN.get(profile, played.name_of(profile))}: {said}")
+        name = subject or _OWN.get(profile, played.name_of(profile))
+        typer.echo(f"{name}: {said}")

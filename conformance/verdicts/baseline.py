@@ -10,11 +10,10 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from coordinator_sim.errors import ConfigError
-from coordinator_sim_conformance.client_cases.case import CLIENTS, ClientCase
-from coordinator_sim_conformance.registry import AnyCase
+from coordinator_sim_conformance.client_cases.case import CLIENTS
+from coordinator_sim_conformance.registry import Identified
 from coordinator_sim_conformance.requirements import TROGDOR
 from coordinator_sim_conformance.running import Ending, Verdict
-from coordinator_sim_conformance.script.play import Case
 from coordinator_sim_conformance.verdicts.quoting import quoted
 from coordinator_sim_conformance.verdicts.results import RunResult
 from coordinator_sim_conformance.verdicts.standing import Standing
@@ -24,7 +23,7 @@ Gaps = Mapping[str, str]
 """Id, or `id@profile`, and why the case does not pass there; the second form wins."""
 
 
-def read_baseline(path: Path, cases: Iterable[AnyCase]) -> Gaps:
+def read_baseline(path: Path, cases: Iterable[Identified]) -> Gaps:
     """Return the known gaps of a file.
 
     Args:
@@ -57,10 +56,9 @@ def read_baseline(path: Path, cases: Iterable[AnyCase]) -> Gaps:
     return table
 
 
-def _profiles_of(case: AnyCase) -> tuple[str, ...]:
-    if isinstance(case, Case):
-        return case.requirement.profiles
-    return (CLIENTS if isinstance(case, ClientCase) else TROGDOR.lower(),)
+def _profiles_of(case: Identified) -> tuple[str, ...]:
+    requirement = case.requirement
+    return requirement.profiles or (TROGDOR.lower() if requirement.is_of_trogdor else CLIENTS,)
 
 
 def key_of(ending: Ending, gaps: Gaps) -> str | None:

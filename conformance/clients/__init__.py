@@ -1,0 +1,1 @@
+"""Requirements on real clients, checked from outside by a scripted coordinator."""

@@ -1,0 +1,1 @@
+"""Programs that drive one client each, as `clients/driver.py` tells."""
