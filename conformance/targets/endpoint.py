@@ -30,6 +30,7 @@ DELAY: Final = "group.initial.rebalance.delay.ms"
 SHORTEST_SESSION: Final = "group.min.session.timeout.ms"
 LONGEST_SESSION: Final = "group.max.session.timeout.ms"
 VERIFIES: Final = "transaction.partition.verification.enable"
+LARGEST_REQUEST: Final = "socket.request.max.bytes"
 
 _PATIENCE_S: Final = 30.0
 _POLL_S: Final = 0.1
@@ -115,6 +116,7 @@ class Endpoint:
         self.run = f"conformance-{time.time_ns() // 1_000_000:x}"
         """How the names of everything that this run makes begin."""
         self._probes = count(1)
+        self._coordinators: dict[Address, Link] = {}
         self.topics: set[str] = set()
         self.groups: set[str] = set()
         self.settings = self._asked_settings()
@@ -146,6 +148,8 @@ class Endpoint:
             return f"groups and topics named {self.run}-* are left behind: {problem}"
         finally:
             self._control.close()
+            for link in self._coordinators.values():
+                link.close()
         return f"groups named {self.run}-* are left behind: {len(kept)}" if kept else ""
 
     def opened(self, address: Address | None = None, watch: Watch | None = None) -> Link:
@@ -183,7 +187,7 @@ class Endpoint:
     # -- groups and topics -----------------------------------------------------------------
 
     def coordinator_of(self, group: str) -> Address:
-        """Return the address of a group's coordinator, once it is there.
+        """Return the address of a group's coordinator, once it is there and takes requests.
 
         Raises:
             DataError: there is none within half a minute.
@@ -194,13 +198,34 @@ class Endpoint:
         while True:
             found = self._ask("FindCoordinator", version, data)
             found = found["coordinators"][0] if "coordinators" in found else found
-            if not found["errorCode"]:
-                address: Address = (found["host"], found["port"])
+            error, address = found["errorCode"], (found["host"], found["port"])
+            error = error or self._started(address, group)
+            if not error:
                 return address
             if time.monotonic() > deadline:
-                said = ErrorCode(found["errorCode"]).name
+                said = ErrorCode(error).name
                 raise DataError(f"no coordinator of groups within {_PATIENCE_S:.0f} s: {said}")
             time.sleep(_POLL_S)
+
+    def _started(self, address: Address, group: str) -> int:
+        """Return the error of a coordinator that was named and does not take requests yet, or 0.
+
+        A new cluster names its coordinators a little before they have read their log.
+        """
+        if "DescribeGroups" not in self.versions:
+            return 0
+        version = self.best("DescribeGroups", 5)
+        data = bodies.describe_groups(version, [group])
+        with self._lock:
+            if address not in self._coordinators:
+                self._coordinators[address] = self.opened(address)
+            try:
+                answer = self._coordinators[address].ask("DescribeGroups", version, data)
+            except (ConnectionEnded, DataError):
+                self._coordinators.pop(address).close()
+                raise
+        error: int = answer["groups"][0]["errorCode"]
+        return error if error in _STARTING else 0
 
     def create_topic(self, name: str, partitions: int) -> None:
         """Create a topic, and return when it has leaders.

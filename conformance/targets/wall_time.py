@@ -7,6 +7,7 @@ How much, `Margins` says.
 """
 
 import time
+from itertools import count
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -15,12 +16,14 @@ from coordinator_sim_conformance.frames import Frame
 from coordinator_sim_conformance.script import bodies
 from coordinator_sim_conformance.targets.endpoint import (
     DELAY,
+    LARGEST_REQUEST,
     LONGEST_SESSION,
     SHORTEST_SESSION,
     VERIFIES,
     Endpoint,
 )
 from coordinator_sim_conformance.targets.names import Names
+from coordinator_sim_conformance.targets.reach import Reach
 from coordinator_sim_conformance.targets.target import (
     Answer,
     Call,
@@ -41,6 +44,10 @@ _NEWEST_DESCRIBE: Final = 5
 _PLACES_TRIED: Final = 200
 _LOOPBACK: Final = "/127.0.0.1"
 _LOOK_AGAIN_S: Final = 0.05
+_ENDS_S: Final = 5.0
+"""How long an endpoint may take to end a connection."""
+_LARGEST_OF_ALL: Final = (1 << 31) - 2
+"""Bytes of a request where an endpoint does not tell its bound: one more is the largest length."""
 
 
 class Margins(Struct, frozen=True):
@@ -117,7 +124,7 @@ class WallTimeTarget:
         Raises:
             ConnectionEnded: the endpoint is gone.
         """
-        if self._links is None:
+        if not self._names.groups:
             return
         version = self._endpoint.best("LeaveGroup", 5)
         for group, there in self._names.groups.items():
@@ -233,6 +240,26 @@ class WallTimeTarget:
             Unsupported: always.
         """
         raise Unsupported(f"{self.name} does not show in which partition {group_id!r} lives")
+
+    def reach(self) -> Reach:
+        """Return how the coordinator of fresh groups is reached with frames of one's own."""
+        numbers = count(1)
+
+        def group() -> str:
+            asked = bodies.describe_groups(0, [f"g{next(numbers)}"])
+            named = self._names.there(asked, group=self._new_group, topic=self._new_topic)
+            found: str = named["groups"][0]
+            return found
+
+        told = self._endpoint.settings.get(LARGEST_REQUEST)
+        return Reach(
+            versions=self._endpoint.versions,
+            group=group,
+            opened=lambda: self._endpoint.opened(self._place, watch=self._watch),
+            topic=lambda: self._new_topic(next(iter(self._world.topics or {}))),
+            largest=_LARGEST_OF_ALL if told is None else int(told),
+            patience_s=_ENDS_S * self._margins.factor,
+        )
 
     # -- names -----------------------------------------------------------------------------
 
