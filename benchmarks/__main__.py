@@ -21,6 +21,7 @@ DESCRIPTIONS = {
     "hash_seeds": "where that hour's clients part under other hash seeds",
     "serve": "serve under load beside a real Kafka and kfake (Go; Java and Maven for Kafka)",
     "walk": "calls and modules of a request from socket to answer",
+    "loaded_host": "conformance run on a host with four busy processes, ten times (ten minutes)",
     "trogdor": "a task, a heartbeat, an agent of Trogdor, in virtual time and over loopback",
     "cluster": "speed-up of Spark jobs from one standalone worker to two (minutes)",
     "churn": "the Spark churn job on the dense trace form (also: --full in its own module)",

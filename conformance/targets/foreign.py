@@ -13,15 +13,20 @@ from coordinator_sim_conformance.running import Ending, Verdict, play_case, skip
 from coordinator_sim_conformance.script.play import Case
 from coordinator_sim_conformance.targets.endpoint import Endpoint
 from coordinator_sim_conformance.targets.target import MalformedAnswer
-from coordinator_sim_conformance.targets.wall_time import Margins, WallTimeTarget
+from coordinator_sim_conformance.targets.wall_time import (
+    LONGEST_WAIT_S,
+    Margins,
+    WallTimeTarget,
+)
 from coordinator_sim_conformance.wire.links import ConnectionEnded
 
 SIDE_BY_SIDE: Final = 24
 """Cases played at once: they mostly wait."""
-LONGEST_WAIT_S: Final = 65
-"""Cases that wait longer are left out."""
-_FACTORS: Final = (1, 2, 4)
-"""Margins of the first playing of a case, and of the next ones if it does not pass."""
+_ATTEMPTS: Final = ((1, 1), (2, 4), (4, 16))
+"""Factor of the margins, and of time itself, when a case is played first and if it does not pass.
+
+Time is stretched only as far as the case still ends soon.
+"""
 _WAIT: Final = re.compile(r"wait (\d+)")
 
 
@@ -44,13 +49,15 @@ def play_on(endpoint: Endpoint, cases: Iterable[Case], profile: str) -> Iterator
 
 
 def _played(endpoint: Endpoint, case: Case, profile: str) -> Ending:
-    """Play a case; one that does not pass is played again with wider margins."""
+    """Play a case; one that does not pass is played again, slower and with wider margins."""
     lacking = _left_out(endpoint, case, profile)
     if lacking:
         return skipped(case, profile, lacking)
-    for factor in _FACTORS:
+    longest = int(LONGEST_WAIT_S / max(_waits_s(case, profile), 1))
+    for factor, stretch in _ATTEMPTS:
         label = f"{case.case_id}-{factor}"
-        with closing(WallTimeTarget(endpoint, label, Margins(factor))) as target:
+        margins = Margins(factor, max(1, min(stretch, longest)))
+        with closing(WallTimeTarget(endpoint, label, margins)) as target:
             try:
                 ending = play_case(case, target, profile)
                 target.leave()

@@ -44,6 +44,12 @@ _NEWEST_DESCRIBE: Final = 5
 _PLACES_TRIED: Final = 200
 _LOOPBACK: Final = "/127.0.0.1"
 _LOOK_AGAIN_S: Final = 0.05
+_TIMELESS: Final = frozenset({"group.max.size", "offset.metadata.max.bytes"})
+"""Settings that a script may ask for and whose broker has no clock of its own."""
+_TIMEOUTS: Final = ("sessionTimeoutMs", "rebalanceTimeoutMs")
+LONGEST_WAIT_S: Final = 65
+"""Cases that wait longer are left out, and none is stretched beyond."""
+_OUTLASTING_MS: Final = LONGEST_WAIT_S * 1_000
 _ENDS_S: Final = 5.0
 """How long an endpoint may take to end a connection."""
 _LARGEST_OF_ALL: Final = (1 << 31) - 2
@@ -55,9 +61,13 @@ class Margins(Struct, frozen=True):
 
     Args:
         factor: What everything is multiplied with; doubled when a case is played again.
+        stretch: How many times longer the script's waits and the timeouts of its members are.
+            What a script leaves between two instants grows as they do, so a host that takes half
+            a second for a command can still be in time.
     """
 
     factor: int = 1
+    stretch: int = 1
 
     @property
     def quiet_s(self) -> float:
@@ -88,6 +98,7 @@ class WallTimeTarget:
         self._endpoint = endpoint
         self._label = label
         self._margins = margins
+        self._stretch = 1
         self._world = World(profile="", settings={})
         self._names = Names("")
         self._links: Links | None = None
@@ -151,6 +162,7 @@ class WallTimeTarget:
                 raise Unsupported(f"wants {setting}={wanted}; {self.name} {said}")
         if world.switches:
             raise Unsupported("wants a release between those with a profile")
+        self._stretch = self._margins.stretch if world.asked <= _TIMELESS else 1
         self._world = world
         self._names = Names(f"{self._endpoint.run}-{self._label}-")
         self._place = None
@@ -166,6 +178,7 @@ class WallTimeTarget:
         """
         self._check(call)
         data = self._names.there(call.data, group=self._new_group, topic=self._new_topic)
+        data |= {name: self._stretched(data[name]) for name in _TIMEOUTS if name in data}
         sent = Call(
             call_id=call.call_id,
             api=call.api,
@@ -186,7 +199,7 @@ class WallTimeTarget:
         have taken so far: a wait before something ends early in that span, any other after it.
         """
         self._behind_s = max(self._behind_s, time.monotonic() - self._due_s)
-        self._due_s += ms / 1000
+        self._due_s += ms * self._stretch / 1000
         answers = self._collected_until(self._due_s - self._margins.early_s)
         if not early:
             self._next_s = self._due_s + self._behind_s + self._margins.early_s
@@ -322,6 +335,10 @@ class WallTimeTarget:
             int(shortest) <= session_ms <= int(longest)
         ):
             raise Unsupported(f"wants a session of {session_ms} ms, not of {shortest} to {longest}")
+
+    def _stretched(self, timeout_ms: int) -> int:
+        """Return a member's timeout in stretched time; one that outlasts any case stays."""
+        return timeout_ms if timeout_ms > _OUTLASTING_MS else timeout_ms * self._stretch
 
     def _settle(self) -> None:
         """Return when the endpoint has handled what was sent, and a little later.
