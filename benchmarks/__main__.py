@@ -22,6 +22,7 @@ DESCRIPTIONS = {
     "serve": "serve under load beside a real Kafka and kfake (Go; Java and Maven for Kafka)",
     "proxy": "the conformance proxy beside a plain relay and beside direct (Go)",
     "walk": "calls and modules of a request from socket to answer",
+    "loaded_host": "conformance run on a host with four busy processes, ten times (ten minutes)",
     "trogdor": "a task, a heartbeat, an agent of Trogdor, in virtual time and over loopback",
     "cluster": "speed-up of Spark jobs from one standalone worker to two (minutes)",
     "churn": "the Spark churn job on the dense trace form (also: --full in its own module)",

@@ -10,6 +10,7 @@ from coordinator_sim_conformance.client_cases.case import ClientCase
 from coordinator_sim_conformance.requirements import Requirement
 from coordinator_sim_conformance.script.play import Case
 from coordinator_sim_conformance.trogdor_cases.case import TrogdorCase
+from coordinator_sim_conformance.wire_cases.case import WireCase
 
 MODULES: Final = (
     "partitions",
@@ -37,6 +38,8 @@ MODULES: Final = (
     "find_coordinator",
 )
 """The modules of `conformance.cases`, in the order of a report."""
+WIRE_MODULES: Final = ("versions", "broken_frames")
+"""The modules of `conformance.wire_cases` that hold cases, in the order of a report."""
 CLIENT_MODULES: Final = (
     "discovery",
     "join",
@@ -97,6 +100,15 @@ def all_cases() -> tuple[Case, ...]:
 
 
 @cache
+def all_wire_cases() -> tuple[WireCase, ...]:
+    """Return every case about frames, by area; only what listens on sockets can be judged."""
+    modules = [
+        import_module(f"coordinator_sim_conformance.wire_cases.{name}") for name in WIRE_MODULES
+    ]
+    return tuple(case for module in modules for case in module.CASES)
+
+
+@cache
 def all_client_cases() -> tuple[ClientCase, ...]:
     """Return every case of a client, by area."""
     modules = [
@@ -116,8 +128,8 @@ def all_trogdor_cases() -> tuple[TrogdorCase, ...]:
 
 
 def any_cases() -> tuple[AnyCase, ...]:
-    """Return every case: of coordinators, then of clients, then of Trogdor."""
-    return (*all_cases(), *all_client_cases(), *all_trogdor_cases())
+    """Return every case: of coordinators, of frames, of clients, then of Trogdor."""
+    return (*all_cases(), *all_wire_cases(), *all_client_cases(), *all_trogdor_cases())
 
 
 def all_requirements() -> tuple[Requirement, ...]:

@@ -1,7 +1,7 @@
 """Requirements on coordinators, members and Trogdor: one value each, with the Kafkas it covers.
 
-The cases are in `conformance/cases`, `client_cases` and `trogdor_cases`; `conformance/registry.py`
-joins them.
+The cases are in `conformance/cases`, `wire_cases`, `client_cases` and `trogdor_cases`;
+`conformance/registry.py` joins them.
 """
 
 from enum import StrEnum, unique

@@ -150,7 +150,7 @@ def requirements_page() -> str:
     """Every requirement by area: who must meet it, and where Kafka says so."""
     requirements = all_requirements()
     lines = [
-        HEADER.format(source="conformance/cases, client_cases and trogdor_cases"),
+        HEADER.format(source="conformance/cases, wire_cases, client_cases and trogdor_cases"),
         "# Requirements\n\n",
         f"{len(requirements)} requirements; how to check them: [guide](guides/conformance.md).\n",
         "`must`: a client can tell, by requests, replies and waiting. `model`: it takes exact\n",

@@ -6,6 +6,7 @@ from typing import Final
 DELAY: Final = "group.initial.rebalance.delay.ms"
 SHORTEST_SESSION: Final = "group.min.session.timeout.ms"
 LONGEST_SESSION: Final = "group.max.session.timeout.ms"
+LARGEST_REQUEST: Final = "socket.request.max.bytes"
 VERIFIES: Final = "transaction.partition.verification.enable"
 GROUP_SIZE: Final = "group.max.size"
 RETENTION: Final = "offsets.retention.minutes"

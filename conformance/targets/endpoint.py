@@ -126,6 +126,7 @@ class Endpoint:
         self.run = f"conformance-{time.time_ns() // 1_000_000:x}"
         """How the names of everything that this run makes begin."""
         self._probes = count(1)
+        self._coordinators: dict[Address, Link] = {}
         self.topics: set[str] = set()
         self.groups: set[str] = set()
         self.settings = self._asked_settings()
@@ -156,12 +157,14 @@ class Endpoint:
         except (Unsupported, ConnectionEnded, DataError) as problem:
             return f"groups and topics named {self.run}-* are left behind: {problem}"
         finally:
-            self._control.close()
+            self.close()
         return f"groups named {self.run}-* are left behind: {len(kept)}" if kept else ""
 
     def close(self) -> None:
-        """Close the connection that all cases share; what they made there is left behind."""
+        """Close the connections that all cases share; what they made there is left behind."""
         self._control.close()
+        for link in self._coordinators.values():
+            link.close()
 
     def opened(self, address: Address | None = None, watch: Watch | None = None) -> Link:
         """Open a connection, to the bootstrap broker if no other is named."""
@@ -198,7 +201,7 @@ class Endpoint:
     # -- groups and topics -----------------------------------------------------------------
 
     def coordinator_of(self, group: str) -> Address:
-        """Return the address of a group's coordinator, once it is there and has loaded its log.
+        """Return the address of a group's coordinator, once it is there and takes requests.
 
         Raises:
             DataError: there is none within half a minute.
@@ -209,30 +212,34 @@ class Endpoint:
         while True:
             found = self._ask("FindCoordinator", version, data)
             found = found["coordinators"][0] if "coordinators" in found else found
-            error = ErrorCode(found["errorCode"])
+            error, address = found["errorCode"], (found["host"], found["port"])
+            error = error or self._started(address, group)
             if not error:
-                address: Address = (found["host"], found["port"])
-                error = self._standing_of(group, address)
-                if error not in _STARTING:
-                    return address
+                return address
             if time.monotonic() > deadline:
-                said = error.name
+                said = ErrorCode(error).name
                 raise DataError(f"no coordinator of groups within {_PATIENCE_S:.0f} s: {said}")
             time.sleep(_POLL_S)
 
-    def _standing_of(self, group: str, address: Address) -> ErrorCode:
-        """Return what a broker says of a group; no error where it describes none."""
+    def _started(self, address: Address, group: str) -> int:
+        """Return the error of a coordinator that was named and does not take requests yet, or 0.
+
+        A new cluster names its coordinators a little before they have read their log.
+        """
         if "DescribeGroups" not in self.versions:
-            return ErrorCode.NONE
+            return 0
         version = self.best("DescribeGroups", 5)
-        link = self.opened(address)
-        try:
-            described = link.ask(
-                "DescribeGroups", version, bodies.describe_groups(version, [group])
-            )["groups"][0]
-            return ErrorCode(described["errorCode"])
-        finally:
-            link.close()
+        data = bodies.describe_groups(version, [group])
+        with self._lock:
+            if address not in self._coordinators:
+                self._coordinators[address] = self.opened(address)
+            try:
+                answer = self._coordinators[address].ask("DescribeGroups", version, data)
+            except (ConnectionEnded, DataError):
+                self._coordinators.pop(address).close()
+                raise
+        error: int = answer["groups"][0]["errorCode"]
+        return error if error in _STARTING else 0
 
     def create_topic(self, name: str, partitions: int) -> None:
         """Create a topic, and return when it has leaders.

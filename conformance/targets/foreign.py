@@ -13,15 +13,20 @@ from coordinator_sim_conformance.running import Ending, Verdict, play_case, skip
 from coordinator_sim_conformance.script.play import Case
 from coordinator_sim_conformance.targets.endpoint import Endpoint
 from coordinator_sim_conformance.targets.target import MalformedAnswer
-from coordinator_sim_conformance.targets.wall_time import Margins, WallTimeTarget
+from coordinator_sim_conformance.targets.wall_time import (
+    LONGEST_WAIT_S,
+    Margins,
+    WallTimeTarget,
+)
 from coordinator_sim_conformance.wire.links import ConnectionEnded
 
 SIDE_BY_SIDE: Final = 24
 """Cases played at once: they mostly wait."""
-LONGEST_WAIT_S: Final = 65
-"""Cases that wait longer are left out."""
-_FACTORS: Final = (1, 2, 4)
-"""Margins of the first playing of a case, and of the next ones if it does not pass."""
+_ATTEMPTS: Final = ((1, 1), (2, 4), (4, 16))
+"""Factor of the margins, and of time itself, when a case is played first and if it does not pass.
+
+Time is stretched only as far as the case still ends soon.
+"""
 _LONG_S: Final = 20
 """Cases that wait longer are played again once, with the widest margins."""
 _WAIT: Final = re.compile(r"wait (\d+)")
@@ -54,17 +59,19 @@ def longest_first(cases: Iterable[Case], profile: str) -> list[Case]:
 
 
 def played(endpoint: Endpoint, case: Case, profile: str) -> Ending:
-    """Play a case; one that does not pass is played again with wider margins.
+    """Play a case; one that does not pass is played again, slower and with wider margins.
 
     Where the endpoint's process has ended, nothing is played again.
     """
     lacking = _left_out(endpoint, case, profile)
     if lacking:
         return skipped(case, profile, lacking)
-    is_long = _waits_s(case, profile) > _LONG_S
-    for factor in (_FACTORS[0], _FACTORS[-1]) if is_long else _FACTORS:
+    waits_s = _waits_s(case, profile)
+    longest = int(LONGEST_WAIT_S / max(waits_s, 1))
+    for factor, stretch in (_ATTEMPTS[0], _ATTEMPTS[-1]) if waits_s > _LONG_S else _ATTEMPTS:
         label = f"{case.case_id}-{factor}"
-        with closing(WallTimeTarget(endpoint, label, Margins(factor))) as target:
+        margins = Margins(factor, max(1, min(stretch, longest)))
+        with closing(WallTimeTarget(endpoint, label, margins)) as target:
             try:
                 ending = play_case(case, target, profile)
                 target.leave()

@@ -1,27 +1,31 @@
 """Our own server as a target: requests over TCP, group time moved by hand."""
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable
+from itertools import count
 from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
+import coordinator_sim
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.configs.setting_types import settings_of
+from coordinator_sim.broker.connection import MAX_REQUEST_BYTES
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.metadata.image import NO_LEADER
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.properties import configured
-from coordinator_sim.errors import UnsupportedVersion
-from coordinator_sim.harness.kafka_json import frame_to_json, json_to_frame
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, partition_for
 from coordinator_sim.kafka.profiles import profile_named
+from coordinator_sim.messages.catalogue import API_NAMES
 from coordinator_sim.messages.requests import group_api_named
 from coordinator_sim.server.clocks import VirtualClock
 from coordinator_sim.server.kafka_server import KafkaServer, Listen
 from coordinator_sim_conformance.requirements import family_of
+from coordinator_sim_conformance.targets.reach import Reach
 from coordinator_sim_conformance.targets.target import (
     Answer,
     Call,
@@ -33,8 +37,7 @@ from coordinator_sim_conformance.targets.target import (
     World,
     view_of,
 )
-from coordinator_sim_conformance.wire import frames
-from coordinator_sim_conformance.wire.links import Link, Links
+from coordinator_sim_conformance.wire.links import Address, Link, Links
 from coordinator_sim_conformance.wire.security import Security
 
 START_MS: Final = 1_000_000
@@ -50,30 +53,6 @@ _ADDS_PARTITION: Final = 5
 T = TypeVar("T")
 
 
-class _AllVersions:
-    """The codec of another library, and ours for the oldest versions, which no library has."""
-
-    def request_frame(
-        self, api: str, version: int, data: Json, *, correlation_id: int, client_id: str | None
-    ) -> bytes:
-        """Return a request without its length."""
-        try:
-            return frames.request_frame(
-                api, version, data, correlation_id=correlation_id, client_id=client_id
-            )
-        except UnsupportedVersion:
-            return json_to_frame(
-                api, version, data, client_id=client_id or "", correlation_id=correlation_id
-            )
-
-    def answer_of(self, api: str, version: int, frame: bytes, *, correlation_id: int) -> Json:
-        """Return the body of an answer."""
-        try:
-            return frames.answer_of(api, version, frame, correlation_id=correlation_id)
-        except UnsupportedVersion:
-            return frame_to_json(api, version, frame, correlation_id=correlation_id)
-
-
 class ServedTarget:
     """One server of ours in a thread, reached over TCP; a new cluster for each case."""
 
@@ -81,6 +60,8 @@ class ServedTarget:
     delay_ms = 0
 
     def __init__(self) -> None:
+        # What its server logs of connections that cases spoil is shown to who asks for logs.
+        logging.getLogger(coordinator_sim.__name__).addHandler(logging.NullHandler())
         self.world = World(profile="", settings={})
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -88,6 +69,7 @@ class ServedTarget:
         self._clock = VirtualClock(lambda: START_MS)
         self._server: KafkaServer | None = None
         self._links: Links | None = None
+        self._address: Address = (_HOST, 0)
 
     def close(self) -> None:
         """End the server and its thread."""
@@ -126,8 +108,8 @@ class ServedTarget:
         asyncio.run_coroutine_threadsafe(server.start(listens), self._loop).result()
         self._do(self._create_topics)
         endpoint = server.endpoints[1, listens[0].name]
-        address = (endpoint.host, endpoint.port)
-        self._links = Links(lambda: Link(address, Security(), _AllVersions()))
+        self._address = (endpoint.host, endpoint.port)
+        self._links = Links(lambda: Link(self._address, Security()))
 
     def call(self, call: Call) -> Outcome:
         """Send a request; return the answers given once the server is idle again.
@@ -197,6 +179,17 @@ class ServedTarget:
     def partition_of(self, group_id: str) -> int:
         """Return the offsets partition of a group."""
         return partition_for(group_id, self.world.partitions)
+
+    def reach(self) -> Reach:
+        """Return how its broker is reached with frames of one's own."""
+        offered, numbers = self._cluster.versions.ranges, count(1)
+        return Reach(
+            versions={name: offered[api] for api, name in API_NAMES.items() if api in offered},
+            group=lambda: f"g{next(numbers)}",
+            opened=lambda: Link(self._address, Security()),
+            topic=lambda: next(iter(self.world.topics or {})),
+            largest=MAX_REQUEST_BYTES,
+        )
 
     # -- inside ----------------------------------------------------------------------------
 

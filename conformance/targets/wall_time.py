@@ -7,6 +7,7 @@ How much, `Margins` says.
 """
 
 import time
+from itertools import count
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -15,6 +16,7 @@ from coordinator_sim_conformance.frames import Frame
 from coordinator_sim_conformance.script import bodies
 from coordinator_sim_conformance.targets.asked import (
     DELAY,
+    LARGEST_REQUEST,
     LONGEST_SESSION,
     SHORTEST_SESSION,
     VERIFIES,
@@ -22,6 +24,7 @@ from coordinator_sim_conformance.targets.asked import (
 )
 from coordinator_sim_conformance.targets.endpoint import Endpoint
 from coordinator_sim_conformance.targets.names import Names
+from coordinator_sim_conformance.targets.reach import Reach
 from coordinator_sim_conformance.targets.target import (
     Answer,
     Call,
@@ -43,6 +46,16 @@ _PLACES_TRIED: Final = 200
 _LOOPBACK: Final = "/127.0.0.1"
 _LOOK_AGAIN_S: Final = 0.05
 _LOOK_AT_PROCESS_S: Final = 0.25
+_TIMELESS: Final = frozenset({"group.max.size", "offset.metadata.max.bytes"})
+"""Settings that a script may ask for and whose broker has no clock of its own."""
+_TIMEOUTS: Final = ("sessionTimeoutMs", "rebalanceTimeoutMs")
+LONGEST_WAIT_S: Final = 65
+"""Cases that wait longer are left out, and none is stretched beyond."""
+_OUTLASTING_MS: Final = LONGEST_WAIT_S * 1_000
+_ENDS_S: Final = 5.0
+"""How long an endpoint may take to end a connection."""
+_LARGEST_OF_ALL: Final = (1 << 31) - 2
+"""Bytes of a request where an endpoint does not tell its bound: one more is the largest length."""
 
 
 class Margins(Struct, frozen=True):
@@ -50,9 +63,13 @@ class Margins(Struct, frozen=True):
 
     Args:
         factor: What everything is multiplied with; doubled when a case is played again.
+        stretch: How many times longer the script's waits and the timeouts of its members are.
+            What a script leaves between two instants grows as they do, so a host that takes half
+            a second for a command can still be in time.
     """
 
     factor: int = 1
+    stretch: int = 1
 
     @property
     def quiet_s(self) -> float:
@@ -83,6 +100,7 @@ class WallTimeTarget:
         self._endpoint = endpoint
         self._label = label
         self._margins = margins
+        self._stretch = 1
         self._world = World(profile="", settings={})
         self._names = Names("")
         self._links: Links | None = None
@@ -123,7 +141,7 @@ class WallTimeTarget:
         Raises:
             ConnectionEnded: the endpoint is gone.
         """
-        if self._links is None or "DescribeGroups" not in self._endpoint.versions:
+        if not self._names.groups or "DescribeGroups" not in self._endpoint.versions:
             return
         version = self._endpoint.best("LeaveGroup", 5)
         for group, there in self._names.groups.items():
@@ -156,6 +174,7 @@ class WallTimeTarget:
             raise Unsupported(f"wants {setting}={asked[setting]}; {self.name} {said}")
         if world.switches:
             raise Unsupported("wants a release between those with a profile")
+        self._stretch = self._margins.stretch if world.asked <= _TIMELESS else 1
         self._world = world
         self._names = Names(f"{self._endpoint.run}-{self._label}-")
         self._place = None
@@ -172,6 +191,7 @@ class WallTimeTarget:
         """
         self._check(call)
         data = self._names.there(call.data, group=self._new_group, topic=self._new_topic)
+        data |= {name: self._stretched(data[name]) for name in _TIMEOUTS if name in data}
         sent = Call(
             call_id=call.call_id,
             api=call.api,
@@ -196,7 +216,7 @@ class WallTimeTarget:
         have taken so far: a wait before something ends early in that span, any other after it.
         """
         self._behind_s = max(self._behind_s, self._handled_s - self._due_s)
-        self._due_s += ms / 1000
+        self._due_s += ms * self._stretch / 1000
         answers = self._collected_until(self._due_s - self._margins.early_s)
         if not early:
             self._next_s = self._due_s + self._behind_s + self._margins.early_s
@@ -250,6 +270,26 @@ class WallTimeTarget:
             Unsupported: always.
         """
         raise Unsupported(f"{self.name} does not show in which partition {group_id!r} lives")
+
+    def reach(self) -> Reach:
+        """Return how the coordinator of fresh groups is reached with frames of one's own."""
+        numbers = count(1)
+
+        def group() -> str:
+            asked = bodies.describe_groups(0, [f"g{next(numbers)}"])
+            named = self._names.there(asked, group=self._new_group, topic=self._new_topic)
+            found: str = named["groups"][0]
+            return found
+
+        told = self._endpoint.settings.get(LARGEST_REQUEST)
+        return Reach(
+            versions=self._endpoint.versions,
+            group=group,
+            opened=lambda: self._endpoint.opened(self._place, watch=self._watch),
+            topic=lambda: self._new_topic(next(iter(self._world.topics or {}))),
+            largest=_LARGEST_OF_ALL if told is None else int(told),
+            patience_s=_ENDS_S * self._margins.factor,
+        )
 
     # -- names -----------------------------------------------------------------------------
 
@@ -312,6 +352,10 @@ class WallTimeTarget:
             int(shortest) <= session_ms <= int(longest)
         ):
             raise Unsupported(f"wants a session of {session_ms} ms, not of {shortest} to {longest}")
+
+    def _stretched(self, timeout_ms: int) -> int:
+        """Return a member's timeout in stretched time; one that outlasts any case stays."""
+        return timeout_ms if timeout_ms > _OUTLASTING_MS else timeout_ms * self._stretch
 
     def _settle(self) -> None:
         """Return when the endpoint has handled what was sent, and a little later.

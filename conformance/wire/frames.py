@@ -6,6 +6,7 @@ from typing import Any
 from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import SerialError
 
+from coordinator_sim.errors import UnsupportedVersion
 from coordinator_sim_conformance.targets.target import MalformedAnswer
 from coordinator_sim_conformance.wire.kio_bodies import (
     Json,
@@ -56,7 +57,7 @@ def answer_of(api: str, version: int, frame: bytes, *, correlation_id: int) -> J
                 f"an answer to request {header.correlation_id}, wanted one to {correlation_id}"
             )
         entity, size = entity_reader(kind)(frame, start)
-    except (SerialError, IndexError, ValueError, TypeError, OverflowError) as broken:
+    except (SerialError, LookupError, ValueError, TypeError, OverflowError) as broken:
         raise MalformedAnswer(
             f"the answer to {api} of version {version} is malformed: {broken}; {frame.hex()}"
         ) from None
@@ -66,3 +67,13 @@ def answer_of(api: str, version: int, frame: bytes, *, correlation_id: int) -> J
             f"behind its end; {frame.hex()}"
         )
     return to_json(entity)
+
+
+def has_layout(api: str, version: int) -> bool:
+    """Whether requests of that version can be made, and its answers read."""
+    try:
+        entity_type(api, version, "Request")
+        entity_type(api, version, "Response")
+    except UnsupportedVersion:
+        return False
+    return True

@@ -18,6 +18,7 @@ from kio.schema.index import api_key_map
 from msgspec import Struct
 
 from coordinator_sim.errors import DataError, UnsupportedVersion
+from coordinator_sim_conformance.wire.layouts import LAYOUTS
 
 Json = dict[str, Any]
 Kind = Literal["Request", "Response"]
@@ -47,12 +48,14 @@ def number_of(api: str) -> int:
 
 @cache
 def entity_type(api: str, version: int, kind: Kind) -> type:
-    """Return kio's class of a message.
+    """Return kio's class of a message, or ours of kio's kind where it has none.
 
     Raises:
-        UnsupportedVersion: kio has no such message.
+        UnsupportedVersion: neither knows such a message.
     """
     number_of(api)
+    if (api, version) in LAYOUTS:
+        return LAYOUTS[api, version][kind == "Response"]
     try:
         module = import_module(f"kio.schema.{_NAMES[api][1]}.v{version}.{kind.lower()}")
     except ModuleNotFoundError:

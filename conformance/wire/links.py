@@ -8,7 +8,7 @@ import socket
 import ssl
 from collections import deque
 from collections.abc import Callable
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 from coordinator_sim.errors import CoordinatorSimError, DataError, UnsupportedVersion
 from coordinator_sim_conformance.targets.target import Answer, Call, Unsupported
@@ -36,27 +36,12 @@ class ConnectionEnded(CoordinatorSimError):
     """The broker closed a connection with a pending request; the message names it."""
 
 
-class Codec(Protocol):
-    """Makes frames of requests, and bodies of answers; `wire.frames` is the usual one."""
-
-    def request_frame(
-        self, api: str, version: int, data: Json, *, correlation_id: int, client_id: str | None
-    ) -> bytes:
-        """Return a request without its length."""
-        ...
-
-    def answer_of(self, api: str, version: int, frame: bytes, *, correlation_id: int) -> Json:
-        """Return the body of an answer."""
-        ...
-
-
 class Link:
     """One socket, logged in; its requests are answered in order.
 
     Args:
         address: Host and port of the broker.
         security: How to get in.
-        codec: Makes the frames.
         watch: Sees the frames, if given.
     """
 
@@ -64,13 +49,11 @@ class Link:
         self,
         address: Address,
         security: Security,
-        codec: Codec = frames,
         *,
         watch: Watch | None = None,
     ) -> None:
         self._socket = _connected(address, security)
         self._received = bytearray()
-        self._codec = codec
         self._watch = watch
         self.sent: deque[Call] = deque()
         self.is_closed = False
@@ -98,7 +81,7 @@ class Link:
             ConnectionEnded: the broker closed the connection before.
         """
         try:
-            frame = self._codec.request_frame(
+            frame = frames.request_frame(
                 call.api,
                 call.version,
                 call.data,
@@ -130,16 +113,32 @@ class Link:
             self._socket.settimeout(_TIMEOUT_S)
         return [self._answer(frame, at_ms) for frame in self._frames()]
 
-    def ask(self, api: str, version: int, data: Json) -> Json:
+    def ask(self, api: str, version: int, data: Json, *, client_id: str = OWN_CLIENT) -> Json:
         """Send a request and return its answer.
+
+        Args:
+            api: Kafka's name of the API.
+            version: Its version.
+            data: The body.
+            client_id: Whose request it is; the suite's own questions are no evidence.
 
         Raises:
             Unsupported: the version cannot express the request.
             ConnectionEnded: the broker closed the connection instead.
             DataError: no answer came, or a malformed one.
         """
-        self.send(Call(call_id=1, api=api, version=version, data=data, client_id=OWN_CLIENT))
-        frame = self._next_frame(f"{api} of version {version}")
+        self.send(Call(call_id=1, api=api, version=version, data=data, client_id=client_id))
+        return self.next_answer()
+
+    def next_answer(self) -> Json:
+        """Return the answer to the oldest request that has none yet.
+
+        Raises:
+            ConnectionEnded: the broker closed the connection instead.
+            DataError: no answer came, or a malformed one.
+        """
+        asked = self.sent[0]
+        frame = self._next_frame(f"{asked.api} of version {asked.version}")
         return self._answer(frame, 0).data
 
     def probe(self) -> None:
@@ -150,6 +149,47 @@ class Link:
         """
         self._socket.sendall(_PROBE)
         self._next_frame("a question for its versions")
+
+    def send_bytes(
+        self, call: Call, frame: bytes, length: int | None = None, *, is_answered: bool = False
+    ) -> None:
+        """Send bytes that need not be a request.
+
+        Args:
+            call: What they stand for.
+            frame: The bytes behind the length.
+            length: The length in front of them; None takes the true one.
+            is_answered: Whether an answer is due, in the version of `call`.
+
+        Raises:
+            ConnectionEnded: the broker closed the connection before.
+        """
+        if is_answered:
+            self.sent.append(call)
+        if self._watch is not None:
+            self._watch("sent", call, frame)
+        told = len(frame) if length is None else length
+        try:
+            self._socket.sendall(told.to_bytes(_LENGTH_BYTES, "big", signed=True) + frame)
+        except OSError as error:
+            raise ConnectionEnded(f"{call.api} of version {call.version}: {error}") from None
+
+    def end_within(self, seconds: float) -> str:
+        """Wait for the other side to end the connection without a word.
+
+        Returns:
+            What happened instead; empty if it ended so.
+        """
+        self._socket.settimeout(seconds)
+        try:
+            data = self._socket.recv(_READ_BYTES)
+        except TimeoutError:
+            return f"neither an answer nor the end of the connection within {seconds:.0f} s"
+        except OSError:
+            return ""
+        finally:
+            self._socket.settimeout(_TIMEOUT_S)
+        return f"an answer: {data.hex()}" if data else ""
 
     def close(self) -> None:
         """Close the socket."""
@@ -189,7 +229,7 @@ class Link:
         call = self.sent.popleft()
         if self._watch is not None:
             self._watch("received", call, frame)
-        data = self._codec.answer_of(call.api, call.version, frame, correlation_id=call.call_id)
+        data = frames.answer_of(call.api, call.version, frame, correlation_id=call.call_id)
         return Answer(call.call_id, at_ms, data)
 
 

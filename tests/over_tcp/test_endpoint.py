@@ -32,11 +32,13 @@ FRIENDLY: Final = (
 
 
 @contextmanager
-def serving(directory: Path, *settings: str) -> Iterator[str]:
+def serving(
+    directory: Path, *settings: str, program: tuple[str, ...] = ("coordinator_sim", "serve")
+) -> Iterator[str]:
     """A server in a process of its own, on the wall clock; its address."""
     ready, log = directory / "ready", directory / "log"
     command = [
-        *(sys.executable, "-m", "coordinator_sim", "serve", "--no-control", "--port", "0"),
+        *(sys.executable, "-m", *program, "--no-control", "--port", "0"),
         *("--ready-file", str(ready)),
         *(word for setting in settings for word in ("--set", setting)),
     ]

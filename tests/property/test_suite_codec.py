@@ -12,6 +12,7 @@ from coordinator_sim.messages.catalogue import API_NAMES, layout_of, newest_vers
 from coordinator_sim_conformance.field_frames import response_frame
 from coordinator_sim_conformance.targets.target import MalformedAnswer
 from coordinator_sim_conformance.wire import frames
+from coordinator_sim_conformance.wire.layouts import LAYOUTS
 from tests.property.test_wire_against_kio import fields, has_kio
 
 pytestmark = pytest.mark.property
@@ -20,7 +21,7 @@ SPOKEN: Final = [
     pytest.param(api, version, id=f"{API_NAMES[api]}-{version}")
     for api in sorted(GROUP_APIS - {ApiKey.METADATA})
     for version in range(newest_version(api) + 1)
-    if has_kio(api, version, "Response")
+    if has_kio(api, version, "Response") or (API_NAMES[api], version) in LAYOUTS
 ]
 ANSWERS: Final = 7
 """Correlation id of every answer here."""

@@ -18,7 +18,7 @@ FRIENDLY: Final = {
     "group.min.session.timeout.ms": "100",
     "transaction.partition.verification.enable": "false",
 }
-MOST_CASES: Final = 165
+MOST_CASES: Final = 188
 """Of those that a client can play there."""
 
 
@@ -34,6 +34,19 @@ def test_kafka_passes_everything_that_real_time_shows(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert sum(each["verdict"] == "passed" for each in endings) >= MOST_CASES
     assert "left behind" not in done.output
+
+
+def test_an_older_kafka_is_honest_about_its_versions(tmp_path: Path) -> None:
+    """Versions and frames, where the oldest versions are still offered."""
+    result = tmp_path / "result.json"
+    options = ("--area", "VERSION", "--area", "FRAME", "--result", str(result))
+    with Broker(tmp_path / "broker", FRIENDLY, version="3.9.2") as broker:
+        done = CliRunner().invoke(app, ["run", "--bootstrap", broker.bootstrap, *options])
+    endings = json.loads(result.read_text(encoding="utf-8"))["endings"]
+
+    assert done.exit_code == 0, done.output
+    assert {each["verdict"] for each in endings} == {"passed"}
+    assert {each["profile"] for each in endings} == {"3.9"}
 
 
 @pytest.mark.nightly
