@@ -70,6 +70,7 @@ class Memory:
     Attributes:
         ends: Offsets partition -> ends of batches that may be committed one by one.
         focus: Group and member of the next request; None lets the next draw choose.
+        longest_metadata: Bytes of metadata that a commit may have.
         is_lingering: Whether batches wait some milliseconds for more records.
         plans: Next requests of well-behaved clients, as the answers suggest.
 
@@ -90,6 +91,7 @@ class Memory:
         "is_orderly",
         "is_patient",
         "is_settled",
+        "longest_metadata",
         "number",
         "partitions",
         "plans",
@@ -119,6 +121,7 @@ class Memory:
         self.is_held = False
         self.is_lingering = False
         self.is_settled = True
+        self.longest_metadata = 0
         self.number = 0
 
     def start(self, groups: Sequence[str], partitions: int) -> None:

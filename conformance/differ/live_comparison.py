@@ -1,0 +1,258 @@
+"""Compares what an endpoint answered in wall time with the simulator, which draws the same ids.
+
+The simulator plays the program again with the member ids that the endpoint drew, so that whatever
+follows from the order of ids is the same on both sides. Permitted are: answers a little later or
+earlier, in any order among those of one command; lists of members, groups and topics in any order.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from coordinator_sim_conformance.differ.comparison import Difference, differences
+from coordinator_sim_conformance.differ.endpoint_play import Heard, Played, with_ids
+from coordinator_sim_conformance.differ.loop import Exchange
+from coordinator_sim_conformance.differ.timed_programs import Clearance, TimedWorld
+
+Json = dict[str, Any]
+
+_UUID: Final = re.compile(r"(.*)-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})", re.DOTALL)
+_NOTHING: Final = "(nothing)"
+_JITTER_MS: Final = 80
+"""How much later than a request its answer may come, beside the clearance's slack."""
+_EARLY_MS: Final = 25
+"""How much earlier than by the program's clock an answer may come: clocks are rounded."""
+_UNORDERED: Final = {
+    "members": "memberId",
+    "groups": "groupId",
+    "results": "groupId",
+    "topics": "name",
+    "partitions": "partitionIndex",
+}
+"""Lists of answers whose order says nothing, and what they are sorted by."""
+
+
+class TimedScript(Struct, frozen=True):
+    """A program for real time.
+
+    Args:
+        commands: Everything but `uuids`.
+        uuids: Id of a JoinGroup -> the random part of the member id that it draws.
+    """
+
+    commands: tuple[Json, ...]
+    uuids: dict[int, str] = {}
+
+    @classmethod
+    def of(cls, commands: Sequence[Json]) -> "TimedScript":
+        """Return the script of a program in which `uuids` stands before a JoinGroup."""
+        bare: list[Json] = []
+        uuids: dict[int, str] = {}
+        waiting: list[str] = []
+        for command in commands:
+            if command["op"] == "uuids":
+                waiting += command["next"]
+                continue
+            if waiting and command.get("api") == "JoinGroup":
+                uuids[command["id"]] = waiting.pop(0)
+            bare.append(command)
+        return cls(tuple(bare), uuids)
+
+    def lines(self) -> list[Json]:
+        """Return the program as both sides of the line protocol run it."""
+        result: list[Json] = []
+        for command in self.commands:
+            uuid = self.uuids.get(command.get("id", -1))
+            if uuid is not None:
+                result.append({"op": "uuids", "next": [uuid]})
+            result.append(command)
+        return result
+
+
+class Expectation(Struct, frozen=True):
+    """What the simulator answers.
+
+    Args:
+        answers: Its answers, command by command.
+        drawn: Id of a JoinGroup -> the member id that it drew, as its answer tells.
+        clear: Number of commands before the first request that a timer may race.
+    """
+
+    answers: tuple[Json, ...]
+    drawn: dict[int, str]
+    clear: int
+
+    def answered(self, commands: Sequence[Json]) -> dict[int, frozenset[int]]:
+        """Return index of an `advance` -> ids of the requests that are answered by its end."""
+        so_far: set[int] = set()
+        answered = {}
+        for index, answer in enumerate(self.answers):
+            so_far.update(reply["id"] for reply in answer.get("replies", ()))
+            if commands[index]["op"] == "advance":
+                answered[index] = frozenset(so_far)
+        return answered
+
+
+def expected(script: TimedScript, profile: str, clearance: Clearance) -> Expectation:
+    """Play a script on the simulator alone."""
+    world = TimedWorld(profile, clearance)
+    answers: list[Json] = []
+    drawn: dict[int, str] = {}
+    clear = len(script.commands)
+    for index, command in enumerate(script.commands):
+        if command["op"] == "advance":
+            is_clear, answer = world.is_clear_after(command["ms"])
+            clear = clear if is_clear else min(clear, index + 1)
+        else:
+            uuid = script.uuids.get(command.get("id", -1))
+            if uuid is not None:
+                world.side.answer({"op": "uuids", "next": [uuid]})
+            answer = world.side.answer(command)
+        answers.append(answer)
+        for reply in answer.get("replies", ()):
+            member_id = reply["data"].get("memberId", "") if reply["api"] == "JoinGroup" else ""
+            if _UUID.fullmatch(member_id) and member_id not in drawn.values():
+                drawn[reply["id"]] = member_id
+    return Expectation(tuple(answers), drawn, clear)
+
+
+class Compared(Struct, frozen=True):
+    """Both sides of a program.
+
+    Args:
+        script: The program with the endpoint's ids.
+        exchanges: Both answers to each command, as far as no timer may have raced a request.
+    """
+
+    script: TimedScript
+    exchanges: tuple[Exchange, ...]
+
+    @property
+    def requests(self) -> int:
+        """Number of requests that were compared."""
+        return sum(each.command["op"] == "call" for each in self.exchanges)
+
+    def differences(self) -> Iterator[tuple[int, Difference]]:
+        """Yield every difference with the index of its command."""
+        for index, each in enumerate(self.exchanges):
+            for difference in differences(each.command, each.ours, each.theirs):
+                yield index, difference
+
+
+def compared(
+    script: TimedScript,
+    played: Played,
+    drawn: Mapping[int, str],
+    profile: str,
+    clearance: Clearance,
+) -> Compared:
+    """Play a script on the simulator with the endpoint's ids, and put both sides together.
+
+    Args:
+        script: The script, as it was played.
+        played: What came of it at the endpoint.
+        drawn: Id of a JoinGroup -> the script's member id that it drew.
+        profile: Kafka that the simulator is.
+        clearance: Distances of the play.
+    """
+    common = {ours: _common_id(ours, theirs) for ours, theirs in played.ids.items()}
+    renamed = TimedScript(
+        tuple(_with_ids(command, common) for command in script.commands),
+        {
+            call_id: _UUID.sub(r"\2", common.get(member_id, member_id))
+            for call_id, member_id in drawn.items()
+        },
+    )
+    mine = expected(renamed, profile, clearance)
+    here = {theirs: common[ours] for ours, theirs in played.ids.items()}
+    ours = _replies(mine.answers)
+    theirs = {call_id: _heard(each, here) for call_id, each in played.heard.items()}
+    late_ms = clearance.slack_ms + _JITTER_MS * clearance.factor
+    both: dict[int, list[tuple[Json, Json]]] = {}
+    for command in renamed.commands:
+        if command["op"] == "call":
+            place, left, right = _paired(command, ours, theirs, late_ms)
+            both.setdefault(place, []).append((left, right))
+    exchanges = []
+    for index, command in enumerate(renamed.commands[: mine.clear]):
+        pairs = both.get(index, [])
+        answer = mine.answers[index]
+        shared: Json = {name: answer[name] for name in ("id", "now") if name in answer}
+        broken = {"error": answer["error"]} if "error" in answer else {}
+        left = {**shared, **broken, "replies": [one for one, _ in pairs]}
+        right = {**shared, "replies": [other for _, other in pairs]}
+        exchanges.append(Exchange(command, left, right))
+    return Compared(renamed, tuple(exchanges))
+
+
+def _common_id(ours: str, theirs: str) -> str:
+    """Return the id of a member on both sides: with the endpoint's UUID, if it draws one."""
+    mine, other = _UUID.fullmatch(ours), _UUID.fullmatch(theirs)
+    if mine is None or other is None:
+        return ours
+    return f"{mine[1]}-{other[2]}"
+
+
+def _with_ids(command: Json, ids: Mapping[str, str]) -> Json:
+    return {**command, "data": with_ids(command["data"], ids)} if "data" in command else command
+
+
+def _replies(answers: Sequence[Json]) -> dict[int, tuple[int, int, Any]]:
+    """Return request -> index of the command that it was answered with, instant, body."""
+    return {
+        reply["id"]: (index, reply["at"], _ordered(reply["data"]))
+        for index, answer in enumerate(answers)
+        for reply in answer.get("replies", ())
+    }
+
+
+def _heard(each: Heard, ids: Mapping[str, str]) -> tuple[int, int, Any]:
+    data = each.problem if each.data is None else _ordered(with_ids(each.data, ids))
+    return each.command, each.at_ms, data
+
+
+def _paired(
+    command: Json,
+    ours: Mapping[int, tuple[int, int, Any]],
+    theirs: Mapping[int, tuple[int, int, Any]],
+    late_ms: int,
+) -> tuple[int, Json, Json]:
+    """Return where the answers to a request stand, and both; -1 if neither side has one.
+
+    An answer that comes about when it should counts as on time.
+    """
+    call_id = command["id"]
+    left, right = ours.get(call_id), theirs.get(call_id)
+    if left is not None and right is not None:
+        early_ms = left[1] - right[1]
+        if -late_ms <= early_ms <= _EARLY_MS:
+            right = (left[0], left[1], right[2])
+    place = min((each[0] for each in (left, right) if each is not None), default=-1)
+    return place, _reply(command, left), _reply(command, right)
+
+
+def _reply(command: Json, answer: tuple[int, int, Any] | None) -> Json:
+    reply: Json = {"id": command["id"], "api": command["api"]}
+    if answer is None:
+        return {**reply, "at": _NOTHING}
+    return {**reply, "at": answer[1], "data": answer[2]}
+
+
+def _ordered(value: Any, field: str = "") -> Any:  # noqa: ANN401 - JSON
+    """Return a body whose lists without an order are sorted."""
+    match value:
+        case dict():
+            return {name: _ordered(each, name) for name, each in value.items()}
+        case list():
+            entries = [_ordered(each) for each in value]
+            name = _UNORDERED.get(field)
+            return entries if name is None else sorted(entries, key=lambda each: _key(each, name))
+    return value
+
+
+def _key(entry: object, name: str) -> tuple[str, bytes]:
+    named = str(entry.get(name, "")) if isinstance(entry, dict) else ""
+    return named, msgspec.json.encode(entry)
