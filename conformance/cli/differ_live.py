@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.cli.progress import progress_bar
+from coordinator_sim.errors import DataError
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim_conformance.targets.choice import endpoint_at
 
@@ -111,12 +112,17 @@ def _smallest(session: "LiveSession", failed: "Judged") -> "Judged":
     """Return a play of a smaller program that differs alike; the given one if that fails."""
     from coordinator_sim_conformance.differ.live_comparison import TimedScript
     from coordinator_sim_conformance.differ.live_shrinking import shrunk
+    from coordinator_sim_conformance.wire.links import ConnectionEnded
 
     if failed.difference is None:
         return failed
     typer.echo("making the program small", err=True)
-    commands = shrunk(session, failed.exchanges, failed.difference.signature)
-    again = session.judged(TimedScript.of(commands))
+    try:
+        commands = shrunk(session, failed.exchanges, failed.difference.signature)
+        again = session.judged(TimedScript.of(commands))
+    except (ConnectionEnded, DataError) as gone:
+        typer.echo(f"a shorter program ended the endpoint: {gone}", err=True)
+        return failed
     if again.difference is None or again.difference.signature != failed.difference.signature:
         return failed
     return again

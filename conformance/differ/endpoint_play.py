@@ -278,7 +278,8 @@ class EndpointPlay:
                 self._gone(link, index, waiting, str(malformed))
                 continue
             for answer in answers:
-                self.played.heard[answer.call_id] = Heard(index, at_ms, self._here(answer.data))
+                here = self._here(answer.call_id, answer.data)
+                self.played.heard[answer.call_id] = Heard(index, at_ms, here)
                 self._learn(answer.call_id, answer.data, drawn)
             if link.is_closed:
                 self._gone(link, index, [call.call_id for call in link.sent], "connection closed")
@@ -298,10 +299,13 @@ class EndpointPlay:
         if ours is not None and theirs and ours not in self.played.ids:
             self.played.ids[ours] = theirs
 
-    def _here(self, data: Json) -> Json:
+    def _here(self, call_id: int, data: Json) -> Json:
         """Return an answer with the program's names of groups and topics."""
         host = f"/{self._busy[0].local_host}"
         named = self._names.here(data, hosts={host: _LOOPBACK})
+        if self._asked[call_id]["api"] == "ListGroups":
+            # The empty id's group is everybody's.
+            named["groups"] = [each for each in named["groups"] if each["groupId"]]
         for group in named.get("groups", ()):
             if group.get("errorMessage"):
                 group["errorMessage"] = self._in_words(group["errorMessage"])

@@ -168,8 +168,9 @@ def compared(
     )
     mine = expected(renamed, profile, clearance)
     here = {theirs: common[ours] for ours, theirs in played.ids.items()}
-    ours = _replies(mine.answers)
-    theirs = {call_id: _heard(each, here) for call_id, each in played.heard.items()}
+    told = frozenset(common.values())
+    ours = _replies(mine.answers, told)
+    theirs = {call_id: _heard(each, here, told) for call_id, each in played.heard.items()}
     late_ms = clearance.slack_ms + _JITTER_MS * clearance.factor
     both: dict[int, list[tuple[Json, Json]]] = {}
     for command in renamed.commands:
@@ -200,18 +201,45 @@ def _with_ids(command: Json, ids: Mapping[str, str]) -> Json:
     return {**command, "data": with_ids(command["data"], ids)} if "data" in command else command
 
 
-def _replies(answers: Sequence[Json]) -> dict[int, tuple[int, int, Any]]:
+def _replies(answers: Sequence[Json], told: frozenset[str]) -> dict[int, tuple[int, int, Any]]:
     """Return request -> index of the command that it was answered with, instant, body."""
     return {
-        reply["id"]: (index, reply["at"], _ordered(reply["data"]))
+        reply["id"]: (index, reply["at"], _ordered(_untold(reply["data"], told)))
         for index, answer in enumerate(answers)
         for reply in answer.get("replies", ())
     }
 
 
-def _heard(each: Heard, ids: Mapping[str, str]) -> tuple[int, int, Any]:
-    data = each.problem if each.data is None else _ordered(with_ids(each.data, ids))
-    return each.command, each.at_ms, data
+def _heard(each: Heard, ids: Mapping[str, str], told: frozenset[str]) -> tuple[int, int, Any]:
+    if each.data is None:
+        return each.command, each.at_ms, each.problem
+    return each.command, each.at_ms, _ordered(_untold(with_ids(each.data, ids), told))
+
+
+def _untold(data: Json, told: frozenset[str]) -> Json:
+    """Return a body in which ids that no JoinGroup was answered with are alike on both sides.
+
+    DescribeGroups shows the members whose JoinGroup still waits.
+    """
+    found = {
+        member_id: f"{match[1]}-(untold)"
+        for member_id in _member_ids(data)
+        if member_id not in told and (match := _UUID.fullmatch(member_id))
+    }
+    return with_ids(data, found) if found else data
+
+
+def _member_ids(data: object) -> Iterator[str]:
+    match data:
+        case dict():
+            for name, value in data.items():
+                if name in {"memberId", "leader"} and isinstance(value, str):
+                    yield value
+                else:
+                    yield from _member_ids(value)
+        case list():
+            for each in data:
+                yield from _member_ids(each)
 
 
 def _paired(

@@ -1,5 +1,6 @@
 """A running endpoint as a reference of programs: its versions, its settings, its sessions."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from coordinator_sim.errors import UnsupportedVersion
@@ -24,9 +25,14 @@ _USUAL: Final = {"offset.metadata.max.bytes": "4096"}
 """Kafka's default of what an endpoint does not tell."""
 _NOT_OVER_THE_WIRE: Final = (
     *("fail", "verify", "hold", "commit", "elect", "append", "topics", "endTxn"),
-    *("retention", "topic-ids", "TxnOffsetCommit"),
+    *("retention", "topic-ids", "TxnOffsetCommit", "no-group"),
 )
-"""What no client can ask for, or not without a transaction."""
+"""What no client can ask for, or not without a transaction, or what others would see.
+
+The empty id names one group for all programs, and for whoever else uses the endpoint.
+"""
+_WITHOUT_TOPICS: Final = (*_NOT_OVER_THE_WIRE, "OffsetCommit", "OffsetDelete")
+"""The same for an endpoint that creates no topics."""
 _SHORT_SESSIONS_MS: Final = (700, 1_200, 2_500)
 _PATIENT_SESSIONS_MS: Final = (10_000, 30_000)
 
@@ -38,26 +44,56 @@ def live_reference(endpoint: Endpoint, profile: str) -> Reference:
         endpoint: The endpoint.
         profile: Kafka that it is compared with; only its versions are asked for.
     """
-    told = {name: endpoint.settings[name] for name in _TOLD if name in endpoint.settings}
-    settings = _USUAL | told
-    return Reference(
-        name=endpoint.name,
-        harness="",
-        kafka_version="",
-        profile=profile,
-        versions=_versions(endpoint, profile),
-        lacks=_NOT_OVER_THE_WIRE,
-        has_edge=True,
-        tempo=_tempo(settings),
-        settings=settings,
+    return reference_of(
+        endpoint.name,
+        profile,
+        endpoint.versions,
+        endpoint.settings,
+        has_topics=creates_topics(endpoint),
     )
 
 
-def _versions(endpoint: Endpoint, profile: str) -> dict[str, tuple[int, int]]:
+def reference_of(
+    name: str,
+    profile: str,
+    versions: Mapping[str, tuple[int, int]],
+    settings: Mapping[str, str],
+    *,
+    has_topics: bool = True,
+) -> Reference:
+    """Return a reference for real time.
+
+    Args:
+        name: Name in what is told.
+        profile: Kafka that it is compared with.
+        versions: Lowest and highest version of each API that it offers.
+        settings: Its settings; the shortest session and the initial delay among them.
+        has_topics: Whether topics can be created there.
+    """
+    told = _USUAL | {each: settings[each] for each in _TOLD if each in settings}
+    return Reference(
+        name=name,
+        harness="",
+        kafka_version="",
+        profile=profile,
+        versions=_versions(versions, profile),
+        lacks=_NOT_OVER_THE_WIRE if has_topics else _WITHOUT_TOPICS,
+        has_edge=True,
+        tempo=_tempo(told),
+        settings=told,
+    )
+
+
+def creates_topics(endpoint: Endpoint) -> bool:
+    """Whether topics can be created there, as far as it says."""
+    return "CreateTopics" in endpoint.versions
+
+
+def _versions(offered: Mapping[str, tuple[int, int]], profile: str) -> dict[str, tuple[int, int]]:
     """Return the versions of each API that all know: the endpoint, the profile, and the codec."""
     found = {}
     for api, (low, high) in offered_by(profile).items():
-        first, last = endpoint.versions.get(api, (1, 0))
+        first, last = offered.get(api, (1, 0))
         common = [
             version
             for version in range(max(low, first), min(high, last) + 1)

@@ -35,6 +35,8 @@ def join(memory: Memory) -> Call:
         sessions = (tempo.refused_session,)
     usual = memory.is_orderly and memory.chance(0.95)
     names = memory.pick(_USUAL_PROTOCOLS if usual else _PROTOCOLS)
+    if not names and memory.always_has_protocols:
+        names = _USUAL_PROTOCOLS[0]
     metadata = memory.pick(_METADATA)
     data: Json = {
         "groupId": memory.pick([who.group_id] * 40 + [""]),

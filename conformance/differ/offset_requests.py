@@ -26,7 +26,7 @@ def commit(memory: Memory) -> Call:
     who = memory.member()
     version = memory.version("OffsetCommit")
     data: Json = {
-        "groupId": memory.pick([who.group_id] * 40 + [""]),
+        "groupId": memory.own_group(memory.pick([who.group_id] * 40 + [""]), who.group_id),
         "topics": _committed(memory, "OffsetCommit", version),
     }
     if version >= 1:
@@ -108,7 +108,7 @@ def fetch(memory: Memory) -> Call:
     stable = {"requireStable": memory.chance(0.5)} if version >= 7 else {}
     if version < _BATCHES:
         topics = _wanted(memory, version, may_be_all=version >= 2)
-        group_id = memory.pick((*memory.fetchable, ""))
+        group_id = memory.own_group(memory.pick((*memory.fetchable, "")), memory.fetchable[0])
         return "OffsetFetch", version, {"groupId": group_id, "topics": topics, **stable}
     count = memory.pick((1, 1, 2, 3))
     groups: list[Json] = []
@@ -154,5 +154,5 @@ def delete(memory: Memory) -> Call:
         }
         for name in names
     ]
-    group_id = memory.pick((*memory.fetchable * 4, ""))
+    group_id = memory.own_group(memory.pick((*memory.fetchable * 4, "")), memory.fetchable[0])
     return "OffsetDelete", memory.version("OffsetDelete"), {"groupId": group_id, "topics": topics}

@@ -48,7 +48,15 @@ _EVENTS: Final[dict[str, tuple[float, Callable[[Memory], Json | None]]]] = {
 }
 """Events of a rough world's broker."""
 
-LEFT_OUT: Final = (*_REQUESTS, *_EVENTS, "endTxn", "retention", "topic-ids")
+LEFT_OUT: Final = (
+    *_REQUESTS,
+    *_EVENTS,
+    "endTxn",
+    "retention",
+    "topic-ids",
+    "no-protocols",
+    "no-group",
+)
 """Names that a program can be told to leave out."""
 
 _GROUP_NAMES: Final = (
@@ -87,6 +95,8 @@ class Program:
             }
             reference = replace(reference, versions=capped)
         memory = self._memory = Memory(reference, seed)
+        memory.owns_nameless_group = "no-group" not in left_out
+        memory.always_has_protocols = "no-protocols" in left_out
         self._is_rough = memory.chance(0.6)
         calls = {name: entry for name, entry in _REQUESTS.items() if name not in left_out}
         self._calls = (

@@ -4,7 +4,7 @@ A program is drawn on the simulator alone, in virtual time. After each request s
 pass, so that an endpoint keeps pace, and as many more as it takes to be clear of every deadline.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ _RACED: Final = frozenset({TimerKind.SESSION, TimerKind.REPEAT, TimerKind.JOIN, 
 """Timers whose end a request may race."""
 _MOST_MOVES: Final = 40
 """How often an instant is moved before no better one is looked for."""
+_SHORTEST_SESSION: Final = "group.min.session.timeout.ms"
 _SPANS: Final = ("sessionTimeoutMs", "rebalanceTimeoutMs")
 """Fields of requests that last longer in a stretched program."""
 
@@ -168,15 +169,24 @@ def _wait(commands: list[Json], ms: int) -> None:
 
 
 def stretched(commands: Sequence[Json], factor: int) -> list[Json]:
-    """Return a program in which waits and timeouts last so many times as long."""
-    return [_stretched(command, factor) for command in commands]
+    """Return a program in which waits and timeouts last so many times as long.
+
+    A session timeout that is refused for being short stays so.
+    """
+    config = commands[0].get("config", {}) if commands else {}
+    shortest = {"sessionTimeoutMs": int(config.get(_SHORTEST_SESSION, 0))}
+    return [_stretched(command, factor, shortest) for command in commands]
 
 
-def _stretched(command: Json, factor: int) -> Json:
+def _stretched(command: Json, factor: int, shortest: Mapping[str, int]) -> Json:
     if command["op"] == "advance":
         return {**command, "ms": command["ms"] * factor}
     data = command.get("data", {})
-    longer = {name: data[name] * factor for name in _SPANS if name in data}
+    longer = {
+        name: data[name] * factor
+        for name in _SPANS
+        if name in data and data[name] >= shortest.get(name, 0)
+    }
     return {**command, "data": {**data, **longer}} if longer else command
 
 
