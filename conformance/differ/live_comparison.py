@@ -2,11 +2,13 @@
 
 The simulator plays the program again with the member ids that the endpoint drew, so that whatever
 follows from the order of ids is the same on both sides. Permitted are: answers a little later or
-earlier, in any order among those of one command; lists of members, groups and topics in any order.
+earlier, in any order among those of one command; lists of members, groups and topics in any order;
+groups as they are seen when nobody else writes to their partition, or when somebody does.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any, Final
 
 import msgspec
@@ -15,7 +17,7 @@ from msgspec import Struct
 from coordinator_sim_conformance.differ.comparison import Difference, differences
 from coordinator_sim_conformance.differ.endpoint_play import Heard, Played, with_ids
 from coordinator_sim_conformance.differ.loop import Exchange
-from coordinator_sim_conformance.differ.timed_programs import Clearance, TimedWorld
+from coordinator_sim_conformance.differ.timed_programs import Clearance, TimedWorld, joined
 
 Json = dict[str, Any]
 
@@ -25,6 +27,33 @@ _JITTER_MS: Final = 80
 """How much later than a request its answer may come, beside the clearance's slack."""
 _EARLY_MS: Final = 25
 """How much earlier than by the program's clock an answer may come: clocks are rounded."""
+_SEEN_MS: Final = 10
+"""Time in which what was written is committed and seen."""
+_OTHERS: Final = "(others) "
+"""How the names of groups begin that stand for others at the endpoint."""
+_COMMIT: Final[Json] = {
+    "op": "call",
+    "api": "OffsetCommit",
+    "v": 2,
+    "data": {
+        "generationIdOrMemberEpoch": -1,
+        "memberId": "",
+        "retentionTimeMs": -1,
+        "topics": [
+            {
+                "name": "t",
+                "partitions": [
+                    {"partitionIndex": 0, "committedOffset": 1, "committedMetadata": ""}
+                ],
+            }
+        ],
+    },
+}
+_COMMITTED_VIEWS: Final = frozenset({"DescribeGroups", "ListGroups"})
+"""Requests that see groups as of the last record written to their partition, whoever wrote it.
+
+Source: kafka 4.4, GroupMetadataManager.describeGroups and listGroups (committed offset).
+"""
 _UNORDERED: Final = {
     "members": "memberId",
     "groups": "groupId",
@@ -96,27 +125,66 @@ class Expectation(Struct, frozen=True):
         return answered
 
 
-def expected(script: TimedScript, profile: str, clearance: Clearance) -> Expectation:
-    """Play a script on the simulator alone."""
+def expected(
+    script: TimedScript, profile: str, clearance: Clearance, *, is_busy: bool = False
+) -> Expectation:
+    """Play a script on the simulator alone.
+
+    Args:
+        script: The program.
+        profile: Kafka that the simulator is.
+        clearance: Distances that requests keep to timers.
+        is_busy: Whether others write to the partitions of the program's groups all the time.
+    """
     world = TimedWorld(profile, clearance)
     answers: list[Json] = []
     drawn: dict[int, str] = {}
     clear = len(script.commands)
     for index, command in enumerate(script.commands):
         if command["op"] == "advance":
-            is_clear, answer = world.is_clear_after(command["ms"])
+            rest_ms = min(_SEEN_MS, command["ms"]) if is_busy else 0
+            is_clear, answer = world.is_clear_after(command["ms"] - rest_ms)
+            if rest_ms:
+                _write_beside(world)
+                answer = joined(answer, world.advance(rest_ms))
             clear = clear if is_clear else min(clear, index + 1)
         else:
             uuid = script.uuids.get(command.get("id", -1))
             if uuid is not None:
                 world.side.answer({"op": "uuids", "next": [uuid]})
             answer = world.side.answer(command)
+        if is_busy:
+            answer = _without_others(answer)
         answers.append(answer)
         for reply in answer.get("replies", ()):
             member_id = reply["data"].get("memberId", "") if reply["api"] == "JoinGroup" else ""
             if _UUID.fullmatch(member_id) and member_id not in drawn.values():
                 drawn[reply["id"]] = member_id
     return Expectation(tuple(answers), drawn, clear)
+
+
+def _write_beside(world: TimedWorld) -> None:
+    """Commit an offset of a group that is not the program's, in each offsets partition."""
+    harness = world.side.world
+    missing = set(range(harness.config.offsets_topic_num_partitions))
+    for number in count():
+        if not missing:
+            return
+        group = f"{_OTHERS}{number}"
+        if (partition := harness.partition_of(group)) in missing:
+            missing.remove(partition)
+            world.side.answer({**_COMMIT, "data": {**_COMMIT["data"], "groupId": group}})
+
+
+def _without_others(answer: Json) -> Json:
+    """Return an answer without what others at the endpoint asked for, and without their groups."""
+    replies = [each for each in answer.get("replies", ()) if "id" in each]
+    for each in replies:
+        if each["api"] == "ListGroups":
+            groups = each["data"]["groups"]
+            kept = [group for group in groups if not group["groupId"].startswith(_OTHERS)]
+            each["data"]["groups"] = kept
+    return {**answer, "replies": replies}
 
 
 class Compared(Struct, frozen=True):
@@ -172,6 +240,9 @@ def compared(
     ours = _replies(mine.answers, told)
     theirs = {call_id: _heard(each, here, told) for call_id, each in played.heard.items()}
     late_ms = clearance.slack_ms + _JITTER_MS * clearance.factor
+    if any(_differs_in_view(command, ours, theirs) for command in renamed.commands):
+        busy = expected(renamed, profile, clearance, is_busy=True)
+        ours |= _seen_with_others(renamed.commands, _replies(busy.answers, told), theirs)
     both: dict[int, list[tuple[Json, Json]]] = {}
     for command in renamed.commands:
         if command["op"] == "call":
@@ -187,6 +258,34 @@ def compared(
         right = {**shared, "replies": [other for _, other in pairs]}
         exchanges.append(Exchange(command, left, right))
     return Compared(renamed, tuple(exchanges))
+
+
+def _differs_in_view(
+    command: Json,
+    ours: Mapping[int, tuple[int, int, Any]],
+    theirs: Mapping[int, tuple[int, int, Any]],
+) -> bool:
+    """Whether both sides show groups otherwise in the answer to a request."""
+    if command.get("api") not in _COMMITTED_VIEWS:
+        return False
+    left, right = ours.get(command["id"]), theirs.get(command["id"])
+    return left is not None and right is not None and left[2] != right[2]
+
+
+def _seen_with_others(
+    commands: Sequence[Json],
+    busy: Mapping[int, tuple[int, int, Any]],
+    theirs: Mapping[int, tuple[int, int, Any]],
+) -> dict[int, tuple[int, int, Any]]:
+    """Return our answers that show groups as the endpoint does, once others have written."""
+    return {
+        command["id"]: busy[command["id"]]
+        for command in commands
+        if command.get("api") in _COMMITTED_VIEWS
+        and command["id"] in busy
+        and command["id"] in theirs
+        and busy[command["id"]][2] == theirs[command["id"]][2]
+    }
 
 
 def _common_id(ours: str, theirs: str) -> str:

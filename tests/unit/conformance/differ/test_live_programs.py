@@ -42,8 +42,10 @@ def script_of(seed: int, profile: str = "4.4") -> TimedScript:
     return TimedScript.of(drawn(reference, seed, REQUESTS))
 
 
-def other_coordinator(script: TimedScript, profile: str = "4.4") -> Played:
-    """What a correct endpoint answers that draws other member ids."""
+def other_coordinator(
+    script: TimedScript, profile: str = "4.4", *, is_busy: bool = False
+) -> Played:
+    """What a correct endpoint answers that draws other member ids; others may use it, too."""
     mine = expected(script, profile, Clearance())
     ids = {
         ours: f"{ours[:-36]}{uuid5(NAMESPACE_OID, f'{ours} {call_id}')}"
@@ -54,7 +56,7 @@ def other_coordinator(script: TimedScript, profile: str = "4.4") -> Played:
         for each in script.commands
     )
     uuids = {call_id: ids[ours][-36:] for call_id, ours in mine.drawn.items()}
-    theirs = expected(TimedScript(commands, uuids), profile, Clearance())
+    theirs = expected(TimedScript(commands, uuids), profile, Clearance(), is_busy=is_busy)
     heard = {
         reply["id"]: Heard(index, reply["at"] + 15, reply["data"])
         for index, answer in enumerate(theirs.answers)
@@ -86,12 +88,12 @@ def test_no_request_is_raced_by_a_timer(seed: int) -> None:
 
 
 @pytest.mark.property
-@given(SEEDS)
-def test_a_coordinator_that_draws_other_ids_agrees(seed: int) -> None:
-    """Ids differ, answers come 15 ms late, and nothing else is said to differ."""
+@given(SEEDS, st.booleans())
+def test_a_coordinator_that_draws_other_ids_agrees(seed: int, is_busy: bool) -> None:
+    """Ids differ, answers come 15 ms late, others write, and nothing is said to differ."""
     script = script_of(seed)
 
-    found = list(both(script, other_coordinator(script)).differences())
+    found = list(both(script, other_coordinator(script, is_busy=is_busy)).differences())
 
     assert found == []
 
