@@ -1,15 +1,37 @@
-"""`conformance differ`: random programs on the simulator and on Apache Kafka's own coordinator."""
+"""`conformance differ`: random programs on the simulator and a reference.
+
+The reference is Apache Kafka's own coordinator in virtual time, or a running endpoint.
+"""
 
 import shlex
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
 import typer
 
 from coordinator_sim.cli.ending import EXIT_PROBLEMS_FOUND
 from coordinator_sim.cli.progress import progress_bar
 from coordinator_sim.errors import ConfigError
+from coordinator_sim_conformance.cli.differ_live import Wanted, compare_live
+from coordinator_sim_conformance.cli.differ_options import (
+    CommandConfig,
+    DeclaredFile,
+    Explained,
+    KeepGoing,
+    LinesCommand,
+    OutFolder,
+    ProfileName,
+    ProgramSeed,
+    ProgramSteps,
+    RecordFile,
+    ReferenceName,
+    ScriptFile,
+    Seed,
+    Shrink,
+    Steps,
+    Without,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,38 +46,22 @@ _DEFAULT_REFERENCE: Final = "kafka-4.4.0"
 
 def differ(
     *,
-    reference: Annotated[
-        str, typer.Option(help="The Kafka to compare with.", metavar="NAME")
-    ] = _DEFAULT_REFERENCE,
-    profile: Annotated[
-        str | None,
-        typer.Option(help="Our profile; the reference's unless given.", metavar="PROFILE"),
-    ] = None,
-    steps: Annotated[int, typer.Option(help="Commands in all.", min=1)] = 10_000,
-    seed: Annotated[int, typer.Option(help="Of the programs.")] = 1,
-    program: Annotated[
-        int | None, typer.Option(help="Run the one program of this seed.", metavar="SEED")
-    ] = None,
-    program_steps: Annotated[int, typer.Option(help="Commands of one world.", min=3)] = 400,
-    without: Annotated[
-        str, typer.Option(help="Requests and events to leave out.", metavar="NAME,NAME")
-    ] = "",
-    keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Go on with the next program; list the kinds.")
-    ] = False,
-    shrink: Annotated[bool, typer.Option(help="Make the failing program small.")] = True,
-    script: Annotated[
-        Path | None, typer.Option(help="Run this script instead.", metavar="FILE")
-    ] = None,
-    record: Annotated[
-        Path | None,
-        typer.Option(help="Write the script's answers of the reference here.", metavar="FILE"),
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Where failing scripts go.")] = Path("out"),
-    lines: Annotated[
-        str | None,
-        typer.Option(help="Compare this program instead of the simulator.", metavar="COMMAND"),
-    ] = None,
+    reference: ReferenceName = _DEFAULT_REFERENCE,
+    command_config: CommandConfig = None,
+    declared: DeclaredFile = None,
+    explained: Explained = None,
+    profile: ProfileName = None,
+    steps: Steps = 10_000,
+    seed: Seed = 1,
+    program: ProgramSeed = None,
+    program_steps: ProgramSteps = None,
+    without: Without = "",
+    keep_going: KeepGoing = False,
+    shrink: Shrink = True,
+    script: ScriptFile = None,
+    record: RecordFile = None,
+    out: OutFolder = Path("out"),
+    lines: LinesCommand = None,
 ) -> None:
     """Run random programs on the simulator and on Apache Kafka's own coordinator in lockstep.
 
@@ -63,33 +69,88 @@ def differ(
     difference is told as a transcript, made small, and written as a script of JSON lines that
     both sides can run. Needs Java, and Maven the first time.
 
+    With HOST:PORT the programs run on an endpoint, in real time and many side by side. Compared
+    are replies and about when they come. What differs is played again more slowly before it counts,
+    and leaves a transcript, a script, a test, a diagram and a capture.
+
     Exit code 1: they differ. Exit code 2: something needed is missing or misused.
 
     Example: conformance differ --reference kafka-4.4.0 --steps 20000 --seed 7
     """
-    from coordinator_sim_conformance.differ.explained import read_explanations
-    from coordinator_sim_conformance.differ.loop import Plan
-    from coordinator_sim_conformance.differ.references import reference_named
+    from coordinator_sim_conformance.differ.explained import all_explanations
+    from coordinator_sim_conformance.differ.loop import PROGRAM_STEPS, Plan
+    from coordinator_sim_conformance.differ.references import REFERENCES, reference_named
 
-    kafka = reference_named(reference)
+    is_live = ":" in reference
+    _check_options(
+        is_live=is_live,
+        for_endpoints={"--command-config": command_config, "--declared": declared},
+        for_lines={"--lines": lines, "--record": record},
+    )
     plan = Plan(
-        reference=kafka,
+        reference=REFERENCES[_DEFAULT_REFERENCE] if is_live else reference_named(reference),
         steps=steps,
         seed=seed,
-        program_steps=program_steps,
+        program_steps=program_steps or PROGRAM_STEPS,
         without=_left_out(without),
-        explanations=read_explanations(),
+        explanations=all_explanations(explained or ()),
         keeps_going=keep_going,
         program_seed=program,
     )
-    with ExitStack() as stack:
-        ours, theirs = _sides(stack, kafka, profile, lines)
-        if script is not None:
-            agree = _play(script, record, ours, theirs, kafka.name)
-        else:
-            agree = _compare(plan, ours, theirs, out if shrink else None)
+    if is_live:
+        wanted = Wanted(
+            bootstrap=reference,
+            command_config=command_config,
+            declared=declared,
+            profile=profile,
+            program_requests=program_steps,
+            script=script,
+            out=out,
+            shrinks=shrink,
+        )
+        agree = compare_live(wanted, plan)
+    else:
+        agree = _compare_lines(plan, profile, lines, (script, record), out if shrink else None)
     if not agree:
         raise typer.Exit(EXIT_PROBLEMS_FOUND)
+
+
+def _compare_lines(
+    plan: "Plan",
+    profile: str | None,
+    lines: str | None,
+    files: tuple[Path | None, Path | None],
+    out: Path | None,
+) -> bool:
+    """Compare with a reference in virtual time; True when there is no difference.
+
+    Args:
+        plan: Parameters of the run.
+        profile: Our profile; None for the reference's.
+        lines: Program to compare instead of the simulator.
+        files: Script to run instead of random programs, and where its answers go.
+        out: Folder for small failing scripts; None makes none.
+    """
+    script, record = files
+    with ExitStack() as stack:
+        ours, theirs = _sides(stack, plan.reference, profile, lines)
+        if script is not None:
+            return _play(script, record, ours, theirs, plan.reference.name)
+        return _compare(plan, ours, theirs, out)
+
+
+def _check_options(
+    *, is_live: bool, for_endpoints: dict[str, Path | None], for_lines: dict[str, object]
+) -> None:
+    """Refuse options that the reference has no use for.
+
+    Raises:
+        ConfigError: one was given.
+    """
+    for name, value in (for_lines if is_live else for_endpoints).items():
+        if value is not None:
+            kind = "a reference in virtual time" if is_live else "--reference HOST:PORT"
+            raise ConfigError(f"{name} goes with {kind}")
 
 
 def _sides(

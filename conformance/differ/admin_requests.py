@@ -1,5 +1,6 @@
 """Draws requests of administrators: DescribeGroups, ListGroups, DeleteGroups."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from coordinator_sim_conformance.differ.memory import Memory
@@ -24,11 +25,17 @@ _TYPES: Final = ("classic", "Classic", "consumer", "share", "no such type")
 def describe(memory: Memory) -> Call:
     """Draw a DescribeGroups, sometimes with a repeated name."""
     version = memory.version("DescribeGroups")
-    names = memory.random.choices((*memory.fetchable, ""), k=memory.pick((1, 1, 2, 4)))
+    names = _names(memory, (1, 1, 2, 4))
     data: Json = {"groups": names}
     if version >= 3:
         data["includeAuthorizedOperations"] = False
     return "DescribeGroups", version, data
+
+
+def _names(memory: Memory, counts: Sequence[int]) -> list[str]:
+    """Draw as many names of groups as one of the counts says."""
+    drawn = memory.random.choices((*memory.fetchable, ""), k=memory.pick(counts))
+    return [memory.own_group(name, memory.fetchable[0]) for name in drawn]
 
 
 def list_groups(memory: Memory) -> Call:
@@ -44,5 +51,5 @@ def list_groups(memory: Memory) -> Call:
 
 def delete_groups(memory: Memory) -> Call:
     """Draw a DeleteGroups, sometimes with a repeated name."""
-    names = memory.random.choices((*memory.fetchable, ""), k=memory.pick((1, 1, 2, 3)))
+    names = _names(memory, (1, 1, 2, 3))
     return "DeleteGroups", memory.version("DeleteGroups"), {"groupsNames": names}

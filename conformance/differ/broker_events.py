@@ -9,9 +9,6 @@ from coordinator_sim_conformance.differ.offset_requests import PRODUCERS
 Json = dict[str, Any]
 
 LINGER_WAITS: Final = (1, 3, 4, 5)
-SHORT_WAITS: Final = (1, 2, 10, 19, 20, 21, 100, 399, 400, 500, 1_000)
-WAITS: Final = (2_999, 3_000, 3_001, 5_000, 6_000, 8_000, 10_000)
-LONG_WAITS: Final = (12_000, 20_000, 30_000, 60_000, 61_000, 300_000, 600_000)
 FAILURES: Final = (
     "NOT_LEADER_OR_FOLLOWER",
     "NOT_ENOUGH_REPLICAS",
@@ -40,7 +37,8 @@ def advance(memory: Memory) -> Json:
     kind = memory.random.random()
     if memory.is_lingering and memory.chance(0.4):
         return {"op": "advance", "ms": memory.pick(LINGER_WAITS)}
-    waits = SHORT_WAITS if kind < 0.6 else WAITS if kind < 0.94 else LONG_WAITS
+    tempo = memory.reference.tempo
+    waits = tempo.short_waits if kind < 0.6 else tempo.waits if kind < 0.94 else tempo.long_waits
     return {"op": "advance", "ms": memory.pick(waits)}
 
 

@@ -45,12 +45,16 @@ class Difference(Struct, frozen=True):
 
 def first_difference(command: Json, ours: Json, theirs: Json) -> Difference | None:
     """Return the first field in which two answers differ, or None."""
+    return next(differences(command, ours, theirs), None)
+
+
+def differences(command: Json, ours: Json, theirs: Json) -> Iterator[Difference]:
+    """Yield every field in which two answers differ."""
     if ours == theirs:
-        return None
+        return
     left, right = _comparable(ours), _comparable(theirs)
     for path, one, other in _walk("", left, right):
-        return Difference(path, one, other, _kind(command, path, left, right))
-    return None
+        yield Difference(path, one, other, _kind(command, path, left, right))
 
 
 def _comparable(answer: Json) -> Json:

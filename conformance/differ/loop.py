@@ -68,6 +68,9 @@ class Outcome(Struct, frozen=True):
         failure: First unexplained difference.
         explained: Number of uses of each explanation.
         kinds: Every signature of an unexplained difference, with the seeds of its programs.
+        again: Number of programs played again before their result counted.
+        unplayed: Seeds of programs for which this host was too slow.
+        gone: Why nothing more could be asked; empty as a rule.
     """
 
     steps: int
@@ -76,6 +79,9 @@ class Outcome(Struct, frozen=True):
     failure: Failure | None
     explained: dict[str, int]
     kinds: dict[str, list[int]]
+    again: int = 0
+    unplayed: tuple[int, ...] = ()
+    gone: str = ""
 
     @property
     def steps_per_second(self) -> float:

@@ -29,11 +29,14 @@ def join(memory: Memory) -> Call:
     """Draw a JoinGroup."""
     who = memory.member()
     version = memory.join_version()
-    sessions: tuple[int, ...] = (10_000, 30_000) if memory.is_patient else (6_000, 10_000, 3_000)
+    tempo = memory.reference.tempo
+    sessions = tempo.patient_sessions if memory.is_patient else tempo.sessions
     if memory.chance(0.03):
-        sessions = (50,)
+        sessions = (tempo.refused_session,)
     usual = memory.is_orderly and memory.chance(0.95)
     names = memory.pick(_USUAL_PROTOCOLS if usual else _PROTOCOLS)
+    if not names and memory.always_has_protocols:
+        names = _USUAL_PROTOCOLS[0]
     metadata = memory.pick(_METADATA)
     data: Json = {
         "groupId": memory.pick([who.group_id] * 40 + [""]),
@@ -45,7 +48,7 @@ def join(memory: Memory) -> Call:
         "protocols": [{"name": name, "metadata": metadata} for name in names],
     }
     if version >= 1:
-        timeout_ms = memory.pick((5_000, 20_000, 60_000, 1, 10_000))
+        timeout_ms = memory.pick(tempo.rebalances)
         if timeout_ms == 1 and not memory.is_orderly and _is_dynamic(who):
             timeout_ms = 0
         data["rebalanceTimeoutMs"] = timeout_ms

@@ -68,8 +68,11 @@ class Memory:
     """A program's random source and its knowledge.
 
     Attributes:
+        always_has_protocols: Whether every JoinGroup names a protocol.
         ends: Offsets partition -> ends of batches that may be committed one by one.
         focus: Group and member of the next request; None lets the next draw choose.
+        longest_metadata: Bytes of metadata that a commit may have.
+        owns_nameless_group: Whether the group of the empty id is this world's alone.
         is_lingering: Whether batches wait some milliseconds for more records.
         plans: Next requests of well-behaved clients, as the answers suggest.
 
@@ -79,6 +82,7 @@ class Memory:
     """
 
     __slots__ = (
+        "always_has_protocols",
         "ends",
         "epoch",
         "fetchable",
@@ -90,7 +94,9 @@ class Memory:
         "is_orderly",
         "is_patient",
         "is_settled",
+        "longest_metadata",
         "number",
+        "owns_nameless_group",
         "partitions",
         "plans",
         "random",
@@ -119,6 +125,9 @@ class Memory:
         self.is_held = False
         self.is_lingering = False
         self.is_settled = True
+        self.longest_metadata = 0
+        self.always_has_protocols = False
+        self.owns_nameless_group = True
         self.number = 0
 
     def start(self, groups: Sequence[str], partitions: int) -> None:
@@ -151,6 +160,15 @@ class Memory:
     def group_id(self) -> str:
         """Return a group in play."""
         return self.random.choice(list(self.groups))
+
+    def own_group(self, drawn: str, own: str) -> str:
+        """Return the group of a request that Kafka also takes for the empty id.
+
+        Args:
+            drawn: The group that was drawn; perhaps empty.
+            own: Group in its place where the empty id's group is shared with others.
+        """
+        return drawn if drawn or self.owns_nameless_group else own
 
     def member(self) -> Member:
         """Return a member of a group: mostly a known one, sometimes a stranger or out of date."""

@@ -12,7 +12,8 @@ TOPICS: Final = ("t", "u", "v")
 _NAMES: Final = (*TOPICS, "nope")
 _UNKNOWN_TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAACQ"
 _ZERO_TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
-_METADATA: Final = ("", "x", "x", None, "12345678", "123456789", "größe")
+_METADATA: Final = ("", "x", "x", None, "longest", "longer", "größe")
+"""Metadata of a commit; two stand for texts of the allowed length, and of one more."""
 _TOPIC_IDS: Final = 10
 """First version of OffsetCommit and OffsetFetch that names topics by their ids."""
 _BATCHES: Final = 8
@@ -25,7 +26,7 @@ def commit(memory: Memory) -> Call:
     who = memory.member()
     version = memory.version("OffsetCommit")
     data: Json = {
-        "groupId": memory.pick([who.group_id] * 40 + [""]),
+        "groupId": memory.own_group(memory.pick([who.group_id] * 40 + [""]), who.group_id),
         "topics": _committed(memory, "OffsetCommit", version),
     }
     if version >= 1:
@@ -71,7 +72,7 @@ def _committed(memory: Memory, api: str, version: int) -> list[Json]:
             entry: Json = {
                 "partitionIndex": index,
                 "committedOffset": memory.number,
-                "committedMetadata": memory.pick(_METADATA),
+                "committedMetadata": _metadata(memory),
             }
             if has_epoch:
                 entry["committedLeaderEpoch"] = memory.pick((-1, 3))
@@ -81,6 +82,14 @@ def _committed(memory: Memory, api: str, version: int) -> list[Json]:
         by_id = api == "OffsetCommit" and version >= _TOPIC_IDS
         topics.append({**_topic(memory, name, by_id=by_id), "partitions": partitions})
     return topics
+
+
+def _metadata(memory: Memory) -> str | None:
+    """Draw the text of a commit, whose length in bytes is limited."""
+    drawn = memory.pick(_METADATA)
+    if drawn not in {"longest", "longer"}:
+        return drawn
+    return ("123456789" * memory.longest_metadata)[: memory.longest_metadata + (drawn == "longer")]
 
 
 def _topic(memory: Memory, name: str, *, by_id: bool) -> Json:
@@ -99,7 +108,7 @@ def fetch(memory: Memory) -> Call:
     stable = {"requireStable": memory.chance(0.5)} if version >= 7 else {}
     if version < _BATCHES:
         topics = _wanted(memory, version, may_be_all=version >= 2)
-        group_id = memory.pick((*memory.fetchable, ""))
+        group_id = memory.own_group(memory.pick((*memory.fetchable, "")), memory.fetchable[0])
         return "OffsetFetch", version, {"groupId": group_id, "topics": topics, **stable}
     count = memory.pick((1, 1, 2, 3))
     groups: list[Json] = []
@@ -145,5 +154,5 @@ def delete(memory: Memory) -> Call:
         }
         for name in names
     ]
-    group_id = memory.pick((*memory.fetchable * 4, ""))
+    group_id = memory.own_group(memory.pick((*memory.fetchable * 4, "")), memory.fetchable[0])
     return "OffsetDelete", memory.version("OffsetDelete"), {"groupId": group_id, "topics": topics}

@@ -48,7 +48,15 @@ _EVENTS: Final[dict[str, tuple[float, Callable[[Memory], Json | None]]]] = {
 }
 """Events of a rough world's broker."""
 
-LEFT_OUT: Final = (*_REQUESTS, *_EVENTS, "endTxn", "retention", "topic-ids")
+LEFT_OUT: Final = (
+    *_REQUESTS,
+    *_EVENTS,
+    "endTxn",
+    "retention",
+    "topic-ids",
+    "no-protocols",
+    "no-group",
+)
 """Names that a program can be told to leave out."""
 
 _GROUP_NAMES: Final = (
@@ -87,6 +95,8 @@ class Program:
             }
             reference = replace(reference, versions=capped)
         memory = self._memory = Memory(reference, seed)
+        memory.owns_nameless_group = "no-group" not in left_out
+        memory.always_has_protocols = "no-protocols" in left_out
         self._is_rough = memory.chance(0.6)
         calls = {name: entry for name, entry in _REQUESTS.items() if name not in left_out}
         self._calls = (
@@ -103,8 +113,26 @@ class Program:
     def opening(self) -> list[Json]:
         """Return the commands that create the world: `init` and the topics."""
         memory = self._memory
+        settings = memory.reference.settings
+        config = self._drawn_settings() if settings is None else settings
+        memory.longest_metadata = int(config["offset.metadata.max.bytes"])
+        init: Json = {
+            "op": "init",
+            "seed": self.seed,
+            "partitions": memory.partitions,
+            "config": config,
+        }
+        topics = [
+            broker_events.set_topic(memory, name, count)
+            for name, count in (("t", 4), ("u", 6), ("v", 6))
+        ]
+        return [init, {"op": "topics", "set": [entry for made in topics for entry in made["set"]]}]
+
+    def _drawn_settings(self) -> dict[str, str]:
+        """Draw the broker settings of a world."""
+        memory = self._memory
         pick = memory.pick
-        config = {
+        config: dict[str, int] = {
             "group.initial.rebalance.delay.ms": pick((0, 100, 3_000)),
             "group.min.session.timeout.ms": 100,
             "group.max.size": pick((2, 3, 2**31 - 1, 2**31 - 1)),
@@ -121,17 +149,7 @@ class Program:
         else:
             linger_ms = PROFILES[memory.reference.profile].append_linger_ms
         memory.is_lingering = linger_ms > 0
-        init: Json = {
-            "op": "init",
-            "seed": self.seed,
-            "partitions": memory.partitions,
-            "config": {name: str(value) for name, value in config.items()},
-        }
-        topics = [
-            broker_events.set_topic(memory, name, count)
-            for name, count in (("t", 4), ("u", 6), ("v", 6))
-        ]
-        return [init, {"op": "topics", "set": [entry for made in topics for entry in made["set"]]}]
+        return {name: str(value) for name, value in config.items()}
 
     def next(self, number: int) -> Json:
         """Return the next command; `number` becomes its id and is never used twice."""

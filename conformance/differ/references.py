@@ -10,8 +10,30 @@ from coordinator_sim.kafka.profiles import PROFILES
 from coordinator_sim.messages.requests import group_api_named
 
 
+class Tempo(Struct, frozen=True, kw_only=True):
+    """Times that programs draw from, in milliseconds.
+
+    Args:
+        patient_sessions: Session timeouts in worlds where sessions seldom end.
+        sessions: Session timeouts in the others.
+        refused_session: A session timeout below the shortest allowed one.
+        rebalances: Rebalance timeouts; of 1, some become 0.
+        short_waits: The most frequent waits.
+        waits: Waits about as long as timers.
+        long_waits: Waits longer than most timers.
+    """
+
+    patient_sessions: tuple[int, ...] = (10_000, 30_000)
+    sessions: tuple[int, ...] = (6_000, 10_000, 3_000)
+    refused_session: int = 50
+    rebalances: tuple[int, ...] = (5_000, 20_000, 60_000, 1, 10_000)
+    short_waits: tuple[int, ...] = (1, 2, 10, 19, 20, 21, 100, 399, 400, 500, 1_000)
+    waits: tuple[int, ...] = (2_999, 3_000, 3_001, 5_000, 6_000, 8_000, 10_000)
+    long_waits: tuple[int, ...] = (12_000, 20_000, 30_000, 60_000, 61_000, 300_000, 600_000)
+
+
 class Reference(Struct, frozen=True, kw_only=True):
-    """One Kafka's own coordinator behind the line protocol.
+    """One Kafka that programs are drawn for: its own coordinator behind the line protocol, or live.
 
     Args:
         name: Value of `--reference`.
@@ -30,6 +52,8 @@ class Reference(Struct, frozen=True, kw_only=True):
         waits_for_deletions: Whether it blocks until the writes of a topic deletion are committed,
             which never happens with a lingering batch.
         has_edge: Whether every request passes KafkaApis itself before the coordinator.
+        tempo: Times that programs draw from.
+        settings: Broker settings of all its worlds; None lets every program draw its own.
     """
 
     name: str
@@ -46,6 +70,8 @@ class Reference(Struct, frozen=True, kw_only=True):
     lingers_ms: tuple[int | None, ...] = (None,)
     waits_for_deletions: bool = False
     has_edge: bool = False
+    tempo: Tempo = Tempo()
+    settings: dict[str, str] | None = None
 
     @property
     def deletions_wait(self) -> bool:
@@ -74,7 +100,7 @@ _IN_THE_LOG: Final = {"OffsetCommit": 1, "OffsetFetch": 1}
 """First version that keeps offsets in Kafka. Source: KafkaApis, header.apiVersion == 0."""
 
 
-def _offered(profile: str) -> dict[str, tuple[int, int]]:
+def offered_by(profile: str) -> dict[str, tuple[int, int]]:
     """Return the group APIs of a broker, without the versions that keep offsets in ZooKeeper."""
     offered = versions_of(PROFILES[profile])
     found = {api: offered.get(group_api_named(api)) for api in _COMMON}
@@ -151,7 +177,7 @@ REFERENCES: Final = {
             harness="scala28",
             kafka_version="2.8.2",
             profile="2.8",
-            versions=_offered("2.8"),
+            versions=offered_by("2.8"),
             main_class="kafka.coordinator.group.Oracle",
             lacks=("verify",),
             # KAFKA-14422: an older leader's answer is truncated where a static member is named.
@@ -163,7 +189,7 @@ REFERENCES: Final = {
             harness="legacy",
             kafka_version="0.10.2.2",
             profile="0.10.2",
-            versions=_offered("0.10.2"),
+            versions=offered_by("0.10.2"),
             main_class="kafka.coordinator.Oracle",
             lacks=("verify", "endTxn"),
             # A partition that is elected while it is led would get a second set of groups.

@@ -14,6 +14,7 @@ from typing import Any, Final, Self
 import msgspec
 
 from coordinator_sim.errors import DataError
+from coordinator_sim.harness.harness import Harness
 from coordinator_sim.harness.lines import Lines
 
 Json = dict[str, Any]
@@ -34,6 +35,11 @@ class Simulator:
         self._profile = profile
         self._has_edge = has_edge
         self._lines = Lines()
+
+    @property
+    def world(self) -> Harness:
+        """The world of the last `init`, for inspection."""
+        return self._lines.harness
 
     def answer(self, command: Json) -> Json:
         """Return the answer to one command; a new world has the profile, unless it names one."""

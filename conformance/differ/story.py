@@ -16,20 +16,23 @@ _WIDTH: Final = 240
 """Number of characters shown of a line."""
 
 
-def tell(exchanges: Sequence[Exchange], difference: Difference, reference: str) -> Iterator[str]:
+def tell(
+    exchanges: Sequence[Exchange], difference: Difference, reference: str, *, shown: int = _SHOWN
+) -> Iterator[str]:
     """Yield the lines of a short transcript that ends with the difference.
 
     Args:
         exchanges: Exchanges up to the command whose answers differ.
         difference: Values of both sides.
         reference: Name of the reference in the text.
+        shown: Number of commands shown before the failing one.
     """
     *before, last = exchanges
     concerned = _groups(last.command) | _replied_groups(last, exchanges)
     told = [each for each in before if _concerns(each.command, concerned)]
-    if len(told) > _SHOWN:
-        yield f"... {len(told) - _SHOWN} commands of these groups before"
-    for exchange in told[-_SHOWN:]:
+    if len(told) > shown:
+        yield f"... {len(told) - shown} commands of these groups before"
+    for exchange in told[-shown:]:
         yield from _tell_exchange(exchange)
     yield _clip(f"> {_words(last.command)}")
     yield f"differs in {difference.path} ({difference.what})"

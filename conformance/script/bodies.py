@@ -15,6 +15,8 @@ from msgspec import Struct
 Json = dict[str, Any]
 _NO_TOPICS: Final = 6
 """Bytes of a subscription in front of its topics: version and their count."""
+_NEWEST_SUBSCRIPTION: Final = 3
+"""Source: ConsumerProtocolSubscription.json."""
 
 MAX_VERSIONS: Final[dict[str, dict[str, int]]] = {
     "0.10.2": {
@@ -67,16 +69,23 @@ def subscription(topics: Sequence[str], user_data: bytes = b"") -> bytes:
 
 
 def with_topics(metadata: str, renamed: Callable[[str], str]) -> str:
-    """Return a subscription of version 0, as JSON has it, to the same topics by other names."""
+    """Return a subscription, as JSON has it, to the same topics by other names.
+
+    What is no subscription of a known version stays as it is.
+    """
     data = b64decode(metadata)
-    if data[:2] != b"\x00\x00":
+    version, count = int.from_bytes(data[:2], "big"), int.from_bytes(data[2:_NO_TOPICS], "big")
+    if len(data) < _NO_TOPICS or version > _NEWEST_SUBSCRIPTION:
         return metadata
-    topics, at = [], _NO_TOPICS
-    for _ in range(int.from_bytes(data[2:at], "big")):
+    named, at = [data[:_NO_TOPICS]], _NO_TOPICS
+    for _ in range(count):
         end = at + 2 + int.from_bytes(data[at : at + 2], "big")
-        topics.append(renamed(data[at + 2 : end].decode()))
+        if end > len(data) or end == at + 2:
+            return metadata
+        name = renamed(data[at + 2 : end].decode()).encode()
+        named.append(pack(">h", len(name)) + name)
         at = end
-    return text(subscription(topics, data[at + 4 :]))
+    return text(b"".join((*named, data[at:])))
 
 
 def _since(version: int, first: int, **fields: object) -> Json:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -21,6 +21,9 @@ from coordinator_sim_conformance.targets.lines import LinesTarget
 from coordinator_sim_conformance.targets.simulator import SimulatorTarget
 from coordinator_sim_conformance.targets.target import Capability, Target
 from coordinator_sim_conformance.verdicts.results import TargetFacts
+
+if TYPE_CHECKING:
+    from coordinator_sim_conformance.targets.endpoint import Endpoint
 
 SIMULATOR: Final = "simulator"
 SERVE: Final = "serve"
@@ -148,13 +151,9 @@ def opened_endpoint(
         MissingDependencyError: the codec or the login is not installed.
         DataError: nobody answers there, or not as Kafka does.
     """
+    endpoint = endpoint_at(bootstrap, config, declared)
     with _codec_at_hand():
-        from coordinator_sim_conformance.targets.endpoint import Declared, Endpoint, read_declared
         from coordinator_sim_conformance.targets.foreign import play_on
-        from coordinator_sim_conformance.wire.security import security_of
-    settings = {} if config is None else parse_properties(config.read_text(encoding="utf-8"))
-    known = Declared() if declared is None else read_declared(declared)
-    endpoint = Endpoint(addresses_of(bootstrap), security_of(settings), known)
     nearest = endpoint.profile()
     say(f"{endpoint.name}: nearest to Kafka {nearest} by the versions that it offers")
     options = ["--bootstrap", bootstrap]
@@ -173,6 +172,30 @@ def opened_endpoint(
         left = endpoint.clean_up()
         if left:
             say(left)
+
+
+def endpoint_at(
+    bootstrap: str, config: Path | None, declared: Path | None, *, option: str = "--bootstrap"
+) -> "Endpoint":
+    """Return a running endpoint; its `clean_up` removes what was made there.
+
+    Args:
+        bootstrap: Addresses, `HOST:PORT` with commas between.
+        config: Properties file of a Java client: how to get in.
+        declared: TOML file with what cannot be asked.
+        option: Option that gives the addresses, for messages.
+
+    Raises:
+        ConfigError: an address or a file is not readable, or asks for what is not known here.
+        MissingDependencyError: the codec or the login is not installed.
+        DataError: nobody answers there, or not as Kafka does.
+    """
+    with _codec_at_hand():
+        from coordinator_sim_conformance.targets.endpoint import Declared, Endpoint, read_declared
+        from coordinator_sim_conformance.wire.security import security_of
+    settings = {} if config is None else parse_properties(config.read_text(encoding="utf-8"))
+    known = Declared() if declared is None else read_declared(declared)
+    return Endpoint(addresses_of(bootstrap, option), security_of(settings), known)
 
 
 @contextmanager
@@ -203,7 +226,7 @@ def _with_progress(
 
 
 def addresses_of(bootstrap: str, option: str = "--bootstrap") -> list[tuple[str, int]]:
-    """Return the addresses of `HOST:PORT[,...]`, which an option has.
+    """Return the addresses of `HOST:PORT[,...]`; `option` is what messages call it.
 
     Raises:
         ConfigError: one has no port of 1 to 65535.

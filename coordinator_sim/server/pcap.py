@@ -12,6 +12,7 @@ import ipaddress
 import logging
 import struct
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
@@ -55,20 +56,28 @@ class PcapTap:
     Args:
         path: Path of the file.
         overwrite: Whether to replace a file that is not empty.
+        now_ns: Clock of the packets, in nanoseconds since 1970.
 
     Raises:
         ConfigError: the file is not empty.
         OSError: the file cannot be written; the error names it.
     """
 
-    __slots__ = ("_file", "_flows", "_has_failed", "_path")
+    __slots__ = ("_file", "_flows", "_has_failed", "_now_ns", "_path")
 
-    def __init__(self, path: Path, *, overwrite: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        overwrite: bool = False,
+        now_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
         if not overwrite and path.is_file() and path.stat().st_size > 0:
             raise ConfigError(
                 f"{path} holds something: name another file, or replace it by --overwrite"
             )
         self._path = path
+        self._now_ns = now_ns
         self._has_failed = False
         with naming(path):
             self._file: IO[bytes] = path.open("wb")
@@ -148,7 +157,7 @@ class PcapTap:
         packet = receiver.mac + sender.mac + _network(sender, receiver, tcp + data)
         step = len(data) + bool(flags & (_SYN | _FIN))
         sender.sequence = (sender.sequence + step) % _MODULUS
-        seconds, nanoseconds = divmod(time.time_ns(), _NS)
+        seconds, nanoseconds = divmod(self._now_ns(), _NS)
         self._keep(_RECORD.pack(seconds, nanoseconds, len(packet), len(packet)) + packet)
 
 
