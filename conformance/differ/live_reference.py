@@ -5,12 +5,12 @@ from typing import Final
 
 from coordinator_sim.errors import UnsupportedVersion
 from coordinator_sim_conformance.differ.references import Reference, Tempo, offered_by
-from coordinator_sim_conformance.targets.endpoint import (
+from coordinator_sim_conformance.targets.asked import (
     DELAY,
     LONGEST_SESSION,
     SHORTEST_SESSION,
-    Endpoint,
 )
+from coordinator_sim_conformance.targets.endpoint import Endpoint
 from coordinator_sim_conformance.wire.kio_bodies import entity_type
 
 _TOLD: Final = (

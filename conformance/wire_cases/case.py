@@ -78,8 +78,7 @@ def wire_case(
     """
 
     def register(check: CaseFunction) -> CaseFunction:
-        first = (check.__doc__ or "").partition("\n")[0].removesuffix(".")
-        said = title or first[:1].lower() + first[1:]
+        said = title or (check.__doc__ or "").partition("\n")[0].removesuffix(".")
         requirement = Requirement(
             requirement_id=case_id,
             title=said,

@@ -54,7 +54,7 @@ def _every_version(story: Story, api: str) -> None:
 
 def _register(api: str, case_id: str, answers: str, since: str) -> None:
     """Register the requirement that every version of an API is answered."""
-    title = f"every version of {api} is answered in its layout"
+    title = f"Every version of {api} is answered in its layout"
 
     @wire_case(case_id, _PARSED, answers, title=title, since=since)
     def every_version_of_one(story: Story) -> None:

@@ -98,7 +98,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Graded:
     """A correct broker and a broken one, graded by several classes."""
     folder = tmp_path_factory.mktemp("graded")
     kinds = [
-        ServerKind(profile="4.4", settings=tuple(QUICK.items()), bug=bug) for bug in (None, BUG)
+        ServerKind(profile="4.4", settings=tuple(QUICK.items()), bugs=bugs) for bugs in ((), (BUG,))
     ]
     correct, broken = (ServerProcess(kind) for kind in kinds)
     module = MODULE.format(correct=correct.bootstrap, broken=broken.bootstrap)
@@ -127,7 +127,7 @@ def test_requirements_pass_or_are_skipped_with_the_reason(graded: Graded) -> Non
     assert "does not offer a look inside the coordinator" in said
     properties = graded.tests["TestCorrect", "HB-002"].iter("property")
     named = {each.attrib["name"]: each.attrib["value"] for each in properties}
-    assert named["requirement"] == "an unknown group"
+    assert named["requirement"] == "A heartbeat to an unknown group is UNKNOWN_MEMBER_ID"
     assert named["level"] == "must"
 
 

@@ -25,10 +25,10 @@ BROKEN = [
 """A bug, the rule that it breaks, and a case that brings it about."""
 
 
-def server(bug: str | None = None, brokers: int = 1) -> ServerProcess:
+def server(*bugs: str, brokers: int = 1) -> ServerProcess:
     """A served cluster, as it is or with a fault."""
     settings = tuple(QUICK.items())
-    return ServerProcess(ServerKind(profile="4.4", settings=settings, bug=bug, brokers=brokers))
+    return ServerProcess(ServerKind(profile="4.4", settings=settings, bugs=bugs, brokers=brokers))
 
 
 def played(address: str, *cases: str) -> None:
