@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
+from coordinator_sim_conformance.differ.explained import DEVIATIONS, read_explanations
 from coordinator_sim_conformance.targets.choice import known_gaps_of
 from coordinator_sim_conformance.verdicts.results import RunResult, read_result
 from coordinator_sim_conformance.verdicts.standing import Standing
@@ -27,21 +28,26 @@ def known_deviations_page(header: str) -> str:
     lines = [
         header,
         "# Known deviations of peers\n\n",
-        "What a peer does differently from Apache Kafka, and the cases that show it: each ",
-        "failure of `conformance run --target kfake` and `--target librdkafka-mock` is one of ",
-        "these, so that a new one, or one that is gone, turns a run red. The numbers are ours. ",
-        "*Found by the suite* are those that reading the sources had not shown before.\n",
+        "What a peer does differently from Apache Kafka, and what shows it: each failure of ",
+        "`conformance run --target kfake` and `--target librdkafka-mock` is one of these, so that ",
+        "a new one, or one that is gone, turns a run red; so is what *random programs* of ",
+        "`conformance differ --explained kfake` and `librdkafka-mock` meet, as far as it is ",
+        "understood. The numbers are ours. *Found by the suite* are those that reading the ",
+        "sources had not shown before.\n",
     ]
     for name, about in ABOUT.items():
         rows, cases = deviations_of(name)
+        met = deviations_met(name)
         lines += [
             f"\n## {name}\n\n{about}. Cases that fail: {sum(map(len, cases.values()))}.\n\n",
-            "| | what it does | cases | |\n|---|---|---|---|\n",
+            "| | what it does | what shows it | |\n|---|---|---|---|\n",
         ]
-        for number in sorted(rows, key=lambda each: int(each[1:])):
+        for number in sorted(met | rows, key=lambda each: int(each[1:])):
             is_new = int(number[1:]) > READ_BEFORE[number[0]]
             found = "found by the suite" if is_new else ""
-            lines.append(f"| {number} | {rows[number]} | {', '.join(cases[number])} | {found} |\n")
+            shown = [*cases.get(number, ()), *(["random programs"] if number in met else ())]
+            what = rows.get(number) or met[number]
+            lines.append(f"| {number} | {what} | {', '.join(shown)} | {found} |\n")
     return "".join(lines)
 
 
@@ -61,6 +67,14 @@ def deviations_of(name: str) -> tuple[dict[str, str], dict[str, list[str]]]:
             raise ValueError(f"{path}: {key}: {reason!r} is no numbered deviation, or another one")
         cases.setdefault(found[1], []).append(key.partition("@")[0])
     return rows, cases
+
+
+def deviations_met(name: str) -> dict[str, str]:
+    """Words of each deviation that random programs met at a target, by its number."""
+    met: dict[str, str] = {}
+    for each in read_explanations(DEVIATIONS / f"{name}.toml"):
+        met.setdefault(each.explanation_id.partition("-")[0], each.what)
+    return met
 
 
 def matrix_totals_page(header: str) -> str:
