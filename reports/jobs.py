@@ -15,13 +15,15 @@ from coordinator_sim_reports.failures import LOST_WORKERS, has_lost_workers
 from coordinator_sim_reports.hadoop_files import is_uri, location
 from coordinator_sim_reports.page_options import PageOptions
 from coordinator_sim_reports.session import (
+    BRIEF_EVENTS,
     DEFAULT_MASTER,
+    SMALL_EVENTS,
     check_extra,
     fit_to,
     partitions_for,
     spark_session,
 )
-from coordinator_sim_reports.sources import open_traces, read_traces
+from coordinator_sim_reports.sources import events_of, open_traces, read_traces
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,11 +34,6 @@ _UNREADABLE: Final = re.compile(
     r"FAILED_READ_FILE.*?(?:file:/*(?=/)|\b(?=[a-z][a-z0-9+-]+:/))(\S+?)\.?\s", re.DOTALL
 )
 """The path of a local file, or the URI of another."""
-_SMALL_EVENTS: Final = 200_000
-"""Number of events below which a job ends before generated code has paid for its compilation."""
-_BRIEF_EVENTS: Final = 5_000_000
-"""Number of events below which optimised machine code has not paid for its compilation, nor plans
-that change while they run for being made again after each shuffle."""
 
 
 class ReportSummary(Struct, frozen=True, kw_only=True):
@@ -125,18 +122,18 @@ def _opened(
             folder = location(str(out), spark)
             _check_folder(folder)
             runs = open_traces([location(str(each), spark) for each in traces])
-            fit_to(spark, _events_of(runs))
+            fit_to(spark, events_of(runs))
             yield spark, runs, folder
         return
     runs = open_traces([Path(each) for each in traces])
     _check_folder(Path(out))
-    events = _events_of(runs)
+    events = events_of(runs)
     with spark_session(
         master,
         shuffle_partitions=partitions_for(events),
-        adaptive=events >= _BRIEF_EVENTS,
-        small=events < _SMALL_EVENTS,
-        brief=events < _BRIEF_EVENTS,
+        adaptive=events >= BRIEF_EVENTS,
+        small=events < SMALL_EVENTS,
+        brief=events < BRIEF_EVENTS,
     ) as spark:
         yield spark, runs, Path(out)
 
@@ -144,10 +141,6 @@ def _opened(
 def _check_folder(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise ConfigError(f"{out} is a file; name a directory for the report")
-
-
-def _events_of(runs: Sequence[RunDirectory]) -> int:
-    return sum(run.info.counts.get("events", 0) for run in runs)
 
 
 @contextmanager

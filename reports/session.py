@@ -64,6 +64,11 @@ Java code for each expression took a quarter of a small report's CPU: it is comp
 """
 FEWEST_PARTITIONS: Final = 2
 """As many as a local master has cores: each one more is a task more in every shuffle."""
+SMALL_EVENTS: Final = 200_000
+"""Number of events below which a job ends before generated code has paid for its compilation."""
+BRIEF_EVENTS: Final = 5_000_000
+"""Number of events below which optimised machine code has not paid for its compilation, nor plans
+that change while they run for being made again after each shuffle."""
 _GROUPS_IN_MEMORY: Final = 20_000
 """Keys of an aggregation of objects that a task holds before it sorts its rows; Spark's own: 128.
 
@@ -181,15 +186,18 @@ def _quiet_interrupt() -> Iterator[None]:
 
 
 def fit_to(spark: "SparkSession", events: int) -> None:
-    """Choose the shuffle partitions of a session for a trace that was opened in it.
+    """Choose the settings of plans for traces that were opened, or made, in a session.
 
     Args:
         spark: The session.
-        events: Number of the trace's events.
+        events: Number of the traces' events.
     """
-    name = "spark.sql.shuffle.partitions"
-    if not spark.sparkContext.getConf().contains(name):
-        spark.conf.set(name, str(partitions_for(events)))
+    _choose(
+        spark,
+        partitions_for(events),
+        adaptive=events >= BRIEF_EVENTS,
+        small=events < SMALL_EVENTS,
+    )
 
 
 def partitions_for(events: int) -> int:
@@ -227,9 +235,13 @@ def _choose(spark: "SparkSession", shuffle_partitions: int, *, adaptive: bool, s
         **(_SMALL if small else {}),
     }
     told = spark.sparkContext.getConf()
-    for name, value in chosen.items():
-        if not told.contains(name):
-            spark.conf.set(name, str(value))
+    for name in [*_SMALL, *chosen]:
+        if told.contains(name):
+            continue
+        if name in chosen:
+            spark.conf.set(name, str(chosen[name]))
+        else:
+            spark.conf.unset(name)
 
 
 def _start(

@@ -85,6 +85,11 @@ def open_traces(paths: Sequence[Path]) -> list[RunDirectory]:
     return runs
 
 
+def events_of(runs: Sequence[RunDirectory]) -> int:
+    """Return how many events traces have together, as far as they tell it."""
+    return sum(run.info.counts.get("events", 0) for run in runs)
+
+
 def _trace_paths(path: Path) -> list[Path]:
     if (path / "run.json").is_file() or not path.is_dir():
         return [path]

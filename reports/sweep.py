@@ -12,8 +12,8 @@ from msgspec import Struct
 from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
 from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim.sim.scenario.settings import CONNECT_PROTOCOLS
-from coordinator_sim_reports.session import DEFAULT_MASTER, check_extra, spark_session
-from coordinator_sim_reports.sources import TraceFrames, open_traces, read_traces
+from coordinator_sim_reports.session import DEFAULT_MASTER, check_extra, fit_to, spark_session
+from coordinator_sim_reports.sources import TraceFrames, events_of, open_traces, read_traces
 from coordinator_sim_reports.tradeoffs import OBJECTIVES, candidate_rows, candidates
 from coordinator_sim_reports.trials import (
     Asked,
@@ -105,7 +105,9 @@ def run_sweep(
     with spark_session(master, small=True) as spark:
         finished = simulate_all(spark, grid, asked, out / TRACES_DIR, tell)
         tell(f"reading {len(finished)} runs")
-        frames = read_traces(spark, open_traces([Path(each.path) for each in finished]))
+        runs = open_traces([Path(each.path) for each in finished])
+        fit_to(spark, events_of(runs))
+        frames = read_traces(spark, runs)
         store = TableStore(
             spark, (out / TABLES_DIR).absolute(), lambda name: tell(f"computed {name}")
         )
