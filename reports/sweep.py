@@ -1,5 +1,7 @@
 """The sweep job: a grid of scenarios and choices, simulated and compared by Spark."""
 
+import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -51,6 +53,8 @@ class SweepSummary(Struct, frozen=True, kw_only=True):
         tables: Directory with one subdirectory per Parquet table.
         runs: Number of runs compared.
         kept: How many of them an earlier sweep into the same directory had simulated.
+        seeds: Number of drawn worlds of each choice.
+        seeds_left: Number of those that were asked for too, but there was no time for them.
         scenarios: Number of scenarios in them.
         choices: Rows of `transforms.costs.choice_costs`, in reading order.
         by_scenario: Rows of `transforms.costs.scenario_costs`, in reading order.
@@ -63,6 +67,8 @@ class SweepSummary(Struct, frozen=True, kw_only=True):
     tables: str
     runs: int
     kept: int
+    seeds: int
+    seeds_left: int
     scenarios: int
     choices: list[dict[str, Any]]
     by_scenario: list[dict[str, Any]]
@@ -76,17 +82,21 @@ def run_sweep(
     *,
     unasked: Mapping[str, str],
     master: str = DEFAULT_MASTER,
+    within_s: float = math.inf,
     progress: Callable[[str], None] | None = None,
 ) -> SweepSummary:
     """Simulate every trial as a Spark task, and compare the costs of the choices.
 
-    A trial whose finished trace is in `out` is not run again.
+    A trial whose finished trace is in `out` is not run again. Where time is short, further worlds
+    are left out, the same ones for every choice.
 
     Args:
         asked: What to run.
         out: Directory for `sweep.html`, `tables/` and `traces/`; created with its parents.
         unasked: Scenarios of the catalogue that are not in the grid, with the reason.
         master: Spark master URL; its workers must see `out`.
+        within_s: Simulate no further worlds if they would not be done so soon; one is simulated
+            however long it takes. The comparison comes on top.
         progress: Called with the present step.
 
     Raises:
@@ -96,14 +106,15 @@ def run_sweep(
     """
     if out.exists() and not out.is_dir():
         raise ConfigError(f"{out} is a file; name a directory for the sweep")
-    grid = trials(asked)
+    every = trials(asked)
     check_extra()
     from coordinator_sim_reports.sweep_page import Scope, render_sweep
     from coordinator_sim_reports.tables import TableStore
 
     tell = progress or _silent
     with spark_session(master, small=True) as spark:
-        finished = simulate_all(spark, grid, asked, out / TRACES_DIR, tell)
+        simulate = partial(simulate_trial, out=str((out / TRACES_DIR).absolute()), asked=asked)
+        grid, finished = simulate_all(spark.sparkContext, every, simulate, within_s, tell)
         tell(f"reading {len(finished)} runs")
         runs = open_traces([Path(each.path) for each in finished])
         fit_to(spark, events_of(runs))
@@ -123,7 +134,13 @@ def run_sweep(
     page = out / PAGE_NAME
     scenarios = len({trial.scenario for trial in grid})
     seeds = len({trial.seed for trial in grid})
-    scope = Scope(runs=len(grid), seeds=seeds, left_out=unasked, is_own=bool(asked.written))
+    scope = Scope(
+        runs=len(grid),
+        seeds=seeds,
+        seeds_left=len(asked.seeds) - seeds,
+        left_out=unasked,
+        is_own=bool(asked.written),
+    )
     html = render_sweep(scope, candidates=found, **rows)
     page.write_text(html, encoding="utf-8")
     return SweepSummary(
@@ -131,6 +148,8 @@ def run_sweep(
         tables=str(out / TABLES_DIR),
         runs=len(grid),
         kept=sum(each.is_kept for each in finished),
+        seeds=seeds,
+        seeds_left=scope.seeds_left,
         scenarios=scenarios,
         left_out=dict(unasked),
         candidates=listed,
@@ -139,42 +158,67 @@ def run_sweep(
 
 
 def simulate_all(
-    spark: "SparkSession",
+    context: "SparkContext",
     grid: Sequence[Trial],
-    asked: Asked,
-    traces: Path,
+    simulate: Callable[[Trial], Finished],
+    within_s: float,
     tell: Callable[[str], None],
-) -> list[Finished]:
-    """Simulate the trials, each as a task; those that an earlier sweep finished are kept.
+) -> tuple[list[Trial], list[Finished]]:
+    """Simulate the trials, each as a task; where time is short, world after world.
+
+    Args:
+        context: Runs the tasks.
+        grid: All trials.
+        simulate: Simulates one, or keeps what an earlier sweep finished.
+        within_s: Begin no round of worlds that would end later, taking as long as those before.
+        tell: Called now and then with how many runs are done.
+
+    Returns:
+        The trials of the worlds that there was time for, and what became of each.
 
     Raises:
         DataError: a run failed; names the first one, and how many.
     """
-    simulate = partial(simulate_trial, out=str(traces.absolute()), asked=asked)
-    context = spark.sparkContext
-    with _counted(context, len(grid), tell):
-        finished = context.parallelize(grid, len(grid)).map(simulate).collect()
-    failures = [each.failure for each in finished if each.failure]
-    if failures:
-        more = f" (and {len(failures) - 1} more runs)" if len(failures) > 1 else ""
-        raise DataError(f"{failures[0]}{more}")
-    return finished
+    seeds = list(dict.fromkeys(trial.seed for trial in grid))
+    worlds = len(seeds)
+    if within_s < math.inf:
+        worlds = -(-context.defaultParallelism * worlds // len(grid))
+    began_s, longest_s = time.monotonic(), 0.0
+    done: list[Trial] = []
+    finished: list[Finished] = []
+    for first in range(0, len(seeds), worlds):
+        round_began_s = time.monotonic()
+        if done and round_began_s - began_s + longest_s > within_s:
+            break
+        chosen = frozenset(seeds[first : first + worlds])
+        drawn = [trial for trial in grid if trial.seed in chosen]
+        with _counted(context, len(done), len(grid), tell):
+            finished += context.parallelize(drawn, len(drawn)).map(simulate).collect()
+        done += drawn
+        longest_s = max(longest_s, time.monotonic() - round_began_s)
+        failures = [each.failure for each in finished if each.failure]
+        if failures:
+            more = f" (and {len(failures) - 1} more runs)" if len(failures) > 1 else ""
+            raise DataError(f"{failures[0]}{more}")
+    return done, finished
 
 
 @contextmanager
-def _counted(context: "SparkContext", total: int, tell: Callable[[str], None]) -> Iterator[None]:
-    """Tell now and then how many of the tasks of the running job are done."""
+def _counted(
+    context: "SparkContext", before: int, total: int, tell: Callable[[str], None]
+) -> Iterator[None]:
+    """Tell now and then how many tasks are done: those of the running job, and those before."""
     done = Event()
     tracker = context.statusTracker()
 
     def watch() -> None:
         most = 0
-        tell(f"simulated {most} of {total} runs")
+        tell(f"simulated {before + most} of {total} runs")
         while not done.wait(_TOLD_EVERY_S):
             stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
             # A stage that is done is not active any more while its results are on their way.
             most = max(most, *(stage.numCompletedTasks for stage in stages if stage), 0)
-            tell(f"simulated {most} of {total} runs")
+            tell(f"simulated {before + most} of {total} runs")
 
     watcher = Thread(target=watch, daemon=True)
     watcher.start()
@@ -201,6 +245,7 @@ def _compare(
     trial_rows: "DataFrame", frames: TraceFrames, store: "TableStore"
 ) -> tuple["DataFrame", "DataFrame", "DataFrame"]:
     """Return the costs by run, by choice, and by scenario and choice; every table is kept."""
+    from coordinator_sim_reports.tables import kinds_of
     from coordinator_sim_reports.transforms import (
         availability,
         balance,
@@ -212,10 +257,11 @@ def _compare(
     from coordinator_sim_reports.transforms.work import work
 
     runs = store.keep("runs", frames.runs)
-    events = rebalances.group_events(frames.events)
+    kinds = kinds_of(frames.events)
+    events = rebalances.group_events(frames.events, kinds)
     held = store.keep("rebalances", rebalances.rebalances(events))
     dense, resources = frames.generations, frames.resources
-    owned = store.keep("ownership", working.ownership_of(dense, resources, events, runs))
+    owned = store.keep("ownership", working.ownership_of(dense, resources, events, runs, kinds))
     tables = {
         "rebalances": held,
         "ownership": owned,

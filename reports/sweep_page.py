@@ -73,12 +73,14 @@ class Scope:
         seeds: Number of seeds of each.
         left_out: Scenarios that are not compared, with the reason.
         is_own: Whether scenarios are the user's own.
+        seeds_left: Number of further seeds that there was no time for.
     """
 
     runs: int
     seeds: int
     left_out: Mapping[str, str]
     is_own: bool = False
+    seeds_left: int = 0
 
 
 def render_sweep(
@@ -104,6 +106,7 @@ def render_sweep(
         version=__version__,
         runs=scope.runs,
         seeds=scope.seeds,
+        seeds_left=scope.seeds_left,
         left_out=scope.left_out,
         is_own=scope.is_own,
         tradeoffs=_tradeoffs(candidates),

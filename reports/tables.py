@@ -81,7 +81,8 @@ class TableStore:
         return nothing(self._spark, name)
 
 
-def _kinds_of(events: "DataFrame") -> frozenset[str]:
+def kinds_of(events: "DataFrame") -> frozenset[str]:
+    """Return the kinds of events of a trace: what it can tell of."""
     return frozenset(row[C.EVENT] for row in events.select(C.EVENT).distinct().collect())
 
 
@@ -91,7 +92,7 @@ def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFram
     What a trace has no events for is not computed: a broker's log knows no owners and no records.
     """
     runs = store.write("runs", frames.runs)
-    kinds = _kinds_of(frames.events)
+    kinds = kinds_of(frames.events)
     events = rebalancing.group_events(frames.events, kinds)
     if rebalancing.repeats_events(kinds):
         events = events.persist(StorageLevel.DISK_ONLY)
@@ -102,7 +103,7 @@ def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFram
     has_owners = has_assignments or not kinds.isdisjoint(working.CHANGES)
     of_assignments = _of_assignments(frames, store, runs, has_assignments=has_assignments)
     owned = store.keep_if(
-        has_owners, "ownership", lambda: working.ownership_of(dense, resources, events, runs)
+        has_owners, "ownership", lambda: working.ownership_of(dense, resources, events, runs, kinds)
     )
     unowned = store.keep_if(has_owners, "unowned", lambda: availability.unowned(owned, held, runs))
     sessions = store.keep("member_sessions", member_sessions(events))

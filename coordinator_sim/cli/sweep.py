@@ -1,5 +1,6 @@
 """`sweep`: the catalogue under every protocol, assignor and membership, compared by Spark."""
 
+import math
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +14,7 @@ from coordinator_sim.cli.arguments import (
     local_only,
     parse_variety,
 )
+from coordinator_sim.cli.lengths import parse_length
 from coordinator_sim.cli.own_assignors import (
     AssignorFromOption,
     AssignorJavaOption,
@@ -61,6 +63,14 @@ MembershipsOption = Annotated[
     str,
     typer.Option(help="Kinds of membership to compare: dynamic, static, or both.", metavar="KINDS"),
 ]
+WithinOption = Annotated[
+    str,
+    typer.Option(
+        help="Simulate as many of the worlds as are done in this time, the same for every choice; "
+        "run it again to go on.",
+        metavar="LENGTH",
+    ),
+]
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON summary instead of tables.")
 ]
@@ -81,6 +91,7 @@ def sweep(
     assignor_from: AssignorFromOption = None,
     assignor_process: AssignorProcessOption = None,
     assignor_java: AssignorJavaOption = None,
+    within: WithinOption = "",
     master: Annotated[str, typer.Option(help="Spark master URL.")] = "local[2]",
     json: JsonOption = False,
 ) -> None:
@@ -121,7 +132,14 @@ def sweep(
             memberships=memberships,
             own=own,
         )
-    sweeping = partial(run_sweep, asked, out, unasked={} if named else left_out(), master=master)
+    sweeping = partial(
+        run_sweep,
+        asked,
+        out,
+        unasked={} if named else left_out(),
+        master=master,
+        within_s=parse_length("--within", within) / 1_000 if within else math.inf,
+    )
     summary = spark_status(sweeping, is_silent=json)
     if json:
         print_json(summary)
@@ -256,6 +274,12 @@ def print_choices(summary: "SweepSummary", console: "Console") -> None:
     if summary.left_out:
         console.print(f"left out: {', '.join(summary.left_out)}; the page says why")
     kept = f", {summary.kept} of them kept from before" if summary.kept else ""
+    if summary.seeds_left:
+        every = counted(summary.seeds + summary.seeds_left, "world")
+        console.print(
+            f"{summary.seeds} of {every} in the time given; run it again to go on",
+            highlight=False,
+        )
     console.print(
         "median over the worlds drawn, and the least and the most where they differ\n"
         f"{counted(summary.runs, 'run')} of {counted(summary.scenarios, 'scenario')}{kept}; "

@@ -4,6 +4,7 @@ Times of a member come from its own requests and answers where the trace has the
 are the group's. Definitions: `docs/trace-schema.md`.
 """
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Column, Window
@@ -21,6 +22,8 @@ _SIGNS_OF_LIFE: Final = ("HEARTBEAT", "OFFSET_COMMIT", "JOIN_REQ", "SYNC_REQ")
 _LEFT: Final = ("LEAVE_REQ", "MEMBER_LEFT", "MEMBER_FENCED", "LOST")
 _FAILED: Final = ("MEMBER_FAILED", "MEMBER_KICKED")
 ENDS_OF_PROCESS: Final = ("crashed", "gone")
+_MARKING: Final = ("SYNC_RESP", "JOIN_REQ", *_LEFT, *_FAILED, "LIFECYCLE")
+"""Kinds of events that may be marks."""
 
 
 def assignments(generations: "DataFrame", resources: "DataFrame") -> "DataFrame":
@@ -47,16 +50,18 @@ def assignments(generations: "DataFrame", resources: "DataFrame") -> "DataFrame"
     )
 
 
-def member_marks(events: "DataFrame") -> "DataFrame":
+def member_marks(events: "DataFrame", kinds: Collection[str]) -> "DataFrame":
     """Return the instants that begin or may end a member's hold on its assignment.
 
-    Input: events of groups.
+    Input: events of groups; `kinds`, those among them: signs of life are of no use where no member
+    fails, and are most of a trace.
     Output: one row per such event: group, `member_key`, `ordinal`, `incarnation`, `generation`;
     `synced_us` (a successful SyncGroup answer), `rejoin_us` (a JoinGroup request, which makes an
     eager member let go), `gone_us` (it left, was removed, or its process ended). A failed member
     is gone since its last sign of life, or a session timeout before its removal if that is later.
     """
-    known = _with_keys(events)
+    telling = _MARKING if set(_FAILED).isdisjoint(kinds) else (*_MARKING, *_SIGNS_OF_LIFE)
+    known = _with_keys(events.where(F.col(C.EVENT).isin(*telling)))
     named = known.where(F.col(C.MEMBER_KEY).isNotNull()).select(*_mark_columns())
     ended = known.where(
         (F.col(C.EVENT) == "LIFECYCLE") & F.col("reason_text").isin(*ENDS_OF_PROCESS)

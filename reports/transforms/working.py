@@ -4,6 +4,7 @@ An assignment only names the worker that is to run a connector or task. The work
 its stop on one worker to the end of its start on another, however soon the group has settled.
 """
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Window
@@ -32,17 +33,23 @@ CHANGES: Final = (_STARTED, _STOPPED)
 
 
 def ownership_of(
-    dense: "DataFrame", resources: "DataFrame", events: "DataFrame", runs: "DataFrame"
+    dense: "DataFrame",
+    resources: "DataFrame",
+    events: "DataFrame",
+    runs: "DataFrame",
+    kinds: Collection[str],
 ) -> "DataFrame":
     """Return ownership intervals of every group; for workers that record work, by work.
 
-    Input: dense generations; resource lists; events of groups; runs.
+    Input: dense generations; resource lists; events of groups, and the `kinds` among them; runs.
     Output: key (group, resource, member_key, from_us): `to_us`, `first_generation`,
     `last_generation`. Groups of which some TASKS_STARTED names its resources have the intervals of
     `working`; the others those of their assignments (`ownership`).
     """
-    marks = member_marks(events)
+    marks = member_marks(events, kinds)
     assigned = ownership(assignments(dense, resources), holds(dense, marks, runs))
+    if set(CHANGES).isdisjoint(kinds):
+        return assigned
     told = working(events, marks, runs)
     telling = _changes(events).select(*C.GROUP_KEY).distinct()
     return assigned.join(F.broadcast(telling), list(C.GROUP_KEY), "left_anti").unionByName(told)

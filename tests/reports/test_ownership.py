@@ -73,7 +73,8 @@ def all_owned(frame: Frame) -> dict[str, set[Any]]:
         {"trace_id": each, "resource_list_id": 0, "resources": ["p0", "p1"]} for each in STORIES
     ]
     rows = frame("generations", generations)
-    marks = ownership.member_marks(frame("events", told))
+    kinds = {row["event"] for row in told}
+    marks = ownership.member_marks(frame("events", told), kinds)
     held = ownership.holds(rows, marks, frame("trace_id string, last_ts_us bigint", ends))
     assigned = ownership.assignments(rows, frame("resources", lists))
     found: dict[str, set[Any]] = {each: set() for each in STORIES}

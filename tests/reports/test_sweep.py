@@ -90,6 +90,28 @@ def test_a_crash_costs_what_its_story_says(tmp_path: Path, spark: "SparkSession"
     assert names >= {"run_costs", "choice_costs", "scenario_costs", "work"}
 
 
+@pytest.mark.spark
+def test_a_sweep_that_is_short_of_time_compares_the_same_worlds_and_goes_on(
+    tmp_path: Path, spark: "SparkSession"
+) -> None:
+    """A millisecond is enough for one world; asked again, it is kept and the others are added."""
+    out = tmp_path / "out"
+    arguments = ["sweep", "rolling-bounce", "--assignors", "range,sticky", "--seeds", "3"]
+    arguments += ["--memberships", "dynamic", "--out", str(out)]
+    short = CliRunner().invoke(app, [*arguments, "--within", "1ms"], catch_exceptions=False)
+    assert short.exit_code == 0
+    assert "1 of 3 worlds in the time given; run it again to go on" in short.stdout
+    assert "1 drawn world each of 3 asked for (the time given was over)" in (
+        out / "sweep.html"
+    ).read_text(encoding="utf-8")
+
+    whole = CliRunner().invoke(app, [*arguments, "--json"], catch_exceptions=False)
+    summary = json.loads(whole.stdout)
+    assert (summary["runs"], summary["kept"]) == (6, 2)
+    assert (summary["seeds"], summary["seeds_left"]) == (3, 0)
+    assert spark.range(1).count() == 1
+
+
 def test_the_line_on_top_says_what_the_newest_choice_changes() -> None:
     """In percent of the oldest; nothing is divided by zero."""
     rows = [
