@@ -140,7 +140,7 @@ def _ended(
         area=case.requirement.area,
         profile=profile,
         verdict=verdict,
-        title=case.title if isinstance(case, Case) else case.requirement.title,
+        title=title_of(case),
         level=case.requirement.level,
         is_quirk=case.requirement.is_quirk,
         sources=case.requirement.sources,
@@ -150,6 +150,11 @@ def _ended(
         transcript=transcript,
         elapsed_s=round(time.monotonic() - began_s, 6),
     )
+
+
+def title_of(case: Case | ClientCase | TrogdorCase) -> str:
+    """The sentence that a case is told by: its own where variants share a requirement."""
+    return case.title if isinstance(case, Case) else case.requirement.title
 
 
 def play_cases(cases: Iterable[Case], target: Target, profiles: Iterable[str]) -> Iterator[Ending]:

@@ -1,6 +1,7 @@
 """Hooks and fixtures. Imports pytest and the standard library; the rest comes with a fixture."""
 
-from collections.abc import Generator, Iterator
+import inspect
+from collections.abc import Generator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pytest
@@ -23,6 +24,9 @@ _MARKERS: Final = (
     "kafka_faults(*rules): fault rules that the test's cluster begins with",
     'kafka_bug(*numbers): bugs of Kafka\'s group coordinator, such as "KAFKA-9752", in the server',
 )
+
+
+_BY_POSITION_OR_NAME: Final = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 class _Traced(Protocol):
@@ -114,11 +118,29 @@ def _note(request: pytest.FixtureRequest, name: str, traced: _Traced) -> None:
     request.node.stash.setdefault(_TRACES, {})[name] = traced
 
 
+def _given(marker: pytest.Mark) -> Any:  # noqa: ANN401 - what the marker is about
+    """Return what a marker brings, by position or by the name in its form: one value, or all.
+
+    Raises:
+        UsageError: it brings more, less or something else than its form names.
+    """
+    form = next(each for each in _MARKERS if each.startswith(f"{marker.name}("))
+    form = form.partition(":")[0]
+    name = form.removeprefix(f"{marker.name}(").removesuffix(")")
+    kind = inspect.Parameter.VAR_POSITIONAL if "*" in name else _BY_POSITION_OR_NAME
+    signature = inspect.Signature([inspect.Parameter(name.removeprefix("*"), kind)])
+    try:
+        (value,) = signature.bind(*marker.args, **marker.kwargs).arguments.values() or ((),)
+    except TypeError as error:
+        raise pytest.UsageError(f"@pytest.mark.{marker.name}: {error}; use {form}") from None
+    return value
+
+
 def _profile(request: pytest.FixtureRequest) -> "Profile":
     from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, profile_named
 
     marker = request.node.get_closest_marker("kafka_profile")
-    return DEFAULT_PROFILE if marker is None else profile_named(*marker.args)
+    return DEFAULT_PROFILE if marker is None else profile_named(_given(marker))
 
 
 def _faults(request: pytest.FixtureRequest) -> "list[Fault]":
@@ -126,7 +148,7 @@ def _faults(request: pytest.FixtureRequest) -> "list[Fault]":
     from coordinator_sim_pytest.rules import rule_of
 
     markers = reversed(list(request.node.iter_markers("kafka_faults")))
-    return [rule_of(each) for marker in markers for each in marker.args]
+    return [rule_of(each) for marker in markers for each in _given(marker)]
 
 
 def _kind(request: pytest.FixtureRequest) -> "ServerKind":
@@ -144,20 +166,29 @@ def _kind(request: pytest.FixtureRequest) -> "ServerKind":
 def _bugs(request: pytest.FixtureRequest) -> tuple[str, ...]:
     """Return the bugs of the whole run, then those of a test's markers, each once."""
     markers = reversed(list(request.node.iter_markers("kafka_bug")))
-    marked = [bug for marker in markers for bug in marker.args]
+    marked = [bug for marker in markers for bug in _given(marker)]
     return tuple(dict.fromkeys([*request.config.getoption("kafka_bug"), *marked]))
 
 
 def _brokers(request: pytest.FixtureRequest) -> int:
     marker = request.node.get_closest_marker("kafka_brokers")
-    return 1 if marker is None else int(marker.args[0])
+    count = 1 if marker is None else _given(marker)
+    if not isinstance(count, int):
+        raise pytest.UsageError(f"@pytest.mark.kafka_brokers: {count!r} is no whole number; use 3")
+    return count
 
 
 def _settings(request: pytest.FixtureRequest) -> dict[str, str]:
     """Return the settings of every `kafka_settings` marker, the test's own over its class's."""
     settings: dict[str, object] = {}
     for marker in reversed(list(request.node.iter_markers("kafka_settings"))):
-        settings.update(*marker.args)
+        given = _given(marker)
+        if not isinstance(given, Mapping):
+            raise pytest.UsageError(
+                f"@pytest.mark.kafka_settings: {given!r} is no dictionary; use "
+                '{"group.initial.rebalance.delay.ms": 3000}'
+            )
+        settings.update(given)
     return {name: str(value) for name, value in settings.items()}
 
 

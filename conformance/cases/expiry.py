@@ -102,6 +102,15 @@ EXPIRE-008 Versions 2 to 4 of a commit say how long its offsets are kept
   fetch t-0 v=7             | fetch t-0=10
   wait 1
   fetch t-0 v=7             | fetch t-0=-1 t-0.error=NONE
+EXPIRE-008.stored A stored offset of version 1 that names no end is kept as long as the broker says
+  broker retention=1 check=1000 partitions=1
+  append t-0=10 version=1 at=1000000
+  resign
+  elect
+  wait 59000
+  fetch t-0 v=7             | fetch t-0=10
+  wait 1001
+  fetch t-0 v=7             | fetch t-0=-1 t-0.error=NONE
 EXPIRE-010 Up to 2.0 offsets of live groups expire, too, strictly after their time
   @ L model until=2.0
   @ GroupMetadata.scala (0.10.2)

@@ -62,6 +62,13 @@ OLOAD-005.before Offsets before a group's tombstone stay
   elect
   state Empty gen=0 type=-
   fetch foo-0 foo-1     | fetch foo-0=23 foo-1=5
+OLOAD-005.unknown The tombstone of a group that nothing else tells of is passed over
+  append group=
+  append foo-0=23
+  resign
+  elect
+  state Empty gen=0 type=-
+  fetch foo-0           | fetch foo-0=23
 OLOAD-006 Offsets of committed transactions are loaded, those of aborted ones are not
   @ SJ model since=0.11
   @ GroupMetadataManagerTest.scala testLoadTransactionalOffsetCommitsFromMultipleProducers (trunk) and siblings

@@ -54,6 +54,14 @@ STAT-006 From version 9 on, a static leader that returns leads, and is told to s
   join L2:i1 v=9        | L2 NONE gen=2 leader=L2 id=L2 skip=true members=F,L2
   state Stable gen=2
   log group gen=2 protocol=range leader=L2 members=F,L2 instances=i1,i2 work=f,l
+STAT-006.loaded After a failover, each return of a static member is given an id of its own
+  stable L:i1 F:i2
+  resign
+  elect
+  join L2:i1 v=9        | L2 NONE gen=2 leader=L2 id=L2 skip=true members=F,L2
+  join L3:i1 v=9        | L3 NONE gen=2 leader=L3 id=L3 skip=true members=F,L3
+  heartbeat L2          | L2 FENCED_INSTANCE_ID
+  heartbeat L3          | L3 NONE
 STAT-007 Up to version 8, a static leader that returns is told that its old id leads
   @ SJ must since=2.3 seen=3.9-4.4
   @ scala GroupCoordinatorTest.staticMemberRejoinWithLeaderIdAndUnknownMemberId(false)

@@ -16,6 +16,13 @@ TXN-001 A commit marker makes the offsets of its transaction visible
   marker COMMIT pid=1000    | marker NONE
   fetch t-0 v=7             | fetch t-0=10 t-0.error=NONE
   log offset t-0=10 pid=1000; marker is=COMMIT pid=1000
+TXN-001.held The end of a transaction is answered once its marker is committed, and counts then
+  txn - t-0=10 pid=1000     | - t-0=NONE
+  hold
+  marker COMMIT pid=1000    | -
+  fetch t-0 v=7             | fetch t-0=-1 t-0.error=NONE
+  release                   | marker NONE
+  fetch t-0 v=7             | fetch t-0=10 t-0.error=NONE
 TXN-002 An abort drops the offsets of its transaction; a late commit marker brings none back
   @ SJ model since=0.11
   @ GroupCoordinatorTest.scala testFetchTxnOffsetsWithAbort, testFetchTxnOffsetsIgnoreSpuriousCommit (trunk)

@@ -12,6 +12,7 @@ from coordinator_sim_conformance.verdicts.matrix import (
     SUBJECTS,
     columns_of,
     matrix_page,
+    row_of,
 )
 from coordinator_sim_conformance.verdicts.results import read_result
 
@@ -32,14 +33,14 @@ def matrix(
     """Show result files as one HTML page: implementations by requirements, with the evidence.
 
     Files may come from other machines and other suites; a file with several profiles is several
-    columns.
+    columns. A case that this suite knows is told of in its words.
 
     Example: conformance matrix serve.json theirs.json --output matrix.html
     """
     if about not in SUBJECTS:
         raise ConfigError(f"--about {about}: use one of {', '.join(SUBJECTS)}")
     columns = columns_of([(path.stem, read_result(path)) for path in results], about)
-    page = matrix_page(columns, (case.case_id for case in any_cases()), title)
+    page = matrix_page(columns, map(row_of, any_cases()), title)
     output.write_text(page, encoding="utf-8")
     cases = len({case_id for column in columns for case_id in column.endings})
     typer.echo(f"{output}: cases: {cases}, implementations: {len(columns)}")

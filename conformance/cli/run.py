@@ -1,10 +1,13 @@
 """`run`: play the cases on a target, count what passed, show what did not."""
 
+import signal
 from collections import Counter
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import current_thread, main_thread
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -56,6 +59,8 @@ from coordinator_sim_conformance.verdicts.results import RunResult, with_command
 from coordinator_sim_conformance.verdicts.standing import ALWAYS_SHOWN, RED, Standing
 from coordinator_sim_conformance.verdicts.told import details, summary
 
+_KILLED = 128
+"""What a shell adds to the number of the signal that ended a command."""
 _AUTO = "auto"
 """Profile of an endpoint that is asked which one it is nearest to."""
 _OWN = {CLIENTS: "ports of the clients", TROGDOR.lower(): "Trogdor in virtual time"}
@@ -103,7 +108,7 @@ def run(
     if not cases:
         raise ConfigError("no case has such an id; `conformance list` prints them")
     began = datetime.now(UTC)
-    with _opened(target, bootstrap, command_config, declared) as subject:
+    with _terminable(), _opened(target, bootstrap, command_config, declared) as subject:
         of_brokers = [case for case in cases if isinstance(case, Case)]
         endings = [
             ending
@@ -124,6 +129,23 @@ def run(
         print_counts(played)
     if any(played.standing(ending) in RED for ending in played.endings):
         raise typer.Exit(EXIT_PROBLEMS_FOUND)
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM ends a run in order: it stops what it started, and removes what it made elsewhere."""
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(_KILLED + number)
+
+    if current_thread() is not main_thread():
+        yield  # Signals reach the main thread alone.
+        return
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _opened(

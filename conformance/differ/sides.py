@@ -16,6 +16,7 @@ import msgspec
 from coordinator_sim.errors import DataError
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.harness.lines import Lines
+from coordinator_sim_conformance.child_processes import end_with_us
 
 Json = dict[str, Any]
 
@@ -69,6 +70,7 @@ class LinesProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
+        end_with_us(self._process)
         self._answers: SimpleQueue[bytes] = SimpleQueue()
         self._unanswered: deque[bytes] = deque()
         self._reader = Thread(target=self._read, daemon=True)

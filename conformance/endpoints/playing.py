@@ -2,14 +2,18 @@
 
 Cases play side by side, so a process that ends takes others' cases with it. Those that were under
 way are played again, each with a process of its own: where that ends too, it is the case's verdict.
-The other cases go on in a fresh process. What did not pass after a wait is played again in the end,
-few at once: a busy host may have been late.
+The other cases go on in a fresh process.
+
+A case that waits and does not pass may have failed by a host that was busy with all the others. It
+is played again in the most stretched time, once only those are under way that wait for long: they
+take next to nothing of a host. So a run of what fails often takes little longer than one that
+passes.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import closing, contextmanager, suppress
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
@@ -27,15 +31,22 @@ from coordinator_sim_conformance.script.comparing import options_of
 from coordinator_sim_conformance.script.play import Case
 from coordinator_sim_conformance.targets.asked import settings_of
 from coordinator_sim_conformance.targets.endpoint import Declared, Endpoint
-from coordinator_sim_conformance.targets.foreign import SIDE_BY_SIDE, longest_first, played
+from coordinator_sim_conformance.targets.foreign import (
+    ATTEMPTS,
+    SIDE_BY_SIDE,
+    longest_first,
+    played,
+    waits_s,
+)
 from coordinator_sim_conformance.wire.security import Security
 
 Say = Callable[[str], None]
 _NOT_PASSED: Final = frozenset({Verdict.FAILED, Verdict.UNKNOWN})
-_IN_CALM: Final = 2
-"""Cases side by side when what may have failed by a busy host is played again."""
-_LONGEST_AGAIN_MS: Final = 10_000
-"""Cases that have waited longer are not played again: their margins are small beside it."""
+_IN_CALM: Final = 12
+"""Cases side by side when what may have failed by a busy host is played again: nearly all of the
+stretched time is waiting."""
+_BRIEF_S: Final = 10
+"""Cases that wait longer are not played again in calm: their margins are small beside it."""
 
 
 def asked_by(case: Case, profile: str) -> dict[str, str]:
@@ -98,27 +109,56 @@ class Fleet:
         if not chosen:
             return
         self._named.prepare(self._folder)
+        everything = [case for of_variant in allotted.values() for case in of_variant]
+        brief = {each.case_id for each in everything if waits_s(each, profile) <= _BRIEF_S}
         late: dict[str, Ending] = {}
-        for ending in self._side_by_side(chosen, allotted, profile):
-            if _is_doubtful(ending):
-                late[ending.case_id] = ending
-            else:
-                yield ending
-        for variant in chosen:
-            again = [case for case in allotted[variant.name] if case.case_id in late]
-            if again:
-                yield from self._in_calm(variant, again, profile, late)
+        with ThreadPoolExecutor(1) as pool:
+            again: Future[list[Ending]] | None = None
+            try:
+                for ending in self._side_by_side(chosen, allotted, profile):
+                    if ending.case_id in brief and _is_doubtful(ending):
+                        late[ending.case_id] = ending
+                    else:
+                        yield ending
+                    brief.discard(ending.case_id)
+                    if late and not brief and again is None:
+                        again = pool.submit(self._in_calm, chosen, allotted, profile, late)
+                if again is not None:
+                    yield from again.result()
+            except BaseException:
+                self._stop()
+                raise
 
     def _in_calm(
+        self,
+        chosen: list[Variant],
+        allotted: dict[str, list[Case]],
+        profile: str,
+        before: dict[str, Ending],
+    ) -> list[Ending]:
+        """Play cases again, the variants side by side; return how each ended."""
+
+        def play(variant: Variant) -> list[Ending]:
+            cases = [case for case in allotted[variant.name] if case.case_id in before]
+            return self._played_in_calm(variant, cases, profile, before) if cases else []
+
+        with ThreadPoolExecutor(len(chosen)) as pool:
+            return list(chain.from_iterable(pool.map(play, chosen)))
+
+    def _played_in_calm(
         self, variant: Variant, cases: list[Case], profile: str, before: dict[str, Ending]
-    ) -> Iterator[Ending]:
-        """Play cases again, few at once; one whose process ends is left with its ending before."""
+    ) -> list[Ending]:
+        """Play cases in the most stretched time; where a process ends, what was before stays."""
+        endings = []
         with self._hosted(variant, profile) as host, ThreadPoolExecutor(_IN_CALM) as pool:
-            playing = [pool.submit(played, host.endpoint, case, profile) for case in cases]
+            playing = [
+                pool.submit(played, host.endpoint, case, profile, ATTEMPTS[-1:]) for case in cases
+            ]
             for each in as_completed(playing):
                 ending = each.result()
                 has_ended = ending.verdict in _NOT_PASSED and host.watchdog.asked_problem()
-                yield before[ending.case_id] if has_ended else ending
+                endings.append(before[ending.case_id] if has_ended else ending)
+        return endings
 
     def _side_by_side(
         self, chosen: list[Variant], allotted: dict[str, list[Case]], profile: str
@@ -197,6 +237,8 @@ class Fleet:
         folder = self._folder / f"{variant.name}-{number}"
         folder.mkdir()
         with self._named.start(self._folder, folder, variant.settings, profile) as server:
+            if self._is_stopped:
+                raise DataError(f"{self._named.name}: the run was stopped")
             self._running[number] = server
             watchdog = Watchdog(server, self._hangs_after_s)
             try:
@@ -227,7 +269,9 @@ def _played_side_by_side(
     def play(case: Case) -> tuple[Ending | None, bool]:
         if host.watchdog.problem():
             return None, False
-        ending = played(host.endpoint, case, profile)
+        is_timed = 0 < waits_s(case, profile) <= _BRIEF_S
+        attempts = ATTEMPTS[:-1] if is_timed else ATTEMPTS
+        ending = played(host.endpoint, case, profile, attempts)
         return ending, ending.verdict in _NOT_PASSED and bool(host.watchdog.asked_problem())
 
     unclear: _Unclear = []
@@ -243,14 +287,10 @@ def _played_side_by_side(
 
 
 def _is_doubtful(ending: Ending) -> bool:
-    """Whether a case did not pass after it had waited, which a busy host may have caused."""
-    lines = (*ending.transcript, ending.expectation)
-    waits_ms = [int(line.split()[1]) for line in lines if line.startswith("wait ")]
-    return (
-        ending.verdict in _NOT_PASSED
-        and not ending.reason.startswith(ENDED)
-        and 0 < sum(waits_ms) <= _LONGEST_AGAIN_MS
-    )
+    """Whether a case did not pass in the time that it was given so far."""
+    is_given_all = ending.margins == ATTEMPTS[-1].factor
+    has_ended = ending.reason.startswith(ENDED)
+    return ending.verdict in _NOT_PASSED and not has_ended and not is_given_all
 
 
 def _judged(host: Host, case: Case, profile: str) -> Ending:

@@ -14,6 +14,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.errors import DataError
+from coordinator_sim_conformance.child_processes import end_with_us
 
 HANGS_AFTER_S: Final = 15.0
 """How long a server may leave ApiVersions without an answer."""
@@ -71,6 +72,7 @@ def started(
             stderr=subprocess.STDOUT,
             env={**os.environ, **(environment or {})},
         )
+    end_with_us(process)
     try:
         address = _told_address(process, log, address_in)
         yield Server(bootstrap=address, process=process, log=log)

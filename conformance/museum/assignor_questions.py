@@ -3,7 +3,10 @@
 The golden vectors of the tests compare whole assignments with Java's; these say which rule it is.
 """
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
 from typing import Final
 
 from coordinator_sim.assignors.contract import AssignorMember
@@ -14,6 +17,9 @@ from coordinator_sim.messages.embedded.contents import Subscription
 from coordinator_sim_conformance.script.stage import CaseFailed
 
 _TOPIC: Final = "t"
+_CALLS_A_PARTITION: Final = 12
+"""Calls of functions that an assignor may make for each partition: half again as many as it does
+where all is as even as can be after the first look."""
 
 
 def _member(
@@ -78,11 +84,51 @@ def _rack_aware_move_is_withheld() -> None:
     _expect(given, {"a": [1], "b": []})
 
 
+def _looks_on_only_while_it_helps() -> None:
+    """Members of two topics share them evenly; that nobody can have less or more is seen at once.
+
+    The two of the smaller topic hold few partitions each, the two of the larger one many.
+    """
+    topics = {"few": 3, "many": 41}
+    members = [
+        AssignorMember(member_id=name, subscription=Subscription(topics=(topic,)))
+        for name, topic in (("a", "many"), ("b", "many"), ("c", "few"), ("d", "few"))
+    ]
+    racks = {topic: ((),) * count for topic, count in topics.items()}
+    with _few_calls(_CALLS_A_PARTITION * sum(topics.values())):
+        plan = make_consumer_assignor("cooperative-sticky").assign(racks, members)
+    _expect([len(plan[name]) for name in "abcd"], [21, 20, 2, 1])
+
+
+@contextmanager
+def _few_calls(most: int) -> Iterator[None]:
+    """Break off what calls more functions than that.
+
+    Raises:
+        CaseFailed: it does.
+    """
+    count = 0
+
+    def counted(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event == "call"
+        if count > most:
+            raise CaseFailed(f"wanted at most {most} calls, saw more", ())
+
+    before = sys.getprofile()
+    sys.setprofile(counted)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+
+
 QUESTIONS: Final[dict[str, Callable[[], None]]] = {
     "newest-claim-wins": _newest_claim_wins,
     "newest-user-data-wins": _newest_user_data_wins,
     "doubtful-claims-are-nobodys": _doubtful_claims_are_nobodys,
     "moving-partition-is-withheld": _moving_partition_is_withheld,
     "rack-aware-move-is-withheld": _rack_aware_move_is_withheld,
+    "looks-on-only-while-it-helps": _looks_on_only_while_it_helps,
 }
 """Each question by its id."""

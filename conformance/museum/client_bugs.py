@@ -171,5 +171,32 @@ CLIENT_BUGS: Final = (
         "            pass\n",
         "rack-aware-move-is-withheld",
     ),
+    Exhibit(
+        "KAFKA-15106",
+        "Partitions that would make nothing more even are gone through all the same.",
+        _ASSIGNORS + "sticky_general",
+        "            greatest[topic] > len(held) + 1\n",
+        "            greatest[topic] > len(held)\n",
+        "looks-on-only-while-it-helps",
+    ),
+    Exhibit(
+        "librdkafka-4783",
+        "Where the topics of members differ, an assignor may look for what to move without end.",
+        _ASSIGNORS + "sticky_general",
+        (
+            "                if self._is_balanced():\n"
+            "                    break\n"
+            "                if self._improve(partition):\n"
+            "                    moved = modified = True\n"
+        ),
+        (
+            "                least, greatest = self._order.counts()\n"
+            "                if least >= greatest - 1:\n"
+            "                    break\n"
+            "                moved = self._improve(partition) or moved\n"
+            "                modified = True\n"
+        ),
+        "looks-on-only-while-it-helps",
+    ),
 )
 """In the order of the matter: joins, commits, cooperative rounds, static leaders, assignors."""

@@ -95,6 +95,20 @@ KAFKA_BUGS: Final = (
         "STAT-024 as 4.4",
     ),
     Exhibit(
+        "KAFKA-8715",
+        "The id of a static member is made of the time of its group's state, which may be unknown.",
+        _CORE + "join",
+        "    if instance_id is not None:\n        existing_id",
+        (
+            "    if instance_id is not None:\n"
+            "        if group.current_state_timestamp_ms == -1:\n"
+            "            return ErrorCode.UNKNOWN_SERVER_ERROR\n"
+            '        member_id = f"{instance_id}-{group.current_state_timestamp_ms}"\n'
+            "        existing_id"
+        ),
+        "STAT-006.loaded as 4.4",
+    ),
+    Exhibit(
         "KAFKA-9801",
         "A static member that comes back in the sync phase starts no rebalance.",
         _CORE + "static_members",
@@ -143,6 +157,32 @@ KAFKA_BUGS: Final = (
         "EXPIRE-006 as 4.4",
     ),
     Exhibit(
+        "KAFKA-8069",
+        "A stored offset of version 1 that names no end is loaded as expired.",
+        _CORE + "scala.group_offsets",
+        "                of_group[place] = (value, batch.base_offset)\n            else:\n",
+        (
+            "                if record.value_version == 1 and value.expire_timestamp_ms == -1:\n"
+            "                    value = OffsetCommitValue(value.offset, expire_timestamp_ms=0)\n"
+            "                of_group[place] = (value, batch.base_offset)\n            else:\n"
+        ),
+        "EXPIRE-008.stored as 3.9",
+    ),
+    Exhibit(
+        "KAFKA-7403",
+        "A commit without retention fails where records must say when an offset expires.",
+        _CORE + "scala.commits",
+        "    values = _values(runtime, request.topics, request.retention_time_ms)\n",
+        (
+            "    is_open = request.retention_time_ms == NO_RETENTION\n"
+            "    if is_open and runtime.profile.offsets_carry_expiry:\n"
+            "        runtime.refuse(parked, ErrorCode.UNKNOWN_SERVER_ERROR)\n"
+            "        return\n"
+            "    values = _values(runtime, request.topics, request.retention_time_ms)\n"
+        ),
+        "COMMIT-001 as 0.10.2",
+    ),
+    Exhibit(
         "KAFKA-10401",
         "The time at which a group became Empty is not stored.",
         _CORE + "group",
@@ -170,12 +210,89 @@ KAFKA_BUGS: Final = (
         "OLOAD-008 as 4.4",
     ),
     Exhibit(
+        "KAFKA-17507",
+        "The end of a transaction is answered before its marker is committed.",
+        _CORE + "transactions",
+        "    runtime.submit(partition, parked, marker_effect(request))\n",
+        (
+            "    runtime.answer(parked, TransactionCompleted())\n"
+            "    runtime.submit(partition, None, marker_effect(request))\n"
+        ),
+        "TXN-001.held as 4.4",
+    ),
+    Exhibit(
         "KAFKA-10614",
         "A resignation that is delivered late unloads the newer leadership.",
         _CORE + "coordinator",
         "        if leader_epoch is None or self._is_newer(part, leader_epoch):\n",
         "        if True:\n",
         "LOG-EPOCH as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-16118",
+        "A partition whose replica is deleted, which names no epoch, is not unloaded.",
+        _CORE + "coordinator",
+        "        if leader_epoch is None or self._is_newer(part, leader_epoch):\n",
+        "        if leader_epoch is not None and self._is_newer(part, leader_epoch):\n",
+        "LOAD-007 as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-16030",
+        "A partition that goes offline while it is loaded is opened all the same.",
+        _CORE + "loading",
+        "    if error is not ErrorCode.NONE:\n        _fail_load",
+        "    if error is None:\n        _fail_load",
+        "OLOAD-012 as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-5600",
+        "Of two records of a group, a load keeps the first.",
+        _CORE + "loading",
+        "    group = Group(runtime, group_id, partition.index)\n    group.restore(value)\n",
+        (
+            "    if group_id in partition.groups:\n"
+            "        return\n"
+            "    group = Group(runtime, group_id, partition.index)\n    group.restore(value)\n"
+        ),
+        "LOAD-004 as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-4704",
+        "A load fails where offsets are stored for the id of a group that was removed.",
+        _CORE + "loading",
+        (
+            "                partition.remove_group(key.group_id, batch.base_offset)\n"
+            "        elif (\n"
+        ),
+        (
+            "                partition.remove_group(key.group_id, batch.base_offset)\n"
+            "                partition.uncommitted_groups.append(key.group_id)\n"
+            "        elif (\n"
+            "            value is not None\n"
+            "            and key.group_id in partition.uncommitted_groups\n"
+            "            and key.group_id not in partition.groups\n"
+            "        ):\n"
+            "            partition.uncommitted_groups.clear()\n"
+            "            return _fail_load(runtime, partition, ErrorCode.UNKNOWN_SERVER_ERROR)\n"
+            "        elif (\n"
+        ),
+        "OLOAD-005.offsets as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-17306",
+        "A load fails at the tombstone of a group that nothing else in the log tells of.",
+        _CORE + "loading",
+        (
+            "            else:\n"
+            "                partition.remove_group(key.group_id, batch.base_offset)\n"
+        ),
+        (
+            "            elif follows and key.group_id not in partition.groups:\n"
+            "                return _fail_load(runtime, partition, ErrorCode.UNKNOWN_SERVER_ERROR)\n"
+            "            else:\n"
+            "                partition.remove_group(key.group_id, batch.base_offset)\n"
+        ),
+        "OLOAD-005.unknown as 4.4",
     ),
     Exhibit(
         "KAFKA-6287",
@@ -207,6 +324,14 @@ KAFKA_BUGS: Final = (
         ("    if state is DEAD:\n        return dead_error(runtime.profile)\n"),
         ("    if state is DEAD:\n        return ErrorCode.UNKNOWN_MEMBER_ID\n"),
         "HB-010 as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-7196",
+        "The session of a member that did not rejoin in time runs on, and rebalances at its end.",
+        "coordinator_sim.kafka.switches",
+        '        before("2.1", "stale_session_rebalances",\n',
+        '        before("9.9", "stale_session_rebalances",\n',
+        "REB-016 as 4.4",
     ),
     Exhibit(
         "KAFKA-6005",
@@ -265,6 +390,14 @@ KAFKA_BUGS: Final = (
         "error_code=fetch_error(error)",
         "error_code=error",
         "FETCH-011 as 4.4",
+    ),
+    Exhibit(
+        "KAFKA-15647",
+        "An OffsetFetch that is refused as a whole is answered without the error.",
+        _CORE + "inactive",
+        "OffsetFetchResponseGroup(group_id=g.group_id, error_code=_ERROR)",
+        "OffsetFetchResponseGroup(group_id=g.group_id)",
+        "LOAD-INACTIVE as 4.4",
     ),
     Exhibit(
         "KoP-380",

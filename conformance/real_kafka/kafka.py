@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from coordinator_sim.errors import DataError, MissingDependencyError
+from coordinator_sim_conformance.child_processes import end_with_us
 
 HERE: Final = Path(__file__).parent
 JARS_VARIABLE: Final = "COORDINATOR_SIM_KAFKA_JARS"
@@ -205,6 +206,7 @@ class JavaServer(ABC):
             self._process = subprocess.Popen(  # noqa: S603 - our own command line
                 command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
             )
+        end_with_us(self._process)
         deadline_s = time.monotonic() + _BOOT_TIMEOUT_S
         while not self._serves():
             if self._process.poll() is not None or time.monotonic() > deadline_s:

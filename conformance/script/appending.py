@@ -29,7 +29,8 @@ def record_of(stage: Stage, words: list[str]) -> Json:
 
     Its forms: `t-0=5` an offset, `t-0=` its tombstone, `group gen=7 members=A,B` a Stable group of
     these members, `group=` its tombstone, `key=99` a key of that version. `tags=yes` writes the
-    value in version 4 with an unknown tagged field.
+    value in version 4 with an unknown tagged field, `version=1` in that version. `at=1000000` is
+    when an offset was committed, in milliseconds.
     """
     options = options_of(words)
     if words[0] == "group":
@@ -40,13 +41,15 @@ def record_of(stage: Stage, words: list[str]) -> Json:
     if name == "key":
         return {"key": text(encode_key(OpaqueKey(int(said), b"\0\1x"))), "value": text(b"\0\0")}
     topic, _, index = name.rpartition("-")
-    value = OffsetCommitValue(offset=int(said)) if said else None
+    at_ms = int(options.get("at", -1))
+    value = OffsetCommitValue(offset=int(said), commit_timestamp_ms=at_ms) if said else None
     return _record(OffsetCommitKey(stage.group, topic, int(index)), value, stage, options)
 
 
 def _record(key: LogKey, value: LogValue | None, stage: Stage, options: Words) -> Json:
     has_tags = "tags" in options
-    version = _FLEXIBLE_VERSION if has_tags else {"L": 1}.get(stage.family, 3)
+    usual = {"L": 1}.get(stage.family, 3)
+    version = _FLEXIBLE_VERSION if has_tags else int(options.get("version", usual))
     data = None if value is None else encode_value(value, version)
     if data is not None and has_tags:
         data = data[:-1] + _UNKNOWN_TAG

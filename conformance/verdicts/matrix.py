@@ -11,11 +11,13 @@ from typing import Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator_sim.errors import ConfigError
 from coordinator_sim_conformance.client_cases.case import CLIENTS
-from coordinator_sim_conformance.requirements import TROGDOR
-from coordinator_sim_conformance.running import Ending
+from coordinator_sim_conformance.registry import AnyCase
+from coordinator_sim_conformance.requirements import TROGDOR, Level
+from coordinator_sim_conformance.running import Ending, title_of
 from coordinator_sim_conformance.verdicts.quoting import printable
 from coordinator_sim_conformance.verdicts.results import RunResult
 from coordinator_sim_conformance.verdicts.standing import RED, Standing
@@ -51,6 +53,30 @@ class Column(Struct, frozen=True):
     endings: dict[str, Ending]
 
 
+class Row(Struct, frozen=True, kw_only=True):
+    """What is told of a case: its requirement in a sentence, and where that comes from."""
+
+    case_id: str
+    area: str
+    title: str
+    level: Level
+    is_quirk: bool
+    sources: tuple[str, ...]
+
+
+def row_of(case: AnyCase) -> Row:
+    """Return what this suite tells of a case, which older result files may tell otherwise."""
+    known = case.requirement
+    return Row(
+        case_id=case.case_id,
+        area=known.area,
+        title=title_of(case),
+        level=known.level,
+        is_quirk=known.is_quirk,
+        sources=known.sources,
+    )
+
+
 def columns_of(results: Sequence[tuple[str, RunResult]], about: str = COORDINATORS) -> list[Column]:
     """Return a column for each run and profile, in the order given.
 
@@ -78,7 +104,7 @@ def columns_of(results: Sequence[tuple[str, RunResult]], about: str = COORDINATO
     return [
         column
         if counts[column.name] == 1
-        else msgspec.structs.replace(column, name=f"{column.name} ({labels[id(column.result)]})")
+        else replace(column, name=f"{column.name} ({labels[id(column.result)]})")
         for column in columns
     ]
 
@@ -88,15 +114,16 @@ def _named(result: RunResult, profile: str) -> str:
     return name if profile in SUBJECTS else f"{name} as {profile}"
 
 
-def matrix_page(columns: Sequence[Column], order: Iterable[str], title: str) -> str:
+def matrix_page(columns: Sequence[Column], known: Iterable[Row], title: str) -> str:
     """Return the page.
 
     Args:
         columns: Implementations.
-        order: Ids in the order of rows; what they lack follows.
+        known: Cases in the order of rows. Of any other case, which follows them, the first file
+            that has it tells.
         title: Title of the page.
     """
-    rows = _rows(columns, order)
+    rows = _rows(columns, known)
     folder = files("coordinator_sim_conformance.verdicts") / "page"
     template = Template((folder / "matrix.html").read_text(encoding="utf-8"))
     standings = _standings(columns)
@@ -120,14 +147,22 @@ def matrix_page(columns: Sequence[Column], order: Iterable[str], title: str) -> 
     )
 
 
-def _rows(columns: Sequence[Column], order: Iterable[str]) -> list[Ending]:
-    """One ending for each case that any column has: what is told of the requirement."""
-    told: dict[str, Ending] = {}
+def _rows(columns: Sequence[Column], known: Iterable[Row]) -> list[Row]:
+    """One row for each case that any column has."""
+    played = {case_id for column in columns for case_id in column.endings}
+    told = {row.case_id: row for row in known if row.case_id in played}
     for column in columns:
-        for case_id, ending in column.endings.items():
-            told.setdefault(case_id, ending)
-    ordered = dict.fromkeys(case_id for case_id in order if case_id in told)
-    rows = [told[case_id] for case_id in (ordered | dict.fromkeys(told))]
+        for case_id, each in column.endings.items():
+            if case_id not in told:
+                told[case_id] = Row(
+                    case_id=case_id,
+                    area=each.area,
+                    title=each.title,
+                    level=each.level,
+                    is_quirk=each.is_quirk,
+                    sources=each.sources,
+                )
+    rows = list(told.values())
     areas = {area: place for place, area in enumerate(dict.fromkeys(row.area for row in rows))}
     return sorted(rows, key=lambda row: areas[row.area])
 
@@ -158,7 +193,7 @@ def _head(column: Column, standings: dict[str, Standing]) -> str:
     )
 
 
-def _bodies(rows: Sequence[Ending], standings: Sequence[dict[str, Standing]]) -> Iterable[str]:
+def _bodies(rows: Sequence[Row], standings: Sequence[dict[str, Standing]]) -> Iterable[str]:
     """Yield a body for each area: a line of sums, then its requirements."""
     numbers: dict[str, list[int]] = {}
     for number, row in enumerate(rows):
@@ -177,7 +212,7 @@ def _sum(case_ids: Sequence[str], standings: dict[str, Standing]) -> str:
     return f"<td>{found.count(Standing.PASSED)}/{played}</td>" if played else "<td></td>"
 
 
-def _row(number: int, row: Ending, standings: Sequence[dict[str, Standing]]) -> str:
+def _row(number: int, row: Row, standings: Sequence[dict[str, Standing]]) -> str:
     levels = [row.level.value, *(["quirk"] if row.is_quirk else [])]
     cells = []
     for found in standings:
@@ -204,18 +239,18 @@ def _facts(columns: Sequence[Column]) -> str:
     return "\n".join([*lines, "</dl>"])
 
 
-def _packed(rows: Sequence[Ending], columns: Sequence[Column]) -> str:
+def _packed(rows: Sequence[Row], columns: Sequence[Column]) -> str:
     """The evidence of every cell as JSON, each text in it once, compressed, in base64."""
     texts: dict[str, int] = {}
 
     def numbered(text: str) -> int:
         return texts.setdefault(printable(text), len(texts))
 
-    def cell_of(ending: Ending, standing: Standing) -> dict[str, object]:
+    def cell_of(row: Row, ending: Ending, standing: Standing) -> dict[str, object]:
         # Bytes of what passed would make up most of the page; result files have them.
         frames = () if standing is Standing.PASSED else ending.frames
         facts = {
-            "requirement": ending.title,
+            "requirement": row.title,
             "known gap": ending.known_gap,
             "expected": ending.expectation,
             "came": ending.came,
@@ -235,7 +270,7 @@ def _packed(rows: Sequence[Ending], columns: Sequence[Column]) -> str:
 
     cells = [
         [
-            cell_of(ending, column.result.standing(ending))
+            cell_of(row, ending, column.result.standing(ending))
             if (ending := column.endings.get(row.case_id)) is not None
             else None
             for column in columns

@@ -14,7 +14,7 @@ from coordinator_sim_conformance.cli.main import app
 from coordinator_sim_conformance.frames import Frame
 from coordinator_sim_conformance.requirements import Level
 from coordinator_sim_conformance.running import Ending, Verdict
-from coordinator_sim_conformance.verdicts.matrix import columns_of, matrix_page
+from coordinator_sim_conformance.verdicts.matrix import Row, columns_of, matrix_page
 from coordinator_sim_conformance.verdicts.results import RunResult, TargetFacts, encoded
 from tests.reports.browsing import SCREENS, Shown, browsing, levels_of
 
@@ -74,10 +74,28 @@ RESULTS = (
 )
 
 
+KNOWN = [
+    Row(
+        case_id=case_id,
+        area=case_id.partition("-")[0],
+        title=f"the title of {case_id}",
+        level=Level.MUST,
+        is_quirk=False,
+        sources=(source,),
+    )
+    for case_id, source in (
+        ("HB-001", "Kafka.method"),
+        ("HB-002", "Kafka.HB-002"),
+        ("JOIN-001", "Kafka.method"),
+    )
+]
+"""Cases that the suite knows, in its order."""
+
+
 def page_of(*results: RunResult) -> str:
     """The page of these results, rows in the order of ids as they come."""
     columns = columns_of([(f"file-{number}", each) for number, each in enumerate(results)])
-    return matrix_page(columns, ["HB-001", "HB-002", "JOIN-001"], "A & B")
+    return matrix_page(columns, KNOWN, "A & B")
 
 
 def test_columns_are_runs_and_profiles_of_one_subject() -> None:
@@ -110,6 +128,15 @@ def test_command_writes_the_page_of_files(tmp_path: Path) -> None:
     assert pages[0].read_bytes() == pages[1].read_bytes()
     with pytest.raises(ConfigError, match="--about brokers: use one of coordinators"):
         CliRunner().invoke(app, ["matrix", *files, "--about", "brokers"], catch_exceptions=False)
+
+
+def test_cases_that_the_suite_knows_are_told_in_its_words() -> None:
+    """A file from before the requirement became a sentence does not bring its old title back."""
+    old = result_of("old", ending("HB-002", title="hb two"), ending("OWN-001", title="their own"))
+    page = page_of(old)
+    assert "the title of HB-002" in page
+    assert "hb two" not in page
+    assert "their own" in page
 
 
 def test_ten_implementations_of_four_hundred_cases_stay_below_a_megabyte() -> None:

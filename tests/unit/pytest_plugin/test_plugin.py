@@ -262,3 +262,44 @@ def test_a_bug_that_does_not_fit_is_one_line(run_pytest: RunPytest, bug: str, to
     assert code == 4
     assert told in output
     assert "Traceback" not in output
+
+
+NAMED = """
+import pytest
+
+@pytest.mark.kafka_brokers(count=2)
+@pytest.mark.kafka_settings(settings={"num.partitions": 7})
+@pytest.mark.kafka_profile(version="3.9")
+def test_virtual(virtual_kafka):
+    assert virtual_kafka.settings.broker_ids == (1, 2)
+    assert virtual_kafka.settings.num_partitions == 7
+    assert virtual_kafka.settings.profile.name == "3.9"
+"""
+
+
+def test_markers_take_what_they_are_about_by_name_too(run_pytest: RunPytest) -> None:
+    """By the names that `pytest --markers` shows."""
+    code, output = run_pytest(NAMED)
+    assert code == 0, output
+
+
+@pytest.mark.parametrize(
+    ("marker", "told"),
+    [
+        ("kafka_brokers(brokers=3)", "kafka_brokers: missing a required argument: 'count'; use"),
+        ("kafka_brokers(1, 2)", "kafka_brokers: too many positional arguments; use"),
+        ("kafka_brokers('two')", "kafka_brokers: 'two' is no whole number; use 3"),
+        ("kafka_settings(num=7)", "kafka_settings: missing a required argument: 'settings'; use"),
+        ("kafka_settings(7)", "kafka_settings: 7 is no dictionary; use"),
+        ("kafka_profile()", "kafka_profile: missing a required argument: 'version'; use"),
+        ("kafka_faults(rule={})", "kafka_faults: got an unexpected keyword argument 'rule'; use"),
+    ],
+)
+def test_markers_refuse_what_they_do_not_know(
+    run_pytest: RunPytest, marker: str, told: str
+) -> None:
+    """Instead of ignoring it, in a line that says what the marker takes."""
+    head = f"import pytest\n\n@pytest.mark.{marker}\n"
+    code, output = run_pytest(head + "def test_of_it(virtual_kafka):\n    pass\n")
+    assert code == 1
+    assert f"@pytest.mark.{told}" in output, output
