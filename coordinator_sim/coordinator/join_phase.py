@@ -70,8 +70,6 @@ def maybe_complete_join(runtime: Runtime, group: Group) -> Effect:
 
 def complete_join(runtime: Runtime, group: Group) -> Effect:
     """End the join phase: a new generation, or nobody left. Source: completeClassicGroupJoin."""
-    timers = runtime.timers
-    timers.cancel(TimerKey(TimerKind.JOIN, group.group_id))
     group.is_spinning = False
     _drop_not_rejoined(runtime, group)
     if not group.elect_joined_leader() and group.members:
@@ -104,7 +102,7 @@ def complete_join(runtime: Runtime, group: Group) -> Effect:
         member.is_new = False
         group.pending_sync[member_id] = None
     if runtime.profile.sync_timeout:
-        timers.schedule(
+        runtime.timers.schedule(
             TimerKey(TimerKind.SYNC, group.group_id),
             runtime.now_ms + group.rebalance_timeout_ms(),
             now_ms=runtime.now_ms,
