@@ -1,16 +1,20 @@
 """Files behind URIs, through the Hadoop file systems that Spark's configuration names.
 
 The one door of the driver to `hdfs://`, `s3a://`, `file:///` and whatever else a Spark session
-knows: manifests, footers and pages go through it, tables through Spark itself. A `HadoopPath` has
-those methods of `pathlib.Path` that reading a trace and writing a report call.
+knows: manifests, footers and pages go through it, whole files and folders are copied by it, tables
+go through Spark itself. A `HadoopPath` has those methods of `pathlib.Path` that finding files,
+reading a trace and writing a report call.
 """
 
 import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from coordinator_sim.errors import ConfigError, DataError
@@ -47,7 +51,20 @@ def location(text: str, spark: "SparkSession") -> Path:
     """
     if not is_uri(text):
         return Path(text)
-    return cast("Path", HadoopPath(text.rstrip("/"), spark))
+    found = HadoopPath(text.rstrip("/"), spark)
+    found.check()
+    return cast("Path", found)
+
+
+@dataclass(frozen=True, slots=True)
+class FileSize:
+    """What `stat` tells of a file behind a URI.
+
+    Args:
+        st_size: Its size in bytes.
+    """
+
+    st_size: int
 
 
 class HadoopPath:
@@ -56,19 +73,41 @@ class HadoopPath:
     Args:
         uri: Its URI.
         spark: The session, whose Hadoop configuration counts.
-
-    Raises:
-        ConfigError: No file system of that scheme is known, or the URI is malformed.
+        listed_size: Bytes of a file that a folder's listing named; None to ask the file system.
     """
 
-    def __init__(self, uri: str, spark: "SparkSession") -> None:
+    def __init__(self, uri: str, spark: "SparkSession", listed_size: int | None = None) -> None:
         self._uri = uri
         self._spark = spark
-        jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no other door to Hadoop
-        java_context: Any = spark.sparkContext._jsc  # noqa: SLF001 - as above
-        with _failures_named(uri):
-            self._path = jvm.org.apache.hadoop.fs.Path(uri)
-            self._files = self._path.getFileSystem(java_context.hadoopConfiguration())
+        self._listed_size = listed_size
+
+    @cached_property
+    def _path(self) -> Any:  # noqa: ANN401 - a Java object
+        return self._java_path(self._uri)
+
+    @cached_property
+    def _files(self) -> Any:  # noqa: ANN401 - a Java object
+        with _failures_named(self._uri):
+            return self._path.getFileSystem(self._settings)
+
+    @property
+    def _settings(self) -> Any:  # noqa: ANN401 - a Java object
+        java_context: Any = self._spark.sparkContext._jsc  # noqa: SLF001 - as below
+        return java_context.hadoopConfiguration()
+
+    def _java_path(self, text: str) -> Any:  # noqa: ANN401 - a Java object
+        # PySpark has no other door to Hadoop.
+        jvm: Any = self._spark.sparkContext._jvm  # noqa: SLF001
+        with _failures_named(self._uri):
+            return jvm.org.apache.hadoop.fs.Path(text)
+
+    def check(self) -> None:
+        """Check that its file system is known.
+
+        Raises:
+            ConfigError: No file system of that scheme is known, or the URI is malformed.
+        """
+        _ = self._files
 
     def __str__(self) -> str:
         """The URI."""
@@ -95,8 +134,27 @@ class HadoopPath:
         """The folder of this file."""
         return HadoopPath(self._uri.rpartition("/")[0], self._spark)
 
+    @property
+    def name(self) -> str:
+        """The last part of the URI."""
+        return self._uri.rpartition("/")[2]
+
+    @property
+    def stem(self) -> str:
+        """The name without its suffix."""
+        return PurePosixPath(self.name).stem
+
+    @property
+    def suffix(self) -> str:
+        """The end of the name from its last dot on."""
+        return PurePosixPath(self.name).suffix
+
     def absolute(self) -> "HadoopPath":
         """Itself: a URI does not depend on the working directory."""
+        return self
+
+    def resolve(self) -> "HadoopPath":
+        """Itself: file systems behind URIs have no links."""
         return self
 
     def exists(self) -> bool:
@@ -104,21 +162,35 @@ class HadoopPath:
         with _failures_named(self._uri):
             return bool(self._files.exists(self._path))
 
+    def stat(self) -> FileSize:
+        """Return the size of the file."""
+        if self._listed_size is not None:
+            return FileSize(self._listed_size)
+        with _failures_named(self._uri):
+            return FileSize(int(self._files.getFileStatus(self._path).getLen()))
+
+    def iterdir(self) -> Iterator["HadoopPath"]:
+        """Yield what lies in the folder."""
+        yield from self.glob("*")
+
     def is_dir(self) -> bool:
         """Whether there is a folder."""
+        if self._listed_size is not None:
+            return False
         with _failures_named(self._uri):
             return self.exists() and bool(self._files.getFileStatus(self._path).isDirectory())
 
     def is_file(self) -> bool:
         """Whether there is a file."""
+        if self._listed_size is not None:
+            return True
         with _failures_named(self._uri):
             return self.exists() and bool(self._files.getFileStatus(self._path).isFile())
 
     def glob(self, pattern: str) -> Iterator["HadoopPath"]:
         """Yield what lies below and fits a pattern of names and `*`."""
         with _failures_named(self._uri):
-            jvm: Any = self._spark.sparkContext._jvm  # noqa: SLF001 - as in the constructor
-            wanted = jvm.org.apache.hadoop.fs.Path(f"{self._uri}/{pattern}")
+            wanted = self._java_path(f"{self._uri}/{pattern}")
             found = self._files.globStatus(wanted) or ()
             paths = [str(each.getPath().toString()) for each in found]
         yield from (HadoopPath(path, self._spark) for path in paths)
@@ -129,10 +201,11 @@ class HadoopPath:
         with _failures_named(self._uri):
             left = self._files.listFiles(self._path, True)  # noqa: FBT003 - Java has no keywords
             while left.hasNext():
-                path = left.next().getPath()
+                status = left.next()
+                path = status.getPath()
                 if fnmatchcase(str(path.getName()), pattern):
-                    paths.append(str(path.toString()))
-        yield from (HadoopPath(path, self._spark) for path in paths)
+                    paths.append((str(path.toString()), int(status.getLen())))
+        yield from (HadoopPath(path, self._spark, size) for path, size in paths)
 
     def open(self, mode: str) -> io.BufferedReader:
         """Open the file to read bytes of it, from anywhere.
@@ -149,8 +222,62 @@ class HadoopPath:
 
     def read_bytes(self) -> bytes:
         """Read the whole file."""
-        with self.open("rb") as file:
-            return file.read()
+        with TemporaryDirectory(prefix="coordinator-sim-read-") as scratch:
+            copy = Path(scratch) / "file"
+            self.copy_here(copy)
+            return copy.read_bytes()
+
+    def copy_here(self, target: Path) -> None:
+        """Copy the file, or the folder with all that is in it, to this machine.
+
+        Args:
+            target: What the copy is called; its folder is made.
+        """
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _failures_named(self._uri):
+            self._copy(self._files, self._path, *self._of_this_machine(target))
+
+    def copy_from(self, source: Path) -> None:
+        """Copy a file or folder of this machine here, in the place of an older file.
+
+        Args:
+            source: What is copied; it stays.
+        """
+        with _failures_named(self._uri):
+            self._files.mkdirs(self._path.getParent())
+            self._copy(*self._of_this_machine(source), self._files, self._path)
+
+    def _of_this_machine(self, path: Path) -> tuple[Any, Any]:
+        """The file system of this machine without files of checksums, and a path in it."""
+        jvm: Any = self._spark.sparkContext._jvm  # noqa: SLF001 - as above
+        here = self._java_path(path.absolute().as_uri())
+        files = jvm.org.apache.hadoop.fs.RawLocalFileSystem()
+        files.initialize(here.toUri(), self._settings)
+        return files, here
+
+    def _copy(self, files: Any, path: Any, to_files: Any, to_path: Any) -> None:  # noqa: ANN401 - Java objects
+        """Copy a file or folder; it stays, and an older file in its place is replaced."""
+        jvm: Any = self._spark.sparkContext._jvm  # noqa: SLF001 - as above
+        copy = jvm.org.apache.hadoop.fs.FileUtil.copy
+        copy(files, path, to_files, to_path, False, True, self._settings)  # noqa: FBT003
+
+    def remove(self) -> None:
+        """Remove the file, or the folder with all that is in it; nothing where there is none."""
+        with _failures_named(self._uri):
+            self._files.delete(self._path, True)  # noqa: FBT003 - Java has no keywords
+
+    def rename(self, target: "HadoopPath") -> None:
+        """Call the file or folder by another URI, of which there is nothing yet.
+
+        Raises:
+            DataError: The file system refuses.
+        """
+        with _failures_named(self._uri):
+            there = self._java_path(str(target))
+            self._files.mkdirs(there.getParent())
+            is_done = bool(self._files.rename(self._path, there))
+        if not is_done:
+            raise DataError(f"{self._uri}: the file system would not rename it to {target}")
 
     def write_text(self, text: str, encoding: str) -> None:
         """Write the whole file, in the place of an older one."""

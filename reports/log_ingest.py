@@ -7,20 +7,32 @@ an import without Spark.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import tzinfo
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from msgspec import structs
+
 from coordinator_sim.errors import DataError
-from coordinator_sim.ingest.elsewhere import read_partition, read_request_log, unpacked
+from coordinator_sim.ingest.elsewhere import (
+    ReadRequests,
+    read_partition,
+    read_request_log,
+    unpacked,
+)
 from coordinator_sim.ingest.importing import Importing, Options
 from coordinator_sim.ingest.imports import Import
 from coordinator_sim.ingest.kinds import Kind
 from coordinator_sim.ingest.ranges import (
+    LogRange,
     RangeReading,
+    RangeTask,
     ReadLog,
+    ReadRange,
     content_of,
     events_of,
     ranges_of,
@@ -33,6 +45,7 @@ from coordinator_sim.logtext.reading.repeats import ContentPart
 from coordinator_sim.trace.batches import EventBatch, Names
 from coordinator_sim.trace.events import TraceEvent
 from coordinator_sim_reports.failures import failure_named
+from coordinator_sim_reports.fetched_files import FetchedAt, FetchedFiles
 from coordinator_sim_reports.session import check_extra, spark_session
 
 if TYPE_CHECKING:
@@ -57,7 +70,7 @@ def logs_on_spark(
 
     Args:
         options: How to read.
-        master: Spark master URL. Workers must see the logs under the same paths.
+        master: Spark master URL. Workers must see logs that are no URIs under the same paths.
         range_bytes: Size of a range; None for one that fits the logs and the cores.
 
     Raises:
@@ -79,6 +92,9 @@ class SparkLogs:
         options: How to read.
         scratch: Where events are kept.
         range_bytes: Size of a range; None for one that fits the logs and the cores.
+
+    Attributes:
+        files: Brings files here that are behind URIs.
     """
 
     def __init__(
@@ -88,6 +104,7 @@ class SparkLogs:
         self._options = options
         self._scratch = scratch
         self._range_bytes = range_bytes
+        self.files = FetchedFiles(spark, scratch)
 
     def contents_of(self, paths: list[Path]) -> Iterator[list[ContentPart]]:
         """Yield what each log has in common with copies of its lines, for `prepare`.
@@ -97,7 +114,8 @@ class SparkLogs:
         """
         size = self._size_of_range(paths)
         logs = [ranges_of(path, str(path), size) for path in paths]
-        found = run_tasks(self._spark, [part for log in logs for part in log], content_of)
+        read = partial(_content_at, at=self.files.at)
+        found = run_tasks(self._spark, [part for log in logs for part in log], read)
         for log in logs:
             yield list(islice(found, len(log)))
 
@@ -121,14 +139,19 @@ class SparkLogs:
     def _read_requests(self, importing: Importing) -> dict[str, TimedExchanges]:
         asked = [one for one in importing.usable if Kind.REQUEST_LOG in one.kinds]
         tasks = [(one.path.resolve(), one) for one in asked]
-        read = partial(read_request_log, zone=self._options.zone, keep_raw=self._options.keep_raw)
+        read = partial(
+            _requests_at,
+            at=self.files.at,
+            zone=self._options.zone,
+            keep_raw=self._options.keep_raw,
+        )
         found: dict[str, TimedExchanges] = {}
         for one, told in zip(asked, run_tasks(self._spark, tasks, read, 1), strict=True):
             one.summary.add(told.summary)
             one.problem = told.problem
             kept = self._scratch / f"requests-{len(found)}"
             kept.write_bytes(told.exchanges)
-            found[str(one.path)] = TimedExchanges(told.first_us, told.wait_us, unpacked(kept))
+            found[one.name] = TimedExchanges(told.first_us, told.wait_us, unpacked(kept))
         return found
 
     def _read_partitions(self, logs: list[PartitionLog]) -> list[Iterator[TraceEvent]]:
@@ -136,7 +159,9 @@ class SparkLogs:
         events: list[Iterator[TraceEvent]] = []
         for log, (after, told) in zip(
             logs,
-            run_tasks(self._spark, logs, partial(read_partition, root=Path.cwd())),
+            run_tasks(
+                self._spark, logs, partial(read_partition, root=Path.cwd(), at=self.files.at)
+            ),
             strict=True,
         ):
             log.take(after)
@@ -151,15 +176,16 @@ class SparkLogs:
         overlaps = importing.contents.overlaps
         parts = [
             ranges_of(
-                *(one.path, str(one.path), size),
-                keep_raw=self._options.keep_raw or str(one.path) in overlaps,
+                *(one.path, one.name, size),
+                keep_raw=self._options.keep_raw or one.name in overlaps,
             )
             for one in logs
         ]
         zone, kept = self._options.zone, Kept(self._scratch, names)
-        run = partial(run_tasks, self._spark, read=partial(read_range, zone=zone))
+        read = partial(_range_at, at=self.files.at, zone=zone)
+        run = partial(run_tasks, self._spark, read=read)
         found = RangeReading(parts, zone, run, kept.keep).read()
-        return {str(one.path): _timed(one, log, kept) for one, log in zip(logs, found, strict=True)}
+        return {one.name: _timed(one, log, kept) for one, log in zip(logs, found, strict=True)}
 
     def _size_of_range(self, paths: Sequence[Path]) -> int:
         if self._range_bytes is not None:
@@ -167,6 +193,25 @@ class SparkLogs:
         size = sum(path.stat().st_size for path in paths)
         share = size // (_TASKS_A_CORE * self._spark.sparkContext.defaultParallelism)
         return min(max(share, SMALLEST_RANGE), _LARGEST_RANGE)
+
+
+def _content_at(part: LogRange, at: FetchedAt) -> ContentPart:
+    return content_of(_part_at(part, at))
+
+
+def _range_at(task: RangeTask, at: FetchedAt, zone: tzinfo) -> ReadRange:
+    return read_range(replace(task, part=_part_at(task.part, at)), zone)
+
+
+def _part_at(part: LogRange, at: FetchedAt) -> LogRange:
+    return structs.replace(part, path=str(at(Path(part.path))))
+
+
+def _requests_at(
+    task: tuple[Path, Import], at: FetchedAt, zone: tzinfo, *, keep_raw: bool
+) -> ReadRequests:
+    path, named = task
+    return read_request_log((at(path), named), zone, keep_raw=keep_raw)
 
 
 class Kept:

@@ -2,7 +2,12 @@
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from coordinator_sim.disk.last_offsets import LastOffsets, SegmentReport, later_of
 from coordinator_sim.disk.segment_sources import SegmentLog
@@ -10,6 +15,7 @@ from coordinator_sim.kafka.records import OffsetCommitKey
 from coordinator_sim.log.columns.key_table import KeyTable
 from coordinator_sim.log.columns.last_commits import LastCommit, LastCommits, by_name
 from coordinator_sim_reports.failures import failure_named
+from coordinator_sim_reports.fetched_files import FetchedAt, FetchedFiles
 from coordinator_sim_reports.offset_splits import (
     ReadingTask,
     TaskCommits,
@@ -32,7 +38,7 @@ def read_on_spark(
     """Read logs as Spark tasks; the answer is that of `disk.last_offsets`.
 
     Args:
-        logs: What to read; workers must see the files under the same paths.
+        logs: What to read; workers must see files that are no URIs under the same paths.
         master: Spark master URL.
         group_id: The only group wanted; None for all.
 
@@ -52,22 +58,49 @@ def last_offsets(
 
     Memory of a worker grows with the keys of a task, that of the driver with the keys of all tasks.
     """
-    size = sum(file.stat().st_size for log in logs for file in log.files)
-    tasks = plan_tasks(logs, size // (_TASKS_A_CORE * spark.sparkContext.defaultParallelism) + 1)
-    return merged(run_tasks(spark, tasks, group_id), group_id)
+    with TemporaryDirectory(prefix="coordinator-sim-segments-") as scratch:
+        fetched = FetchedFiles(spark, Path(scratch))
+        here = _fetched(logs, fetched)
+        size = sum(file.stat().st_size for log in here for file in log.files)
+        share = size // (_TASKS_A_CORE * spark.sparkContext.defaultParallelism) + 1
+        found = run_tasks(spark, plan_tasks(here, share), group_id, fetched.at)
+    read = merged(found, group_id)
+    names = {str(path): name for path, name in fetched.names.items()}
+    segments = (replace(each, path=names.get(each.path, each.path)) for each in read.segments)
+    return replace(read, segments=tuple(segments))
+
+
+def _fetched(logs: Sequence[SegmentLog], fetched: FetchedFiles) -> list[SegmentLog]:
+    """The logs, with copies on this machine of the segments that are behind URIs."""
+    copies = iter(fetched.fetch(file for log in logs for file in log.files))
+    return [replace(log, files=tuple(islice(copies, len(log.files)))) for log in logs]
 
 
 def run_tasks(
-    spark: "SparkSession", tasks: Sequence[ReadingTask], group_id: str | None = None
+    spark: "SparkSession",
+    tasks: Sequence[ReadingTask],
+    group_id: str | None = None,
+    at: FetchedAt = FetchedAt(),  # noqa: B008 - frozen
 ) -> list[TaskCommits]:
     """What each task finds, a Spark task each.
+
+    Args:
+        spark: The session.
+        tasks: What to read.
+        group_id: The only group wanted; None for all.
+        at: Where workers see copies of what is behind URIs.
 
     Raises:
         DataError: A worker failed.
     """
-    read = partial(read_task, group_id=group_id)
+    read = partial(_read_at, group_id=group_id, at=at)
     with failure_named("segments"):
         return spark.sparkContext.parallelize(tasks, len(tasks)).map(read).collect()
+
+
+def _read_at(task: ReadingTask, group_id: str | None, at: FetchedAt) -> TaskCommits:
+    spans = tuple(replace(span, path=str(at(Path(span.path)))) for span in task.spans)
+    return read_task(replace(task, spans=spans), group_id)
 
 
 def merged(found: Sequence[TaskCommits], group_id: str | None = None) -> LastOffsets:

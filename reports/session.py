@@ -137,7 +137,7 @@ def spark_session(
         return
     with tempfile.TemporaryDirectory(prefix="coordinator-sim-spark-") as scratch:
         builder = _builder(master, Path(scratch))
-        if brief and _is_local(master):
+        if brief and is_local(master):
             builder = builder.config("spark.driver.memory", _BRIEF_HEAP)
         with _interrupt_held() as pressed:
             started = _start(builder, master, Path(scratch), brief=small or brief)
@@ -146,7 +146,7 @@ def spark_session(
                 if pressed:
                     raise KeyboardInterrupt
                 _choose(started, shuffle_partitions, adaptive=adaptive, small=small)
-                if not _is_local(master):
+                if not is_local(master):
                     ship_code(started, Path(scratch))
                 yield started
             finally:
@@ -223,7 +223,7 @@ def _builder(master: str, scratch: Path) -> "SparkSession.Builder":
         .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
         .config("spark.local.dir", str(scratch / "local"))
     )
-    return builder.config(map=_LOCAL if _is_local(master) else {})
+    return builder.config(map=_LOCAL if is_local(master) else {})
 
 
 def _choose(spark: "SparkSession", shuffle_partitions: int, *, adaptive: bool, small: bool) -> None:
@@ -251,14 +251,14 @@ def _start(
     log4j = scratch / "log4j2.properties"
     log4j.write_text(_LOG4J)
     java_options = f"-Dlog4j2.configurationFile={log4j.as_uri()}"
-    if brief and _is_local(master):
+    if brief and is_local(master):
         java_options += _BRIEF_JVM
     own = sys.executable
-    of_workers = own if _is_local(master) else os.environ.get("PYSPARK_PYTHON", own)
+    of_workers = own if is_local(master) else os.environ.get("PYSPARK_PYTHON", own)
     environment = {"PYSPARK_PYTHON": of_workers, "PYSPARK_DRIVER_PYTHON": own}
     if os.name == "posix":
         environment["JAVA_HOME"] = str(make_java_home(find_java(), scratch / "java"))
-    if _is_local(master):
+    if is_local(master):
         environment["SPARK_LOCAL_IP"] = "127.0.0.1"
     before = {name: os.environ.get(name) for name in environment}
     os.environ.update(environment)
@@ -269,7 +269,8 @@ def _start(
             _restore(name, value)
 
 
-def _is_local(master: str) -> bool:
+def is_local(master: str) -> bool:
+    """Whether a master runs tasks on this machine, in the driver's working directory."""
     return master == "local" or master.startswith("local[")
 
 

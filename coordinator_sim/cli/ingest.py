@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from coordinator_sim.cli.arguments import TraceFormat, local_only
+from coordinator_sim.cli.arguments import TraceFormat
+from coordinator_sim.cli.uris import located, session_of
 from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from coordinator_sim.ingest.appending import Appending
     from coordinator_sim.ingest.importing import Importing, Options
+    from coordinator_sim.ingest.writing import ReadLogs
     from coordinator_sim_reports.log_ingest import SparkLogs
 
 EXIT_BAD_DATA: Final = 1
@@ -29,16 +32,15 @@ _KEPT_OPTIONS: Final = {
 def ingest(
     context: typer.Context,
     paths: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(
-            help="Files and folders: logs, segments, captures; .gz too.",
+            help="Files and folders: logs, segments, captures; .gz too. With --spark also URIs.",
             metavar="PATH",
-            callback=local_only,
         ),
     ],
-    out: Annotated[Path, typer.Option(help="Run directory to write.", callback=local_only)] = Path(
-        "out/ingest"
-    ),
+    out: Annotated[
+        str, typer.Option(help="Run directory to write; with --spark also a URI.", metavar="DIR")
+    ] = "out/ingest",
     tz: Annotated[
         str, typer.Option(help="Zone of times that name none, such as Europe/Berlin.")
     ] = "UTC",
@@ -47,10 +49,8 @@ def ingest(
         TraceFormat.PARQUET
     ),
     append_to: Annotated[
-        Path | None,
-        typer.Option(
-            help="Trace to append to, which ingest wrote.", metavar="TRACE", callback=local_only
-        ),
+        str | None,
+        typer.Option(help="Trace to append to, which ingest wrote.", metavar="TRACE"),
     ] = None,
     keep_raw: Annotated[
         bool, typer.Option("--keep-raw", help="Keep the original line in each event.")
@@ -98,33 +98,75 @@ def ingest(
         raise typer.Exit(EXIT_BAD_DATA)
 
 
-def _write(paths: list[Path], out: Path, options: "Options", spark: str | None) -> "Importing":
+def _write(paths: list[str], out: str, options: "Options", spark: str | None) -> "Importing":
     """Read files into a trace of their own."""
-    from coordinator_sim.ingest.importing import check_told, prepare, replaced_when_whole
+    from coordinator_sim.ingest.importing import as_named, check_told, prepare
     from coordinator_sim.ingest.writing import write_trace
 
-    with _spark_logs(options, spark) as logs:
-        importing = prepare(paths, None if logs is None else logs.contents_of)
+    with (
+        session_of(spark, (*paths, out)) as session,
+        _spark_logs(options, spark) as logs,
+    ):
+        importing = prepare(
+            [located(path, session) for path in paths],
+            None if logs is None else logs.contents_of,
+            fetch=as_named if logs is None else logs.files.fetch,
+        )
         if importing.usable:
-            with replaced_when_whole(out) as directory, _progress(importing) as advance:
+            replaced = _replaced(located(out, session))
+            with replaced as directory, _progress(importing) as advance:
                 read_logs = None if logs is None else logs.reader(importing)
                 write_trace(importing, options, directory, advance, read_logs)
                 check_told(importing)
     return importing
 
 
-def _append(paths: list[Path], trace: Path, spark: str | None) -> "Importing":
+def _replaced(out: Path) -> "AbstractContextManager[Path]":
+    """A folder to write, which takes the place of `out` once it is whole."""
+    from coordinator_sim.ingest.importing import replaced_when_whole
+
+    if isinstance(out, Path):
+        return replaced_when_whole(out)
+    from coordinator_sim_reports.published import replaced_behind_uri
+
+    return replaced_behind_uri(out)
+
+
+def _append(paths: list[str], trace: str, spark: str | None) -> "Importing":
     """Read files and append them to a trace."""
     from coordinator_sim.ingest.appending import Appending
+    from coordinator_sim.ingest.importing import as_named
 
-    appending = Appending(trace)
-    with _spark_logs(appending.options, spark) as logs:
-        importing = appending.prepare(paths, None if logs is None else logs.contents_of)
-        if importing.usable:
-            with _progress(importing) as advance:
+    with session_of(spark, (*paths, trace)) as session:
+        folder = located(trace, session)
+        appending = Appending(folder)
+        with _spark_logs(appending.options, spark) as logs:
+            importing = appending.prepare(
+                [located(path, session) for path in paths],
+                None if logs is None else logs.contents_of,
+                as_named if logs is None else logs.files.fetch,
+            )
+            if importing.usable:
                 read_logs = None if logs is None else logs.reader(importing)
-                appending.write(importing, advance, read_logs)
+                with _progress(importing) as advance:
+                    _write_behind(appending, folder, importing, advance, read_logs)
     return importing
+
+
+def _write_behind(
+    appending: "Appending",
+    trace: Path,
+    importing: "Importing",
+    advance: "Callable[[int], None]",
+    read_logs: "ReadLogs | None",
+) -> None:
+    """Write what is appended, where the trace is."""
+    if isinstance(trace, Path):
+        appending.write(importing, advance, read_logs)
+        return
+    from coordinator_sim_reports.published import append_behind_uri
+
+    append_behind_uri(appending, trace, importing, advance, read_logs)
 
 
 def _progress(importing: "Importing") -> "AbstractContextManager[Callable[[int], None]]":
@@ -149,7 +191,7 @@ def _check_unset(context: typer.Context) -> None:
             )
 
 
-def _tell(importing: "Importing", out: Path, *, json: bool, is_appended: bool = False) -> None:
+def _tell(importing: "Importing", out: str, *, json: bool, is_appended: bool = False) -> None:
     """Print what came of the files, and the problems of those that could not be used."""
     from coordinator_sim.cli.ingest_summary import print_json, print_tables
 
@@ -161,7 +203,7 @@ def _tell(importing: "Importing", out: Path, *, json: bool, is_appended: bool = 
         count = importing.known_files + len(importing.files)
         typer.echo(f"Nothing to append: {out} has what these files hold ({count}).")
     for one in importing.bad:
-        typer.echo(f"error: {one.path}: {one.problem}", err=True)
+        typer.echo(f"error: {one.name}: {one.problem}", err=True)
 
 
 def _spark_logs(

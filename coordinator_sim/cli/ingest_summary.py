@@ -37,7 +37,7 @@ def rebalances_in(summary: IngestSummary) -> int:
     return summary.by_event.get(Event.PREPARE_REBALANCE, 0)
 
 
-def print_json(importing: Importing, out: Path) -> None:
+def print_json(importing: Importing, out: Path | str) -> None:
     """One JSON object: the totals, the files, and what could not be parsed."""
     files = importing.files
     total = total_of(files)
@@ -45,9 +45,7 @@ def print_json(importing: Importing, out: Path) -> None:
         "out": str(out),
         "files": [_file_document(one) for one in files],
         "bad_files": [
-            {"path": str(one.path), "problem": one.problem}
-            for one in files
-            if one.problem is not None
+            {"path": one.name, "problem": one.problem} for one in files if one.problem is not None
         ],
         "total": _counts(total),
         "by_event": {event.value: count for event, count in total.by_event.items()},
@@ -64,7 +62,7 @@ def print_json(importing: Importing, out: Path) -> None:
 
 def _file_document(one: Import) -> dict[str, object]:
     document: dict[str, object] = {
-        "path": str(one.path),
+        "path": one.name,
         "kind": one.kind.value,
         "copy_of": one.copy_of,
         "notes": one.notes,
@@ -80,7 +78,7 @@ def _file_document(one: Import) -> dict[str, object]:
     return document
 
 
-def print_tables(importing: Importing, out: Path, *, is_appended: bool = False) -> None:
+def print_tables(importing: Importing, out: Path | str, *, is_appended: bool = False) -> None:
     """The same for a reader: a row per file, totals, unparsed lines by pattern."""
     files = importing.files
     total = total_of(files)
@@ -162,15 +160,15 @@ def _damages(segments: list[Import]) -> list[str]:
         for part in counts.skipped[:_SKIPS_SHOWN]:
             what = "a batch of " if part.is_batch else ""
             lines.append(
-                f"{one.path}: {what}{part.size} bytes at {part.position} left out: {part.reason}."
+                f"{one.name}: {what}{part.size} bytes at {part.position} left out: {part.reason}."
             )
         more = counts.skipped[_SKIPS_SHOWN:]
         if more:
             size = sum(part.size for part in more)
-            lines.append(f"{one.path}: {len(more)} further stretches left out, {size} bytes.")
+            lines.append(f"{one.name}: {len(more)} further stretches left out, {size} bytes.")
         if counts.unfinished:
             lines.append(
-                f"{one.path}: {counts.unfinished} commits of transactions that do not end in "
+                f"{one.name}: {counts.unfinished} commits of transactions that do not end in "
                 "these segments left out."
             )
     return lines
@@ -194,7 +192,7 @@ def _between_sources(importing: Importing) -> list[str]:
     if importing.other_topics:
         lines.append(f"{importing.other_topics} segments of other topics left out.")
     for one in importing.files:
-        lines.extend(f"{one.path}: {note}" for note in one.notes)
+        lines.extend(f"{one.name}: {note}" for note in one.notes)
     return lines
 
 
@@ -203,10 +201,10 @@ def _repeats(imports: list[Import]) -> list[str]:
     lines = []
     for one in imports:
         if one.copy_of is not None:
-            lines.append(f"{one.path}: a copy of {one.copy_of}; counted once.")
+            lines.append(f"{one.name}: a copy of {one.copy_of}; counted once.")
         elif one.summary.repeated:
             lines.append(
-                f"{one.path}: {one.summary.repeated} events are in other logs, too; counted once."
+                f"{one.name}: {one.summary.repeated} events are in other logs, too; counted once."
             )
     return lines
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coordinator_sim.cli.arguments import local_only
+from coordinator_sim.cli.uris import located, session_of
 from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def dump(
         typer.Argument(
             help="Segment files (00000000000000000000.log), or folders that hold them.",
             metavar="PATH",
+            callback=local_only,
         ),
     ],
 ) -> None:
@@ -56,11 +58,11 @@ def dump(
 @log.command(short_help="Show the last committed offset of each group, topic and partition.")
 def offsets(
     paths: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(
-            help="Segment files (00000000000000000000.log), or folders that hold them.",
+            help="Segment files (00000000000000000000.log), or folders that hold them. With "
+            "--spark also URIs.",
             metavar="PATH",
-            callback=local_only,
         ),
     ],
     group: Annotated[str | None, typer.Option(help="Only this group.", metavar="GROUP")] = None,
@@ -90,14 +92,16 @@ def offsets(
     from coordinator_sim.cli.offsets_table import print_offsets, print_offsets_json
     from coordinator_sim.disk.segment_sources import find_logs
 
-    find_segments(paths)
-    found = find_logs(paths)
-    if spark is None:
-        read = _read_here(found, group)
-    else:
-        from coordinator_sim_reports.offsets import read_on_spark
+    with session_of(spark, paths) as session:
+        named = [located(path, session) for path in paths]
+        find_segments(named)
+        found = find_logs(named)
+        if spark is None:
+            read = _read_here(found, group)
+        else:
+            from coordinator_sim_reports.offsets import read_on_spark
 
-        read = read_on_spark(found.logs, master=spark, group_id=group)
+            read = read_on_spark(found.logs, master=spark, group_id=group)
     if parquet is not None:
         from coordinator_sim.disk.offset_tables import write_offset_tables
 

@@ -15,8 +15,10 @@ from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim.ingest.importing import (
     ContentsOf,
     Earlier,
+    FetchFiles,
     Importing,
     Options,
+    as_named,
     prepare,
     replaced_when_whole,
 )
@@ -64,7 +66,12 @@ class Appending:
             apart_us=loaded.apart_us,
         )
 
-    def prepare(self, paths: list[Path], contents_of: ContentsOf | None = None) -> Importing:
+    def prepare(
+        self,
+        paths: list[Path],
+        contents_of: ContentsOf | None = None,
+        fetch: FetchFiles = as_named,
+    ) -> Importing:
         """Find the files, see what each is, and which were read before; see `importing.prepare`.
 
         Raises:
@@ -73,14 +80,14 @@ class Appending:
                 was read before.
         """
         earlier = Earlier(self._imported.contents, self._imported.marks)
-        importing = prepare(paths, contents_of, earlier)
+        importing = prepare(paths, contents_of, earlier, fetch)
         known = self._imported.stages.kinds
         for one in importing.usable:
             fresh = [kind for kind in one.kinds if kind not in known]
             if fresh:
                 has = ", ".join(sorted(kind.value for kind in known))
                 raise DataError(
-                    f"{one.path} is a {fresh[0].value}, and the trace was made of files of other "
+                    f"{one.name} is a {fresh[0].value}, and the trace was made of files of other "
                     f"kinds ({has}), to which it may tell more: ingest all files together, "
                     "without --append-to"
                 )
@@ -91,6 +98,7 @@ class Appending:
         importing: Importing,
         advance: Callable[[int], None],
         read_logs: ReadLogs | None = None,
+        into: Path | None = None,
     ) -> None:
         """Append the events of files; the trace stays as it was until all are read.
 
@@ -98,26 +106,40 @@ class Appending:
             importing: What `prepare` found; gets its counts and problems.
             advance: Told the bytes used so far, now and then.
             read_logs: Gives the logs that are read elsewhere, by their names; None for none.
+            into: A folder for the files that are new or change, instead of the trace; see
+                `is_settled`.
 
         Raises:
             DataError: A file begins before what is written for good, or is of another cluster.
         """
         imported = self._imported
-        known = {str(one.path) for one in imported.files}
+        known = {one.name for one in imported.files}
         usable = {id(one) for one in importing.usable}
         imported.files += [
-            one for one in importing.files if id(one) in usable or str(one.path) not in known
+            one for one in importing.files if id(one) in usable or one.name not in known
         ]
         imported.stages.add(importing.usable)
+        if into is not None:
+            write_imported(imported, importing, self.options, into, advance, read_logs)
+            return
         with replaced_when_whole(self._trace) as directory:
             self._link_parts(directory)
             write_imported(imported, importing, self.options, directory, advance, read_logs)
 
+    @property
+    def table_names(self) -> tuple[str, ...]:
+        """Folders of the trace that hold its tables."""
+        return tuple(self._tables)
+
+    def is_settled(self, table: str, path: Path) -> bool:
+        """Whether a file of a table stays as it is, whatever is appended."""
+        return part_number(path) < self._tables[table].part
+
     def _link_parts(self, directory: Path) -> None:
         """Have the files that do not change in another directory, too."""
-        for name, table in self._tables.items():
+        for name in self._tables:
             for path in sorted((self._trace / name).rglob("part-*.parquet")):
-                if part_number(path) < table.part:
+                if self.is_settled(name, path):
                     target = directory / path.relative_to(self._trace)
                     target.parent.mkdir(parents=True, exist_ok=True)
                     _link(path, target)

@@ -2,7 +2,7 @@
 
 import io
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import tzinfo
 from itertools import islice
 from pathlib import Path
@@ -58,23 +58,26 @@ def read_request_log(task: tuple[Path, Import], zone: tzinfo, *, keep_raw: bool)
     one = Import(path, named.kind, more=named.more)
     reading = Reading(zone, keep_raw, frozenset(), lambda _path, _used: None, Names())
     told = read_exchanges(Kind.REQUEST_LOG, one, reading)
-    name = str(named.path)
+    name = named.name
     packed = _packed(replace(exchange, source_ref=name) for exchange in told.exchanges)
     return ReadRequests(one.summary, one.problem, told.first_us, told.wait_us, packed)
 
 
-def read_partition(log: PartitionLog, root: Path) -> tuple[PartitionLog, bytes]:
+def read_partition(
+    log: PartitionLog, root: Path, at: Callable[[Path], Path]
+) -> tuple[PartitionLog, bytes]:
     """Read the segments that were added to a partition; return it after that, and its events.
 
     Args:
         log: The partition.
         root: Folder that relative paths are of.
+        at: See `PartitionLog.move`.
 
     Raises:
         DataError: Two copies of the partition differ.
         OSError: A segment is not there.
     """
-    log.move(root)
+    log.move(root, at)
     packed = _packed(log.events())
     return log, packed
 

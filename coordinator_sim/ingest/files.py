@@ -101,8 +101,8 @@ def _is_of_other_topic(path: Path) -> bool:
 
 
 def _check_regular(path: Path) -> None:
-    mode = path.stat().st_mode
-    if not stat.S_ISREG(mode):
+    if not path.is_file():
+        mode = path.stat().st_mode
         kind = next((name for is_kind, name in _SPECIAL if is_kind(mode)), "no regular file")
         raise ConfigError(f"{path} is {kind}; write what it holds to a file and name that")
 

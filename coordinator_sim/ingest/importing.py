@@ -1,7 +1,7 @@
 """What is imported: files recognised, and compared with each other and with earlier ones."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import tzinfo
@@ -113,10 +113,10 @@ class Earlier:
         Raises:
             DataError: One does.
         """
-        fresh = {str(one.path) for one in files}
+        fresh = {one.name for one in files}
         known = {mark.path for mark in self.marks}
         for one in files:
-            root = self.contents.overlaps.get(str(one.path))
+            root = self.contents.overlaps.get(one.name)
             other = next(
                 (
                     name
@@ -127,17 +127,27 @@ class Earlier:
             )
             if other is not None:
                 raise DataError(
-                    f"{one.path} shares lines with {other}, which the trace has: append a log "
+                    f"{one.name} shares lines with {other}, which the trace has: append a log "
                     "once it is complete, or ingest all files together, without --append-to"
                 )
 
 
 ContentsOf = Callable[[list[Path]], Iterator[Iterable[ContentPart]]]
 """Gives the contents of logs in their order, each in parts."""
+FetchFiles = Callable[[Iterable[Path]], Mapping[Path, str]]
+"""Gives files of this machine, which may be copies, and what the user calls each."""
+
+
+def as_named(files: Iterable[Path]) -> Mapping[Path, str]:
+    """Return files of this machine under their paths."""
+    return {path: str(path) for path in files}
 
 
 def prepare(
-    paths: list[Path], contents_of: ContentsOf | None = None, earlier: Earlier | None = None
+    paths: list[Path],
+    contents_of: ContentsOf | None = None,
+    earlier: Earlier | None = None,
+    fetch: FetchFiles = as_named,
 ) -> Importing:
     """Find the files, see what each is, and which are copies of others.
 
@@ -145,21 +155,22 @@ def prepare(
         paths: What the user names.
         contents_of: Reads what logs hold elsewhere; None to read it here.
         earlier: Files that were read before; None for none.
+        fetch: Brings files here that lie elsewhere.
 
     Raises:
         ConfigError: A path does not exist, or a folder holds nothing to read.
         DataError: A log shares lines with one that was read before, and is no copy of it.
     """
     found: FoundFiles = find_files(paths)
+    fresh = [path for path in found.files if earlier is None or not earlier.has(path)]
     files = []
-    for path in found.files:
-        if earlier is not None and earlier.has(path):
-            continue
+    for path, name in fetch(fresh).items():
         kind = recognise(path)
+        named = "" if name == str(path) else name
         if isinstance(kind, str):
-            files.append(Import(path, problem=kind))
+            files.append(Import(path, problem=kind, named=named))
         else:
-            files.append(Import(path, kind))
+            files.append(Import(path, kind, named=named))
     importing = Importing(files, other_topics=found.other_topics)
     importing.known_files = len(found.files) - len(files)
     if earlier is not None:
@@ -180,7 +191,7 @@ def _compare_contents(importing: Importing, contents_of: ContentsOf | None) -> N
     contents = iter(()) if contents_of is None else contents_of(logs)
     whole: dict[str, str] = {}
     for one in readable:
-        name = str(one.path)
+        name = one.name
         if one.kind is Kind.LOG:
             if contents_of is None:
                 reader = LogFileReader(one.path, lambda _used: None)
@@ -207,7 +218,7 @@ def _more_kinds(one: Import) -> Kind | None:
 
 def run_info(importing: Importing, options: Options) -> RunInfo:
     """What the trace shares; the same files and options give the same trace id."""
-    files = [(str(one.path), one.path.stat().st_size) for one in importing.files]
+    files = [(one.name, one.path.stat().st_size) for one in importing.files]
     digest = hashlib.sha256(repr((files, options.tz, options.cluster)).encode())
     sources = [SOURCE_OF[kind] for one in importing.usable for kind in one.kinds]
     return RunInfo(

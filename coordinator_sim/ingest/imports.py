@@ -64,7 +64,7 @@ class Import:
     A copy of another file is not read; one that overlaps others gives only what they have not.
 
     Args:
-        path: Where it is.
+        path: Where it is read.
         kind: What it is.
         summary: Counts of its lines or records, and of its events.
         problem: Why it could not be used, or not as a whole.
@@ -72,6 +72,7 @@ class Import:
         more: A further kind of lines in the same file: a log with requests in it.
         segment: What a segment held.
         notes: What a reader must know of how it was read.
+        named: What the user named, where that is no path: the URI that `path` is a copy of.
     """
 
     path: Path
@@ -82,6 +83,12 @@ class Import:
     more: Kind | None = None
     segment: SegmentCounts | None = None
     notes: list[str] = field(default_factory=list)
+    named: str = ""
+
+    @property
+    def name(self) -> str:
+        """The file as a user knows it: a path, or a URI."""
+        return self.named or str(self.path)
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -94,7 +101,7 @@ class Import:
         summary, segment = self.summary, self.segment
         offsets = None if segment is None else segment.offsets
         return SourceFile(
-            path=str(self.path),
+            path=self.name,
             kind=self.kind.value,
             lines=summary.lines,
             parsed=summary.parsed,

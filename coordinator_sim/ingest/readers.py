@@ -101,7 +101,7 @@ def is_plain(kind: Kind) -> bool:
 
 def read_plain(kind: Kind, one: Import, reading: Reading) -> TimedLog:
     """A stream with the time of its first event, for which the file's beginning is read twice."""
-    if kind is Kind.LOG and (ready := reading.ready.logs.get(str(one.path))) is not None:
+    if kind is Kind.LOG and (ready := reading.ready.logs.get(one.name)) is not None:
         return ready
     read: _Reader = partial(_READERS[kind], one, reading)
     first = next(read(IngestSummary(), is_trial=True), None)
@@ -115,7 +115,7 @@ def read_plain(kind: Kind, one: Import, reading: Reading) -> TimedLog:
 
 def read_exchanges(kind: Kind, one: Import, reading: Reading) -> TimedExchanges:
     """The exchanges of one file, and how long the longest of them took."""
-    ready = reading.ready.exchanges.get(str(one.path))
+    ready = reading.ready.exchanges.get(one.name)
     if kind is Kind.REQUEST_LOG and ready is not None:
         return ready
     read = EXCHANGE_READERS[kind]
@@ -156,7 +156,7 @@ def _log_batches(one: Import, reading: Reading) -> Iterator[EventBatch]:
 
 
 def _log(one: Import, reading: Reading, summary: IngestSummary) -> BrokerLog:
-    name = str(one.path)
+    name = one.name
     keep_raw = reading.keep_raw or name in reading.overlapping
     return BrokerLog(name, reading.zone, summary=summary, keep_raw=keep_raw)
 
@@ -165,9 +165,7 @@ def _requests(
     one: Import, reading: Reading, summary: IngestSummary, *, is_trial: bool
 ) -> Iterator[Exchange]:
     counts = summary if one.kind is Kind.REQUEST_LOG else IngestSummary()
-    log = RequestLog(
-        reading.zone, summary=counts, source_ref=str(one.path), keep_raw=reading.keep_raw
-    )
+    log = RequestLog(reading.zone, summary=counts, source_ref=one.name, keep_raw=reading.keep_raw)
     yield from log.read(_lines_of(one, reading, is_trial=is_trial))
     if counts is not summary:
         counts.lines = 0
@@ -184,7 +182,7 @@ def _dump_events(
     one: Import, reading: Reading, summary: IngestSummary, *, is_trial: bool
 ) -> Iterator[TraceEvent]:
     dump = DumpText(summary)
-    told = OffsetsTopic(Source.DUMP_LOG, str(one.path))
+    told = OffsetsTopic(Source.DUMP_LOG, one.name)
     for batch in dump.read(_lines_of(one, reading, is_trial=is_trial)):
         yield from _counted(told.read(batch), summary)
     if is_trial:
@@ -201,7 +199,7 @@ def _dump_events(
 def _formatter_text_events(
     one: Import, reading: Reading, summary: IngestSummary, *, is_trial: bool
 ) -> Iterator[TraceEvent]:
-    told = OffsetsTopic(Source.FORMATTER_TEXT, str(one.path))
+    told = OffsetsTopic(Source.FORMATTER_TEXT, one.name)
     records = read_formatter_text(_lines_of(one, reading, is_trial=is_trial), summary)
     yield from _counted(told.read(records), summary)
 
@@ -209,7 +207,7 @@ def _formatter_text_events(
 def _formatter_json_events(
     one: Import, reading: Reading, summary: IngestSummary, *, is_trial: bool
 ) -> Iterator[TraceEvent]:
-    told = OffsetsTopic(Source.FORMATTER_JSON, str(one.path))
+    told = OffsetsTopic(Source.FORMATTER_JSON, one.name)
     note = None if is_trial else partial(reading.note_progress, one.path)
     records = read_formatter_json(_pieces(one, note), summary)
     yield from _counted(told.read(records), summary)
@@ -218,7 +216,7 @@ def _formatter_json_events(
 def _captured(
     one: Import, reading: Reading, summary: IngestSummary, *, is_trial: bool
 ) -> Iterator[Exchange]:
-    capture = Capture(str(one.path))
+    capture = Capture(one.name)
     segments = _segments_of(one, reading, is_trial=is_trial)
     yield from _parsed(capture.read(segments), summary)
     if is_trial:

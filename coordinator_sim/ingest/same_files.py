@@ -27,8 +27,12 @@ class FileMark(Struct, frozen=True):
         return (self.size, self.digest) == (other.size, other.digest)
 
 
-def mark_of(path: Path) -> FileMark:
+def mark_of(path: Path, name: str = "") -> FileMark:
     """Return the mark of a file.
+
+    Args:
+        path: The file.
+        name: What it is told by; empty for its path.
 
     Raises:
         OSError: It cannot be read.
@@ -39,4 +43,4 @@ def mark_of(path: Path) -> FileMark:
         digest.update(file.read(_SAMPLE_BYTES))
         file.seek(max(0, size - _SAMPLE_BYTES))
         digest.update(file.read(_SAMPLE_BYTES))
-    return FileMark(str(path), size, digest.hexdigest())
+    return FileMark(name or str(path), size, digest.hexdigest())

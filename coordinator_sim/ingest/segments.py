@@ -75,16 +75,17 @@ class PartitionLog:
 
     def go_on(self, files: list[Import], note_progress: Callable[[Path, int], None]) -> None:
         """Take further segments; offsets that were read count no more."""
-        fresh = sorted(files, key=lambda one: (base_offset_in(one.path.name), str(one.path)))
+        fresh = sorted(files, key=lambda one: (base_offset_in(one.path.name), one.name))
         self._fresh = range(len(self._files), len(self._files) + len(fresh))
         self._files += fresh
         self._note_progress = note_progress
 
-    def move(self, root: Path) -> None:
+    def move(self, root: Path, at: Callable[[Path], Path]) -> None:
         """Find the segments that were taken last below another folder.
 
         Args:
             root: Folder that relative paths are of.
+            at: Gives where a copy is that was fetched; other paths as they are.
 
         Raises:
             OSError: One is not there.
@@ -92,6 +93,7 @@ class PartitionLog:
         self._root = root
         self._note_progress = lambda _path, _used: None
         for index in self._fresh:
+            self._files[index].path = at(self._files[index].path)
             (root / self._files[index].path).stat()
 
     def take(self, other: "PartitionLog") -> None:
@@ -124,18 +126,18 @@ class PartitionLog:
                 yield event
         for one in self._files:
             if one.segment is not None:
-                one.segment.aborted = self._topic.aborted.get(str(one.path), 0)
-                one.segment.unfinished = self._topic.unfinished().get(str(one.path), 0)
+                one.segment.aborted = self._topic.aborted.get(one.name, 0)
+                one.segment.unfinished = self._topic.unfinished().get(one.name, 0)
 
     def _counts(self, of: int) -> SegmentCounts:
         counts = self._files[of].segment
         if counts is None:
-            counts = SegmentCounts(partition_in(str(self._files[of].path)))
+            counts = SegmentCounts(partition_in(self._files[of].name))
             self._files[of].segment = counts
         return counts
 
     def _batch_events(self, reads: list[_Read], of: int) -> Iterator[TraceEvent]:
-        self._topic.source_ref = str(self._files[of].path)
+        self._topic.source_ref = self._files[of].name
         summary = self._files[of].summary
         records = [read.stored for read in reads if read.stored is not None]
         plain = sum(isinstance(each, StoredRecord) for each in records)
@@ -158,7 +160,7 @@ class PartitionLog:
             conflicts += read.offset == last.offset and not _is_same(read.stored, last.stored)
             if conflicts >= _CONFLICTS:
                 raise DataError(
-                    f"{self._files[last.of].path} and {self._files[read.of].path} hold different "
+                    f"{self._files[last.of].name} and {self._files[read.of].name} hold different "
                     f"records at offset {read.offset} of one partition: they are segments of two "
                     "clusters; ingest those of each cluster by themselves, with --cluster NAME "
                     "and an --out of its own"
@@ -270,7 +272,7 @@ def partition_logs(files: list[Import]) -> dict[object, list[Import]]:
     """
     logs: dict[object, list[Import]] = {}
     for one in files:
-        partition = partition_in(str(one.path))
+        partition = partition_in(one.name)
         key = _copy_of(one.path) if partition is None else partition
         logs.setdefault(key, []).append(one)
     return logs

@@ -46,7 +46,7 @@ class Stages:
         self.names = Names()
         self.kinds = kinds
         self.skews = Skews()
-        self._by_name = {str(one.path): one for one in files}
+        self._by_name = {one.name: one for one in files}
         self._repeats = RepeatedLines(overlaps)
         self._has_several = has_several
         is_simple = any(simple.issuperset(kinds) for simple in _SIMPLE)
@@ -57,7 +57,7 @@ class Stages:
 
     def add(self, files: Iterable[Import]) -> None:
         """Take further files."""
-        self._by_name |= {str(one.path): one for one in files}
+        self._by_name |= {one.name: one for one in files}
         self._has_several = True
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -125,7 +125,7 @@ class Streams:
 
     def count(self, files: list[Import]) -> None:
         """Add to files what of their requests became events, once all are given."""
-        by_name = {str(one.path): one for one in files}
+        by_name = {one.name: one for one in files}
         for stream in self._earlier.exchanges.values():
             for name, counts in stream.counts.items():
                 by_name[name].summary.add(counts)

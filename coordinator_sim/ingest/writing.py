@@ -148,7 +148,7 @@ def write_imported(
         while (batch := merge.next_batch(streams.settled_us)) is not None:
             _write(stages.pass_on(batch), writer)
         if is_parquet:
-            imported.marks += [mark_of(one.path) for one in importing.usable]
+            imported.marks += [mark_of(one.path, one.name) for one in importing.usable]
             imported.streams = streams.appendable(merge)
             imported.contents.forget_lines_but_of(imported.streams.unsettled_files)
             imported.run = writer.settle()

@@ -74,11 +74,8 @@ def test_a_folder_of_traces_behind_a_uri(mounted: str, disk: Path, spark: "Spark
 @pytest.mark.parametrize(
     "command",
     [
-        ("ingest", "s3a://logs/server.log"),
-        ("ingest", "server.log", "--out", "hdfs://cluster/trace"),
-        ("ingest", "server.log", "--append-to", "hdfs://cluster/trace"),
-        ("log", "offsets", "hdfs://cluster/segments"),
-        ("sweep", "rolling-bounce", "--out", "s3a://bucket/sweep"),
+        ("log", "dump", "hdfs://cluster/segments"),
+        ("log", "offsets", "segments", "--parquet", "hdfs://cluster/offsets"),
         ("rollout", "mine.json", "--out", "s3a://bucket/rollout"),
     ],
 )
@@ -89,6 +86,24 @@ def test_a_command_of_paths_refuses_uris(command: tuple[str, ...], tmp_path: Pat
     (line,) = done.stderr.splitlines()
     assert line.startswith("error: ")
     assert "is a URI, and this command takes paths of this machine" in line
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("ingest", "s3a://logs/server.log"),
+        ("ingest", "server.log", "--out", "hdfs://cluster/trace"),
+        ("ingest", "server.log", "--append-to", "hdfs://cluster/trace"),
+        ("log", "offsets", "hdfs://cluster/segments"),
+    ],
+)
+def test_a_uri_without_spark_says_what_opens_it(command: tuple[str, ...], tmp_path: Path) -> None:
+    """In one line, before anything is written."""
+    done = run_here(*command, folder=tmp_path)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert "is a URI, which is opened through Spark's file systems: add --spark MASTER" in line
     assert not list(tmp_path.iterdir())
 
 
