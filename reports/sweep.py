@@ -12,6 +12,8 @@ from msgspec import Struct
 from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
 from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim.sim.scenario.settings import CONNECT_PROTOCOLS
+from coordinator_sim_reports.hadoop_files import is_uri, location
+from coordinator_sim_reports.remote_runs import simulate_behind_uri
 from coordinator_sim_reports.session import DEFAULT_MASTER, check_extra, fit_to, spark_session
 from coordinator_sim_reports.sources import TraceFrames, events_of, open_traces, read_traces
 from coordinator_sim_reports.tradeoffs import OBJECTIVES, candidate_rows, candidates
@@ -72,7 +74,7 @@ class SweepSummary(Struct, frozen=True, kw_only=True):
 
 def run_sweep(
     asked: Asked,
-    out: Path,
+    out: Path | str,
     *,
     unasked: Mapping[str, str],
     master: str = DEFAULT_MASTER,
@@ -84,9 +86,10 @@ def run_sweep(
 
     Args:
         asked: What to run.
-        out: Directory for `sweep.html`, `tables/` and `traces/`; created with its parents.
+        out: Directory for `sweep.html`, `tables/` and `traces/`, a path or a URI; created with its
+            parents.
         unasked: Scenarios of the catalogue that are not in the grid, with the reason.
-        master: Spark master URL; its workers must see `out`.
+        master: Spark master URL; its workers must see `out` unless it is a URI.
         progress: Called with the present step.
 
     Raises:
@@ -94,8 +97,8 @@ def run_sweep(
         DataError: a run failed, as one with an assignor that raises.
         MissingDependencyError: the `spark` extra or a Java runtime is missing.
     """
-    if out.exists() and not out.is_dir():
-        raise ConfigError(f"{out} is a file; name a directory for the sweep")
+    if not is_uri(str(out)):
+        _check_folder(Path(out))
     grid = trials(asked)
     check_extra()
     from coordinator_sim_reports.sweep_page import Scope, render_sweep
@@ -103,13 +106,15 @@ def run_sweep(
 
     tell = progress or _silent
     with spark_session(master, small=True) as spark:
-        finished = simulate_all(spark, grid, asked, out / TRACES_DIR, tell)
+        folder = location(str(out), spark)
+        _check_folder(folder)
+        finished = simulate_all(spark, grid, asked, folder / TRACES_DIR, tell)
         tell(f"reading {len(finished)} runs")
-        runs = open_traces([Path(each.path) for each in finished])
+        runs = open_traces([location(each.path, spark) for each in finished])
         fit_to(spark, events_of(runs))
         frames = read_traces(spark, runs)
         store = TableStore(
-            spark, (out / TABLES_DIR).absolute(), lambda name: tell(f"computed {name}")
+            spark, (folder / TABLES_DIR).absolute(), lambda name: tell(f"computed {name}")
         )
         costs, choices, by_scenario = _compare(_trial_rows(spark, grid), frames, store)
         order = {trial.trace_id: number for number, trial in enumerate(grid)}
@@ -120,15 +125,14 @@ def run_sweep(
             "choices": sorted(_rows(choices), key=_reading_order),
             "by_scenario": sorted(_rows(by_scenario), key=_reading_order),
         }
-    page = out / PAGE_NAME
-    scenarios = len({trial.scenario for trial in grid})
-    seeds = len({trial.seed for trial in grid})
-    scope = Scope(runs=len(grid), seeds=seeds, left_out=unasked, is_own=bool(asked.written))
-    html = render_sweep(scope, candidates=found, **rows)
-    page.write_text(html, encoding="utf-8")
+        scenarios = len({trial.scenario for trial in grid})
+        seeds = len({trial.seed for trial in grid})
+        scope = Scope(runs=len(grid), seeds=seeds, left_out=unasked, is_own=bool(asked.written))
+        page = folder / PAGE_NAME
+        page.write_text(render_sweep(scope, candidates=found, **rows), encoding="utf-8")
     return SweepSummary(
         page=str(page),
-        tables=str(out / TABLES_DIR),
+        tables=str(folder / TABLES_DIR),
         runs=len(grid),
         kept=sum(each.is_kept for each in finished),
         scenarios=scenarios,
@@ -150,15 +154,23 @@ def simulate_all(
     Raises:
         DataError: a run failed; names the first one, and how many.
     """
-    simulate = partial(simulate_trial, out=str(traces.absolute()), asked=asked)
-    context = spark.sparkContext
-    with _counted(context, len(grid), tell):
-        finished = context.parallelize(grid, len(grid)).map(simulate).collect()
+    if isinstance(traces, Path):
+        simulate = partial(simulate_trial, out=str(traces.absolute()), asked=asked)
+        context = spark.sparkContext
+        with _counted(context, len(grid), tell):
+            finished = context.parallelize(grid, len(grid)).map(simulate).collect()
+    else:
+        finished = simulate_behind_uri(spark, grid, asked, traces, tell)
     failures = [each.failure for each in finished if each.failure]
     if failures:
         more = f" (and {len(failures) - 1} more runs)" if len(failures) > 1 else ""
         raise DataError(f"{failures[0]}{more}")
     return finished
+
+
+def _check_folder(out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise ConfigError(f"{out} is a file; name a directory for the sweep")
 
 
 @contextmanager
