@@ -36,7 +36,7 @@ class FetchedAt(Struct, frozen=True):
         """Return where a worker reads a file; what is no copy is under the same path there."""
         if not self.here or not path.is_relative_to(self.here):
             return path
-        return Path(self.there) / path.relative_to(self.here)
+        return Path(self.there).absolute() / path.relative_to(self.here)
 
 
 class FetchedFiles:

@@ -247,6 +247,7 @@ def run_tasks(
     tasks: Sequence[_Task],
     read: Callable[[_Task], _Found],
     waves_a_core: int = _WAVES_A_CORE,
+    what: str = "logs",
 ) -> Iterator[_Found]:
     """Yield what came of each task, in their order, a Spark task each and some at a time.
 
@@ -255,6 +256,7 @@ def run_tasks(
         tasks: What to read.
         read: Reads one; called in a worker.
         waves_a_core: Tasks of a core whose results are in the driver's memory at once.
+        what: What they read, for the advice where it is not there.
 
     Raises:
         DataError: a worker failed, or all were lost.
@@ -263,8 +265,8 @@ def run_tasks(
     wave = waves_a_core * context.defaultParallelism
     for start in range(0, len(tasks), wave):
         some = tasks[start : start + wave]
-        with failure_named("logs"):
+        with failure_named(what):
             found = context.parallelize(some, len(some)).map(read).collect()
         if len(found) != len(some):
-            raise DataError("Spark gave other ranges than it was asked for; run the command again")
+            raise DataError("Spark gave other results than it was asked for; run the command again")
         yield from found

@@ -3,10 +3,13 @@
 Workers need the libraries it imports, none of which is part of the zip: they have native code.
 """
 
+import atexit
 import zipfile
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -34,6 +37,22 @@ def ship_code(spark: "SparkSession", directory: Path) -> Path:
     write_code(path)
     spark.sparkContext.addPyFile(str(path))
     return path
+
+
+def ship_for_good(spark: "SparkSession") -> None:
+    """Ship the code to the workers of a cluster until this process ends; once for a session.
+
+    Args:
+        spark: The session; on this machine its workers import the package themselves.
+    """
+    context = spark.sparkContext
+    if str(context.master).startswith("local") or any(
+        str(file).endswith(ZIP_NAME) for file in context.listFiles
+    ):
+        return
+    directory = Path(mkdtemp(prefix="coordinator-sim-code-"))
+    atexit.register(rmtree, directory, ignore_errors=True)
+    ship_code(spark, directory)
 
 
 def write_code(path: Path) -> None:

@@ -14,6 +14,8 @@ from msgspec import Struct
 from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
 from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim.sim.scenario.settings import CONNECT_PROTOCOLS
+from coordinator_sim_reports.hadoop_files import is_uri, location
+from coordinator_sim_reports.remote_runs import simulate_behind_uri
 from coordinator_sim_reports.session import DEFAULT_MASTER, check_extra, fit_to, spark_session
 from coordinator_sim_reports.sources import TraceFrames, events_of, open_traces, read_traces
 from coordinator_sim_reports.tradeoffs import OBJECTIVES, candidate_rows, candidates
@@ -78,7 +80,7 @@ class SweepSummary(Struct, frozen=True, kw_only=True):
 
 def run_sweep(
     asked: Asked,
-    out: Path,
+    out: Path | str,
     *,
     unasked: Mapping[str, str],
     master: str = DEFAULT_MASTER,
@@ -92,9 +94,10 @@ def run_sweep(
 
     Args:
         asked: What to run.
-        out: Directory for `sweep.html`, `tables/` and `traces/`; created with its parents.
+        out: Directory for `sweep.html`, `tables/` and `traces/`, a path or a URI; created with its
+            parents.
         unasked: Scenarios of the catalogue that are not in the grid, with the reason.
-        master: Spark master URL; its workers must see `out`.
+        master: Spark master URL; its workers must see `out` unless it is a URI.
         within_s: Simulate no further worlds if they would not be done so soon; one is simulated
             however long it takes. The comparison comes on top.
         progress: Called with the present step.
@@ -104,8 +107,8 @@ def run_sweep(
         DataError: a run failed, as one with an assignor that raises.
         MissingDependencyError: the `spark` extra or a Java runtime is missing.
     """
-    if out.exists() and not out.is_dir():
-        raise ConfigError(f"{out} is a file; name a directory for the sweep")
+    if not is_uri(str(out)):
+        _check_folder(Path(out))
     every = trials(asked)
     check_extra()
     from coordinator_sim_reports.sweep_page import Scope, render_sweep
@@ -113,14 +116,15 @@ def run_sweep(
 
     tell = progress or _silent
     with spark_session(master, small=True) as spark:
-        simulate = partial(simulate_trial, out=str((out / TRACES_DIR).absolute()), asked=asked)
-        grid, finished = simulate_all(spark.sparkContext, every, simulate, within_s, tell)
+        folder = location(str(out), spark)
+        _check_folder(folder)
+        grid, finished = simulate_all(spark, every, asked, folder / TRACES_DIR, within_s, tell)
         tell(f"reading {len(finished)} runs")
-        runs = open_traces([Path(each.path) for each in finished])
+        runs = open_traces([location(each.path, spark) for each in finished])
         fit_to(spark, events_of(runs))
         frames = read_traces(spark, runs)
         store = TableStore(
-            spark, (out / TABLES_DIR).absolute(), lambda name: tell(f"computed {name}")
+            spark, (folder / TABLES_DIR).absolute(), lambda name: tell(f"computed {name}")
         )
         costs, choices, by_scenario = _compare(_trial_rows(spark, grid), frames, store)
         order = {trial.trace_id: number for number, trial in enumerate(grid)}
@@ -131,21 +135,20 @@ def run_sweep(
             "choices": sorted(_rows(choices), key=_reading_order),
             "by_scenario": sorted(_rows(by_scenario), key=_reading_order),
         }
-    page = out / PAGE_NAME
-    scenarios = len({trial.scenario for trial in grid})
-    seeds = len({trial.seed for trial in grid})
-    scope = Scope(
-        runs=len(grid),
-        seeds=seeds,
-        seeds_left=len(asked.seeds) - seeds,
-        left_out=unasked,
-        is_own=bool(asked.written),
-    )
-    html = render_sweep(scope, candidates=found, **rows)
-    page.write_text(html, encoding="utf-8")
+        scenarios = len({trial.scenario for trial in grid})
+        seeds = len({trial.seed for trial in grid})
+        scope = Scope(
+            runs=len(grid),
+            seeds=seeds,
+            seeds_left=len(asked.seeds) - seeds,
+            left_out=unasked,
+            is_own=bool(asked.written),
+        )
+        page = folder / PAGE_NAME
+        page.write_text(render_sweep(scope, candidates=found, **rows), encoding="utf-8")
     return SweepSummary(
         page=str(page),
-        tables=str(out / TABLES_DIR),
+        tables=str(folder / TABLES_DIR),
         runs=len(grid),
         kept=sum(each.is_kept for each in finished),
         seeds=seeds,
@@ -158,18 +161,22 @@ def run_sweep(
 
 
 def simulate_all(
-    context: "SparkContext",
+    spark: "SparkSession",
     grid: Sequence[Trial],
-    simulate: Callable[[Trial], Finished],
+    asked: Asked,
+    traces: Path,
     within_s: float,
     tell: Callable[[str], None],
 ) -> tuple[list[Trial], list[Finished]]:
     """Simulate the trials, each as a task; where time is short, world after world.
 
+    Those that an earlier sweep finished are kept.
+
     Args:
-        context: Runs the tasks.
+        spark: The session.
         grid: All trials.
-        simulate: Simulates one, or keeps what an earlier sweep finished.
+        asked: What the sweep was asked for.
+        traces: Folder of all traces of the sweep, a `HadoopPath` behind a URI.
         within_s: Begin no round of worlds that would end later, taking as long as those before.
         tell: Called now and then with how many runs are done.
 
@@ -182,7 +189,7 @@ def simulate_all(
     seeds = list(dict.fromkeys(trial.seed for trial in grid))
     worlds = len(seeds)
     if within_s < math.inf:
-        worlds = -(-context.defaultParallelism * worlds // len(grid))
+        worlds = -(-spark.sparkContext.defaultParallelism * worlds // len(grid))
     began_s, longest_s = time.monotonic(), 0.0
     done: list[Trial] = []
     finished: list[Finished] = []
@@ -192,8 +199,8 @@ def simulate_all(
             break
         chosen = frozenset(seeds[first : first + worlds])
         drawn = [trial for trial in grid if trial.seed in chosen]
-        with _counted(context, len(done), len(grid), tell):
-            finished += context.parallelize(drawn, len(drawn)).map(simulate).collect()
+        told = partial(_tell_runs, tell, len(done), len(grid))
+        finished += _simulated(spark, drawn, asked, traces, told)
         done += drawn
         longest_s = max(longest_s, time.monotonic() - round_began_s)
         failures = [each.failure for each in finished if each.failure]
@@ -203,22 +210,45 @@ def simulate_all(
     return done, finished
 
 
+def _simulated(
+    spark: "SparkSession",
+    grid: Sequence[Trial],
+    asked: Asked,
+    traces: Path,
+    tell: Callable[[int], None],
+) -> list[Finished]:
+    """Simulate trials, each as a task; `tell` is called with the number of those that are done."""
+    if not isinstance(traces, Path):
+        return simulate_behind_uri(spark, grid, asked, traces, tell)
+    simulate = partial(simulate_trial, out=str(traces.absolute()), asked=asked)
+    context = spark.sparkContext
+    with _counted(context, tell):
+        return list(context.parallelize(grid, len(grid)).map(simulate).collect())
+
+
+def _tell_runs(tell: Callable[[str], None], before: int, total: int, done: int) -> None:
+    tell(f"simulated {before + done} of {total} runs")
+
+
+def _check_folder(out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise ConfigError(f"{out} is a file; name a directory for the sweep")
+
+
 @contextmanager
-def _counted(
-    context: "SparkContext", before: int, total: int, tell: Callable[[str], None]
-) -> Iterator[None]:
-    """Tell now and then how many tasks are done: those of the running job, and those before."""
+def _counted(context: "SparkContext", tell: Callable[[int], None]) -> Iterator[None]:
+    """Tell now and then how many tasks of the running job are done."""
     done = Event()
     tracker = context.statusTracker()
 
     def watch() -> None:
         most = 0
-        tell(f"simulated {before + most} of {total} runs")
+        tell(most)
         while not done.wait(_TOLD_EVERY_S):
             stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
             # A stage that is done is not active any more while its results are on their way.
             most = max(most, *(stage.numCompletedTasks for stage in stages if stage), 0)
-            tell(f"simulated {before + most} of {total} runs")
+            tell(most)
 
     watcher = Thread(target=watch, daemon=True)
     watcher.start()

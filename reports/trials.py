@@ -279,7 +279,7 @@ def simulate_trial(trial: Trial, out: str, asked: Asked) -> Finished:
         asked: What the sweep was asked for: own scenarios and assignors.
     """
     directory = Path(out) / trial.label
-    if _is_finished(directory, trial):
+    if is_finished(directory, trial):
         return Finished(path=str(directory), is_kept=True)
     try:
         for own in asked.own:
@@ -303,7 +303,7 @@ def simulate_trial(trial: Trial, out: str, asked: Asked) -> Finished:
     return Finished(path=str(directory))
 
 
-def _is_finished(directory: Path, trial: Trial) -> bool:
+def is_finished(directory: Path, trial: Trial) -> bool:
     """Whether a directory holds the whole trace of this trial, by this version."""
     try:
         info = read_run(directory).info

@@ -47,8 +47,8 @@ def local_only(given: Any) -> Any:  # noqa: ANN401 - one path, a list of them, o
         if found is not None and not Path(found[0]).exists():
             raise ConfigError(
                 f"{each} is a URI, and this command takes paths of this machine: mount it, or copy "
-                "the files here and name the copy (report takes URIs, and with --spark so do "
-                "ingest and log offsets)"
+                "the files here and name the copy (report and sweep --out take URIs, and with "
+                "--spark so do ingest and log offsets)"
             )
     return given
 

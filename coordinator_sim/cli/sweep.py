@@ -42,11 +42,12 @@ ScenariosOption = Annotated[
     typer.Argument(
         help="Catalogue names and scenario files, or one grid.toml; by default all of the "
         "catalogue that can be compared.",
+        callback=local_only,
     ),
 ]
 OutOption = Annotated[
-    Path,
-    typer.Option(help="Directory for sweep.html, tables/ and traces/.", callback=local_only),
+    str,
+    typer.Option(help="Directory for sweep.html, tables/ and traces/; a URI too.", metavar="DIR"),
 ]
 ProcessingTimesOption = Annotated[
     str,
@@ -81,7 +82,7 @@ DEFAULT_SEEDS = 3
 
 def sweep(
     scenarios: ScenariosOption = None,
-    out: OutOption = Path("out/sweep"),
+    out: OutOption = "out/sweep",
     seeds: SeedsOption = DEFAULT_SEEDS,
     processing: ProcessingOption = "",
     processing_ms: ProcessingTimeOption = "",

@@ -7,7 +7,6 @@ goes on from file to file, and so are all segments of a partition.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
-from pathlib import Path
 
 from msgspec import Struct
 
@@ -180,7 +179,7 @@ class Streams:
             for kind in filter(is_plain, one.kinds):
                 log = read_plain(kind, one, self._reading)
                 if log.first_us != NO_TIME_US:
-                    self._check(one.path, log.first_us)
+                    self._check(one.name, log.first_us)
                 self._add((_PLAIN, self._earlier.plain_count), log.first_us, log.batches)
                 self._earlier.plain_count += 1
 
@@ -213,9 +212,9 @@ class Streams:
         self, one: Import, told: TimedExchanges, stream: ExchangeStream
     ) -> Iterator[tuple[int, Exchange]]:
         if told.first_us != NO_TIME_US and told.first_us < stream.reached_us:
-            self._refuse(one.path, told.first_us, stream.reached_us)
+            self._refuse(one.name, told.first_us, stream.reached_us)
         for exchange in told.exchanges:
-            self._check(one.path, exchange.asked_us)
+            self._check(one.name, exchange.asked_us)
             yield exchange.sent_us, exchange
 
     def _add_partitions(self, files: list[Import]) -> None:
@@ -241,7 +240,7 @@ class Streams:
             trial = PartitionLog([Import(one.path, one.kind) for one in own])
             first = next(trial.events(), None)
             if first is not None:
-                self._check(own[0].path, first.ts_us)
+                self._check(own[0].name, first.ts_us)
             known[key] = PartitionLog(own, note)
             rank = (_PARTITION, len(known) - 1)
             first_us = NO_TIME_US if first is None else first.ts_us
@@ -253,18 +252,18 @@ class Streams:
         if first is not None:
             rest = self._earlier.rests.get(rank, Rest(NO_TIME_US, NO_TIME_US, []))
             reached_us = max([rest.reached_us, *(event.ts_us for event in rest.events)])
-            self._check(own[0].path, max(first.ts_us, reached_us))
+            self._check(own[0].name, max(first.ts_us, reached_us))
             events = chain([first], events)
         first_us = NO_TIME_US if first is None else first.ts_us
         self._add(rank, first_us, batches_of(events, self._reading.names))
 
-    def _check(self, path: Path, at_us: int) -> None:
+    def _check(self, name: str, at_us: int) -> None:
         if at_us < self._earlier.settled_us:
-            self._refuse(path, at_us, self._earlier.settled_us)
+            self._refuse(name, at_us, self._earlier.settled_us)
 
-    def _refuse(self, path: Path, at_us: int, settled_us: int) -> None:
+    def _refuse(self, name: str, at_us: int, settled_us: int) -> None:
         raise DataError(
-            f"{path} tells of {_instant(at_us)}, and the trace is settled up to "
+            f"{name} tells of {_instant(at_us)}, and the trace is settled up to "
             f"{_instant(settled_us)}: only files that follow can be appended; ingest all files "
             "together, without --append-to"
         )

@@ -23,10 +23,14 @@ from coordinator_sim.ingest.writing import write_trace
 from coordinator_sim.kafka.profiles import PROFILES
 from coordinator_sim.logtext.writing.writer import broker_log
 from coordinator_sim.runs.run_directory import read_run
+from coordinator_sim_reports.data_source import FORMAT, register
+from coordinator_sim_reports.hadoop_files import location
 from coordinator_sim_reports.jobs import build_report
 from coordinator_sim_reports.log_ingest import logs_on_spark
 from coordinator_sim_reports.offsets import read_on_spark
 from coordinator_sim_reports.session import spark_session
+from coordinator_sim_scenarios.catalog import scenario_named
+from tests.unit.ingest.runs_as_sources import leave_behind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -90,6 +94,35 @@ def test_every_job_runs_on_workers_that_lack_this_package(
         summary = build_report([tmp_path / "trace"], tmp_path / "report", master=cluster.url)
 
     assert summary.rebalances == 1_000
+
+
+def test_files_behind_uris_are_sent_to_workers(
+    cluster: StandaloneCluster, log: Path, tmp_path: Path
+) -> None:
+    """Ranges of a log, a request log, and segments of partitions, in copies of the workers' own."""
+    left = leave_behind(scenario_named("coordinator-lost-in-join"), tmp_path / "run")
+    sources = [log, left.request_log, left.log_dir]
+    alone = prepare(sources, fetch=lambda files: {path: path.as_uri() for path in files})
+    write_trace(alone, OPTIONS, tmp_path / "alone", lambda _used: None)
+
+    with (
+        spark_session(cluster.url, small=True) as spark,
+        logs_on_spark(OPTIONS, master=cluster.url, range_bytes=100_000) as logs,
+    ):
+        named = [location(path.as_uri(), spark) for path in (*sources, GOLDEN)]
+        importing = prepare(named[:-1], logs.contents_of, fetch=logs.files.fetch)
+        folder = logs.files.at.there
+        write_trace(
+            importing, OPTIONS, tmp_path / "trace", lambda _used: None, logs.reader(importing)
+        )
+        found = read_on_spark(find_logs(named[-1:]).logs, master=cluster.url)
+        register(spark)
+        told = spark.read.format(FORMAT).load([str(path) for path in sources]).count()
+
+    assert not Path(folder).is_absolute(), "in the working directory of each worker"
+    assert read_run(tmp_path / "trace").info.digest == read_run(tmp_path / "alone").info.digest
+    assert found.commits == read_last_offsets(find_logs([GOLDEN]).logs).commits
+    assert told > read_run(tmp_path / "trace").info.counts["events"]
 
 
 def test_a_job_goes_on_when_a_worker_is_killed(

@@ -74,6 +74,8 @@ def test_a_folder_of_traces_behind_a_uri(mounted: str, disk: Path, spark: "Spark
 @pytest.mark.parametrize(
     "command",
     [
+        ("sweep", "s3a://bucket/mine.json"),
+        ("sweep", "hdfs://cluster/grid.toml"),
         ("log", "dump", "hdfs://cluster/segments"),
         ("log", "offsets", "segments", "--parquet", "hdfs://cluster/offsets"),
         ("rollout", "mine.json", "--out", "s3a://bucket/rollout"),
