@@ -10,8 +10,10 @@ from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from coordinator_sim.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from coordinator_sim.trace.events import Event, TraceEvent
 
+FETCH = OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id="g", topics=None),))
 BOTH = pytest.mark.parametrize("profile", ["3.9", "4.4"])
 
 
@@ -112,6 +114,60 @@ def test_a_join_is_told_with_its_first_protocol() -> None:
     assert told.subscription == b"range"
     (told,) = events(group.join(protocols=()), Event.JOIN_REQ)
     assert told.subscription is None
+
+
+@BOTH
+def test_a_life_of_a_group_is_told_request_by_request(profile: str) -> None:
+    """Requests that change membership when they come, others with their answers."""
+    group = drive(profile)
+    told: list[str] = []
+    group.harness.told = lambda events: told.extend(
+        f"{event.event.name} {event.error_code}" for event in events if event.api_key is not None
+    )
+    (member,) = group.stable(1)
+    group.heartbeat(member, 2)
+    group.commit(5, member_id=member, generation_id=1, version=8)
+    group.commit(5, member_id=member, generation_id=2, version=8)
+    group.harness.call(FETCH, api_version=7)
+    group.leave((member, None))
+    assert told == [
+        "JOIN_REQ None",
+        "JOIN_RESP 0",
+        "SYNC_REQ None",
+        "SYNC_RESP 0",
+        "HEARTBEAT 22",
+        "OFFSET_COMMIT 0",
+        "OFFSET_COMMIT 22",
+        "OFFSET_FETCH 0",
+        "LEAVE_REQ None",
+    ]
+
+
+def test_a_leave_under_an_id_that_was_replaced_is_told_with_the_member_there_now() -> None:
+    """The leaver is fenced, and the one that has its instance id named."""
+    group = drive("4.4")
+    (old,) = group.stable(1, static=True)
+    new = answer(group.join(instance_id="i0"), JoinGroupResponse).member_id
+    heard: list[TraceEvent] = []
+    group.harness.told = heard.extend
+    group.leave((old, "i0"))
+    (fenced,) = [event for event in heard if event.event is Event.MEMBER_FENCED]
+    assert (fenced.member_id, fenced.group_instance_id) == (old, "i0")
+    assert fenced.attrs == {"current_member_id": new, "operation": "leave-group"}
+
+
+@pytest.mark.parametrize(("profile", "partition"), [("3.9", None), ("4.4", 0)])
+def test_expired_offsets_are_told_with_their_number(profile: str, partition: int | None) -> None:
+    """Java looks through partition by partition, Scala through all."""
+    config = CoordinatorConfig(
+        offsets_topic_num_partitions=1,
+        offsets_retention_ms=60_000,
+        offsets_retention_check_interval_ms=60_000,
+    )
+    group = GroupDriver(Harness(config, profile_named(profile), start_ms=0))
+    group.commit(1, version=5)
+    (told,) = events(group.harness.advance(120_000), Event.OFFSET_EXPIRED)
+    assert (told.offsets_partition, told.attrs) == (partition, {"count": "1"})
 
 
 def test_deleted_groups_are_told_with_their_offsets() -> None:
