@@ -11,13 +11,24 @@ from coordinator_sim.cli.ending import EXIT_PROBLEMS_FOUND
 from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
-    from coordinator_sim_conformance.mutants.mutant import Trial
+    from coordinator_sim_conformance.mutants.mutant import Mutant, Trial
 
 
 def mutants(
     module: Annotated[
         list[str] | None,
         typer.Option(help="Of this module alone, such as join; may be repeated.", metavar="NAME"),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="This mutant alone, by its id; may be repeated.", metavar="ID"),
+    ] = None,
+    again: Annotated[
+        Path | None,
+        typer.Option(
+            help="Those of this run of --record that there still are; --sample draws more.",
+            metavar="FILE",
+        ),
     ] = None,
     sample: Annotated[
         int | None, typer.Option(help="Draw so many; all without.", min=1, metavar="N")
@@ -47,14 +58,16 @@ def mutants(
     from coordinator_sim_conformance.mutants.hunt import Hunt
     from coordinator_sim_conformance.mutants.record import (
         all_mutants,
-        drawn,
+        named,
         reasons_of_survivors,
         record_of,
         write_record,
     )
 
     everything = all_mutants([module_named(name) for name in module or ()])
-    chosen = drawn(everything, sample, seed)
+    if only:
+        everything = named(everything, only)
+    chosen = _chosen(everything, again, sample, seed)
     reasons = reasons_of_survivors()
     trials: list[Trial] = []
     with progress_bar("breaking the core", len(chosen)) as advance:
@@ -69,6 +82,16 @@ def mutants(
         _print(trials)
     if any(trial.is_unexplained for trial in trials):
         raise typer.Exit(EXIT_PROBLEMS_FOUND)
+
+
+def _chosen(
+    everything: "list[Mutant]", again: Path | None, sample: int | None, seed: int
+) -> "list[Mutant]":
+    from coordinator_sim_conformance.mutants.record import drawn, played_again, read_record
+
+    if again is None:
+        return drawn(everything, sample, seed)
+    return played_again(everything, read_record(again), sample, seed)
 
 
 def _print(trials: "list[Trial]") -> None:

@@ -37,7 +37,9 @@ _REFERENCES: Final = ("kafka-4.4.0", "kafka-3.9.2", "kafka-2.8.2", "kafka-0.10.2
 _PROGRAMS: Final = 2
 """Programs of each reference."""
 _STEPS: Final = 400
-_PYTEST: Final = ("-x", "-q", "--assert=plain", "-p", "no:cacheprovider")
+_NO_PLUGINS: Final = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
+"""Hypothesis's plugin wants to be there before any of its strategies is; properties do without."""
+_PYTEST: Final = ("-x", "-q", "--assert=plain", *_NO_PLUGINS)
 _FOLDER: Final = ROOM.replace(".", "/")
 
 

@@ -2,17 +2,17 @@
 
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from random import Random
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
 from coordinator_sim import __version__
-from coordinator_sim.errors import ConfigError
+from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim_conformance.mutants.generation import modules_of_core, mutants_of
 from coordinator_sim_conformance.mutants.mutant import Fate, Mutant, Trial
 
@@ -66,6 +66,18 @@ def recorded_run() -> Record:
     return msgspec.json.decode(_FOLDER.joinpath(_RECORD).read_bytes(), type=Record)
 
 
+def read_record(path: Path) -> Record:
+    """A run from a file that `write_record` wrote.
+
+    Raises:
+        DataError: the file cannot be read, or is no such run.
+    """
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Record)
+    except (OSError, msgspec.MsgspecError) as problem:
+        raise DataError(f"{path}: no run of `mutants --record`: {problem}") from problem
+
+
 def record_of(trials: Sequence[Trial], of: int, seed: int) -> Record:
     """A run as it is kept."""
     return Record(
@@ -82,11 +94,52 @@ def write_record(record: Record, path: Path) -> None:
     path.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
 
 
-def drawn(mutants: Sequence[Mutant], sample: int | None, seed: int) -> list[Mutant]:
-    """So many of the mutants, drawn by the seed; all of them for None or a larger number."""
+def drawn(
+    mutants: Sequence[Mutant], sample: int | None, seed: int, first: Collection[str] = ()
+) -> list[Mutant]:
+    """So many of the mutants; all of them for None or a larger number.
+
+    Each mutant's lot comes from the seed and its own id, so that mutants which appear or go with
+    an edit of the core leave the others drawn or not, as they were.
+
+    Args:
+        mutants: What to draw from.
+        sample: How many, at least 0.
+        seed: Of the lots.
+        first: Ids that are taken before any other.
+    """
     if sample is None or sample >= len(mutants):
         return list(mutants)
-    return Random(seed).sample(list(mutants), sample)  # noqa: S311 - draws mutants, guards nothing
+
+    def lot(mutant: Mutant) -> tuple[bool, bytes]:
+        digest = sha256(f"{seed} {mutant.mutant_id}".encode()).digest()
+        return mutant.mutant_id not in first, digest
+
+    return sorted(mutants, key=lot)[:sample]
+
+
+def played_again(
+    mutants: Sequence[Mutant], record: Record, sample: int | None, seed: int
+) -> list[Mutant]:
+    """The mutants of a recorded run that there still are, filled up to so many by the seed."""
+    kept = record.killers.keys() & {mutant.mutant_id for mutant in mutants}
+    return drawn(mutants, len(kept) if sample is None else sample, seed, kept)
+
+
+def named(mutants: Sequence[Mutant], mutant_ids: Sequence[str]) -> list[Mutant]:
+    """The mutants with these ids, in the order of the ids.
+
+    Raises:
+        ConfigError: there is none of that id.
+    """
+    known = {mutant.mutant_id: mutant for mutant in mutants}
+    for mutant_id in mutant_ids:
+        if mutant_id not in known:
+            raise ConfigError(
+                f"--only {mutant_id!r}: no such mutant; give an id as `mutants` prints it, "
+                "MODULE:FUNCTION:KIND:NUMBER"
+            )
+    return [known[mutant_id] for mutant_id in dict.fromkeys(mutant_ids)]
 
 
 def all_mutants(modules: Iterable[str] = ()) -> list[Mutant]:

@@ -13,7 +13,7 @@ from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.offset_records import group_tombstone, offset_tombstones
 from coordinator_sim.coordinator.refusals import NOT_LED
-from coordinator_sim.coordinator.runtime import Effect, Partition, PartitionState, Runtime
+from coordinator_sim.coordinator.runtime import Effect, Partition, Runtime
 from coordinator_sim.coordinator.subscriptions import is_consumer
 from coordinator_sim.coordinator.tracing import trace_offsets_expired
 from coordinator_sim.kafka.errors import ErrorCode
@@ -74,26 +74,25 @@ def expire_offsets(runtime: Runtime, partition: Partition) -> None:
 def expired_offsets(
     runtime: Runtime, partition: Partition, group: Group
 ) -> tuple[list[OffsetCommitKey], bool]:
-    """The expired offsets of a group in Kafka's order, and whether nothing else holds the group.
+    """The expired offsets of a group in Kafka's order, and whether no others hold an Empty one.
+
+    An Empty group subscribes to nothing, and all of its offsets may expire.
 
     Source: OffsetMetadataManager.cleanupExpiredOffsets.
     """
     store = partition.offsets
     group_id = group.group_id
     is_open = store.has_open_transactions(group_id)
-    if not store.has_offsets(group_id):
+    if not is_looked_through(partition, group):
         return [], not is_open
-    if not may_expire_offsets(group):
-        return [], False
     keys: list[OffsetCommitKey] = []
     is_all = not is_open
     for topic, offsets in store.all_of(group_id):
         if group.is_subscribed_to(topic):
-            is_all = False
             continue
         for index, value in offsets:
             key = OffsetCommitKey(group_id, topic, index)
-            if is_expired(runtime, group, value) and not (is_open and store.is_open(key)):
+            if is_expired(runtime, group, value) and not store.is_open(key):
                 keys.append(key)
             else:
                 is_all = False
@@ -180,7 +179,5 @@ class ExpiryRetry:
 
     def finish(self, error: ErrorCode) -> None:
         """Arm the timer anew, counted from the failure."""
-        if error is ErrorCode.NONE or error in NOT_LED:
-            return
-        if self.partition.state is PartitionState.ACTIVE:
+        if error is not ErrorCode.NONE and error not in NOT_LED:
             arm_expiry(self.runtime, self.partition)

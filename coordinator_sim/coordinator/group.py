@@ -249,8 +249,7 @@ class Group(MemberTable):
             if instance_id in self.static_members:
                 raise InvariantViolation(f"instance {instance_id} is already in {self.group_id}")
             self.static_members[instance_id] = member.member_id
-        if not self.members:
-            self.protocol_type = member.protocol_type
+        self.protocol_type = member.protocol_type
         if self.leader_id is None:
             self.leader_id = member.member_id
         self._insert(member)
@@ -371,7 +370,6 @@ class Group(MemberTable):
             self.protocol_type, self.protocol_name, self.members.values()
         )
         self._transition(AWAITING_SYNC if self.members else EMPTY)
-        self.pending_sync.clear()
 
     def stabilise(self) -> None:
         """The assignment is stored and handed out."""

@@ -40,7 +40,7 @@ def idle_sessions(runtime: Runtime) -> dict[MemberOf, int] | None:
         return None
     if any(group.state not in _AT_REST for group in runtime.groups.values()):
         return None
-    if any(each.deferred or not each.is_settled for each in runtime.partitions.values()):
+    if not all(each.is_settled for each in runtime.partitions.values()):
         return None
     timers = list(runtime.timers)
     if any(timer.key.kind not in _IDLE_TIMERS for timer in timers):

@@ -70,8 +70,6 @@ def maybe_complete_join(runtime: Runtime, group: Group) -> Effect:
 
 def complete_join(runtime: Runtime, group: Group) -> Effect:
     """End the join phase: a new generation, or nobody left. Source: completeClassicGroupJoin."""
-    timers = runtime.timers
-    timers.cancel(TimerKey(TimerKind.JOIN, group.group_id))
     group.is_spinning = False
     _drop_not_rejoined(runtime, group)
     if not group.elect_joined_leader() and group.members:
@@ -86,7 +84,6 @@ def complete_join(runtime: Runtime, group: Group) -> Effect:
         # QUIRK: a timer of a group whose creation was undone finds the group made after it under
         # that name; Kafka counts the generation up before it throws.
         group.generation_id += 1
-        group.protocol_name = None
         return NO_EFFECT
     group.begin_generation()
     if not group.members:
@@ -97,14 +94,13 @@ def complete_join(runtime: Runtime, group: Group) -> Effect:
     leader = group.leader_id
     for member in group.ordered():
         member_id = member.member_id
-        if member.awaiting_join is not None:
-            response = current_generation(group, member_id, with_members=member_id == leader)
-            complete_join_of(runtime, group, member, response)
+        response = current_generation(group, member_id, with_members=member_id == leader)
+        complete_join_of(runtime, group, member, response)
         start_session(runtime, group, member)
         member.is_new = False
         group.pending_sync[member_id] = None
     if runtime.profile.sync_timeout:
-        timers.schedule(
+        runtime.timers.schedule(
             TimerKey(TimerKind.SYNC, group.group_id),
             runtime.now_ms + group.rebalance_timeout_ms(),
             now_ms=runtime.now_ms,

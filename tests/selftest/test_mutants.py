@@ -1,6 +1,8 @@
 """Random one-line mutants of the group coordinator, and what notices them."""
 
 import os
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -8,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator_sim.errors import ConfigError
+from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim_conformance.mutants.generation import (
     code_with,
     module_named,
@@ -20,9 +22,16 @@ from coordinator_sim_conformance.mutants.mutant import Mutant
 from coordinator_sim_conformance.mutants.patching import LoadedFunctions
 from coordinator_sim_conformance.mutants.plays import case_plays
 from coordinator_sim_conformance.mutants.record import (
+    Record,
     all_mutants,
+    drawn,
+    named,
+    played_again,
+    read_record,
     reasons_of_survivors,
+    record_of,
     recorded_run,
+    write_record,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -88,3 +97,64 @@ def test_unknown_module_is_one_line() -> None:
     assert module_named("join") == "coordinator_sim.coordinator.join"
     with pytest.raises(ConfigError, match=r"'joins': no module of .* there are commit_val"):
         module_named("joins")
+
+
+@pytest.mark.property
+@given(st.data())
+def test_a_mutant_that_goes_takes_no_other_out_of_the_draw(data: st.DataObject) -> None:
+    """Each has its own lot; those named are drawn before it is asked."""
+    every = mutants_by_module()["coordinator_sim.coordinator.join"]
+    sample = data.draw(st.integers(min_value=0, max_value=len(every)))
+    seed = data.draw(st.integers(min_value=0))
+    gone = data.draw(st.sampled_from(every))
+    before = drawn(every, sample, seed)
+    after = drawn([each for each in every if each is not gone], sample, seed)
+    assert {each.mutant_id for each in before} - {gone.mutant_id} <= {
+        each.mutant_id for each in after
+    }
+    wanted = data.draw(st.sets(st.sampled_from(every).map(lambda each: each.mutant_id)))
+    kept = {each.mutant_id for each in drawn(every, sample, seed, wanted)}
+    assert kept <= wanted or wanted <= kept
+
+
+def test_a_recorded_run_is_played_again() -> None:
+    """What went meanwhile is passed over; a larger sample draws more."""
+    every = mutants_by_module()["coordinator_sim.coordinator.join"]
+    wanted = [every[7].mutant_id, every[3].mutant_id]
+    killers = dict.fromkeys([*wanted, "coordinator.join:gone:compare:1"], "")
+    record = Record(version="0", of=9, sample=3, seed=0, killers=killers)
+    ids = [each.mutant_id for each in played_again(every, record, None, 0)]
+    assert sorted(ids) == sorted(wanted)
+    more = [each.mutant_id for each in played_again(every, record, 5, 0)]
+    assert (more[:2], len(set(more))) == (ids, 5)
+
+
+def test_a_run_is_read_back_and_anything_else_is_one_line(tmp_path: Path) -> None:
+    """What `--again` takes is what `--record` wrote."""
+    path = tmp_path / "run.json"
+    write_record(record_of([], of=7, seed=3), path)
+    assert (read_record(path).of, read_record(path).seed) == (7, 3)
+    path.write_text("{}")
+    with pytest.raises(DataError, match=r"run\.json: no run of `mutants --record`"):
+        read_record(path)
+    with pytest.raises(DataError, match=r"none\.json: no run of `mutants --record`"):
+        read_record(tmp_path / "none.json")
+
+
+@pytest.mark.nightly
+def test_the_command_plays_one_mutant_with_tests() -> None:
+    """As a user types it, in a process of its own."""
+    options = ["--only", "coordinator.join:_rejoin:compare:5", "--tests", "tests/unit/coordinator"]
+    program = [sys.executable, "-m", "coordinator_sim_conformance", "mutants", *options]
+    done = subprocess.run(program, check=False, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 of 1 mutants noticed" in done.stdout
+
+
+def test_a_mutant_is_named_by_its_id() -> None:
+    """Given twice it is played once; one that there is not is one line."""
+    first, second, *_ = every = mutants_by_module()["coordinator_sim.coordinator.join"]
+    ids = [second.mutant_id, first.mutant_id, second.mutant_id]
+    assert named(every, ids) == [second, first]
+    with pytest.raises(ConfigError, match=r"--only 'join:no:no:1': no such mutant; give an id"):
+        named(every, ["join:no:no:1"])

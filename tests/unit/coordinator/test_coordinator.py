@@ -41,18 +41,32 @@ def test_without_append_policy_everything_is_appended() -> None:
 def test_verbs_of_a_partition_never_led_do_nothing() -> None:
     """Unload, replication and the end of a load are ignored for a partition without a load."""
     coordinator = make_coordinator()
-    assert coordinator.unload(0, None, 0) is NOTHING
     assert coordinator.advance_high_watermark(0, 7, 0) is NOTHING
     assert coordinator.finish_load(0, ErrorCode.NONE, 0) is NOTHING
+    assert coordinator.unload(0, None, 0) is NOTHING
     assert (coordinator.end_offset(0), coordinator.next_deadline_ms()) == (0, None)
 
 
 def test_older_high_watermark_is_ignored() -> None:
-    """Replication cannot go back: nothing is answered, nothing becomes unseen."""
-    group = GroupDriver(Harness())
-    group.commit(1)
-    group.commit(2)
+    """Replication cannot go back: nothing is answered, and nobody waits for it anew."""
+    group = GroupDriver(Harness(CoordinatorConfig(group_initial_rebalance_delay_ms=0)))
+    (leader,) = group.stable(1)
+    group.commit(2, member_id=leader, generation_id=1)
     assert group.harness.commit(group.harness.partition_of("g"), 1).replies == ()
+    assert group.heartbeat(leader, 1).error_code is ErrorCode.NONE
+
+
+def test_one_partition_may_wait_for_replication_alone() -> None:
+    """Its commits wait for the high watermark; those of another partition do not."""
+    world = Harness(CoordinatorConfig(offsets_topic_num_partitions=2))
+    held, other = (GroupDriver(world, name) for name in ("b", "a"))
+    assert (world.partition_of("b"), world.partition_of("a")) == (0, 1)
+    world.coordinator.hold_high_watermark(hold=True, partition=0)
+    assert held.commit(1).response is None
+    assert other.commit(1).response is not None
+    assert len(world.commit(0).replies) == 1
+    world.coordinator.hold_high_watermark(hold=False, partition=0)
+    assert held.commit(2).response is not None
 
 
 def test_wake_up_is_never_after_the_deadline() -> None:

@@ -54,3 +54,14 @@ def test_dynamic_member_cannot_be_replaced() -> None:
     member = make_member("a")
     with pytest.raises(InvariantViolation, match="a of g is not static"):
         make_group(member).replace_static(member, "b")
+
+
+@pytest.mark.parametrize("odd_one", ["a", "b", "c"])
+def test_majority_decides_the_protocol_whoever_comes_first(odd_one: str) -> None:
+    """Two of three prefer sticky. Source: ClassicGroup.selectProtocol."""
+    group = make_group()
+    for member_id in ("a", "b", "c"):
+        names = ("range", "sticky") if member_id == odd_one else ("sticky", "range")
+        offered = tuple(JoinGroupRequestProtocol(name, b"") for name in names)
+        group.add(Member(member_id, None, "c", "/h", 10_000, 60_000, "consumer", offered))
+    assert group.select_protocol() == "sticky"

@@ -1,6 +1,7 @@
 """The order of a partition's groups in Kafka's table."""
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.kafka.records import GroupMetadataKey, GroupMetadataValue, LogRecord
 from coordinator_sim.messages.list_groups import ListGroupsRequest, ListGroupsResponse
@@ -32,3 +33,21 @@ def test_table_grows_for_a_group_that_is_loaded_again() -> None:
     """
     assert listed(record("b", 0), record("a", 0)) == ["a", "b"]
     assert listed(record("b", 0), record("a", 0), record("b", 2)) == ["b", "a"]
+
+
+def test_group_made_after_a_load_of_nothing_is_listed_once_it_is_committed() -> None:
+    """The log goes on where it ended, though all of it was compacted away."""
+    world = Harness(CoordinatorConfig(offsets_topic_num_partitions=1))
+    first = GroupDriver(world, "first")
+    first.commit(1)
+    first.commit(2)
+    world.resign()
+    world.replace_log(0, ())
+    world.elect(0, 2)
+    world.hold(high_watermark=True)
+    GroupDriver(world, "second").join()
+    request = ListGroupsRequest()
+    assert answer(world.call(request, api_version=4), ListGroupsResponse).groups == ()
+    world.commit()
+    listed = answer(world.call(request, api_version=4), ListGroupsResponse).groups
+    assert [group.group_id for group in listed] == ["second"]

@@ -1,0 +1,154 @@
+"""A coordinator before its start, after its end, and while nothing but heartbeats happens."""
+
+import pytest
+
+from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.coordinator.idle import SkippedBeat
+from coordinator_sim.harness.group_driver import GroupDriver, answer
+from coordinator_sim.harness.harness import Harness
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.orders.iteration_order import scala_map_order
+from coordinator_sim.kafka.profiles import profile_named
+from coordinator_sim.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from coordinator_sim.messages.join_group import JoinGroupResponse
+from coordinator_sim.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from coordinator_sim.trace.events import Event
+
+BOTH = pytest.mark.parametrize("profile", ["3.9", "4.4"])
+NAMES = tuple(f"orders-{number}" for number in range(9))
+"""Nine groups, more than Scala keeps in a map in the order of their arrival."""
+
+
+def world_of(profile: str, *, started: bool = True) -> Harness:
+    """A broker with two offsets partitions and no initial delay."""
+    config = CoordinatorConfig(
+        offsets_topic_num_partitions=2,
+        group_initial_rebalance_delay_ms=0,
+        group_coordinator_append_linger_ms=0,
+    )
+    known = profile_named(profile)
+    return Harness(config, known, start_ms=0, elect=started, started=started)
+
+
+def listing(world: Harness) -> ErrorCode:
+    """What ListGroups is told."""
+    step = world.call(ListGroupsRequest(), api_version=4)
+    return answer(step, ListGroupsResponse).error_code
+
+
+@BOTH
+def test_requests_are_taken_from_the_start_to_the_end(profile: str) -> None:
+    """A second start says nothing, and what was shut down never starts again."""
+    world = world_of(profile, started=False)
+    assert listing(world) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    for _ in range(2):
+        world.startup()
+        world.elect()
+        assert listing(world) is ErrorCode.NONE
+    world.shutdown()
+    assert listing(world) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    world.startup()
+    assert listing(world) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    step = GroupDriver(world).join()
+    assert answer(step, JoinGroupResponse).error_code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert world.timers() == ()
+
+
+def test_scala_looks_for_what_expires_an_interval_after_its_start() -> None:
+    """Not after it was made. Source: GroupMetadataManager.startup."""
+    world = world_of("3.9", started=False)
+    world.advance(5_000)
+    world.startup()
+    world.advance(1_000)
+    world.startup()
+    assert [timer.deadline_ms for timer in world.timers()] == [605_000]
+
+
+@pytest.mark.parametrize(
+    ("profile", "order"), [("4.4", NAMES), ("3.9", tuple(scala_map_order(NAMES)))]
+)
+def test_groups_are_refused_in_the_order_asked_for_or_of_a_map(
+    profile: str, order: tuple[str, ...]
+) -> None:
+    """Java goes through the request; Scala's request is a set, and its answer a map."""
+    world = world_of(profile, started=False)
+    step = world.call(DeleteGroupsRequest(groups_names=NAMES), api_version=2)
+    results = answer(step, DeleteGroupsResponse).results
+    assert tuple(result.group_id for result in results) == order
+    assert {result.error_code for result in results} == {ErrorCode.COORDINATOR_NOT_AVAILABLE}
+
+
+def test_java_gives_up_at_its_end_what_it_leads_still() -> None:
+    """The partition that went before is told of once."""
+    world = world_of("4.4")
+    world.resign(0)
+    events = world.shutdown().events
+    resigned = [each.offsets_partition for each in events if each.event is Event.COORD_RESIGNED]
+    assert resigned == [1]
+
+
+def test_scala_hears_of_no_election_after_its_end() -> None:
+    """Who waits when it ends is told nothing, then or later."""
+    world = world_of("3.9")
+    group = GroupDriver(world)
+    leader, _ = group.stable(2)
+    assert group.join(leader).response is None
+    assert world.shutdown().replies == ()
+    step = world.resign()
+    assert (step.replies, step.events) == ((), ())
+
+
+@BOTH
+def test_idle_sessions_have_their_deadlines_and_skipped_heartbeats_move_them(profile: str) -> None:
+    """A heartbeat that a driver skipped counts as one that was sent."""
+    world = world_of(profile)
+    group = GroupDriver(world)
+    (leader,) = group.stable(1)
+    assert world.coordinator.idle_sessions() == {("g", leader): 10_000}
+    world.advance(9_000)
+    world.coordinator.skip_heartbeats([SkippedBeat("g", leader, 7_000)])
+    assert world.coordinator.idle_sessions() == {("g", leader): 17_000}
+    world.advance(7_999)
+    assert group.state == "Stable"
+    world.advance(1)
+    assert group.state == "Empty"
+
+
+def test_a_rebalance_is_not_idle_and_the_oldest_profile_never() -> None:
+    """There a session of the past may start a rebalance at any time."""
+    group = GroupDriver(world_of("4.4"))
+    leader, _ = group.stable(2)
+    group.join(leader)
+    assert group.harness.coordinator.idle_sessions() is None
+    group = GroupDriver(world_of("0.10.2"))
+    (leader,) = group.stable(1)
+    group.harness.advance(1_000)
+    group.heartbeat(leader, 1)
+    assert group.harness.coordinator.idle_sessions() is None
+
+
+def test_a_generation_that_not_all_have_synced_is_not_idle() -> None:
+    """It is Stable already, and who does not come in time is evicted."""
+    group = GroupDriver(world_of("4.4"))
+    leader, follower = group.stable(2)
+    group.join(leader)
+    group.join(follower)
+    group.sync(leader, group.generation_id, {leader: b""})
+    assert group.state == "Stable"
+    assert group.harness.coordinator.idle_sessions() is None
+    group.sync(follower, group.generation_id)
+    assert group.harness.coordinator.idle_sessions() is not None
+
+
+def test_a_coordinator_whose_log_waits_for_replication_is_not_idle() -> None:
+    """Heartbeats wait for it, even when the write itself has given up."""
+    world = world_of("4.4")
+    group = GroupDriver(world)
+    (leader,) = group.stable(1)
+    world.hold(high_watermark=True)
+    group.commit(1, member_id=leader, generation_id=1)
+    assert world.coordinator.idle_sessions() is None
+    world.advance(5_000)
+    assert world.coordinator.idle_sessions() is None
+    world.commit()
+    assert world.coordinator.idle_sessions() == {("g", leader): 10_000}
