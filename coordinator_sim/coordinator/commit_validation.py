@@ -28,16 +28,13 @@ def validate_commit(runtime: Runtime, request: OffsetCommitRequest, group: Group
 
 
 def _validate_member(runtime: Runtime, group: Group, request: OffsetCommitRequest) -> ErrorCode:
-    generation_id = request.generation_id_or_member_epoch
     instance_id = request.group_instance_id
-    if generation_id < 0 and not request.member_id and instance_id is None:
-        return ErrorCode.UNKNOWN_MEMBER_ID
     member = group.members.get(request.member_id)
     if member is None or instance_id is not None:
         error = group.validate_member(request.member_id, instance_id)
         if member is None or error is not NO_ERROR:
             return error
-    if generation_id != group.generation_id:
+    if request.generation_id_or_member_epoch != group.generation_id:
         return ErrorCode.ILLEGAL_GENERATION
     if group.state is AWAITING_SYNC:
         return ErrorCode.REBALANCE_IN_PROGRESS

@@ -92,7 +92,7 @@ def expired_offsets(
             continue
         for index, value in offsets:
             key = OffsetCommitKey(group_id, topic, index)
-            if is_expired(runtime, group, value) and not (is_open and store.is_open(key)):
+            if is_expired(runtime, group, value) and not store.is_open(key):
                 keys.append(key)
             else:
                 is_all = False

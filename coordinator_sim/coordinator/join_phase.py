@@ -84,7 +84,6 @@ def complete_join(runtime: Runtime, group: Group) -> Effect:
         # QUIRK: a timer of a group whose creation was undone finds the group made after it under
         # that name; Kafka counts the generation up before it throws.
         group.generation_id += 1
-        group.protocol_name = None
         return NO_EFFECT
     group.begin_generation()
     if not group.members:
@@ -95,9 +94,8 @@ def complete_join(runtime: Runtime, group: Group) -> Effect:
     leader = group.leader_id
     for member in group.ordered():
         member_id = member.member_id
-        if member.awaiting_join is not None:
-            response = current_generation(group, member_id, with_members=member_id == leader)
-            complete_join_of(runtime, group, member, response)
+        response = current_generation(group, member_id, with_members=member_id == leader)
+        complete_join_of(runtime, group, member, response)
         start_session(runtime, group, member)
         member.is_new = False
         group.pending_sync[member_id] = None

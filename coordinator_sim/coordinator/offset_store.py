@@ -158,11 +158,10 @@ class OffsetStore:
             return
         ended = list(_places(held))
         for key, _ in ended:
-            producers = self._open_producers(key)
-            if producers is not None:
-                producers.remove(producer_id)
-                if not producers:
-                    self._close(key)
+            producers = self._producers_of(key)
+            producers.remove(producer_id)
+            if not producers:
+                self._close(key)
         if not committed:
             return
         for key, stored in ended:
@@ -216,10 +215,8 @@ class OffsetStore:
 
     def _close(self, key: OffsetCommitKey) -> None:
         """No producer holds this offset open any more. Source: OpenTransactions.clear."""
-        topics = self._open.get(key.group_id)
-        partitions = None if topics is None else topics.get(key.topic)
-        if topics is None or partitions is None:
-            return
+        topics = self._open.entries[key.group_id]
+        partitions = topics.entries[key.topic]
         partitions.remove(key.partition)
         if not partitions:
             topics.remove(key.topic)

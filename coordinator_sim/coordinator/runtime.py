@@ -254,9 +254,8 @@ class Runtime:
         if parked.is_answered:
             return
         parked.is_answered = True
-        generation_id = self.profile.join_error_generation
-        if generation_id != -1 and isinstance(response, JoinGroupResponse):
-            response = numbered(response, generation_id)
+        if isinstance(response, JoinGroupResponse):
+            response = numbered(response, self.profile.join_error_generation)
         self._replies.append(Reply(parked.context.token, response))
         if self.tracing:
             trace_response(self, parked, response)

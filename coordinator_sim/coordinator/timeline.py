@@ -163,11 +163,10 @@ class TimelineTable(Generic[K, V]):
                 for (written, key), (value, start) in self._replaced.items()
                 if written >= position and start <= position and self._finds(written, key)
             ]
-        if len(entries) > 1:
-            capacity = timeline_capacity(self.made_for)
-            hash_of = self._hash_of
-            entries.reverse()
-            entries.sort(key=lambda entry: _slot(hash_of(entry[0]), capacity))
+        capacity = timeline_capacity(self.made_for)
+        hash_of = self._hash_of
+        entries.reverse()
+        entries.sort(key=lambda entry: _slot(hash_of(entry[0]), capacity))
         return iter(entries)
 
     def _finds(self, written: int, key: K) -> bool:
@@ -219,8 +218,7 @@ class TimelineTable(Generic[K, V]):
             if len(entries) >= self.made_for:
                 self.made_for = len(entries) + 1
             entries[key] = value
-            if start != _ALWAYS:
-                starts[key] = start
+            starts[key] = start
 
     def _kept_order(self, written: int) -> list[K]:
         """The keys kept for one written position, as the table that keeps them hands them out."""

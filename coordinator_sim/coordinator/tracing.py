@@ -215,10 +215,8 @@ def _fencing(trace: Trace, request: _Fencing, error: ErrorCode) -> dict[str, str
     if error is not ErrorCode.FENCED_INSTANCE_ID:
         return {}
     group = trace.groups.get(request.group_id)
-    instance_id = request.group_instance_id
-    current = None
-    if group is not None and instance_id is not None:
-        current = group.static_members.get(instance_id)
+    instance_id = request.group_instance_id or ""
+    current = None if group is None else group.static_members.get(instance_id)
     is_returning = isinstance(request, JoinGroupRequest) and not request.member_id
     if current is None or is_returning or current == request.member_id:
         return {}

@@ -148,7 +148,7 @@ def _store(
             group.offsets.prepare(values)
             runtime.submit(partition, None, Effect(follow=store, is_empty_batch=True))
         else:
-            store.answer(ErrorCode.NONE)
+            store.answer()
         return
     maps, is_txn = runtime.profile.offset_maps, producer_id != NO_PRODUCER_ID
     ordered = kept_order(maps, asked, valid, transactional=is_txn)
@@ -223,8 +223,8 @@ class StoreOffsets:
             else:
                 offsets.appended_txn(producer_id, place, value, self.base_offset)
 
-    def answer(self, error: ErrorCode) -> None:
-        """Tell the outcome of each partition; those too long never were on their way."""
+    def answer(self, error: ErrorCode = ErrorCode.NONE) -> None:
+        """Tell the outcome of each partition: `error` of those that were on their way."""
         kept = self.values or {}
         maps, is_txn = self.runtime.profile.offset_maps, self.producer_id != NO_PRODUCER_ID
         results = outcomes_by_topic(

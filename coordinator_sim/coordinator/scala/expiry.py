@@ -12,10 +12,8 @@ from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.coordinator.scala.cleanup import clean_up
 from coordinator_sim.coordinator.scala.group_offsets import Place
-from coordinator_sim.coordinator.subscriptions import is_consumer
 from coordinator_sim.coordinator.tracing import trace_offsets_expired
 from coordinator_sim.kafka.records import OffsetCommitValue
-from coordinator_sim.kafka.states import GroupState
 
 EXPIRY_KEY = TimerKey(TimerKind.EXPIRY, "")
 """The name of the broker's one expiry job."""
@@ -46,9 +44,7 @@ def _remove_expired(runtime: Runtime, group: Group) -> list[Place]:
         return group.offsets.remove_expired(lambda _, value: value.expire_timestamp_ms < now_ms)
     if not may_expire_offsets(group):
         return []
-    in_use: frozenset[str] = frozenset()
-    if is_consumer(group.protocol_type) and group.state is GroupState.STABLE:
-        in_use = group.subscriptions.topics() or in_use
+    in_use = group.subscriptions.topics() or frozenset()
 
     def expired(place: Place, value: OffsetCommitValue) -> bool:
         return place.topic not in in_use and is_expired(runtime, group, value)

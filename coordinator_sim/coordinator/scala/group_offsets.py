@@ -7,9 +7,10 @@ of it sits in hash maps whose order shows in answers and tombstones.
 Source: kafka 3.9, core/src/main/scala/kafka/coordinator/group/GroupMetadata.scala.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Final
 
 from coordinator_sim.kafka.orders.iteration_order import (
@@ -34,8 +35,10 @@ from coordinator_sim.kafka.resources import TopicPartition
 _FIRST_CAPACITY: Final = 16
 
 Place = TopicPartition
+Stored = tuple[OffsetCommitValue, int]
+"""An offset and the first offset of its batch."""
 Held = tuple[OffsetCommitValue, int | None]
-"""An offset and the first offset of its batch; None until the batch is appended."""
+"""An offset of a transaction: None for the batch until that is appended."""
 
 partition_hash: Final = lru_cache(maxsize=65_536)(topic_partition_hash)
 
@@ -51,6 +54,29 @@ def copied_order(places: Iterable[Place]) -> list[Place]:
     if len(listed) > SMALL_MAP:
         return scala_trie_order(listed, hash_of=partition_hash)
     return sorted(listed, key=lambda place: scala_place(partition_hash(place), _FIRST_CAPACITY))
+
+
+class HeldOffsets(dict[Place, Held]):
+    """The offsets that a group holds for one producer.
+
+    Attributes:
+        capacity: The buckets of Kafka's table of them, which any `put` may double.
+
+    Args:
+        found: What a load found of them.
+    """
+
+    __slots__ = ("capacity",)
+
+    def __init__(self, found: Mapping[Place, Held] = MappingProxyType({})) -> None:
+        self.capacity = _FIRST_CAPACITY
+        for place, held in found.items():
+            self.put(place, held)
+
+    def put(self, place: Place, held: Held) -> None:
+        """Hold an offset, or hold another in its place."""
+        self.capacity = _put_capacity(self.capacity, len(self))
+        self[place] = held
 
 
 class GroupOffsets:
@@ -69,9 +95,9 @@ class GroupOffsets:
 
     def __init__(self, *, is_old_scala: bool = False) -> None:
         self._is_old_scala = is_old_scala
-        self.committed: dict[Place, Held] = {}
+        self.committed: dict[Place, Stored] = {}
         self.pending: dict[Place, OffsetCommitValue] = {}
-        self.transactional: dict[int, dict[Place, Held]] = {}
+        self.transactional: dict[int, HeldOffsets] = {}
         self._capacity = _FIRST_CAPACITY
 
     # -- plain commits ---------------------------------------------------------------------
@@ -100,17 +126,17 @@ class GroupOffsets:
 
     def prepare_txn(self, producer_id: int, values: dict[Place, OffsetCommitValue]) -> None:
         """Hold a producer's offsets as pending. Source: prepareTxnOffsetCommit."""
-        held = self.transactional.setdefault(producer_id, {})
+        held = self.transactional.setdefault(producer_id, HeldOffsets())
         for place, value in values.items():
-            held[place] = (value, None)
+            held.put(place, (value, None))
 
     def appended_txn(
         self, producer_id: int, place: Place, value: OffsetCommitValue, base_offset: int
     ) -> None:
         """The record is in the log and waits for its marker. Source: onTxnOffsetCommitAppend."""
-        held = self.transactional.get(producer_id, {})
+        held = self.transactional.get(producer_id, HeldOffsets())
         if place in held and held[place][0] == value:
-            held[place] = (value, base_offset)
+            held.put(place, (value, base_offset))
 
     def failed_txn(self, producer_id: int, place: Place) -> None:
         """The append failed. Source: failPendingTxnOffsetCommit."""
@@ -130,10 +156,10 @@ class GroupOffsets:
 
         Source: completePendingTxnOffsetCommit.
         """
-        held = self.transactional.pop(producer_id, {})
+        held = self.transactional.pop(producer_id, HeldOffsets())
         if not committed:
             return True
-        for place in _table_order(held, _capacity_of(len(held))):
+        for place in _table_order(held, held.capacity):
             value, base_offset = held[place]
             if base_offset is None:
                 return False
@@ -205,16 +231,16 @@ class GroupOffsets:
             return old_scala_map_order(self.committed, hash_of=partition_hash)
         return tuple(self.committed)
 
-    def load(self, committed: dict[Place, Held], pending: dict[int, dict[Place, Held]]) -> None:
+    def load(self, committed: dict[Place, Stored], pending: dict[int, dict[Place, Held]]) -> None:
         """Take over what a load found. Source: initializeOffsets."""
         self.committed = committed
-        self.transactional = pending
+        self.transactional = {each: HeldOffsets(held) for each, held in pending.items()}
         wanted = (len(committed) + 1) * 4 // 3
         self._capacity = max(_FIRST_CAPACITY, _table_size(wanted))
 
-    def _put(self, place: Place, held: Held) -> None:
+    def _put(self, place: Place, stored: Stored) -> None:
         self._capacity = _put_capacity(self._capacity, len(self.committed))
-        self.committed[place] = held
+        self.committed[place] = stored
 
 
 NO_OFFSETS: Final = GroupOffsets()
@@ -231,8 +257,8 @@ class LoadedOffsets:
         recorded: The groups that there is a record of.
     """
 
-    committed: dict[str, dict[Place, Held]] = field(default_factory=dict)
-    pending: dict[int, dict[tuple[str, Place], Held]] = field(default_factory=dict)
+    committed: dict[str, dict[Place, Stored]] = field(default_factory=dict)
+    pending: dict[int, dict[tuple[str, Place], Stored]] = field(default_factory=dict)
     recorded: dict[str, None] = field(default_factory=dict)
     _capacity: int = _FIRST_CAPACITY
 
@@ -281,13 +307,13 @@ class LoadedOffsets:
         for (group_id, place), (value, base_offset) in held.items():
             of_group = self.committed.setdefault(group_id, {})
             before = of_group.get(place)
-            if before is None or (before[1] or 0) < (base_offset or 0):
+            if before is None or _is_older(before, base_offset):
                 of_group[place] = (value, base_offset)
 
 
-def _is_older(before: Held, base_offset: int) -> bool:
+def _is_older(before: Stored, base_offset: int) -> bool:
     """Whether the first batch lies before the second. Source: olderThan."""
-    return before[1] is not None and before[1] < base_offset
+    return before[1] < base_offset
 
 
 def _put_capacity(capacity: int, size: int) -> int:
@@ -300,13 +326,6 @@ def _put_capacity(capacity: int, size: int) -> int:
 
 def _table_order(places: Iterable[Place], capacity: int) -> list[Place]:
     return sorted(places, key=lambda place: scala_place(partition_hash(place), capacity))
-
-
-def _capacity_of(size: int) -> int:
-    capacity = _FIRST_CAPACITY
-    while size * 4 >= capacity * 3:
-        capacity *= 2
-    return capacity
 
 
 def _table_size(wanted: int) -> int:

@@ -11,7 +11,7 @@ from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.loading import cancel_timers
 from coordinator_sim.coordinator.offset_records import NO_RETENTION
 from coordinator_sim.coordinator.runtime import Partition, Runtime
-from coordinator_sim.coordinator.scala.group_offsets import Held, LoadedOffsets, Place
+from coordinator_sim.coordinator.scala.group_offsets import Held, LoadedOffsets, Place, Stored
 from coordinator_sim.kafka.orders.iteration_order import (
     old_scala_set_order,
     scala_map_order,
@@ -82,17 +82,17 @@ def _install_offsets(runtime: Runtime, partition: Partition) -> None:
         committed = loaded.committed.get(group_id, {})
         if runtime.profile.offsets_carry_expiry:
             kept_ms = runtime.config.offsets_retention_ms
-            committed = {place: _with_expiry(held, kept_ms) for place, held in committed.items()}
+            committed = {place: _with_expiry(one, kept_ms) for place, one in committed.items()}
         group.offsets.load(committed, pending.get(group_id, {}))
     partition.order_groups(opened)
     partition.loaded_offsets = LoadedOffsets()
 
 
-def _with_expiry(held: Held, kept_ms: int) -> Held:
+def _with_expiry(stored: Stored, kept_ms: int) -> Stored:
     """An offset whose record, of version 0, does not say when it expires. Source: loadGroup."""
-    value, base_offset = held
+    value, base_offset = stored
     if value.expire_timestamp_ms != NO_RETENTION:
-        return held
+        return stored
     expires_ms = value.commit_timestamp_ms + kept_ms
     return replace(value, expire_timestamp_ms=expires_ms), base_offset
 

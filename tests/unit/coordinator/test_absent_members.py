@@ -14,16 +14,18 @@ from coordinator_sim.trace.events import Event
 BOTH = pytest.mark.parametrize("profile", ["3.9", "4.4"])
 
 
-def group_of_absent_members(profile: str, delay_ms: int = 0) -> tuple[GroupDriver, str]:
-    """Static i0 and i1 of rebalance timeout 0, left alone by the one member that had one."""
+def group_of_absent_members(
+    profile: str, delay_ms: int = 0, timeout_ms: int = 0
+) -> tuple[GroupDriver, str]:
+    """Static i0 and i1 of that rebalance timeout, left alone by another member."""
     config = CoordinatorConfig(
         offsets_topic_num_partitions=1, group_initial_rebalance_delay_ms=delay_ms
     )
     group = GroupDriver(Harness(config, profile_named(profile), start_ms=0))
-    first = (*group.join(version=3).replies, *group.harness.advance(delay_ms).replies)
-    (lead,) = [reply.response.member_id for reply in first]  # type: ignore[union-attr]
+    begun = (*group.join(version=3).replies, *group.harness.advance(delay_ms).replies)
+    (lead,) = [reply.response.member_id for reply in begun]  # type: ignore[union-attr]
     group.sync(lead, 1, {lead: b""})
-    group.rebalance_timeout_ms = 0
+    group.rebalance_timeout_ms = timeout_ms
     steps = [group.join(instance_id="i0"), group.join(instance_id="i1")]
     group.rebalance_timeout_ms = 5_000
     steps.append(group.join(lead))
@@ -44,6 +46,7 @@ def test_group_that_looks_all_the_time_needs_no_timer(profile: str) -> None:
     assert group.state == "PreparingRebalance"
     assert {timer.key.kind for timer in group.harness.timers()} >= {TimerKind.SESSION}
     assert all(timer.key.kind is not TimerKind.JOIN for timer in group.harness.timers())
+    assert group.harness.coordinator.idle_sessions() is None
     group.harness.advance(10_000)
     assert group.state == "Empty"
 
@@ -80,3 +83,17 @@ def test_a_group_whose_absent_members_left_begins_as_any_other(profile: str) -> 
     assert group.join(version=3).replies == ()
     assert group.harness.advance(2_999).replies == ()
     assert len(group.harness.advance(1).replies) == 1
+
+
+@BOTH
+def test_absent_members_with_a_timeout_are_looked_for_when_it_ends_again(profile: str) -> None:
+    """The first to rejoin waits for the next look, as the other may come until then."""
+    group, first = group_of_absent_members(profile, timeout_ms=5_000)
+    group.harness.advance(5_500)
+    (second,) = set(group.harness.coordinator.group("g").members) - {first}  # type: ignore[union-attr]
+    group.heartbeat(second, group.generation_id, "i1")
+    assert group.join(first, instance_id="i0").replies == ()
+    (reply,) = group.harness.advance(10_000).replies
+    assert isinstance(reply.response, JoinGroupResponse)
+    assert (reply.at_ms, reply.response.leader) == (10_000, first)
+    assert len(reply.response.members) == 2

@@ -83,6 +83,19 @@ def test_wake_up_is_never_after_the_deadline() -> None:
     assert wake_up_ms <= deadline_ms
 
 
+def test_a_coordinator_is_idle_once_what_was_written_is_committed() -> None:
+    """Until then its sessions are not all that is under way."""
+    group = GroupDriver(Harness(CoordinatorConfig(group_initial_rebalance_delay_ms=0)))
+    (member,) = group.stable(1)
+    idle = group.harness.coordinator.idle_sessions()
+    assert idle == {("g", member): group.harness.now_ms + 10_000}
+    group.harness.hold(high_watermark=True)
+    group.commit(1, member_id=member, generation_id=1)
+    assert group.harness.coordinator.idle_sessions() is None
+    group.harness.commit()
+    assert group.harness.coordinator.idle_sessions() == idle
+
+
 def test_fetch_of_no_groups_is_answered() -> None:
     """A batch of nothing gets an answer of nothing."""
     step = Harness().call(OffsetFetchRequest(groups=()), api_version=8)

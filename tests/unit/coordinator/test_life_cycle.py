@@ -121,8 +121,23 @@ def test_a_rebalance_is_not_idle_and_the_oldest_profile_never() -> None:
     group.join(leader)
     assert group.harness.coordinator.idle_sessions() is None
     group = GroupDriver(world_of("0.10.2"))
-    group.stable(1)
+    (leader,) = group.stable(1)
+    group.harness.advance(1_000)
+    group.heartbeat(leader, 1)
     assert group.harness.coordinator.idle_sessions() is None
+
+
+def test_a_generation_that_not_all_have_synced_is_not_idle() -> None:
+    """It is Stable already, and who does not come in time is evicted."""
+    group = GroupDriver(world_of("4.4"))
+    leader, follower = group.stable(2)
+    group.join(leader)
+    group.join(follower)
+    group.sync(leader, group.generation_id, {leader: b""})
+    assert group.state == "Stable"
+    assert group.harness.coordinator.idle_sessions() is None
+    group.sync(follower, group.generation_id)
+    assert group.harness.coordinator.idle_sessions() is not None
 
 
 def test_a_coordinator_whose_log_waits_for_replication_is_not_idle() -> None:

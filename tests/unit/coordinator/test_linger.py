@@ -195,3 +195,10 @@ def test_events_that_wait_together_share_a_batch_and_its_failure(profile: str) -
     assert not step.batches
     step = world.call(DeleteGroupsRequest(groups_names=("a", "b")), api_version=2)
     assert len(step.batches) == 1
+
+
+def test_a_linger_of_one_millisecond_is_one() -> None:
+    """The answer comes with the batch, and the batch a millisecond later."""
+    world = make(linger_ms=1)
+    assert errors(commit(world, 1)) == []
+    assert errors(world.advance(1)) == [(world.now_ms, ErrorCode.NONE)]

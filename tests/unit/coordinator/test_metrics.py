@@ -89,6 +89,22 @@ def test_gauges_follow_the_states_of_groups() -> None:
     ) == (0, 1)
 
 
+@pytest.mark.parametrize(("profile", "counts"), [("4.4", [0, 1]), ("3.9", [1, 1])])
+def test_scala_counts_a_rebalance_as_soon_as_its_leader_has_assigned(
+    profile: str, counts: list[int]
+) -> None:
+    """Java counts it when the assignment is committed."""
+    world = harness(profile)
+    member_id = join(world)
+    world.hold(high_watermark=True)
+    request = SyncGroupRequest(group_id="g", generation_id=1, member_id=member_id)
+    found = []
+    for step in (lambda: world.call(request, api_version=3), world.commit):
+        step()
+        found.append(world.coordinator.metrics().group_completed_rebalance_count)
+    assert found == counts
+
+
 def test_expired_offsets_are_counted_and_gone() -> None:
     """After the retention an offset counts as expired and no longer as kept."""
     world = harness("4.4")

@@ -31,14 +31,14 @@ def batch(
     )
 
 
-def marker(base_offset: int, *, committed: bool) -> LogBatch:
-    """The end of the producer's transaction."""
+def marker(base_offset: int, *, committed: bool, producer_id: int = PRODUCER) -> LogBatch:
+    """The end of a producer's transaction."""
     return LogBatch(
         partition=0,
         base_offset=base_offset,
         timestamp_ms=0,
         records=(),
-        producer_id=PRODUCER,
+        producer_id=producer_id,
         transactional=True,
         marker=EndTransactionMarker(committed=committed),
     )
@@ -141,3 +141,32 @@ def test_every_offset_of_a_group_is_listed_for_its_deletion() -> None:
     store.appended(batch(1, 2, producer_id=PRODUCER), 2)
     store.appended(batch(2, 3, producer_id=PRODUCER, key=held), 3)
     assert store.delete_all_offsets("g") == [KEY, held]
+
+
+def test_offset_that_two_transactions_hold_is_open_until_both_end() -> None:
+    """The first marker leaves the offset open for the other producer."""
+    store = OffsetStore()
+    store.appended(batch(0, 1, producer_id=PRODUCER), 1)
+    store.appended(batch(1, 2, producer_id=PRODUCER + 1), 2)
+
+    store.appended(marker(2, committed=True), 3)
+    assert store.is_open(KEY)
+
+    store.appended(marker(3, committed=False, producer_id=PRODUCER + 1), 4)
+    assert (store.is_open(KEY), store.has_open_transactions("g"), offset_of(store)) == (
+        False,
+        False,
+        1,
+    )
+
+
+def test_offsets_of_two_groups_in_one_batch_stay_apart() -> None:
+    """A batch may hold the same topic for several groups, one record after the other."""
+    store = OffsetStore()
+    keys = [OffsetCommitKey(group_id, "t", 0) for group_id in ("g", "h", "g")]
+    records = tuple(
+        LogRecord(key, OffsetCommitValue(offset=offset), 3) for offset, key in enumerate(keys)
+    )
+    store.appended(LogBatch(partition=0, base_offset=0, timestamp_ms=0, records=records), 3)
+    offsets = [value.offset for value in map(store.get, keys) if value is not None]
+    assert offsets == [2, 1, 2]

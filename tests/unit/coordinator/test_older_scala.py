@@ -69,7 +69,7 @@ def test_0_10_2_refuses_an_empty_group_id_to_joins_alone() -> None:
 
 
 def test_0_10_2_keeps_the_older_of_two_sessions_that_end_at_one_instant() -> None:
-    """A heartbeat at the instant of another arms one more; a later one calls both off."""
+    """A heartbeat at the instant of another arms one more; a later one calls them off for good."""
     group = drive("0.10.2")
     (member_id,) = group.stable(1)
     armed = []
@@ -78,3 +78,29 @@ def test_0_10_2_keeps_the_older_of_two_sessions_that_end_at_one_instant() -> Non
         group.heartbeat(member_id, group.generation_id)
         armed.append(len(group.harness.timers()))
     assert [count - armed[0] for count in armed] == [0, 1, 2, 0]
+    timers = [each for each in group.harness.timers() if each.key.member_id == member_id]
+    assert [each.data for each in timers] == [None]
+
+
+def test_0_10_2_a_session_that_outlives_its_group_does_not_disturb_the_next_of_that_name() -> None:
+    """The group of a member long gone was removed; its session ends beside the new group."""
+    config = CoordinatorConfig(
+        offsets_topic_num_partitions=1,
+        group_initial_rebalance_delay_ms=0,
+        offsets_retention_check_interval_ms=60_000,
+    )
+    harness = Harness(config, profile_named("0.10.2"), start_ms=0)
+    group = GroupDriver(harness, session_timeout_ms=200_000, rebalance_timeout_ms=5_000)
+    first = answer(group.join(version=1), JoinGroupResponse).member_id
+    group.sync(first, 1, {first: b"x"})
+    group.join(version=1)
+    (admitted,) = harness.advance(5_000).replies
+    second = admitted.response.member_id  # type: ignore[union-attr]
+    group.leave((second, None))
+    harness.advance(60_000)
+    assert group.state == "none"
+    harness.advance(100_000)
+    third = answer(group.join(version=1), JoinGroupResponse).member_id
+    group.sync(third, 1, {third: b"x"})
+    harness.advance(100_000)
+    assert group.state == "Stable"

@@ -7,6 +7,7 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.group_driver import GroupDriver
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.kafka.profiles import profile_named
+from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
 from coordinator_sim.messages.join_group import JoinGroupResponse
 from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequestPartition,
@@ -109,3 +110,20 @@ def test_a_transactional_write_turns_the_wheel_when_it_would_have_lingered(
     step = world.advance(13)
     kicked = [each.group_id for each in step.events if each.event is Event.MEMBER_KICKED]
     assert kicked == (["second", "first"] if has_transaction else ["first", "second"])
+
+
+def test_what_a_timer_causes_elsewhere_comes_before_the_next_timer() -> None:
+    """A driver that is late fires two at once: the second half of a deletion is between them.
+
+    Its tombstone lies in the open batch before the record of a group that lost its last member.
+    """
+    world = world_of("4.1", group_coordinator_append_linger_ms=5)
+    GroupDriver(world, "members").stable(1)
+    doomed = GroupDriver(world, "doomed")
+    world.advance(9_994)
+    doomed.commit(1)
+    request = DeleteGroupsRequest(groups_names=("doomed",))
+    world.call(request, api_version=2)
+    world.coordinator.expire(10_010)
+    (batch,) = world.coordinator.expire(10_020).batches
+    assert [record.key.group_id for record in batch.records] == ["doomed", "doomed", "members"]

@@ -70,6 +70,36 @@ def test_without_a_trace_a_member_that_did_not_rejoin_goes_untold(profile: str) 
     assert group.state == "AwaitingSync"
 
 
+@BOTH
+def test_without_a_trace_what_happens_to_ids_goes_untold(profile: str) -> None:
+    """Of instances that come again or are fenced, and of a handed-out id that leaves."""
+    group = GroupDriver(world_of(profile, trace=False))
+    heard: list[TraceEvent] = []
+    group.harness.told = heard.extend
+    (former,) = group.stable(1, static=True)
+    group.join(instance_id="i0")
+    group.leave((former, "i0"))
+    pending = answer(group.join(), JoinGroupResponse)
+    assert pending.error_code is ErrorCode.MEMBER_ID_REQUIRED
+    group.leave((pending.member_id, None))
+    group.harness.advance(20_000)
+    assert heard == []
+
+
+@BOTH
+def test_a_leaver_whose_instance_has_another_id_is_told_and_a_stranger_is_not(profile: str) -> None:
+    """The trace says who has it now."""
+    group = GroupDriver(world_of(profile))
+    (former,) = group.stable(1, static=True)
+    current = answer(group.join(instance_id="i0"), JoinGroupResponse).member_id
+    heard: list[TraceEvent] = []
+    group.harness.told = heard.extend
+    group.leave((former, "i0"), ("stranger", None))
+    (fenced,) = told(heard, Event.MEMBER_FENCED)
+    assert (fenced.member_id, fenced.group_instance_id) == (former, "i0")
+    assert fenced.attrs == {"current_member_id": current, "operation": "leave-group"}
+
+
 def offset_record(partition: int) -> Record:
     """An offset of group g."""
     value = OffsetCommitValue(offset=5, commit_timestamp_ms=0)
@@ -255,8 +285,10 @@ def test_scala_tells_of_the_session_of_a_dead_group() -> None:
 
 @BOTH
 def test_a_group_that_is_deleted_dies_once(profile: str) -> None:
-    """Whoever told the cause does not tell the step of states again."""
+    """Whoever told the cause does not tell the step of states again; its offsets are counted."""
     world = world_of(profile)
     GroupDriver(world).commit(1)
     step = world.call(DeleteGroupsRequest(groups_names=("g",)), api_version=2)
     assert len(told(step, Event.GROUP_DEAD)) == 1
+    (deleted,) = told(step, Event.LIFECYCLE)
+    assert deleted.attrs == {"groups": "g", "offsets": "1"}

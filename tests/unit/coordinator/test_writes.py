@@ -48,9 +48,9 @@ class Told:
 class Bench:
     """A runtime with one partition whose high watermark is held."""
 
-    def __init__(self, profile: str, *, held: bool = True) -> None:
+    def __init__(self, profile: str, *, held: bool = True, idle_timers: bool = False) -> None:
         self.appends = FailingAppends()
-        config = CoordinatorConfig(hold_high_watermark=held, trace=False)
+        config = CoordinatorConfig(hold_high_watermark=held, trace=False, idle_timers=idle_timers)
         known = profile_named(profile)
         writes = writes_of(known)
         self.runtime = Runtime(config, known, SeededIds(0), self.appends, writes=writes)
@@ -130,6 +130,26 @@ def test_marker_is_a_batch_of_one_offset() -> None:
     (batch,) = bench.runtime.take().batches
     assert (batch.producer_id, batch.producer_epoch, batch.marker) == (7, 1, marker)
     assert bench.partition.end_offset == 1
+
+
+def wakes_up_for(effect: Effect, error: ErrorCode) -> bool:
+    """Whether the timing wheel turns by the timeout of a write that has ended so."""
+    bench = Bench("4.4", held=False, idle_timers=True)
+    if error is not ErrorCode.NONE:
+        bench.appends.fail(error, 1)
+    bench.runtime.submit(bench.partition, None, effect)
+    return bench.runtime.timers.wake_up_ms() is not None
+
+
+def test_a_write_that_is_refused_alone_never_had_a_timeout() -> None:
+    """Transactional records and markers are appended at once, all others by a later event."""
+    plain = Effect(RECORDS)
+    transactional = Effect(RECORDS, producer_id=7, transactional=True)
+    marker = Effect(producer_id=7, marker=EndTransactionMarker(committed=True))
+    refused = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    for effect, expected in ((plain, True), (transactional, False), (marker, False)):
+        assert wakes_up_for(effect, ErrorCode.NONE)
+        assert wakes_up_for(effect, refused) is expected
 
 
 def test_unacknowledged_append_ignores_faults_and_the_held_watermark() -> None:
