@@ -1,6 +1,7 @@
 """The sweep: which runs it makes, and what the choices cost in two stories whose ends are known."""
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from coordinator_sim.cli.main import app
 from coordinator_sim.errors import ConfigError, ScenarioError
 from coordinator_sim.sim.scenario import Choices, ConsumerGroupSpec
 from coordinator_sim.sim.scenario.variants import realised
+from coordinator_sim_reports.sweep import simulate_all
 from coordinator_sim_reports.sweep_page import MEASURES, Scope, in_short, render_sweep
 from coordinator_sim_reports.trials import Asked, Trial, left_out, trials
 
@@ -91,25 +93,36 @@ def test_a_crash_costs_what_its_story_says(tmp_path: Path, spark: "SparkSession"
 
 
 @pytest.mark.spark
-def test_a_sweep_that_is_short_of_time_compares_the_same_worlds_and_goes_on(
+def test_a_sweep_that_is_short_of_time_has_the_same_worlds_for_every_choice_and_goes_on(
     tmp_path: Path, spark: "SparkSession"
 ) -> None:
-    """A millisecond is enough for one world; asked again, it is kept and the others are added."""
-    out = tmp_path / "out"
-    arguments = ["sweep", "rolling-bounce", "--assignors", "range,sticky", "--seeds", "3"]
-    arguments += ["--memberships", "dynamic", "--out", str(out)]
-    short = CliRunner().invoke(app, [*arguments, "--within", "1ms"], catch_exceptions=False)
-    assert short.exit_code == 0
-    assert "1 of 3 worlds in the time given; run it again to go on" in short.stdout
-    assert "1 drawn world each of 3 asked for (the time given was over)" in (
-        out / "sweep.html"
-    ).read_text(encoding="utf-8")
+    """Without any time there is one world; asked again, it is kept and the others are added."""
+    asked = Asked(
+        names=("rolling-bounce",),
+        assignors=("range", "sticky"),
+        memberships=("dynamic",),
+        seeds=(0, 1, 2),
+    )
+    grid = trials(asked)
+    told: list[str] = []
+    some, finished = simulate_all(spark, grid, asked, tmp_path, 0.0, told.append)
+    assert [(trial.choice, trial.seed) for trial in some] == [("range", 0), ("sticky", 0)]
+    assert [each.is_kept for each in finished] == [False, False]
+    assert told[0] == "simulated 0 of 6 runs"
 
-    whole = CliRunner().invoke(app, [*arguments, "--json"], catch_exceptions=False)
-    summary = json.loads(whole.stdout)
-    assert (summary["runs"], summary["kept"]) == (6, 2)
-    assert (summary["seeds"], summary["seeds_left"]) == (3, 0)
-    assert spark.range(1).count() == 1
+    every, finished = simulate_all(spark, grid, asked, tmp_path, math.inf, told.append)
+    assert every == grid
+    assert [trial.seed for trial, each in zip(every, finished, strict=True) if each.is_kept] == [
+        0,
+        0,
+    ]
+
+
+def test_the_page_of_a_sweep_that_was_short_of_time_says_so() -> None:
+    """How many worlds each choice met, and how many it was to meet."""
+    scope = Scope(runs=2, seeds=1, left_out={}, seeds_left=2)
+    page = render_sweep(scope, choices=[], by_scenario=[], candidates=[])
+    assert "1 drawn world each of 3 asked for (the time given was over)" in page
 
 
 def test_the_line_on_top_says_what_the_newest_choice_changes() -> None:
