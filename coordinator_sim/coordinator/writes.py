@@ -57,7 +57,7 @@ class JavaWrites:
 
     def run(self, runtime: Runtime, steps: Sequence[Scheduled]) -> None:
         """Events that wait together share a batch of their partition, if it lingers for them."""
-        if len(steps) > 1 and runtime.linger_ms == ADAPTIVE:
+        if runtime.linger_ms == ADAPTIVE:
             run_together(runtime, steps)
             return
         for step in steps:

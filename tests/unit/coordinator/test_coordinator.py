@@ -96,6 +96,16 @@ def test_a_coordinator_is_idle_once_what_was_written_is_committed() -> None:
     assert group.harness.coordinator.idle_sessions() == idle
 
 
+def test_a_partition_led_anew_is_replicated_again() -> None:
+    """That its replicas were behind ends with the leadership."""
+    group = GroupDriver(Harness(CoordinatorConfig(offsets_topic_num_partitions=1)))
+    group.harness.coordinator.hold_high_watermark(hold=True, partition=0)
+    assert group.commit(1).response is None
+    group.harness.resign()
+    group.harness.elect(leader_epoch=2)
+    assert group.commit(1).response is not None
+
+
 def test_fetch_of_no_groups_is_answered() -> None:
     """A batch of nothing gets an answer of nothing."""
     step = Harness().call(OffsetFetchRequest(groups=()), api_version=8)

@@ -59,6 +59,7 @@ def test_removed_offset_is_seen_until_its_tombstone_is_committed() -> None:
     assert offset_of(store, 1) == 1
     store.committed(2)
     assert offset_of(store, 2) is None
+    assert not store.has_offsets("g")
 
 
 def test_removing_what_is_not_there_changes_nothing() -> None:

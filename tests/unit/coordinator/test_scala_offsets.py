@@ -77,10 +77,10 @@ def commit_txn(world: Harness, *partitions: int, offset: int = 1, group_id: str 
     world.call(request, api_version=2)
 
 
-def end(world: Harness) -> ErrorCode:
-    """Commit the producer's transaction, and tell how that ended."""
+def end(world: Harness, *, committed: bool = True) -> ErrorCode:
+    """End the producer's transaction, and tell how that went."""
     request = CompleteTransaction(
-        partition=0, producer_id=PRODUCER, producer_epoch=0, committed=True
+        partition=0, producer_id=PRODUCER, producer_epoch=0, committed=committed
     )
     response = world.complete_transaction(request).response
     assert isinstance(response, TransactionCompleted)
@@ -101,10 +101,10 @@ def fetched(world: Harness, *partitions: int, group_id: str = "g") -> dict[int, 
     return {each.partition_index: each.committed_offset for each in topic.partitions}
 
 
-def is_unstable(world: Harness) -> bool:
+def is_unstable(world: Harness, group_id: str = "g") -> bool:
     """Whether t-0 is told to be under way to those who ask for stable offsets."""
     wanted = OffsetFetchRequestGroup(
-        group_id="g", topics=(OffsetFetchRequestTopics("t", partition_indexes=(0,)),)
+        group_id=group_id, topics=(OffsetFetchRequestTopics("t", partition_indexes=(0,)),)
     )
     request = OffsetFetchRequest(groups=(wanted,), require_stable=True)
     response = world.call(request, api_version=8).response
@@ -205,6 +205,29 @@ def test_one_marker_ends_the_transaction_of_every_group() -> None:
     commit_txn(world, 0, offset=3, group_id="h")
     end(world)
     assert (fetched(world, 0), fetched(world, 0, group_id="h")) == ({0: 2}, {0: 3})
+
+
+def test_one_abort_ends_the_transaction_of_every_group() -> None:
+    """None of the groups waits for anything afterwards."""
+    world = make()
+    commit_txn(world, 0)
+    commit_txn(world, 0, group_id="h")
+    end(world, committed=False)
+    assert (is_unstable(world), is_unstable(world, "h")) == (False, False)
+
+
+def test_a_marker_that_stops_in_one_group_does_not_reach_the_next() -> None:
+    """The offsets of the second group wait for another marker of their producer."""
+    world = make()
+    commit_txn(world, 0)
+    commit_txn(world, 0, group_id="h")
+    world.hold(high_watermark=True)
+    commit_txn(world, 1)
+    world.hold(high_watermark=False)
+    end(world)
+    assert (is_unstable(world), is_unstable(world, "h")) == (False, True)
+    end(world)
+    assert (fetched(world, 0), fetched(world, 0, group_id="h")) == ({0: -1}, {0: 1})
 
 
 def test_the_end_of_a_transaction_is_seen_when_the_scheduler_gets_to_it() -> None:

@@ -158,6 +158,7 @@ def test_a_value_that_was_written_comes_back_uncommitted() -> None:
     timeline.remember()
     made.put(1, "written")
     timeline.settle(6, 5)
+    assert (list(made.items(5)), list(made.items(6))) == ([], [(1, "written")])
     made.put(1, "refused")
     timeline.take_back()
     assert (made.get(1), made.get(1, 5), made.get(1, 6)) == ("written", None, "written")

@@ -6,10 +6,17 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness, Step
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.orders.iteration_order import scala_map_order
 from coordinator_sim.kafka.profiles import profile_named
+from coordinator_sim.kafka.records import GroupMetadataKey, GroupMetadataValue, LogRecord
 from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from coordinator_sim.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from coordinator_sim.trace.events import Event, TraceEvent
 
@@ -154,6 +161,33 @@ def test_a_leave_under_an_id_that_was_replaced_is_told_with_the_member_there_now
     (fenced,) = [event for event in heard if event.event is Event.MEMBER_FENCED]
     assert (fenced.member_id, fenced.group_instance_id) == (old, "i0")
     assert fenced.attrs == {"current_member_id": new, "operation": "leave-group"}
+
+
+def test_deleted_offsets_are_told_with_their_partitions() -> None:
+    """Java names those that were there; without any there is nothing to tell."""
+    group = drive("4.4")
+    group.commit(1)
+    topic = OffsetDeleteRequestTopic("t", tuple(map(OffsetDeleteRequestPartition, (0, 1))))
+    request = OffsetDeleteRequest(group_id="g", topics=(topic,))
+    told = [group.harness.call(request, api_version=0).events for _ in range(2)]
+    assert [[(event.event, event.attrs) for event in events] for events in told] == [
+        [(Event.OFFSET_TOMBSTONE, {"partitions": "t-0", "count": "1"})],
+        [],
+    ]
+
+
+def test_scala_opens_loaded_groups_in_the_order_of_its_map() -> None:
+    """A table that takes its twelfth group doubles."""
+    group = drive("3.9")
+    world = group.harness
+    names = [f"group-{number}" for number in range(12)]
+    world.resign()
+    value = GroupMetadataValue(
+        generation_id=1, protocol_type="consumer", protocol_name=None, leader=None
+    )
+    world.append(0, tuple(LogRecord(GroupMetadataKey(name), value, 3) for name in names))
+    told = events(world.elect(leader_epoch=2), Event.GROUP_LOADED)
+    assert [event.group_id for event in told] == scala_map_order(names)
 
 
 @pytest.mark.parametrize(("profile", "partition"), [("3.9", None), ("4.4", 0)])
