@@ -35,8 +35,13 @@ def _joined(names: Iterable[str]) -> str:
 
 
 def _prefix(member_id: str) -> str:
-    """Return the part in front of the UUID of an id that the coordinator made."""
-    return member_id[: -_UUID_LENGTH - 1] if member_id[-_UUID_LENGTH - 1 :].startswith("-") else "-"
+    """Return what stands before the random part of an id that the coordinator made.
+
+    That is a UUID in Kafka, whose hyphens are its own; others end in something without any.
+    """
+    if member_id[-_UUID_LENGTH - 1 :].startswith("-"):
+        return member_id[: -_UUID_LENGTH - 1]
+    return member_id.rpartition("-")[0] or "-"
 
 
 def _user_data(metadata: str) -> str:
