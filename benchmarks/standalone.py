@@ -29,7 +29,7 @@ WORKER_LIBRARIES: Final = (
 )
 """What workers need beside our code; the last four read segments."""
 _HOST: Final = "127.0.0.1"
-_STARTS_WITHIN_S: Final = 60
+_STARTS_WITHIN_S: Final = 180
 _ENDS_WITHIN_S: Final = 10
 
 
