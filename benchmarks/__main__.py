@@ -25,6 +25,7 @@ DESCRIPTIONS = {
     "loaded_host": "conformance run on a host with four busy processes, ten times (ten minutes)",
     "trogdor": "a task, a heartbeat, an agent of Trogdor, in virtual time and over loopback",
     "cluster": "speed-up of Spark jobs from one standalone worker to two (minutes)",
+    "month": "the report of a month of 2,000 groups: CPU-seconds and memory of the whole command",
     "churn": "the Spark churn job on the dense trace form (also: --full in its own module)",
 }
 

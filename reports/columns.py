@@ -33,6 +33,8 @@ MEMBER_KEYS: Final = "member_keys"
 RESOURCE_LIST_ID: Final = "resource_list_id"
 RESOURCES: Final = "resources"
 
+GROUP_HASH: Final = "group_hash"
+
 GROUP_KEY: Final = (TRACE_ID, CLUSTER_ID, GROUP_ID)
 """A group of one run."""
 LIFE_KEY: Final = (*GROUP_KEY, INCARNATION)

@@ -84,6 +84,7 @@ def page_rows(
     windows = selection.first_windows(tables["fault_windows"].where(is_told), limits.windows)
     worst = selection.worst_groups(groups, limits.groups)
     told_totals = selection.totals(groups)
+    is_all = len(told) == len(runs)
     drawn_groups = selection.worst_groups(groups, min(limits.groups, limits.drawn_groups))
     rebalances = selection.with_group_names(tables["rebalances"], groups)
     longest = (
@@ -98,7 +99,7 @@ def page_rows(
     }
     return ReportRows(
         options=options,
-        totals=selection.totals(tables["groups"]),
+        totals=told_totals if is_all else selection.totals(tables["groups"]),
         told_totals=told_totals,
         runs=runs,
         told=told,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -185,7 +186,7 @@ def _table(
     spark: "SparkSession", runs: Sequence[RunDirectory], name: str, schema: pa.Schema
 ) -> "DataFrame":
     columns = ddl_of(schema)
-    frame = listed(spark, [], columns)
+    parts: list[DataFrame] = []
     for trace_format in ("parquet", "jsonl"):
         paths = [
             run.path / name
@@ -202,8 +203,10 @@ def _table(
             part = reader.parquet(*names) if trace_format == "parquet" else reader.json(names)
             if trace_format == "jsonl" and name == EVENTS_DIR:
                 part = _with_defaults(part)
-            frame = frame.unionByName(part)
-    return frame
+            parts.append(part)
+    if not parts:
+        return listed(spark, [], columns)
+    return reduce(lambda some, more: some.unionByName(more), parts)
 
 
 def _with_defaults(events: "DataFrame") -> "DataFrame":

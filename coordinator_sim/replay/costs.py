@@ -32,6 +32,7 @@ _DEPLOY_GAP_MS: Final = 600_000
 _UNTOLD_SESSION_MS: Final = 45_000
 """How long before its failure a member may have stopped, where no line tells."""
 _GOES: Final = frozenset({Event.MEMBER_LEFT, Event.MEMBER_FAILED, Event.MEMBER_KICKED})
+_TELLS_OF_POLLS: Final = frozenset({Event.MEMBER_LEFT, Event.PREPARE_REBALANCE})
 _BY_NAME: Final = 0.9
 _BY_TIME: Final = 0.6
 _UNTOLD: Final = 0.3
@@ -292,7 +293,7 @@ def _is_held(rebalance: Rebalance) -> bool:
 
 def _left_for_polls(line: TraceEvent) -> bool:
     """Whether a line tells that a member left because it had not polled in time."""
-    if line.event not in {Event.MEMBER_LEFT, Event.PREPARE_REBALANCE}:
+    if line.event not in _TELLS_OF_POLLS:
         return False
     return any(_POLL_WORDS in (text or "") for text in (line.client_reason, line.reason_text))
 

@@ -47,25 +47,31 @@ def data_quality(
     `lockstep_groups`, whose members act in the same millisecond (`lockstep`);
     `assigned_generations`; parse rate `parsed_share`, null for an empty trace.
     """
-    file_order = Window.partitionBy(C.TRACE_ID, "source_ref").orderBy(C.ORDINAL)
+    file_order = Window.partitionBy("file", C.TRACE_ID, "source_ref").orderBy(C.ORDINAL)
     # What is inferred from records and requests has a bound of its error without any clock.
     is_logged = ~F.col("source").isin(*_RECORD_SOURCES, "request_log", "wire")
-    steadied = is_logged & (F.col("ts_kind") == "inferred") & (F.col("ts_err_us") > 0)
-    earlier = steadied | (F.col(C.TS_US) < F.lag(C.TS_US).over(file_order))
-    assigned = F.when(F.col(C.EVENT) == "ASSIGNED", F.struct(C.GENERATION))
+    inferred = F.col("ts_kind") == "inferred"
     counts = {
         "unparsed": F.col(C.EVENT) == "UNPARSED",
         "gaps": F.col(C.EVENT) == "GAP",
-        "inferred": F.col("ts_kind") == "inferred",
-        "clock_regressions": F.col("earlier"),
+        "inferred": inferred,
+        "clock_regressions": is_logged & inferred & (F.col("ts_err_us") > 0),
     }
+    # What an event tells is found before the sort: its texts are not sorted with it.
+    told = events.select(
+        F.xxhash64(C.TRACE_ID, "source_ref").alias("file"),
+        *(C.TRACE_ID, "source_ref", C.GROUP_ID, C.ORDINAL, C.TS_US),
+        *(condition.alias(name) for name, condition in counts.items()),
+        F.when(F.col(C.EVENT) == "ASSIGNED", F.struct(C.GENERATION)).alias("assigned"),
+    )
+    earlier = F.col("clock_regressions") | (F.col(C.TS_US) < F.lag(C.TS_US).over(file_order))
     # Group by group first: distinct counts of all events would shuffle each of them three times.
     seen = (
-        events.withColumn("earlier", F.coalesce(earlier, F.expr("false")))
+        told.withColumn("clock_regressions", earlier)
         .groupBy(C.TRACE_ID, C.GROUP_ID)
         .agg(
-            *(F.count_if(condition).alias(name) for name, condition in counts.items()),
-            F.size(F.collect_set(assigned)).alias("assigned"),
+            *(F.count_if(name).alias(name) for name in counts),
+            F.size(F.collect_set("assigned")).alias("assigned"),
         )
         .groupBy(C.TRACE_ID)
         .agg(

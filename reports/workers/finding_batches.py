@@ -1,0 +1,91 @@
+"""Findings of groups from their rebalances, as Arrow batches.
+
+`coordinator_sim.replay.findings` finds them, group by group.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import pyarrow as pa
+
+from coordinator_sim.replay.costs import RebalanceCost
+from coordinator_sim.replay.findings import Finding, findings_of
+from coordinator_sim.trace.rebalances import RebalanceOutcome
+from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
+from coordinator_sim_reports.workers.group_runs import groups_of
+
+FINDING_SCHEMA: Final = pa.schema(
+    [
+        *((name, pa.string()) for name in C.GROUP_KEY),
+        ("kind", pa.string()),
+        ("rebalances", pa.int64()),
+        ("cost_s", pa.float64()),
+        *((name, pa.string()) for name in ("cost_unit", "what", "change", "setting")),
+        ("saves_s", pa.float64()),
+        ("basis", pa.string()),
+        ("confidence", pa.float64()),
+        ("source_refs", pa.list_(pa.string())),
+    ]
+)
+COST_COLUMNS: Final = (
+    *C.GROUP_KEY,
+    *(C.REBALANCE_NO, "seen_us", "total_ms", "trigger", "trigger_client", "root_no"),
+    *("cause_confidence", "initial_ms", "dead_ms", "slow_ms", "restart", "deploy_no"),
+    *(C.MEMBERS, C.OUTCOME, C.FOLLOWUP, C.PROTOCOL_NAME, "source_refs"),
+)
+"""Columns of a rebalance that its cost is made of."""
+
+
+def finding_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield findings (`FINDING_SCHEMA`) from rebalances that come group by group, in order.
+
+    Args:
+        batches: `COST_COLUMNS` of rebalances.
+    """
+    rows: list[dict[str, object]] = []
+    for key, costs in groups_of(batches, _costs):
+        rows.extend({**key, **_row(each)} for each in findings_of(key[C.GROUP_ID], costs))
+    yield pa.RecordBatch.from_pylist(rows, schema=FINDING_SCHEMA)
+
+
+def _costs(batch: pa.RecordBatch) -> list[RebalanceCost]:
+    return [_cost(row) for row in batch.to_pylist()]
+
+
+def _cost(row: dict[str, Any]) -> RebalanceCost:
+    total_ms = row["total_ms"]
+    return RebalanceCost(
+        number=row[C.REBALANCE_NO],
+        start_ms=row["seen_us"] // 1000,
+        length_ms=None if total_ms is None else int(total_ms),
+        trigger=row["trigger"],
+        client=row["trigger_client"],
+        root=row["root_no"],
+        confidence=row["cause_confidence"],
+        initial_ms=int(row["initial_ms"]),
+        dead_ms=int(row["dead_ms"]),
+        slow_ms=int(row["slow_ms"]),
+        restart=row["restart"],
+        deploy=row["deploy_no"],
+        members=row[C.MEMBERS],
+        outcome=RebalanceOutcome(row[C.OUTCOME]),
+        is_follow_up=row[C.FOLLOWUP],
+        protocol_name=row[C.PROTOCOL_NAME],
+        line=row["source_refs"][0],
+    )
+
+
+def _row(finding: Finding) -> dict[str, object]:
+    return {
+        "kind": finding.kind,
+        "rebalances": finding.rebalances,
+        "cost_s": finding.cost_s,
+        "cost_unit": finding.cost_unit,
+        "what": finding.what,
+        "change": finding.change,
+        "setting": finding.setting,
+        "saves_s": finding.saves_s,
+        "basis": finding.basis,
+        "confidence": finding.confidence,
+        "source_refs": list(finding.source_refs),
+    }
