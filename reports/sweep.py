@@ -18,7 +18,7 @@ from coordinator_sim_reports.hadoop_files import is_uri, location
 from coordinator_sim_reports.remote_runs import simulate_behind_uri
 from coordinator_sim_reports.session import DEFAULT_MASTER, check_extra, fit_to, spark_session
 from coordinator_sim_reports.sources import TraceFrames, events_of, open_traces, read_traces
-from coordinator_sim_reports.tradeoffs import OBJECTIVES, candidate_rows, candidates
+from coordinator_sim_reports.tradeoffs import OBJECTIVES, Candidate, candidate_rows, candidates
 from coordinator_sim_reports.trials import (
     Asked,
     Finished,
@@ -112,29 +112,13 @@ def run_sweep(
     every = trials(asked)
     check_extra()
     from coordinator_sim_reports.sweep_page import Scope, render_sweep
-    from coordinator_sim_reports.tables import TableStore
 
     tell = progress or _silent
     with spark_session(master, small=True) as spark:
         folder = location(str(out), spark)
         _check_folder(folder)
         grid, finished = simulate_all(spark, every, asked, folder / TRACES_DIR, within_s, tell)
-        tell(f"reading {len(finished)} runs")
-        runs = open_traces([location(each.path, spark) for each in finished])
-        fit_to(spark, events_of(runs))
-        frames = read_traces(spark, runs)
-        store = TableStore(
-            spark, (folder / TABLES_DIR).absolute(), lambda name: tell(f"computed {name}")
-        )
-        costs, choices, by_scenario = _compare(_trial_rows(spark, grid), frames, store)
-        order = {trial.trace_id: number for number, trial in enumerate(grid)}
-        found = candidates(sorted(_rows(costs), key=lambda row: order[row["trace_id"]]))
-        listed = candidate_rows(found)
-        store.keep("candidates", spark.createDataFrame(listed, _CANDIDATE_COLUMNS))
-        rows = {
-            "choices": sorted(_rows(choices), key=_reading_order),
-            "by_scenario": sorted(_rows(by_scenario), key=_reading_order),
-        }
+        found, rows = _compared(spark, grid, finished, folder / TABLES_DIR, tell)
         scenarios = len({trial.scenario for trial in grid})
         seeds = len({trial.seed for trial in grid})
         scope = Scope(
@@ -145,7 +129,8 @@ def run_sweep(
             is_own=bool(asked.written),
         )
         page = folder / PAGE_NAME
-        page.write_text(render_sweep(scope, candidates=found, **rows), encoding="utf-8")
+        rows_of_page = {name: rows[name] for name in ("choices", "by_scenario")}
+        page.write_text(render_sweep(scope, candidates=found, **rows_of_page), encoding="utf-8")
     return SweepSummary(
         page=str(page),
         tables=str(folder / TABLES_DIR),
@@ -155,9 +140,35 @@ def run_sweep(
         seeds_left=scope.seeds_left,
         scenarios=scenarios,
         left_out=dict(unasked),
-        candidates=listed,
         **rows,
     )
+
+
+def _compared(
+    spark: "SparkSession",
+    grid: Sequence[Trial],
+    finished: Sequence[Finished],
+    tables: Path,
+    tell: Callable[[str], None],
+) -> tuple[list[Candidate], dict[str, list[dict[str, Any]]]]:
+    """Compute every table of a sweep; return the candidates, and the summary's rows by field."""
+    from coordinator_sim_reports.tables import TableStore
+
+    tell(f"reading {len(finished)} runs")
+    runs = open_traces([location(each.path, spark) for each in finished])
+    fit_to(spark, events_of(runs))
+    frames = read_traces(spark, runs)
+    store = TableStore(spark, tables.absolute(), lambda name: tell(f"computed {name}"))
+    costs, choices, by_scenario = _compare(_trial_rows(spark, grid), frames, store)
+    order = {trial.trace_id: number for number, trial in enumerate(grid)}
+    found = candidates(sorted(_rows(costs), key=lambda row: order[row["trace_id"]]))
+    listed = candidate_rows(found)
+    store.keep("candidates", spark.createDataFrame(listed, _CANDIDATE_COLUMNS))
+    return found, {
+        "choices": sorted(_rows(choices), key=_reading_order),
+        "by_scenario": sorted(_rows(by_scenario), key=_reading_order),
+        "candidates": listed,
+    }
 
 
 def simulate_all(

@@ -69,7 +69,7 @@ PORT_FAULTS: Final = (
         "A commit of an old generation is accepted.",
         _CORE + "commit_validation",
         (
-            "    if generation_id != group.generation_id:\n"
+            "    if request.generation_id_or_member_epoch != group.generation_id:\n"
             "        return ErrorCode.ILLEGAL_GENERATION\n"
             "    if group.state is AWAITING_SYNC:\n"
         ),

@@ -17,6 +17,7 @@ from coordinator_sim.sim.scenario.variants import with_variety
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim.trace.schema import plain, rows_of
+from coordinator_sim_reports.tables import kinds_of
 from coordinator_sim_reports.transforms import availability, rebalances, working
 from coordinator_sim_reports.transforms.quality import lockstep
 from coordinator_sim_scenarios.catalog import scenario_named
@@ -95,7 +96,8 @@ def counted(frame: Frame, runs: dict[str, list[TraceEvent]]) -> dict[str, Counte
     held = rebalances.rebalances(of_groups).cache()
     of_runs = frame("trace_id string, last_ts_us bigint", ends)
     owned = working.ownership_of(
-        frame("generations", dense), frame("resources", lists), of_groups, of_runs
+        *(frame("generations", dense), frame("resources", lists), of_groups, of_runs),
+        kinds_of(of_groups),
     ).cache()
     in_step = {row.trace_id: row.is_lockstep for row in lockstep(of_groups, held).collect()}
     unowned = by_trace(availability.unowned(owned, held, of_runs), "unowned_us")

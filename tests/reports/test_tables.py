@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from coordinator_sim_reports.derived_columns import COLUMNS
 from coordinator_sim_reports.local_frames import has_no_rows, listed
 from coordinator_sim_reports.sources import RUN_COLUMNS
-from coordinator_sim_reports.tables import TableStore
+from coordinator_sim_reports.tables import TableStore, kinds_of
 from coordinator_sim_reports.transforms import availability, fault_windows
 from coordinator_sim_reports.transforms.balance import imbalance
 from coordinator_sim_reports.transforms.moves import moves
@@ -97,7 +97,7 @@ def test_columns_of_tables_of_nothing_are_those_of_computed_ones(
     runs = listed(spark, [], RUN_COLUMNS)
     held = rebalances(events)
     sessions = member_sessions(events)
-    owned = ownership_of(dense, resources, events, runs)
+    owned = ownership_of(dense, resources, events, runs, kinds_of(events))
     unowned = availability.unowned(owned, held, runs)
     windows = fault_windows.fault_windows(events, runs)
     computed = {
@@ -133,7 +133,7 @@ def test_groups_have_the_same_columns_with_and_without_owners(
     for dense in (frame("generations", []).limit(0), frame("generations", [row])):
         owned = listed(spark, [], COLUMNS["ownership"])
         if not has_no_rows(dense):
-            owned = ownership_of(dense, frame("resources", []), events, runs)
+            owned = ownership_of(dense, frame("resources", []), events, runs, kinds_of(events))
         of_owned = {
             "moves": moves(dense, frame("resources", [])),
             "imbalance": imbalance(dense, frame("resources", []), runs),
