@@ -24,8 +24,6 @@ _MARKERS: Final = (
     "kafka_faults(*rules): fault rules that the test's cluster begins with",
     'kafka_bug(*numbers): bugs of Kafka\'s group coordinator, such as "KAFKA-9752", in the server',
 )
-
-
 _BY_POSITION_OR_NAME: Final = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 

@@ -13,7 +13,7 @@ from uuid import uuid4
 from msgspec import Struct
 
 from coordinator_sim_reports.hadoop_files import HadoopPath
-from coordinator_sim_reports.session import is_local
+from coordinator_sim_reports.shipping import is_local
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

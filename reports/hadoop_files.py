@@ -32,8 +32,9 @@ _NO_FILE: Final = "FileNotFoundException"
 
 
 def is_uri(text: str) -> bool:
-    """Whether a user named a file by its URI, not by a path of this machine."""
-    return _URI.match(text) is not None
+    """Whether a user named a file by its URI, not by a path below a folder called like a scheme."""
+    found = _URI.match(text)
+    return found is not None and not Path(found[0]).exists()
 
 
 def location(text: str, spark: "SparkSession") -> Path:
@@ -54,6 +55,20 @@ def location(text: str, spark: "SparkSession") -> Path:
     found = HadoopPath(text.rstrip("/"), spark)
     found.check()
     return cast("Path", found)
+
+
+def check_folder(out: Path, wanted_for: str) -> None:
+    """Refuse a file where a directory is to be written.
+
+    Args:
+        out: A path, or a file behind a URI; it need not be there.
+        wanted_for: What is to be written there, in a word.
+
+    Raises:
+        ConfigError: It is a file.
+    """
+    if out.exists() and not out.is_dir():
+        raise ConfigError(f"{out} is a file; name a directory for the {wanted_for}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +137,7 @@ class HadoopPath:
         return isinstance(other, HadoopPath) and other._uri == self._uri
 
     def __hash__(self) -> int:
-        """Of the URI."""
+        """The hash of the URI."""
         return hash(self._uri)
 
     def __lt__(self, other: "HadoopPath") -> bool:

@@ -9,10 +9,10 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
-from coordinator_sim.errors import ConfigError, DataError
+from coordinator_sim.errors import DataError
 from coordinator_sim.runs.run_directory import RunDirectory
 from coordinator_sim_reports.failures import LOST_WORKERS, has_lost_workers
-from coordinator_sim_reports.hadoop_files import is_uri, location
+from coordinator_sim_reports.hadoop_files import check_folder, is_uri, location
 from coordinator_sim_reports.page_options import PageOptions
 from coordinator_sim_reports.session import (
     BRIEF_EVENTS,
@@ -120,13 +120,13 @@ def _opened(
     if any(is_uri(str(each)) for each in (*traces, out)):
         with spark_session(master) as spark:
             folder = location(str(out), spark)
-            _check_folder(folder)
+            check_folder(folder, "report")
             runs = open_traces([location(str(each), spark) for each in traces])
             fit_to(spark, events_of(runs))
             yield spark, runs, folder
         return
     runs = open_traces([Path(each) for each in traces])
-    _check_folder(Path(out))
+    check_folder(Path(out), "report")
     events = events_of(runs)
     with spark_session(
         master,
@@ -136,11 +136,6 @@ def _opened(
         brief=events < BRIEF_EVENTS,
     ) as spark:
         yield spark, runs, Path(out)
-
-
-def _check_folder(out: Path) -> None:
-    if out.exists() and not out.is_dir():
-        raise ConfigError(f"{out} is a file; name a directory for the report")
 
 
 @contextmanager

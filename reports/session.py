@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from coordinator_sim.errors import MissingDependencyError
 from coordinator_sim_reports.java import find_java, make_java_home
-from coordinator_sim_reports.shipping import ship_code
+from coordinator_sim_reports.shipping import is_local, ship_code
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -284,11 +284,6 @@ def _start(
     finally:
         for name, value in before.items():
             _restore(name, value)
-
-
-def is_local(master: str) -> bool:
-    """Whether a master runs tasks on this machine, in the driver's working directory."""
-    return master == "local" or master.startswith("local[")
 
 
 def _restore(name: str, value: str | None) -> None:

@@ -22,6 +22,11 @@ _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 """The first instant that a zip can say: the same code gives the same bytes."""
 
 
+def is_local(master: str) -> bool:
+    """Whether a master runs tasks on this machine, in the driver's working directory."""
+    return master == "local" or master.startswith("local[")
+
+
 def ship_code(spark: "SparkSession", directory: Path) -> Path:
     """Have every worker of a session import this package from a zip, which is returned.
 
@@ -46,7 +51,7 @@ def ship_for_good(spark: "SparkSession") -> None:
         spark: The session; on this machine its workers import the package themselves.
     """
     context = spark.sparkContext
-    if str(context.master).startswith("local") or any(
+    if is_local(str(context.master)) or any(
         str(file).endswith(ZIP_NAME) for file in context.listFiles
     ):
         return

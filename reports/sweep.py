@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
-from coordinator_sim.errors import ConfigError, DataError
+from coordinator_sim.errors import DataError
 from coordinator_sim.sim.scenario.settings import CONNECT_PROTOCOLS
-from coordinator_sim_reports.hadoop_files import is_uri, location
+from coordinator_sim_reports.hadoop_files import check_folder, is_uri, location
 from coordinator_sim_reports.remote_runs import simulate_behind_uri
 from coordinator_sim_reports.session import DEFAULT_MASTER, check_extra, fit_to, spark_session
 from coordinator_sim_reports.sources import TraceFrames, events_of, open_traces, read_traces
@@ -108,7 +108,7 @@ def run_sweep(
         MissingDependencyError: the `spark` extra or a Java runtime is missing.
     """
     if not is_uri(str(out)):
-        _check_folder(Path(out))
+        check_folder(Path(out), "sweep")
     every = trials(asked)
     check_extra()
     from coordinator_sim_reports.sweep_page import Scope, render_sweep
@@ -116,7 +116,7 @@ def run_sweep(
     tell = progress or _silent
     with spark_session(master, small=True) as spark:
         folder = location(str(out), spark)
-        _check_folder(folder)
+        check_folder(folder, "sweep")
         grid, finished = simulate_all(spark, every, asked, folder / TRACES_DIR, within_s, tell)
         found, rows = _compared(spark, grid, finished, folder / TABLES_DIR, tell)
         scenarios = len({trial.scenario for trial in grid})
@@ -129,8 +129,10 @@ def run_sweep(
             is_own=bool(asked.written),
         )
         page = folder / PAGE_NAME
-        rows_of_page = {name: rows[name] for name in ("choices", "by_scenario")}
-        page.write_text(render_sweep(scope, candidates=found, **rows_of_page), encoding="utf-8")
+        text = render_sweep(
+            scope, candidates=found, choices=rows["choices"], by_scenario=rows["by_scenario"]
+        )
+        page.write_text(text, encoding="utf-8")
     return SweepSummary(
         page=str(page),
         tables=str(folder / TABLES_DIR),
@@ -239,11 +241,6 @@ def _simulated(
 
 def _tell_runs(tell: Callable[[str], None], before: int, total: int, done: int) -> None:
     tell(f"simulated {before + done} of {total} runs")
-
-
-def _check_folder(out: Path) -> None:
-    if out.exists() and not out.is_dir():
-        raise ConfigError(f"{out} is a file; name a directory for the sweep")
 
 
 @contextmanager

@@ -97,7 +97,7 @@ def write_record(record: Record, path: Path) -> None:
 def drawn(
     mutants: Sequence[Mutant], sample: int | None, seed: int, first: Collection[str] = ()
 ) -> list[Mutant]:
-    """So many of the mutants; all of them for None or a larger number.
+    """Draw so many of the mutants; all of them for None or a larger number.
 
     Each mutant's lot comes from the seed and its own id, so that mutants which appear or go with
     an edit of the core leave the others drawn or not, as they were.

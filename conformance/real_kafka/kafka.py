@@ -148,7 +148,7 @@ class JavaServer(ABC):
 
     @property
     def process(self) -> subprocess.Popen[bytes] | None:
-        """Its process; None when it was not started, or was stopped."""
+        """The broker's process; None when it was not started, or was stopped."""
         return self._process
 
     @property

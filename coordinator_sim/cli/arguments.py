@@ -1,9 +1,8 @@
 """Reading what several commands are given: settings, scenarios and the form of a trace."""
 
-import re
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -33,18 +32,16 @@ SeedsOption = Annotated[
 ]
 
 
-_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
-
-
 def local_only(given: Any) -> Any:  # noqa: ANN401 - one path, a list of them, or None
     """Return the paths that an option of `typer` was given.
 
     Raises:
         ConfigError: One is a URI, which would be taken for a folder of that name.
     """
+    from coordinator_sim_reports.hadoop_files import is_uri
+
     for each in given if isinstance(given, list) else [given]:
-        found = _URI.match(str(each))
-        if found is not None and not Path(found[0]).exists():
+        if is_uri(str(each)):
             raise ConfigError(
                 f"{each} is a URI, and this command takes paths of this machine: mount it, or copy "
                 "the files here and name the copy (report and sweep --out take URIs, and with "

@@ -23,9 +23,11 @@ def session_of(master: str | None, named: Iterable[str]) -> "Iterator[SparkSessi
         ConfigError: A URI is named, and no master.
         MissingDependencyError: The `spark` extra or a Java runtime is missing.
     """
+    from coordinator_sim_reports.hadoop_files import is_uri
+
     if master is None:
         for each in named:
-            if _is_uri(each):
+            if is_uri(each):
                 raise ConfigError(
                     f"{each} is a URI, which is opened through Spark's file systems: add --spark "
                     "MASTER, such as --spark local[2], or name a path of this machine"
@@ -45,14 +47,8 @@ def located(named: str, spark: "SparkSession | None") -> Path:
     Raises:
         ConfigError: No file system of a URI's scheme is known.
     """
-    if spark is None or not _is_uri(named):
+    if spark is None:
         return Path(named)
     from coordinator_sim_reports.hadoop_files import location
 
     return location(named, spark)
-
-
-def _is_uri(text: str) -> bool:
-    from coordinator_sim_reports.hadoop_files import is_uri
-
-    return is_uri(text) and not Path(text.partition("/")[0]).exists()
