@@ -9,6 +9,7 @@ from coordinator_sim import __version__
 
 DESCRIPTIONS = {
     "core": "the coordinator alone: heartbeats, commits, joins per CPU-second",
+    "consumer_groups": "a group of KIP-848 beside kfake and Kafka (Java, Maven, Go)",
     "assignors": "assignors on large groups",
     "simulator": "heartbeat round trips beside bare simpy",
     "years": "simulated years of deploys without their idle time (minutes)",

@@ -36,6 +36,10 @@ MODULES: Final = (
     "expiry",
     "transactions",
     "find_coordinator",
+    "consumer_members",
+    "consumer_groups",
+    "consumer_migration",
+    "share_groups",
 )
 """The modules of `conformance.cases`, in the order of a report."""
 WIRE_MODULES: Final = ("versions", "broken_frames")

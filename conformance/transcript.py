@@ -33,6 +33,7 @@ from coordinator_sim.kafka.records import (
     GroupMetadataKey,
     GroupMetadataValue,
     LogRecord,
+    OffsetCommitKey,
     OffsetCommitValue,
     OpaqueKey,
 )
@@ -352,6 +353,9 @@ class Transcript:
             )
         if isinstance(key, OpaqueKey):
             return f"record of type {key.version}"
+        if not isinstance(key, OffsetCommitKey):
+            outcome = "  tombstone" if value is None else ""
+            return f"{type(key).__name__.removesuffix('Key')} {key.group_id}{outcome}"
         place = f"offset {key.group_id} {key.topic}-{key.partition}"
         if not isinstance(value, OffsetCommitValue):
             return f"{place}  tombstone"

@@ -179,8 +179,10 @@ def requirements_page() -> str:
         lines.append(f"\n### {area}\n\n| id | requirement | quirk | daemons | source |\n")
         lines.append("|---|---|---|---|---|\n")
         lines += [trogdor_row(each) for each in requirements if each.area == area]
-    lines.append("\n## Deferred\n\n| id | waits because |\n|---|---|\n")
-    lines += [f"| {each} | it {reason} |\n" for each, reason in read_deferred().items()]
+    deferred = read_deferred()
+    if deferred:
+        lines.append("\n## Deferred\n\n| id | waits because |\n|---|---|\n")
+        lines += [f"| {each} | it {reason} |\n" for each, reason in deferred.items()]
     return "".join(lines)
 
 

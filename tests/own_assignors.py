@@ -10,9 +10,9 @@ from coordinator_sim.assignors.registry import _KNOWN
 @contextmanager
 def own_assignors_forgotten() -> Iterator[None]:
     """Forget at the end what was registered in the block, and stop its processes."""
-    before = dict(_KNOWN._own)
+    before, of_consumers = dict(_KNOWN._own), set(_KNOWN._of_consumers)
     try:
         yield
     finally:
-        _KNOWN._own = before
+        _KNOWN._own, _KNOWN._of_consumers = before, of_consumers
         stop_processes()

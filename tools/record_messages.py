@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from coordinator_sim.broker.implemented import IMPLEMENTED
+from coordinator_sim.messages.catalogue import DRAFTED_APIS
 from coordinator_sim_conformance.real_kafka.kafka import BROKER_VERSION, OLD_BROKER_VERSION, jars_of
 from tools import record_message_schemas, write_messages
 
@@ -27,6 +28,39 @@ Json = dict[str, Any]
 
 _RECORDS: Final = ("OffsetCommit", "GroupMetadata")
 """Records of the offsets log that classic groups write."""
+_CONSUMER_RECORDS: Final = (
+    "ConsumerGroupMetadata",
+    "ConsumerGroupPartitionMetadata",
+    "ConsumerGroupMemberMetadata",
+    "ConsumerGroupTargetAssignmentMetadata",
+    "ConsumerGroupTargetAssignmentMember",
+    "ConsumerGroupCurrentMemberAssignment",
+    "ConsumerGroupRegularExpression",
+)
+"""Records of the offsets log that consumer groups write; their structs are written by hand."""
+_SHARE_RECORDS: Final = (
+    "ShareGroupMetadata",
+    "ShareGroupMemberMetadata",
+    "ShareGroupTargetAssignmentMetadata",
+    "ShareGroupTargetAssignmentMember",
+    "ShareGroupCurrentMemberAssignment",
+    "ShareGroupStatePartitionMetadata",
+)
+"""The same of share groups."""
+_STREAMS_RECORDS: Final = (
+    "StreamsGroupMetadata",
+    "StreamsGroupTopology",
+    "StreamsGroupMemberMetadata",
+    "StreamsGroupTargetAssignmentMetadata",
+    "StreamsGroupTargetAssignmentMember",
+    "StreamsGroupCurrentMemberAssignment",
+)
+"""The same of streams groups."""
+_RECORDS_OF: Final = {
+    "consumer": _CONSUMER_RECORDS,
+    "share": _SHARE_RECORDS,
+    "streams": _STREAMS_RECORDS,
+}
 _RENAMED: Final = {("TxnOffsetCommitRequest", "GenerationId"): "GenerationIdOrMemberEpoch"}
 """Fields of 3.9 that have another name in 4.4."""
 _KEPT: Final = ("versions", "nullableVersions", "tag", "default", "ignorable", "former")
@@ -47,6 +81,8 @@ def _plain(field: Json, structs: dict[str, list[Json]]) -> Json:
     """The facts of a field; a struct that the message declares apart is put in its place."""
     kind = field["type"]
     plain = {"name": field["name"][0].lower() + field["name"][1:], "type": kind}
+    # A field that Kafka's file gives versions as a tagged one alone.
+    plain |= {"versions": field["taggedVersions"]} if "versions" not in field else {}
     plain |= {key: field[key] for key in _KEPT if key in field}
     inner = field.get("fields", structs.get(kind.removeprefix("[]")))
     if inner is not None:
@@ -112,20 +148,51 @@ def recorded() -> Iterator[tuple[str, str]]:
     old = {schema["name"]: schema for schema in _schemas_in(OLD_BROKER_VERSION)}
     requests = (schema for schema in new.values() if schema["type"] == "request")
     names = {schema["apiKey"]: schema["name"].removesuffix("Request") for schema in requests}
-    for api in IMPLEMENTED:
+    for api in dict.fromkeys((*IMPLEMENTED, *DRAFTED_APIS)):
         name = names[int(api)]
         parts = {
             kind.lower(): _united(
-                message, _fields(new[message]), _fields(old[message]) if message in old else []
+                message,
+                _fields(new[message]),
+                _fields(old[message]) if message in old and api not in DRAFTED_APIS else [],
             )
             for kind, message in (("Request", f"{name}Request"), ("Response", f"{name}Response"))
         }
         facts = {"name": name, "apiKey": int(api), **_versions(new[f"{name}Request"])}
+        oldest = int(new[f"{name}Request"]["validVersions"].partition("-")[0])
+        if api in DRAFTED_APIS and oldest:
+            facts["oldest"] = oldest
         yield name, _file_text(facts, parts)
     for name in _RECORDS:
         key, value = new[f"{name}Key"], new[f"{name}Value"]
         parts = {"key": _fields(key), "value": _fields(value)}
         yield f"{name}Record", _file_text({"name": name, **_versions(value)}, parts)
+    for kind, name in ((kind, name) for kind, names in _RECORDS_OF.items() for name in names):
+        key, value = new[f"{name}Key"], new[f"{name}Value"]
+        facts = {
+            "name": name,
+            "recordType": key["apiKey"],
+            **_versions(value),
+            "flexibleKey": key["flexibleVersions"],
+            "structs": f"coordinator_sim.kafka.{kind}_records",
+        }
+        fields = _without_null_tags(_fields(value))
+        yield f"{name}Record", _file_text(facts, {"key": _fields(key), "value": fields})
+
+
+def _without_null_tags(fields: list[Json]) -> list[Json]:
+    """Let epochs of assignments that are null be left out.
+
+    Kafka would write a null, but never has one to write: releases before 4.3 do not know the field.
+    """
+    return [
+        {
+            **field,
+            **({"default": "null"} if field["name"] == "assignmentEpochs" else {}),
+            **({"fields": _without_null_tags(field["fields"])} if "fields" in field else {}),
+        }
+        for field in fields
+    ]
 
 
 def main() -> None:

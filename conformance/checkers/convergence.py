@@ -21,12 +21,13 @@ def judge(history: History) -> Findings:
 
     If the trace records the clients' processes, the group at rest has as many members as running
     processes. A trace without a disturbance, or that ends before the bound is over, cannot be
-    judged.
+    judged; nor can a group of the consumer protocol of which only its members tell.
     """
     calm_us = history.calm_from_us
     if calm_us is None:
         return Findings(0)
     running = _running_clients(history)
+    told_by_members = _told_by_members(history)
     tenancies = _last_tenancies(history)
     judged = 0
     violations: list[Violation] = []
@@ -36,7 +37,7 @@ def judge(history: History) -> Findings:
             continue
         clients = None if group_id not in running else len(running[group_id])
         tenancy = tenancies.get(group_id)
-        if tenancy is None and not clients:
+        if tenancy is None and (not clients or group_id in told_by_members):
             continue
         judged += 1
         event = None if tenancy is None else _last_step(tenancy, due_us)
@@ -44,6 +45,15 @@ def judge(history: History) -> Findings:
         if fault is not None:
             violations.append(_violation(group_id, due_us, event, fault))
     return Findings(judged, tuple(violations))
+
+
+def _told_by_members(history: History) -> frozenset[str | None]:
+    """Return the groups whose members tell themselves what they are assigned."""
+    return frozenset(
+        event.group_id
+        for event in history.events
+        if event.event is Event.ASSIGNED and event.broker_id is None
+    )
 
 
 def _running_clients(history: History) -> dict[str, dict[str, None]]:

@@ -83,7 +83,8 @@ class _Leadership:
             self._admitted(event)
 
     def _admitted(self, event: TraceEvent) -> None:
-        if event.generation is None or event.leader_id is None:
+        if event.generation is None or not event.leader_id:
+            # A classic member of a consumer group is told no leader.
             return
         self.judged += 1
         first = self.leaders.setdefault(event.generation, event)

@@ -1,4 +1,4 @@
-"""I1: ownership of resources, as the group's leader decided it.
+"""I1: ownership of resources, as the group's leader or the coordinator decided it.
 
 Beliefs of clients are ignored: a zombie may run what it has lost until it notices.
 """
@@ -15,6 +15,7 @@ from coordinator_sim.messages.embedded.connect_protocol import (
 )
 from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
 from coordinator_sim.messages.embedded.contents import ConnectAssignment, ConnectError
+from coordinator_sim.runs.step_holdings import held_at_step
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim_conformance.checkers.contract import Checker, Findings, Violation
 from coordinator_sim_conformance.checkers.history import REMOVALS, History, Instances, Tenancy
@@ -109,14 +110,52 @@ def _double_owners(
         for resource in holdings.held.get(event.member_id or "", {}):
             first = owners.setdefault(resource, event)
             if first is not event:
-                yield Violation(
-                    invariant=INVARIANT,
-                    at_us=event.ts_us,
-                    group_id=tenancy.group_id,
-                    message=f"{resource} has two owners in generation {generation}: "
-                    f"{first.member_id} and {event.member_id}",
-                    evidence=(first.seq, event.seq),
-                )
+                yield _violation(tenancy, resource, generation, first, event)
+
+
+def _violation(
+    tenancy: Tenancy, resource: str, generation: int, first: TraceEvent, second: TraceEvent
+) -> Violation:
+    return Violation(
+        invariant=INVARIANT,
+        at_us=second.ts_us,
+        group_id=tenancy.group_id,
+        message=f"{resource} has two owners in generation {generation}: "
+        f"{first.member_id} and {second.member_id}",
+        evidence=(first.seq, second.seq),
+    )
+
+
+class _Steps:
+    """What members of a consumer group hold by the coordinator's steps."""
+
+    def __init__(self, tenancy: Tenancy) -> None:
+        self._tenancy = tenancy
+        self._held: dict[str, list[str]] = {}
+        self._owners: dict[str, TraceEvent] = {}
+        self.judged = 0
+
+    def take(self, event: TraceEvent) -> Iterator[Violation]:
+        """Take the step of a member, which has nothing any more of what it had before it."""
+        member_id = event.member_id or ""
+        self.forget(member_id)
+        self.judged += 1
+        self._held[member_id] = held_at_step(event)
+        for resource in self._held[member_id]:
+            first = self._owners.setdefault(resource, event)
+            if first is not event:
+                yield _violation(self._tenancy, resource, event.generation or 0, first, event)
+
+    def forget(self, member_id: str) -> None:
+        """Forget a member that is gone, or was replaced."""
+        for resource in self._held.pop(member_id, ()):
+            if self._owners[resource].member_id == member_id:
+                del self._owners[resource]
+
+    def forget_all(self) -> None:
+        """What was told is taken back in part, and nothing says what."""
+        self._held.clear()
+        self._owners.clear()
 
 
 class _GenerationCutter:
@@ -125,6 +164,7 @@ class _GenerationCutter:
     def __init__(self, tenancy: Tenancy) -> None:
         self._tenancy = tenancy
         self._holdings = _Holdings()
+        self._steps = _Steps(tenancy)
         self._instances = Instances()
         self._assigned: dict[str, TraceEvent] = {}
         self._generation = -1
@@ -136,12 +176,20 @@ class _GenerationCutter:
         for event in self._tenancy.events:
             self._take(event)
         self._judge()
+        self.judged += self._steps.judged
 
     def _take(self, event: TraceEvent) -> None:
         replaced = self._instances.take(event)
         if replaced is not None:
             self._holdings.rename(replaced, event.member_id or "")
+            self._steps.forget(replaced)
         match event.event:
+            case Event.ASSIGNED if "resources" in event.attrs:
+                pass  # A client's belief.
+            case Event.MEMBER_STEP:
+                self.violations += self._steps.take(event)
+            case Event.STORE_FAILED:
+                self._steps.forget_all()
             case Event.JOIN_REQ:
                 self._holdings.joined(event)
             case Event.ASSIGNED | Event.EMPTY_ASSIGNMENT:
@@ -149,6 +197,7 @@ class _GenerationCutter:
             case kind if kind in REMOVALS and event.member_id:
                 self._judge()
                 self._holdings.forget(event.member_id)
+                self._steps.forget(event.member_id)
 
     def _assign(self, event: TraceEvent) -> None:
         if event.generation is None or not event.member_id:

@@ -31,6 +31,7 @@ from coordinator_sim_conformance.cli.differ_options import (
     Shrink,
     Steps,
     Without,
+    World,
 )
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def differ(
     program: ProgramSeed = None,
     program_steps: ProgramSteps = None,
     without: Without = "",
+    groups: World = "classic",
     keep_going: KeepGoing = False,
     shrink: Shrink = True,
     script: ScriptFile = None,
@@ -95,24 +97,53 @@ def differ(
         without=_left_out(without),
         explanations=all_explanations(explained or ()),
         keeps_going=keep_going,
+        world=_world(groups),
         program_seed=program,
     )
     if is_live:
-        wanted = Wanted(
-            bootstrap=reference,
-            command_config=command_config,
-            declared=declared,
-            profile=profile,
-            program_requests=program_steps,
-            script=script,
-            out=out,
-            shrinks=shrink,
-        )
+        files = (command_config, declared, script)
+        wanted = _wanted(reference, profile, files, out, program_steps, shrinks=shrink)
         agree = compare_live(wanted, plan)
     else:
         agree = _compare_lines(plan, profile, lines, (script, record), out if shrink else None)
     if not agree:
         raise typer.Exit(EXIT_PROBLEMS_FOUND)
+
+
+def _wanted(
+    bootstrap: str,
+    profile: str | None,
+    files: tuple[Path | None, Path | None, Path | None],
+    out: Path,
+    program_requests: int | None,
+    *,
+    shrinks: bool,
+) -> Wanted:
+    """What is wanted of an endpoint; the files are its configuration, declaration and script."""
+    command_config, declared, script = files
+    return Wanted(
+        bootstrap=bootstrap,
+        command_config=command_config,
+        declared=declared,
+        profile=profile,
+        program_requests=program_requests,
+        script=script,
+        out=out,
+        shrinks=shrinks,
+    )
+
+
+def _world(groups: str) -> str:
+    """The type of groups that was asked for.
+
+    Raises:
+        ConfigError: no programs are drawn for it.
+    """
+    from coordinator_sim_conformance.differ.programs import WORLDS
+
+    if groups not in WORLDS:
+        raise ConfigError(f"--groups {groups}: use one of {', '.join(WORLDS)}")
+    return groups
 
 
 def _compare_lines(

@@ -57,6 +57,12 @@ ProgramSteps = Annotated[
 Without = Annotated[
     str, typer.Option(help="Requests and events to leave out.", metavar="NAME,NAME")
 ]
+World = Annotated[
+    str,
+    typer.Option(
+        help="What the groups mostly are.", metavar="classic|consumer|migration|share|streams"
+    ),
+]
 KeepGoing = Annotated[
     bool, typer.Option("--keep-going", help="Go on with the next program; list the kinds.")
 ]

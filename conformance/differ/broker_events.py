@@ -162,6 +162,16 @@ def set_topic(memory: Memory, name: str, count: int) -> Json:
     return {"op": "topics", "set": [{"name": name, "partitions": count, "id": known[1]}]}
 
 
+def remove_topic(memory: Memory, name: str) -> Json | None:
+    """Delete a topic that there is; None while that would wait for the log."""
+    stands_still = memory.is_lingering and memory.reference.waits_for_deletions
+    waits = memory.reference.deletions_wait and not memory.is_settled
+    if name not in memory.topics or waits or stands_still:
+        return None
+    del memory.topics[name]
+    return {"op": "topics", "remove": [name]}
+
+
 def end_transaction(memory: Memory) -> Json:
     """Write a marker for a producer on a group's partition; the producer may be unknown."""
     return {

@@ -1,12 +1,14 @@
 """Compares two answers and finds the first difference.
 
 Everything is compared, in its order: the virtual time, every reply with its instant, every appended
-record. A broker has no order across the partitions of `__consumer_offsets`, whose events several
-threads drain; but its timers have the wheel's order, and so have the writes of a deletion, and both
-sides here do one thing at a time. So nothing is sorted before it is compared. One order is the
-reference's own: a request's own answer comes after those of others that the request completed,
-because the reference asks for it when the coordinator has returned (as KafkaApis of 3.9 does; a 4.x
-broker has other threads in between). `Harness.hears_own_last` does the same.
+record, every call of the share coordinator. A broker has no order across the partitions of
+`__consumer_offsets`, whose events several threads drain; but its timers have the wheel's order, and
+so have the writes of a deletion, and both sides here do one thing at a time. So nothing is sorted
+before it is compared. One order is the reference's own: a request's own answer comes after those of
+others that the request completed, because the reference asks for it when the coordinator has
+returned (as KafkaApis of 3.9 does; a 4.x broker has other threads in between).
+`Harness.hears_own_last` does the same. And what consumer groups and share groups list in the order
+of hash maps, which no client sees, is put in order; see `unordered`.
 
 The text of an `error` is not compared, only its presence.
 """
@@ -15,6 +17,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from msgspec import Struct
+
+from coordinator_sim_conformance.differ.unordered import ordered_records, ordered_reply
 
 Json = dict[str, Any]
 
@@ -63,8 +67,9 @@ def _comparable(answer: Json) -> Json:
         "error": "(an error)" if "error" in answer else None,
         "now": answer.get("now"),
         "partition": answer.get("partition"),
-        "replies": answer.get("replies", []),
-        "records": answer.get("records", []),
+        "replies": [ordered_reply(reply) for reply in answer.get("replies", [])],
+        "records": ordered_records(answer.get("records", [])),
+        "persister": answer.get("persister", []),
     }
 
 
@@ -88,6 +93,8 @@ def _kind(command: Json, path: str, ours: Json, theirs: Json) -> str:
     """Return the kind of answer that a path is in."""
     if path.startswith("records"):
         return "record"
+    if path.startswith("persister"):
+        return "persister"
     if path.startswith("replies["):
         index = int(path[len("replies[") :].split("]", maxsplit=1)[0])
         for answer in (theirs, ours):

@@ -97,6 +97,7 @@ class Plan(Struct, frozen=True, kw_only=True):
         program_steps: Number of commands of one world.
         without: Kinds of commands that programs leave out.
         keeps_going: Whether to continue with the next program after a difference.
+        world: Type of the programs' groups.
         program_seed: Seed of the only program; None draws seeds from `seed`.
     """
 
@@ -107,6 +108,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     without: tuple[str, ...] = ()
     explanations: tuple[Explanation, ...] = ()
     keeps_going: bool = False
+    world: str = "classic"
     program_seed: int | None = None
 
     def program_seeds(self) -> Iterator[int]:
@@ -151,7 +153,7 @@ def _chunks(plan: Plan, ours: Side) -> Iterator[tuple[int, list[tuple[Json, Json
     for seed in plan.program_seeds():
         if left == 0:
             return
-        program = Program(plan.reference, seed, plan.without)
+        program = Program(plan.reference, seed, plan.without, plan.world)
         size = min(left, plan.program_steps)
         left -= size
         chunk: list[tuple[Json, Json]] = []

@@ -128,7 +128,8 @@ def leave(memory: Memory) -> Call:
     if version < 3:
         return "LeaveGroup", version, {"groupId": group_id, "memberId": who.member_id}
     known = memory.candidates(memory.groups[who.group_id])
-    more = memory.random.sample(known, k=min(len(known), memory.pick((0, 0, 1, 2))))
+    most = 0 if memory.leaves_alone else len(known)
+    more = memory.random.sample(known, k=min(most, memory.pick((0, 0, 1, 2))))
     entries: list[Json] = []
     for name in [who.member_id, *more]:
         entry: Json = {"memberId": name, "groupInstanceId": None}

@@ -8,7 +8,10 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, NamedTuple, TypeVar
 
+from coordinator_sim_conformance.differ.consumer_memory import ConsumerMemory
 from coordinator_sim_conformance.differ.references import Reference
+from coordinator_sim_conformance.differ.share_memory import ShareMemory
+from coordinator_sim_conformance.differ.streams_memory import StreamsMemory
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -68,9 +71,15 @@ class Memory:
     """A program's random source and its knowledge.
 
     Attributes:
+        consumers: Its knowledge of consumer groups.
+        shares: Its knowledge of share groups.
+        streams: Its knowledge of streams groups.
         always_has_protocols: Whether every JoinGroup names a protocol.
         ends: Offsets partition -> ends of batches that may be committed one by one.
         focus: Group and member of the next request; None lets the next draw choose.
+        leaves_alone: Whether a LeaveGroup is of one member: in which order Kafka removes several of
+            a consumer group is up to a hash that differs from run to run, which shows once such a
+            removal is taken back.
         longest_metadata: Bytes of metadata that a commit may have.
         owns_nameless_group: Whether the group of the empty id is this world's alone.
         is_lingering: Whether batches wait some milliseconds for more records.
@@ -83,6 +92,7 @@ class Memory:
 
     __slots__ = (
         "always_has_protocols",
+        "consumers",
         "ends",
         "epoch",
         "fetchable",
@@ -94,6 +104,7 @@ class Memory:
         "is_orderly",
         "is_patient",
         "is_settled",
+        "leaves_alone",
         "longest_metadata",
         "number",
         "owns_nameless_group",
@@ -102,6 +113,8 @@ class Memory:
         "random",
         "reference",
         "resigned",
+        "shares",
+        "streams",
         "topic_count",
         "topics",
     )
@@ -110,6 +123,9 @@ class Memory:
         self.reference = reference
         self.random = Random(seed)  # noqa: S311 - draws programs, guards nothing
         self.groups: dict[str, GroupMemory] = {}
+        self.consumers = ConsumerMemory()
+        self.shares = ShareMemory()
+        self.streams = StreamsMemory()
         self.fetchable: tuple[str, ...] = ()
         self.focus: Member | None = None
         self.plans: list[Plan] = []
@@ -118,6 +134,7 @@ class Memory:
         self.epoch = 1
         self.topic_count = 0
         self.is_orderly = self.random.random() < 0.6
+        self.leaves_alone = False
         self.is_patient = self.random.random() < 0.5
         self.has_static_members = not reference.static_members_join_from or self.chance(0.5)
         self.topics: dict[str, tuple[int, str]] = {}

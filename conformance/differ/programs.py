@@ -13,8 +13,13 @@ from coordinator_sim.kafka.profiles import PROFILES
 from coordinator_sim_conformance.differ import (
     admin_requests,
     broker_events,
+    consumer_requests,
     membership,
+    migration_requests,
     offset_requests,
+    share_requests,
+    streams_records,
+    streams_requests,
 )
 from coordinator_sim_conformance.differ.memory import Memory
 from coordinator_sim_conformance.differ.references import Reference
@@ -37,6 +42,81 @@ _REQUESTS: Final[dict[str, tuple[float, Callable[[Memory], Call]]]] = {
 }
 """Weight of each request, and its function."""
 
+_CONSUMER_REQUESTS: Final[dict[str, tuple[float, Callable[[Memory], Call]]]] = {
+    "ConsumerGroupHeartbeat": (0.62, consumer_requests.heartbeat),
+    "ConsumerGroupDescribe": (0.06, consumer_requests.describe),
+    "OffsetCommit": (0.09, consumer_requests.commit),
+    "OffsetFetch": (0.05, consumer_requests.fetch),
+    "TxnOffsetCommit": (0.02, offset_requests.commit_in_transaction),
+    "OffsetDelete": (0.02, offset_requests.delete),
+    "DescribeGroups": (0.02, admin_requests.describe),
+    "ListGroups": (0.02, admin_requests.list_groups),
+    "DeleteGroups": (0.02, admin_requests.delete_groups),
+    "JoinGroup": (0.03, membership.join),
+    "SyncGroup": (0.01, membership.sync),
+    "Heartbeat": (0.02, membership.heartbeat),
+    "LeaveGroup": (0.02, membership.leave),
+}
+"""The same in worlds of consumer groups, where a classic one is now and then."""
+
+_MIGRATION_REQUESTS: Final[dict[str, tuple[float, Callable[[Memory], Call]]]] = {
+    **_CONSUMER_REQUESTS,
+    "ConsumerGroupHeartbeat": (0.34, migration_requests.heartbeat),
+    "JoinGroup": (0.19, migration_requests.join),
+    "SyncGroup": (0.10, migration_requests.sync),
+    "Heartbeat": (0.08, membership.heartbeat),
+    "LeaveGroup": (0.05, membership.leave),
+}
+"""The same in worlds whose groups change their type, in turns: more consumer members come, then
+more classic ones."""
+_SHARE_REQUESTS: Final[dict[str, tuple[float, Callable[[Memory], Call]]]] = {
+    "ShareGroupHeartbeat": (0.58, share_requests.heartbeat),
+    "ShareGroupDescribe": (0.06, share_requests.describe),
+    "AlterShareGroupOffsets": (0.05, share_requests.alter_offsets),
+    "DeleteShareGroupOffsets": (0.05, share_requests.delete_offsets),
+    "ConsumerGroupHeartbeat": (0.03, consumer_requests.heartbeat),
+    "ConsumerGroupDescribe": (0.01, consumer_requests.describe),
+    "OffsetCommit": (0.03, consumer_requests.commit),
+    "OffsetFetch": (0.02, consumer_requests.fetch),
+    "TxnOffsetCommit": (0.01, offset_requests.commit_in_transaction),
+    "OffsetDelete": (0.01, offset_requests.delete),
+    "DescribeGroups": (0.02, admin_requests.describe),
+    "ListGroups": (0.02, admin_requests.list_groups),
+    "DeleteGroups": (0.05, admin_requests.delete_groups),
+    "JoinGroup": (0.02, membership.join),
+    "SyncGroup": (0.01, membership.sync),
+    "Heartbeat": (0.01, membership.heartbeat),
+    "LeaveGroup": (0.02, membership.leave),
+}
+"""The same in worlds of share groups, where one of another type is now and then."""
+_STREAMS_REQUESTS: Final[dict[str, tuple[float, Callable[[Memory], Call]]]] = {
+    "StreamsGroupHeartbeat": (0.66, streams_requests.heartbeat),
+    "StreamsGroupDescribe": (0.06, streams_requests.describe),
+    "OffsetCommit": (0.07, streams_requests.commit),
+    "OffsetFetch": (0.04, streams_requests.fetch),
+    "TxnOffsetCommit": (0.02, offset_requests.commit_in_transaction),
+    "OffsetDelete": (0.02, offset_requests.delete),
+    "DescribeGroups": (0.01, admin_requests.describe),
+    "ListGroups": (0.02, streams_requests.list_groups),
+    "DeleteGroups": (0.02, admin_requests.delete_groups),
+    "JoinGroup": (0.02, membership.join),
+    "SyncGroup": (0.01, membership.sync),
+    "Heartbeat": (0.01, membership.heartbeat),
+    "LeaveGroup": (0.01, membership.leave),
+    "ConsumerGroupHeartbeat": (0.02, consumer_requests.heartbeat),
+    "ConsumerGroupDescribe": (0.01, consumer_requests.describe),
+}
+"""The same in worlds of streams groups, where others are now and then."""
+
+WORLDS: Final = {
+    "classic": _REQUESTS,
+    "consumer": _CONSUMER_REQUESTS,
+    "migration": _MIGRATION_REQUESTS,
+    "share": _SHARE_REQUESTS,
+    "streams": _STREAMS_REQUESTS,
+}
+"""Requests by the type of the groups that they are mostly about."""
+
 _EVENTS: Final[dict[str, tuple[float, Callable[[Memory], Json | None]]]] = {
     "fail": (0.25, broker_events.fail_appends),
     "verify": (0.05, broker_events.fail_verification),
@@ -48,9 +128,15 @@ _EVENTS: Final[dict[str, tuple[float, Callable[[Memory], Json | None]]]] = {
 }
 """Events of a rough world's broker."""
 
+_SHARE_EVENTS: Final = {**_EVENTS, "persister": (0.30, share_requests.persister)}
+"""The same in worlds of share groups."""
+
 LEFT_OUT: Final = (
-    *_REQUESTS,
-    *_EVENTS,
+    *dict.fromkeys((*_REQUESTS, *_CONSUMER_REQUESTS, *_SHARE_REQUESTS, *_STREAMS_REQUESTS)),
+    *_SHARE_EVENTS,
+    "static",
+    "regex",
+    "endpoints",
     "endTxn",
     "retention",
     "topic-ids",
@@ -66,6 +152,9 @@ _GROUP_NAMES: Final = (
     ("a", "größe", "日本", "😀"),
     ("same-1", "same-12", "x" * 300),
 )
+_ASSIGNORS: Final = ("uniform,range", "uniform,range", "range", "range,uniform")
+_POLICIES: Final = (*("bidirectional",) * 5, "upgrade", "downgrade", "disabled")
+_APPEND_SHARE: Final = 0.7
 _NEVER_MS: Final = 2**50
 _NAMING_TOPICS: Final = ("OffsetCommit", "OffsetFetch")
 _LAST_WITH_NAMES: Final = 9
@@ -79,14 +168,37 @@ class Program:
         reference: Reference whose API versions are used.
         seed: Seed of the program and of the world's member ids.
         without: Requests and events to leave out, by the names in `LEFT_OUT`.
+        world: The type of its groups, by the names in `WORLDS`.
     """
 
-    __slots__ = ("_asked", "_calls", "_events", "_is_rough", "_left_out", "_memory", "seed")
+    __slots__ = (
+        "_asked",
+        "_calls",
+        "_events",
+        "_is_rough",
+        "_left_out",
+        "_memory",
+        "_requests",
+        "_world",
+        "seed",
+    )
 
-    def __init__(self, reference: Reference, seed: int, without: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        reference: Reference,
+        seed: int,
+        without: Iterable[str] = (),
+        world: str = "classic",
+    ) -> None:
         self.seed = seed
-        not_offered = _REQUESTS.keys() - reference.versions.keys()
+        requests = WORLDS[world]
+        not_offered = requests.keys() - reference.versions.keys()
         left_out = self._left_out = {*without, *reference.lacks, *not_offered}
+        self._world = world
+        self._requests = requests
+        if world not in ("classic", "streams"):
+            # Records of classic groups under the id of another group give the partition up.
+            left_out.add("append")
         self._asked: dict[int, tuple[str, Json]] = {}
         if "topic-ids" in left_out:
             capped = {
@@ -98,23 +210,53 @@ class Program:
         memory.owns_nameless_group = "no-group" not in left_out
         memory.always_has_protocols = "no-protocols" in left_out
         self._is_rough = memory.chance(0.6)
-        calls = {name: entry for name, entry in _REQUESTS.items() if name not in left_out}
+        memory.leaves_alone = self._is_rough and world != "classic" and "fail" not in left_out
+        calls = {name: entry for name, entry in requests.items() if name not in left_out}
         self._calls = (
             [draw for _, draw in calls.values()],
             [share for share, _ in calls.values()],
         )
-        events = {name: entry for name, entry in _EVENTS.items() if name not in left_out}
+        drawn_events = _SHARE_EVENTS if world == "share" else _EVENTS
+        events = {name: entry for name, entry in drawn_events.items() if name not in left_out}
+        if world == "streams" and "append" in events:
+            events["append"] = (_APPEND_SHARE, streams_records.append_roles)
         self._events = (
             [draw for _, draw in events.values()],
             [share for share, _ in events.values()],
         )
-        memory.start(memory.pick(_GROUP_NAMES), memory.pick((1, 2, 3, 3, 5)))
+        names = _GROUP_NAMES[:2] if world == "migration" else _GROUP_NAMES
+        memory.start(memory.pick(names), memory.pick((1, 2, 3, 3, 5)))
+        if world in ("consumer", "migration"):
+            memory.consumers.has_static = "static" not in left_out and memory.chance(0.6)
+            memory.consumers.has_regex = "regex" not in left_out and memory.chance(0.4)
+        if self._world == "streams":
+            is_new = PROFILES[reference.profile].streams_has_static_members
+            streams = memory.streams
+            streams.has_static = is_new and "static" not in left_out and memory.chance(0.5)
+            streams.has_offsets = is_new and memory.chance(0.5)
+            streams.has_endpoints = "endpoints" not in left_out and memory.chance(0.5)
+            streams.is_smooth = memory.chance(0.6)
+            if streams.is_smooth:
+                self._leave_others_out()
+
+    def _leave_others_out(self) -> None:
+        """Let no group of another type take the ids of streams groups."""
+        draws, shares = self._calls
+        others = (membership.join, consumer_requests.heartbeat, offset_requests.commit)
+        kept = [pair for pair in zip(draws, shares, strict=True) if pair[0] not in others]
+        self._calls = ([draw for draw, _ in kept], [share for _, share in kept])
 
     def opening(self) -> list[Json]:
         """Return the commands that create the world: `init` and the topics."""
         memory = self._memory
         settings = memory.reference.settings
         config = self._drawn_settings() if settings is None else settings
+        if self._world != "classic":
+            config |= self._drawn_consumer_settings()
+        if self._world == "share":
+            config |= self._drawn_share_settings()
+        if self._world == "streams":
+            config |= self._drawn_streams_settings()
         memory.longest_metadata = int(config["offset.metadata.max.bytes"])
         init: Json = {
             "op": "init",
@@ -151,6 +293,61 @@ class Program:
         memory.is_lingering = linger_ms > 0
         return {name: str(value) for name, value in config.items()}
 
+    def _drawn_consumer_settings(self) -> dict[str, str]:
+        """Draw the broker settings of consumer groups."""
+        pick = self._memory.pick
+        session_ms = pick((5_000, 10_000, 45_000))
+        return {
+            "group.consumer.migration.policy": pick(_POLICIES),
+            "group.consumer.min.session.timeout.ms": "5000",
+            "group.consumer.session.timeout.ms": str(session_ms),
+            "group.consumer.heartbeat.interval.ms": "5000" if session_ms > 5_000 else "1000",
+            "group.consumer.min.heartbeat.interval.ms": "1000",
+            "group.consumer.max.size": str(pick((2, 3, 2**31 - 1, 2**31 - 1))),
+            "group.consumer.assignors": pick(_ASSIGNORS),
+            "group.consumer.assignment.interval.ms": str(pick((0, 0, 1_000, 5_000))),
+        }
+
+    def _drawn_share_settings(self) -> dict[str, str]:
+        """Draw the broker settings of share groups."""
+        pick = self._memory.pick
+        session_ms = pick((5_000, 10_000, 45_000))
+        return {
+            "group.share.min.session.timeout.ms": "5000",
+            "group.share.session.timeout.ms": str(session_ms),
+            "group.share.heartbeat.interval.ms": "5000" if session_ms > 5_000 else "1000",
+            "group.share.min.heartbeat.interval.ms": "1000",
+            "group.share.max.size": str(pick((2, 3, 200, 200))),
+            "group.share.assignment.interval.ms": str(pick((0, 0, 1_000, 5_000))),
+            "group.share.initialize.retry.interval.ms": str(pick((1_000, 30_000))),
+        }
+
+    def _drawn_streams_settings(self) -> dict[str, str]:
+        """Draw the broker settings of streams groups."""
+        memory = self._memory
+        pick = memory.pick
+        profile = PROFILES[memory.reference.profile]
+        session_ms = pick((5_000, 45_000, 45_000))
+        settings = {
+            "group.streams.min.session.timeout.ms": "5000",
+            "group.streams.session.timeout.ms": str(session_ms),
+            "group.streams.heartbeat.interval.ms": "5000" if session_ms > 5_000 else "1000",
+            "group.streams.min.heartbeat.interval.ms": "1000",
+            "group.streams.max.size": str(pick((2, 3, *(2**31 - 1,) * 4))),
+            "group.streams.num.standby.replicas": str(pick((0, 0, 1, 1, 2))),
+            "group.streams.initial.rebalance.delay.ms": str(pick((0, 0, 0, 500, 3_000))),
+        }
+        if profile.streams_assignment_interval:
+            settings["group.streams.assignment.interval.ms"] = str(pick((0, 0, 1_000, 5_000)))
+        if profile.streams_takes_offsets:
+            settings |= {
+                "group.streams.num.warmup.replicas": str(pick((0, 2, 2))),
+                "group.streams.task.offset.interval.ms": str(pick((15_000, 60_000))),
+                "group.streams.acceptable.recovery.lag": str(pick((0, 10_000))),
+                "group.streams.rack.aware.assignment.tags": pick(("", "", "zone", "zone,cluster")),
+            }
+        return settings
+
     def next(self, number: int) -> Json:
         """Return the next command; `number` becomes its id and is never used twice."""
         memory = self._memory
@@ -164,6 +361,11 @@ class Program:
         drawn = memory.random.random()
         if drawn < 0.15:
             return broker_events.advance(memory)
+        if self._world == "streams":
+            change = streams_requests.create_internal_topics(memory)
+            change = change or streams_requests.remove_internal_topic(memory)
+            if change is not None:
+                return change
         if self._is_rough and drawn < (0.4 if memory.resigned else 0.2):
             events, weights = self._events
             event = memory.random.choices(events, weights)[0](memory) if events else None
@@ -182,12 +384,16 @@ class Program:
         if memory.chance(0.6 if memory.is_orderly else 0.3):
             planned = memory.follow_plan()
             if planned is not None and planned not in self._left_out:
-                call = _REQUESTS[planned][1](memory)
+                call = self._planned(planned)(memory)
                 memory.focus = None
                 return call
             memory.focus = None
         draws, shares = self._calls
         return memory.random.choices(draws, shares)[0](memory)
+
+    def _planned(self, api: str) -> Callable[[Memory], Call]:
+        """Who draws the next request of a plan."""
+        return (self._requests if self._world == "migration" else _REQUESTS)[api][1]
 
     def learn(self, answer: Json) -> None:
         """Learn from the answer to the last command, also about earlier requests."""
@@ -195,4 +401,11 @@ class Program:
         for reply in answer.get("replies", ()):
             asked = self._asked.pop(reply.get("id", -1), None)
             if asked is not None and "data" in reply:
+                if asked[0] == "StreamsGroupHeartbeat":
+                    self._memory.streams.learn(asked[1], reply)
+                if asked[0] == "ConsumerGroupHeartbeat":
+                    self._memory.consumers.learn(asked[1], reply["data"])
+                if asked[0] == "ShareGroupHeartbeat":
+                    self._memory.shares.learn(asked[1], reply["data"])
                 self._memory.learn(*asked, reply["data"])
+                migration_requests.learn(self._memory, *asked, reply["data"])

@@ -91,7 +91,18 @@ _COMMON: Final = {
     "DescribeGroups": (0, 6),
     "ListGroups": (0, 5),
     "DeleteGroups": (0, 2),
+    "ConsumerGroupHeartbeat": (0, 1),
+    "ConsumerGroupDescribe": (0, 1),
 }
+_SHARES: Final = {
+    "ShareGroupHeartbeat": (1, 1),
+    "ShareGroupDescribe": (1, 1),
+    "AlterShareGroupOffsets": (0, 0),
+    "DeleteShareGroupOffsets": (0, 0),
+}
+"""Share groups, from 4.2 on."""
+_STREAMS_0: Final = {"StreamsGroupHeartbeat": (0, 0), "StreamsGroupDescribe": (0, 0)}
+_STREAMS_1: Final = {"StreamsGroupHeartbeat": (0, 1), "StreamsGroupDescribe": (0, 1)}
 _NAMED_TOPICS: Final = {"OffsetCommit": (2, 9), "OffsetFetch": (1, 9)}
 """Versions before 4.2, without topic ids."""
 _SELDOM: Final = (None, None, None, None, 5, 40)
@@ -122,7 +133,7 @@ REFERENCES: Final = {
             lingers_ms=_SELDOM,
             waits_for_deletions=True,
             profile="4.4",
-            versions=_COMMON | {"DeleteGroups": (0, 3)},
+            versions=_COMMON | _SHARES | _STREAMS_1 | {"DeleteGroups": (0, 3)},
             producer_generation="generationIdOrMemberEpoch",
         ),
         Reference(
@@ -132,7 +143,7 @@ REFERENCES: Final = {
             lingers_ms=_SELDOM,
             waits_for_deletions=True,
             profile="4.3",
-            versions=_COMMON,
+            versions=_COMMON | _SHARES | _STREAMS_0,
         ),
         Reference(
             name="kafka-4.2.1",
@@ -140,7 +151,7 @@ REFERENCES: Final = {
             kafka_version="4.2.1",
             lingers_ms=_SELDOM,
             profile="4.2",
-            versions=_COMMON,
+            versions=_COMMON | _SHARES | _STREAMS_0,
         ),
         Reference(
             name="kafka-4.1.2",

@@ -76,6 +76,11 @@ class LinesProcess:
         self._reader = Thread(target=self._read, daemon=True)
         self._reader.start()
 
+    @property
+    def pid(self) -> int:
+        """Of the running program."""
+        return self._process.pid
+
     def send(self, lines: Sequence[bytes]) -> None:
         """Send commands without waiting for answers.
 

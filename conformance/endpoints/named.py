@@ -13,6 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim import __version__
+from coordinator_sim.broker.configs.setting_types import settings_of
 from coordinator_sim.errors import DataError, MissingDependencyError
 from coordinator_sim_conformance.endpoints.go_program import built_go_program
 from coordinator_sim_conformance.endpoints.process import Server, started
@@ -21,7 +22,10 @@ from coordinator_sim_conformance.real_kafka.zookeeper_kafka import ZooKeeperBrok
 from coordinator_sim_conformance.targets.asked import (
     DELAY,
     GROUP_SIZE,
+    INTERVAL,
     LONGEST_SESSION,
+    MEMBERS,
+    MIGRATION,
     RETENTION,
     RETENTION_CHECK,
     SHORTEST_SESSION,
@@ -105,6 +109,17 @@ _VARIANTS: Final = (
     ),
 )
 """Settings that cases ask for, in as few brokers as can be."""
+_NEW_VARIANTS: Final = (
+    Variant(name="full at one", settings=_QUICK | {MEMBERS: "1"}),
+    Variant(name="full at one classic", settings=_QUICK | {GROUP_SIZE: "1"}),
+    Variant(name="full at two", settings=_QUICK | {MEMBERS: "2", MIGRATION: "disabled"}),
+    Variant(name="downgrading", settings=_QUICK | {MIGRATION: "downgrade"}),
+)
+"""Those that cases about consumer groups ask for; targets are computed without a wait."""
+_LATER: Final = Variant(name="later targets", settings=_QUICK | {INTERVAL: "15000"})
+_AT_ONCE: Final = {INTERVAL: "0"}
+_LATER_SINCE: Final = ("4.3", "4.4")
+"""Releases in which a target may have to wait."""
 
 
 def _with(variants: tuple[Variant, ...], **more: dict[str, str]) -> tuple[Variant, ...]:
@@ -152,6 +167,13 @@ _RELEASES: Final = {"4.4.0": "4.4", "4.3.1": "4.3", "3.9.2": "3.9", "2.8.2": "2.
 """Release of Apache Kafka -> its profile."""
 
 
+def _variants_of(profile: str) -> tuple[Variant, ...]:
+    """The variants of a broker that has the coordinator of Java, or of Scala."""
+    if profile not in _LATER_SINCE:
+        return _VARIANTS
+    return (*_with((*_VARIANTS, *_NEW_VARIANTS), settings=_AT_ONCE), _LATER)
+
+
 def _released(release: str) -> Named:
     """Releases before 3.6 verify no partition, and know no such setting."""
     told = "known" if release in _WITH_ZOOKEEPER else "settings"
@@ -159,7 +181,7 @@ def _released(release: str) -> Named:
         name=f"kafka:{release}",
         version=release,
         profile=_RELEASES[release],
-        variants=_with(_VARIANTS, **{told: _NO_VERIFYING}),
+        variants=_with(_variants_of(_RELEASES[release]), **{told: _NO_VERIFYING}),
         prepare=partial(_jars, release),
         start=partial(_kafka, release),
         at_once=2,
@@ -257,7 +279,9 @@ def _nothing(_folder: Path) -> None:
 
 
 def _served(_shared: Path, folder: Path, settings: Settings, profile: str) -> Started:
-    options = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+    known = settings_of(profile, "broker")
+    given = {name: value for name, value in settings.items() if name in known}
+    options = [word for name, value in given.items() for word in ("--set", f"{name}={value}")]
     command = [sys.executable, "-m", "coordinator_sim", "serve", "--port", "0", "--no-control"]
     return started([*command, "--profile", profile, *options], folder, _address_in_json)
 
@@ -296,7 +320,7 @@ NAMED: Final[dict[str, Named]] = {
             name="serve:real-time",
             version=__version__,
             profile="4.4",
-            variants=_with(_VARIANTS, settings=_NO_VERIFYING),
+            variants=_with(_variants_of("4.4"), settings=_NO_VERIFYING),
             prepare=_nothing,
             start=_served,
         ),

@@ -260,12 +260,9 @@ KAFKA_BUGS: Final = (
         "KAFKA-4704",
         "A load fails where offsets are stored for the id of a group that was removed.",
         _CORE + "loading",
+        ("                partition.remove_group(key.group_id)\n        elif type"),
         (
-            "                partition.remove_group(key.group_id, batch.base_offset)\n"
-            "        elif (\n"
-        ),
-        (
-            "                partition.remove_group(key.group_id, batch.base_offset)\n"
+            "                partition.remove_group(key.group_id)\n"
             "                partition.uncommitted_groups.append(key.group_id)\n"
             "        elif (\n"
             "            value is not None\n"
@@ -274,7 +271,7 @@ KAFKA_BUGS: Final = (
             "        ):\n"
             "            partition.uncommitted_groups.clear()\n"
             "            return _fail_load(runtime, partition, ErrorCode.UNKNOWN_SERVER_ERROR)\n"
-            "        elif (\n"
+            "        elif type"
         ),
         "OLOAD-005.offsets as 4.4",
     ),
@@ -282,15 +279,12 @@ KAFKA_BUGS: Final = (
         "KAFKA-17306",
         "A load fails at the tombstone of a group that nothing else in the log tells of.",
         _CORE + "loading",
-        (
-            "            else:\n"
-            "                partition.remove_group(key.group_id, batch.base_offset)\n"
-        ),
+        ("            else:\n                partition.remove_group(key.group_id)\n"),
         (
             "            elif follows and key.group_id not in partition.groups:\n"
             "                return _fail_load(runtime, partition, ErrorCode.UNKNOWN_SERVER_ERROR)\n"
             "            else:\n"
-            "                partition.remove_group(key.group_id, batch.base_offset)\n"
+            "                partition.remove_group(key.group_id)\n"
         ),
         "OLOAD-005.unknown as 4.4",
     ),
@@ -344,9 +338,9 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-6773",
         "The empty group id is let into JoinGroup.",
-        _CORE + "coordinator",
-        "        has_bad_name = not request.group_id and not isinstance(request, self._nameless)\n",
-        "        has_bad_name = request.group_id is None\n",
+        _CORE + "admission",
+        "    has_bad_name = not request.group_id and not isinstance(request, nameless)\n",
+        "    has_bad_name = request.group_id is None\n",
         "JOIN-GROUP-ID as 4.4",
     ),
     Exhibit(

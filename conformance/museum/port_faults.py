@@ -11,9 +11,9 @@ PORT_FAULTS: Final = (
         "tombstone-takes-all",
         "At a load, the tombstone of one group takes the offsets of every group away.",
         _CORE + "loading",
-        "                partition.remove_group(key.group_id, batch.base_offset)\n",
+        "                partition.remove_group(key.group_id)\n",
         (
-            "                partition.remove_group(key.group_id, batch.base_offset)\n"
+            "                partition.remove_group(key.group_id)\n"
             "                partition.offsets = type(partition.offsets)()\n"
         ),
         "OLOAD-005.before as 4.4",
@@ -219,8 +219,8 @@ PORT_FAULTS: Final = (
         "load-starts-no-sessions",
         "A load starts no session.",
         _CORE + "loading",
-        "            start_session(runtime, group, member)\n",
-        "            member.session = None\n",
+        "        start_session(runtime, group, member)\n",
+        "        member.session = None\n",
         "OLOAD-002 as 4.4",
     ),
     Exhibit(

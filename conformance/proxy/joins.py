@@ -43,7 +43,7 @@ def judge_join(group: GroupModel, exchange: Exchange) -> Iterator[Flag]:
 def _by_itself(exchange: Exchange) -> Iterator[Flag]:
     reply, asked = exchange.reply, exchange.member_id
     member_id, leader = reply["memberId"], reply["leader"]
-    if reply["generationId"] < 1:
+    if leader and reply["generationId"] < 1:  # Without a leader it is a member's epoch.
         said = f"JoinGroup is answered with generation {reply['generationId']}"
         yield flag(rules.GENERATION_COUNTS, exchange, said)
     if reply["members"] and member_id != leader:

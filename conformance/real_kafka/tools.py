@@ -17,6 +17,7 @@ TOOLS: Final = {
     "topics": "org.apache.kafka.tools.TopicCommand",
     "configs": "kafka.admin.ConfigCommand",
     "groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "features": "org.apache.kafka.tools.FeatureCommand",
     "offsets": "org.apache.kafka.tools.GetOffsetShell",
     "transactions": "org.apache.kafka.tools.TransactionsCommand",
     "produce": "org.apache.kafka.tools.ConsoleProducer",

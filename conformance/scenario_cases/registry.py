@@ -9,6 +9,7 @@ from coordinator_sim_conformance.scenario_cases.case import ScenarioCase
 MODULES: Final = (
     "consumers",
     "consumer_failures",
+    "new_consumers",
     "client_models",
     "connect",
     "connect_failures",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim_conformance.script.consumer_blobs import assigned
 
 Json = dict[str, Any]
 Words = dict[str, str]
@@ -73,11 +74,13 @@ def _join(data: Json, named: Naming) -> Words:
 
 
 def _sync(data: Json, _named: Naming) -> Words:
-    return {
+    words = {
         "work": _bytes(data["assignment"]),
         "type": data.get("protocolType") or "-",
         "name": data.get("protocolName") or "-",
     }
+    partitions = assigned(b64decode(data["assignment"] or ""))
+    return words if partitions is None else {**words, "has": partitions}
 
 
 def _leave(data: Json, named: Naming) -> Words:

@@ -155,6 +155,59 @@ def heartbeat(version: int, who: Identity) -> Json:
     }
 
 
+def consumer_group_heartbeat(
+    version: int,
+    who: Identity,
+    *,
+    subscription: tuple[Sequence[str] | None, str | None],
+    owned: Mapping[str, Sequence[int]] | None,
+    rebalance_timeout_ms: int = -1,
+    wishes: tuple[str | None, str | None] = (None, None),
+) -> Json:
+    """Return a ConsumerGroupHeartbeat.
+
+    Args:
+        version: Version 1 has the regular expression.
+        who: Group, member and epoch.
+        subscription: Names of topics and a regular expression; None for what is not said.
+        owned: Partitions by topic id; None where nothing is said of them.
+        rebalance_timeout_ms: -1 says nothing.
+        wishes: Rack and assignor; None says nothing.
+    """
+    topics = None
+    if owned is not None:
+        topics = [{"topicId": each, "partitions": list(owned[each])} for each in owned]
+    names = subscription[0]
+    return {
+        "groupId": who.group_id,
+        "memberId": who.member_id,
+        "memberEpoch": who.generation_id,
+        "instanceId": who.instance_id,
+        "rackId": wishes[0],
+        "rebalanceTimeoutMs": rebalance_timeout_ms,
+        "subscribedTopicNames": None if names is None else list(names),
+        **_since(version, 1, subscribedTopicRegex=subscription[1]),
+        "serverAssignor": wishes[1],
+        "topicPartitions": topics,
+    }
+
+
+def share_group_heartbeat(who: Identity, names: Sequence[str] | None) -> Json:
+    """Return a ShareGroupHeartbeat; None for topics that are not said."""
+    return {
+        "groupId": who.group_id,
+        "memberId": who.member_id,
+        "memberEpoch": who.generation_id,
+        "rackId": None,
+        "subscribedTopicNames": None if names is None else list(names),
+    }
+
+
+def consumer_group_describe(groups: Sequence[str]) -> Json:
+    """Return a ConsumerGroupDescribe."""
+    return {"groupIds": list(groups), "includeAuthorizedOperations": False}
+
+
 def leave_group(version: int, group_id: str, members: Sequence[tuple[str, str | None]]) -> Json:
     """Return a LeaveGroup of member ids with instance ids; one member alone before version 3."""
     if version < 3:  # noqa: PLR2004 - version 3 brings the list

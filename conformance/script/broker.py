@@ -33,7 +33,10 @@ def switch_group(stage: Stage, words: list[str]) -> None:
 
 
 def topic(stage: Stage, words: list[str]) -> Outcome:
-    """`topic remove t`: the topic is deleted."""
+    """`topic remove t`: the topic is deleted; `topic add t 2`: it is created, or grows."""
+    if words[0] == "add":
+        added = [{"name": words[1], "partitions": int(words[2])}]
+        return _operate(stage, Capability.TOPICS, {"op": "topics", "set": added})
     return _operate(stage, Capability.TOPICS, {"op": "topics", "remove": words[1:]})
 
 

@@ -23,8 +23,8 @@ member id, later requests have the one it was given; its generation is the last 
 Behind `|` stands every answer that left with the command, in any order, `-` for none; a line
 without `|` may answer anything. An answer names the fields that matter. `--` ends the preparation:
 `log` compares the records appended since, in order. `[S]`, `[LS]`, `[2.8 3.9]` in front of a line
-keep it for these families or profiles. Times are milliseconds. `requests` and `broker` hold the
-commands.
+keep it for these families or profiles. Times are milliseconds. `requests`, `consumer_requests` and
+`broker` hold the commands.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ from msgspec.structs import replace
 
 from coordinator_sim.errors import ConfigError, CoordinatorSimError, DataError
 from coordinator_sim_conformance.requirements import RELEASES, Level, Requirement, family_of
-from coordinator_sim_conformance.script import broker, requests
+from coordinator_sim_conformance.script import broker, consumer_requests, requests, share_requests
 from coordinator_sim_conformance.script.comparing import names_of, options_of
 from coordinator_sim_conformance.script.stage import BREAKS, CaseBroken, CaseFailed, Stage
 from coordinator_sim_conformance.targets.target import MalformedAnswer, Outcome, Target, Unsupported
@@ -143,12 +143,16 @@ _ACTIONS: Final[dict[str, Callable[[Stage, list[str]], Outcome]]] = {
     "list": requests.list_groups,
     "delete": requests.delete_groups,
     "find": requests.find,
+    "beat": consumer_requests.beat,
+    "inspect": consumer_requests.inspect,
+    "share": share_requests.share,
 }
 _OTHERS: Final[dict[str, Callable[[Stage, list[str]], None]]] = {
     "broker": broker.broker,
     "group": broker.switch_group,
     "completing": broker.completing,
     "stable": broker.stable,
+    "settled": consumer_requests.settled,
     "state": broker.state,
     "log": broker.log,
     "partition": broker.partition,
@@ -157,7 +161,7 @@ _OTHERS: Final[dict[str, Callable[[Stage, list[str]], None]]] = {
 }
 
 
-_PREPARING: Final = frozenset({"broker", "group", "completing", "stable"})
+_PREPARING: Final = frozenset({"broker", "group", "completing", "stable", "settled"})
 """Commands whose answers no transcript shows, so that it shows the command alone."""
 
 

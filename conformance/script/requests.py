@@ -3,7 +3,7 @@
 Each takes the words after its name; its docstring shows its form in a script.
 """
 
-from coordinator_sim_conformance.script import bodies
+from coordinator_sim_conformance.script import bodies, consumer_blobs
 from coordinator_sim_conformance.script.answers import Words
 from coordinator_sim_conformance.script.comparing import names_of, options_of
 from coordinator_sim_conformance.script.stage import Actor, Stage
@@ -21,7 +21,7 @@ def join(stage: Stage, words: list[str]) -> Outcome:
     """`join A [v= id= type= protocols= meta= topics= session= rebalance= client= on=]`.
 
     A member subscribes to no topics unless `topics=t,u` says so; `topics=-` makes its metadata
-    bytes that are no subscription.
+    bytes that are no subscription. `own=t:0-2` tells what it has, in this request alone.
     """
     options = options_of(words[1:])
     actor = stage.actor(words[0])
@@ -34,7 +34,7 @@ def join(stage: Stage, words: list[str]) -> Outcome:
         bodies.Identity(group_id=stage.group, member_id=member_id, instance_id=actor.instance_id),
         timeouts_ms=(actor.session_timeout_ms, actor.rebalance_timeout_ms),
         protocol_type=actor.protocol_type,
-        protocols={name: _metadata(actor, name) for name in actor.protocols},
+        protocols={name: _metadata(actor, name, options.get("own")) for name in actor.protocols},
     )
     stage.ready()
     known = [] if member_id else stage.ids_of_group()
@@ -72,10 +72,13 @@ def _remember(actor: Actor, options: Words) -> None:
     actor.rebalance_timeout_ms = int(options.get("rebalance", actor.rebalance_timeout_ms))
 
 
-def _metadata(actor: Actor, protocol: str) -> bytes:
+def _metadata(actor: Actor, protocol: str, owned: str | None) -> bytes:
     """Return a subscription to the member's topics; no bytes for a member without topics."""
     if actor.topics is None:
         return b""
+    if owned is not None:
+        user_data = f"{protocol}{actor.metadata}".encode()
+        return consumer_blobs.subscription(actor.topics, user_data, owned)
     return bodies.subscription(actor.topics, f"{protocol}{actor.metadata}".encode())
 
 
@@ -85,12 +88,15 @@ def _identity(stage: Stage, actor: Actor, options: Words) -> bodies.Identity:
         group_id=stage.group,
         member_id=_own_id(actor, options),
         instance_id=options.get("i", actor.instance_id),
-        generation_id=int(options.get("gen", actor.generation_id)),
+        generation_id=stage.number(options.get("gen", str(actor.generation_id))),
     )
 
 
 def sync(stage: Stage, words: list[str]) -> Outcome:
-    """`sync A [gen= v= id= type= name= on=] [A=work ...]`; `type=-` says null."""
+    """`sync A [gen= v= id= type= name= on=] [A=work B=t:0-2 ...]`; `type=-` says null.
+
+    Work with a colon is an assignment of a consumer.
+    """
     options = options_of(words[1:])
     actor = stage.actor(words[0])
     version = stage.version("SyncGroup", 5, options)
@@ -102,7 +108,9 @@ def sync(stage: Stage, words: list[str]) -> Outcome:
             _nullable(options.get("name", actor.protocol_name)),
         ),
         assignments={
-            stage.id_of(name): work.encode() for name, work in options.items() if name[0].isupper()
+            stage.id_of(name): consumer_blobs.assignment(work) if ":" in work else work.encode()
+            for name, work in options.items()
+            if name[0].isupper()
         },
     )
     return stage.call(words[0], "SyncGroup", version, data, options)
@@ -198,7 +206,7 @@ def fetch(stage: Stage, words: list[str]) -> Outcome:
         options.get("groups", stage.group).split(","),
         None if "*" in words else _partitions(words),
         require_stable="stable" in options,
-        member=(options.get("member"), int(options.get("epoch", -1))),
+        member=(options.get("member"), stage.number(options.get("epoch", "-1"))),
     )
     return stage.call("fetch", "OffsetFetch", version, data, options)
 

@@ -16,7 +16,15 @@ from coordinator_sim_conformance.requirements import family_of
 from coordinator_sim_conformance.script.answers import Words, record_words, reply_words
 from coordinator_sim_conformance.script.bodies import version_for
 from coordinator_sim_conformance.script.comparing import Observed, mismatch, said
-from coordinator_sim_conformance.targets.asked import settings_of
+from coordinator_sim_conformance.script.consumer_answers import (
+    consumer_record_words,
+    consumer_reply_words,
+    epoch_of,
+    first_epoch,
+    is_consumer_record,
+    is_of_consumers,
+)
+from coordinator_sim_conformance.targets.asked import FAILING, settings_of
 from coordinator_sim_conformance.targets.target import (
     Answer,
     Call,
@@ -34,6 +42,12 @@ _ANY: Final = 32_767
 """A version above every other."""
 _ID_IS_KNOWN: Final = frozenset({0, 79})
 """NONE and MEMBER_ID_REQUIRED: the JoinGroup replies whose member id is the member's own."""
+
+
+def _topics_of(word: str) -> dict[str, int]:
+    """Return the partitions of the topics in `t,foo:6`; a topic has 2 unless it says so."""
+    entries = (entry.partition(":") for entry in word.split(","))
+    return {name: int(count or 2) for name, _, count in entries}
 
 
 class CaseFailed(CoordinatorSimError):
@@ -82,6 +96,10 @@ class Actor:
     protocol_name: str = "range"
     session_timeout_ms: int = 10_000
     rebalance_timeout_ms: int = 60_000
+    names: tuple[str, ...] = ("foo",)
+    """Topics that it names in a ConsumerGroupHeartbeat."""
+    holds: str = "none"
+    """Partitions that it was last told to have, in the script's words."""
     is_hidden: bool = False
     """Whether it has a member id that neither an answer nor the target has shown yet."""
 
@@ -116,6 +134,8 @@ class Stage:
     _open: set[int] = field(default_factory=set)
     _started: bool = False
     _unseen: list[Answer] = field(default_factory=list)
+    _topics: dict[str, str] = field(default_factory=dict)
+    """Names of topics by their ids, once a command needed them."""
     unshown: str = ""
     """Why the target did not show what a line of the script is about."""
 
@@ -128,6 +148,11 @@ class Stage:
         if not started and not self.target.offers(Capability.LIFE):
             raise Unsupported(f"{self.target.name} does not offer {Capability.LIFE.value}")
         self.delay_ms = int(options.get("delay", "0"))
+        fails = FAILING in options.get("assignors", "")
+        if fails and not self.target.offers(Capability.FAILING_ASSIGNOR):
+            raise Unsupported(
+                f"{self.target.name} does not offer {Capability.FAILING_ASSIGNOR.value}"
+            )
         self._waits_first = "delay" not in options and self.target.delay_ms > 0
         settings = settings_of(options)
         defaults = {
@@ -136,24 +161,33 @@ class Stage:
             # 4.0 and 4.1 would answer 5 ms late; cases about that set it.
             "group.coordinator.append.linger.ms": "0",
         }
+        if self.family == "J":
+            # A target is computed when it is due, unless a case is about waiting for it.
+            defaults["group.consumer.assignment.interval.ms"] = "0"
+            defaults["group.share.assignment.interval.ms"] = "0"
         self.target.start(
             World(
                 profile=self.profile,
                 settings=defaults | settings,
                 asked=frozenset(settings),
                 partitions=int(options.get("partitions", "50")),
-                topics=dict.fromkeys(topics.split(","), 2) if topics else dict(_TOPICS),
+                topics=_topics_of(topics) if topics else dict(_TOPICS),
                 trace=self.trace,
                 switches=self.switches,
                 started=started,
             )
         )
         self._started = True
+        self._topics = {}
 
     @property
     def family(self) -> str:
         """Letter of the profile's family."""
         return family_of(self.profile)
+
+    def number(self, word: str) -> int:
+        """Return an epoch or a generation as a script writes it: a number, `E` or `E+1`."""
+        return epoch_of(word, first_epoch(self.profile))
 
     # -- members ---------------------------------------------------------------------------
 
@@ -170,9 +204,11 @@ class Stage:
         return self.actors[name].member_id if name in self.actors else name
 
     def named(self, member_id: str | None) -> str:
-        """Return the name of a member id; an unknown id stays."""
+        """Return the name of a member id or of a topic's id; an unknown id stays."""
         if not member_id:
             return "-"
+        if member_id in self._topics:
+            return self._topics[member_id]
         for label, actor in self.actors.items():
             if actor.member_id == member_id:
                 return label
@@ -209,7 +245,8 @@ class Stage:
         if "v" in options or self.at_version is None:
             said = version_for(self.profile, api, int(options.get("v", wanted)))
             return said if "v" in options else self.target.newest(api, said)
-        low, high = versions_of(profile_named(self.profile))[group_api_named(api)]
+        offered = versions_of(profile_named(self.profile)).get(group_api_named(api))
+        low, high = (wanted, wanted) if offered is None else offered
         return max(low, min(self.at_version, high, most))
 
     def unwatched(self, outcome: Outcome) -> Outcome:
@@ -356,15 +393,18 @@ class Stage:
         """Compare the records appended since the last `--` with the wanted ones, in order."""
         if not self.target.offers(Capability.LOG):
             return
-        observed = [record_words(record, self.named) for record in self.records]
+        observed = [self._record_words(record) for record in self.records]
         self.transcript.append(f"{line.strip():<40} | {said(observed)}")
         self.fail_on(mismatch(wanted, observed, ordered=True))
 
     def _learn(self, answer: Answer) -> None:
         label, api = self._sent.get(answer.call_id, ("", ""))
+        code = answer.data.get("errorCode")
+        if api in ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat") and code == 0:
+            self._learn_epoch(self.actors[label], self._words(answer)[1], answer.data)
         if api != "JoinGroup":
             return
-        code, actor = answer.data.get("errorCode"), self.actors[label]
+        actor = self.actors[label]
         actor.is_hidden = False
         if code in _ID_IS_KNOWN and answer.data["memberId"]:
             actor.member_id = answer.data["memberId"]
@@ -372,7 +412,35 @@ class Stage:
             actor.generation_id = answer.data["generationId"]
             actor.protocol_name = answer.data["protocolName"]
 
+    def _learn_epoch(self, actor: Actor, words: Words, data: Json) -> None:
+        """Keep what a member was told by a heartbeat; one that left joins anew."""
+        actor.member_id = data["memberId"]
+        actor.generation_id = max(data["memberEpoch"], -1)
+        if words["has"] != "-":
+            actor.holds = words["has"]
+
     def _words(self, answer: Answer) -> Observed:
         label, api = self._sent.get(answer.call_id, ("marker", "EndTxnMarker"))
         data: dict[str, Any] = answer.data
+        if is_of_consumers(api):
+            return label, consumer_reply_words(api, data, self.named, first_epoch(self.profile))
         return label, reply_words(api, data, self.named)
+
+    def _record_words(self, record: Json) -> Observed:
+        if is_consumer_record(record):
+            return consumer_record_words(record, self.named, first_epoch(self.profile))
+        return record_words(record, self.named)
+
+    # -- topics ----------------------------------------------------------------------------
+
+    def topic_id(self, name: str) -> str:
+        """Return the id of a topic; a name that is no topic's is an id itself."""
+        return next((each for each, known in self._topics.items() if known == name), name)
+
+    def learn_topics(self) -> None:
+        """Ask the target for the ids of its topics.
+
+        Raises:
+            Unsupported: it does not tell them.
+        """
+        self._topics = {each: name for name, each in self.target.topic_ids().items()}

@@ -11,6 +11,16 @@ VERIFIES: Final = "transaction.partition.verification.enable"
 GROUP_SIZE: Final = "group.max.size"
 RETENTION: Final = "offsets.retention.minutes"
 RETENTION_CHECK: Final = "offsets.retention.check.interval.ms"
+INTERVAL: Final = "group.consumer.assignment.interval.ms"
+MIGRATION: Final = "group.consumer.migration.policy"
+MEMBERS: Final = "group.consumer.max.size"
+
+ADDS_PARTITION: Final = 5
+"""The version of TxnOffsetCommit that adds the group's partition to its transaction itself."""
+
+ASSIGNORS: Final = "group.consumer.assignors"
+FAILING: Final = "failing"
+"""Name of an assignor that fails, where a target has one."""
 
 _NAMES: Final = {
     "delay": DELAY,
@@ -22,6 +32,10 @@ _NAMES: Final = {
     "check": RETENTION_CHECK,
     "metadata": "offset.metadata.max.bytes",
     "linger": "group.coordinator.append.linger.ms",
+    "interval": INTERVAL,
+    "members": MEMBERS,
+    "assignors": ASSIGNORS,
+    "migration": MIGRATION,
 }
 _NO_SETTINGS: Final = ("topics", "partitions", "started")
 """Words of the command `broker` that are about something else."""

@@ -39,6 +39,9 @@ _ABSENT: Final = 20
 """How far apart two Kafkas are by an API that only one of them has."""
 _BROKER: Final = 4
 """Type of a resource in DescribeConfigs."""
+_TELLS_IDS: Final = 12
+"""A version of Metadata in which topics have ids, and may be asked for by name."""
+_NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 _UNSUPPORTED: Final = ErrorCode.UNSUPPORTED_VERSION
 _STARTING: Final = frozenset(
     {
@@ -130,6 +133,8 @@ class Endpoint:
         self.topics: set[str] = set()
         self.groups: set[str] = set()
         self.settings = self._asked_settings()
+        self.has_consumer_groups = self._asked_consumer_groups()
+        """Whether groups of KIP-848 are on."""
 
     @property
     def name(self) -> str:
@@ -281,6 +286,34 @@ class Endpoint:
                 raise Unsupported(f"{self.name} creates no topics, asked for or not")
             time.sleep(_POLL_S)
 
+    def grow_topic(self, name: str, partitions: int) -> None:
+        """Give a topic more partitions, and return when they have leaders.
+
+        Raises:
+            Unsupported: the endpoint does not do that for us.
+        """
+        topic = {"name": name, "count": partitions, "assignments": None}
+        data = {"topics": [topic], "timeoutMs": 20_000, "validateOnly": False}
+        link = self._at_controller()
+        try:
+            answer = link.ask("CreatePartitions", self.best("CreatePartitions", 1), data)
+        finally:
+            link.close()
+        error = ErrorCode(answer["results"][0]["errorCode"])
+        if error is not ErrorCode.NONE:
+            raise Unsupported(f"{self.name} does not add partitions: {error.name}")
+        self._await(lambda: self._leaders(name) == partitions, f"topic {name} does not grow")
+
+    def topic_ids(self, names: list[str]) -> dict[str, str]:
+        """Return the id of each of these topics, by name."""
+        data: Json = {
+            "topics": [{"topicId": _NO_ID, "name": name} for name in names],
+            "allowAutoTopicCreation": False,
+            "includeTopicAuthorizedOperations": False,
+        }
+        answer = self._ask("Metadata", _TELLS_IDS, data)
+        return {each["name"]: each["topicId"] for each in answer["topics"]}
+
     def delete_topic(self, name: str) -> None:
         """Delete a topic, and return when it is gone."""
         self._delete_topics([name])
@@ -359,6 +392,15 @@ class Endpoint:
             for api, name in API_NAMES.items()
             if api in ranges
         }
+
+    def _asked_consumer_groups(self) -> bool:
+        if "ConsumerGroupDescribe" not in self.versions or "Metadata" not in self.versions:
+            return False
+        if self.versions["Metadata"][1] < _TELLS_IDS:
+            return False
+        data = bodies.consumer_group_describe([f"{self.run}-none"])
+        answer = self._ask("ConsumerGroupDescribe", 0, data)
+        return bool(answer["groups"][0]["errorCode"] != _UNSUPPORTED)
 
     def _metadata(self, topics: list[str], *, may_make: bool = False) -> Json:
         version = self.best("Metadata", 7)

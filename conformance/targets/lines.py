@@ -3,8 +3,11 @@
 A channel takes one command and gives its answer: a process behind pipes, or an object.
 """
 
-from typing import Protocol
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable
+from typing import Final, Protocol
 
+from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim_conformance.requirements import family_of
 from coordinator_sim_conformance.targets.target import (
     Answer,
@@ -20,6 +23,7 @@ from coordinator_sim_conformance.targets.target import (
 
 _DESCRIBE_VERSION = 5
 _GENERATION = "generationId"
+_ID_LENGTH: Final = 16
 _UNSEEN = -1
 """Call id of the target's own requests, whose replies no case sees."""
 
@@ -99,10 +103,19 @@ class LinesTarget:
         self._producer_generation = producer_generation
         self._connections = Connections()
         self._capabilities = capabilities
+        self._topic_ids: dict[str, str] = {}
 
     def offers(self, capability: Capability) -> bool:
         """Whether the operations of that capability work."""
+        if capability is Capability.CONSUMER_GROUPS and family_of(self.world.profile) != "J":
+            return False
+        if capability is Capability.SHARE_GROUPS and not self._has_share_groups():
+            return False
         return capability in self._capabilities
+
+    def _has_share_groups(self) -> bool:
+        profile = self.world.profile
+        return bool(profile) and profile_named(profile).share_groups
 
     def newest(self, api: str, most: int) -> int:  # noqa: ARG002 - an interface of all targets
         """Return the bound: a script's versions are those of the profile."""
@@ -114,6 +127,7 @@ class LinesTarget:
             raise Unsupported(f"{self.name} is Kafka {self._profile}, not {world.profile}")
         self.world = world
         self._connections = Connections()
+        self._topic_ids = {}
         command: Json = {
             "op": "init",
             "config": world.settings,
@@ -130,7 +144,7 @@ class LinesTarget:
         self._ask(command)
         if world.topics is not None:
             present = [{"name": name, "partitions": n} for name, n in world.topics.items()]
-            self._ask({"op": "topics", "set": present})
+            self._ask({"op": "topics", "set": self._identified(present)})
 
     def call(self, call: Call) -> Outcome:
         """Send a request, once its connection has the answer to the previous one."""
@@ -161,8 +175,24 @@ class LinesTarget:
         """Nothing is late: time is moved by hand."""
 
     def operate(self, operation: Json) -> Outcome:
-        """Run any other op."""
+        """Run any other op; topics that it creates get ids."""
+        if "set" in operation:
+            operation = {**operation, "set": self._identified(operation["set"])}
         return self._ask(operation)
+
+    def topic_ids(self) -> dict[str, str]:
+        """Return the id of every topic that was created."""
+        return dict(self._topic_ids)
+
+    def _identified(self, topics: Iterable[Json]) -> list[Json]:
+        """Return topics with ids, which are their names filled up."""
+        found = []
+        for topic in topics:
+            name = topic["name"]
+            filled = name.encode().ljust(_ID_LENGTH, b"\0")[:_ID_LENGTH]
+            self._topic_ids[name] = urlsafe_b64encode(filled).decode().rstrip("=")
+            found.append({**topic, "id": self._topic_ids[name]})
+        return found
 
     def partition_of(self, group_id: str) -> int:
         """Return the offsets partition of a group."""

@@ -3,14 +3,16 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from coordinator_sim_conformance.script import bodies
+from coordinator_sim_conformance.script import consumer_blobs
 from coordinator_sim_conformance.targets.target import Json
 
 Made = Callable[[str], str]
 """Makes the endpoint's name of a script's."""
 
 _ONE_GROUP: Final = frozenset({"groupId", "key"})
-_GROUPS: Final = frozenset({"groups", "groupsNames", "coordinatorKeys"})
+_GROUPS: Final = frozenset({"groups", "groupsNames", "coordinatorKeys", "groupIds"})
+_TOPICS: Final = frozenset({"topicName", "subscribedTopicNames"})
+_REGEX: Final = "subscribedTopicRegex"
 
 
 class Names:
@@ -34,16 +36,26 @@ class Names:
             return self.groups[name]
 
         def topic_named(name: str) -> str:
-            if name not in self.topics:
-                self.topics[name] = topic(name)
-            return self.topics[name]
+            return self.topic(name, topic)
 
         if data.get("keyType", 0):
             return data
         renamed: Json = _renamed(data, "", group_named, topic_named)
         for protocol in renamed.get("protocols", ()):
-            protocol["metadata"] = bodies.with_topics(protocol["metadata"], topic_named)
+            told = protocol["metadata"]
+            protocol["metadata"] = consumer_blobs.renamed_subscription(told, topic_named)
+        for entry in renamed.get("assignments", ()):
+            told = entry["assignment"]
+            entry["assignment"] = consumer_blobs.renamed_assignment(told, topic_named)
+        if renamed.get(_REGEX):
+            renamed[_REGEX] = f"{self.prefix}{renamed[_REGEX]}"
         return renamed
+
+    def topic(self, name: str, made: Made) -> str:
+        """Return the endpoint's name of a topic; a new one is made."""
+        if name not in self.topics:
+            self.topics[name] = made(name)
+        return self.topics[name]
 
     def here(self, data: Json, *, hosts: Mapping[str, str]) -> Json:
         """Return an answer with the script's names.
@@ -58,6 +70,10 @@ class Names:
             lambda name: groups.get(name, name),
             lambda name: topics.get(name, name),
         )
+        if isinstance(answer.get("assignment"), str):
+            answer["assignment"] = consumer_blobs.renamed_assignment(
+                answer["assignment"], lambda name: topics.get(name, name)
+            )
         if "groups" in answer:
             answer["groups"] = [
                 each
@@ -88,4 +104,6 @@ def _renamed(value: Any, field: str, group: Made, topic: Made) -> Any:  # noqa: 
             return [_renamed(each, field, group, topic) for each in value]
         case str() if field in _ONE_GROUP or field in _GROUPS:
             return group(value)
+        case str() if field in _TOPICS:
+            return topic(value)
     return value

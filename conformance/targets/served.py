@@ -21,10 +21,13 @@ from coordinator_sim.coordinator.properties import configured
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, partition_for
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.messages.catalogue import API_NAMES
+from coordinator_sim.messages.codec.json_form import uuid_text
 from coordinator_sim.messages.requests import group_api_named
 from coordinator_sim.server.clocks import VirtualClock
 from coordinator_sim.server.kafka_server import KafkaServer, Listen
 from coordinator_sim_conformance.requirements import family_of
+from coordinator_sim_conformance.targets.asked import ADDS_PARTITION
+from coordinator_sim_conformance.targets.failing_assignor import register_failing_assignor
 from coordinator_sim_conformance.targets.reach import Reach
 from coordinator_sim_conformance.targets.target import (
     Answer,
@@ -44,11 +47,18 @@ START_MS: Final = 1_000_000
 _HOST: Final = "127.0.0.1"
 _LISTING: Final = -1
 """Call id of the target's own requests, whose answers no case sees."""
-_OFFERED: Final = frozenset({Capability.CLOCK, Capability.TOPICS, Capability.CLUSTER})
+_OFFERED: Final = frozenset(
+    {
+        Capability.CLOCK,
+        Capability.TOPICS,
+        Capability.CLUSTER,
+        Capability.CONSUMER_GROUPS,
+        Capability.FAILING_ASSIGNOR,
+    }
+)
 
 _UNVERIFIED: Final = {"transaction.partition.verification.enable": "false"}
 """Settings for cases that commit in transactions unknown to the transaction coordinator."""
-_ADDS_PARTITION: Final = 5
 
 T = TypeVar("T")
 
@@ -80,6 +90,8 @@ class ServedTarget:
 
     def offers(self, capability: Capability) -> bool:
         """Whether the operations of that capability work."""
+        if capability is Capability.CONSUMER_GROUPS and family_of(self.world.profile) != "J":
+            return False
         return capability in _OFFERED
 
     def newest(self, api: str, most: int) -> int:  # noqa: ARG002 - an interface of all targets
@@ -90,6 +102,7 @@ class ServedTarget:
         """Create another cluster, whose broker leads every offsets partition."""
         self._end()
         self.world = world
+        register_failing_assignor(world)
         self._clock = VirtualClock(lambda: START_MS)
         properties = {**world.settings, "offsets.topic.num.partitions": str(world.partitions)}
         profile = replace(profile_named(world.profile), **dict.fromkeys(world.switches, True))
@@ -121,7 +134,7 @@ class ServedTarget:
         span = self._cluster.versions.ranges.get(api)
         if span is None or not span[0] <= call.version <= span[1]:
             raise Unsupported(f"{self.name} does not offer version {call.version} of {call.api}")
-        if call.api == "TxnOffsetCommit" and call.version >= _ADDS_PARTITION:
+        if call.api == "TxnOffsetCommit" and call.version >= ADDS_PARTITION:
             raise Unsupported(f"version {call.version} of {call.api} wants a real transaction")
         self._sockets.send(call)
         return self._settled()
@@ -154,12 +167,15 @@ class ServedTarget:
         return view_of(self.call(call).answers[0].data["groups"][0])
 
     def operate(self, operation: Json) -> Outcome:
-        """Delete topics, or leave the cluster without a leader.
+        """Create, grow or delete topics, or leave the cluster without a leader.
 
         Raises:
             Unsupported: any other operation.
         """
         match operation:
+            case {"op": "topics", "set": topics}:
+                for topic in topics:
+                    self._create(topic["name"], topic["partitions"])
             case {"op": "topics", "remove": names}:
                 for name in names:
                     self._delete(name)
@@ -175,6 +191,11 @@ class ServedTarget:
             case _:
                 raise Unsupported(f"{self.name}: no op {operation['op']}")
         return self._settled()
+
+    def topic_ids(self) -> dict[str, str]:
+        """Return the id of every topic."""
+        topics = self._do(lambda cluster: dict(cluster.image.topics))
+        return {name: uuid_text(topic.topic_id) for name, topic in topics.items()}
 
     def partition_of(self, group_id: str) -> int:
         """Return the offsets partition of a group."""
@@ -217,6 +238,20 @@ class ServedTarget:
             return result
 
         return asyncio.run_coroutine_threadsafe(done(), self._loop).result()
+
+    def _create(self, topic: str, partitions: int) -> None:
+        """Create a topic, or give one that there is more partitions."""
+
+        def create(cluster: Cluster) -> None:
+            known = cluster.image.topics.get(topic)
+            if known is None:
+                cluster.topics.create_spread(topic, partitions, self._now())
+            else:
+                count = len(known.partitions)
+                added = cluster.topics.spread(partitions - count, 1, first=count)
+                cluster.topics.add_partitions(topic, added, self._now())
+
+        self._do(create)
 
     def _delete(self, topic: str) -> None:
         self._do(lambda cluster: cluster.topics.delete(topic, self._now()))

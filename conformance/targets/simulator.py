@@ -26,6 +26,7 @@ from coordinator_sim.log.log_config import LogConfig
 from coordinator_sim.log.memory_store import MemoryStore
 from coordinator_sim.log.partition_log import PartitionLog
 from coordinator_sim.messages.requests import Response
+from coordinator_sim_conformance.targets.failing_assignor import register_failing_assignor
 from coordinator_sim_conformance.targets.lines import LinesTarget
 from coordinator_sim_conformance.targets.target import (
     Answer,
@@ -63,6 +64,7 @@ class SimulatorTarget(LinesTarget):
         """Create a new broker, whose log was never cleaned."""
         self._compacted = None
         self._cluster = None
+        register_failing_assignor(world)
         super().start(world)
 
     def view(self, group_id: str) -> GroupView | None:

@@ -29,6 +29,9 @@ class Capability(StrEnum):
     CLUSTER = "a cluster that tells where groups are coordinated"
     LOADING = "a load that is under way"
     INSIDE = "a look inside the coordinator"
+    CONSUMER_GROUPS = "consumer groups (KIP-848)"
+    FAILING_ASSIGNOR = "a server-side assignor that fails"
+    SHARE_GROUPS = "share groups (KIP-932)"
 
 
 class Unsupported(CoordinatorSimError):
@@ -188,4 +191,12 @@ class Target(Protocol):
 
     def partition_of(self, group_id: str) -> int:
         """Return the offsets partition of a group."""
+        ...
+
+    def topic_ids(self) -> dict[str, str]:
+        """Return the id of every topic by its name, as Kafka's JSON has it.
+
+        Raises:
+            Unsupported: the target does not tell them.
+        """
         ...

@@ -13,9 +13,12 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from coordinator_sim_conformance.frames import Frame
+from coordinator_sim_conformance.requirements import family_of
 from coordinator_sim_conformance.script import bodies
 from coordinator_sim_conformance.targets.asked import (
+    ADDS_PARTITION,
     DELAY,
+    INTERVAL,
     LARGEST_REQUEST,
     LONGEST_SESSION,
     SHORTEST_SESSION,
@@ -43,6 +46,8 @@ _NEWEST: Final = {"OffsetCommit": 9, "OffsetFetch": 9}
 """Versions up to which topics have names."""
 _NEWEST_DESCRIBE: Final = 5
 _PLACES_TRIED: Final = 200
+_LEAVES: Final = -1
+"""The epoch of a member of a consumer group that leaves it for good."""
 _LOOPBACK: Final = "/127.0.0.1"
 _LOOK_AGAIN_S: Final = 0.05
 _LOOK_AT_PROCESS_S: Final = 0.25
@@ -103,6 +108,7 @@ class WallTimeTarget:
         self._stretch = 1
         self._world = World(profile="", settings={})
         self._names = Names("")
+        self._topic_ids: dict[str, str] = {}
         self._links: Links | None = None
         self._place: Address | None = None
         self._due_s = 0.0
@@ -149,9 +155,29 @@ class WallTimeTarget:
             for member_id in (view and view.member_ids) or ():
                 data = bodies.leave_group(version, there, [(member_id, None)])
                 self._sockets.own.ask("LeaveGroup", version, data)
+            if self.offers(Capability.CONSUMER_GROUPS):
+                self._leave_consumer_group(there)
+
+    def _leave_consumer_group(self, group: str) -> None:
+        asked = bodies.consumer_group_describe([group])
+        answer = self._sockets.own.ask("ConsumerGroupDescribe", 0, asked)
+        for member in answer["groups"][0]["members"]:
+            identity = bodies.Identity(
+                group_id=group,
+                member_id=member["memberId"],
+                instance_id=member["instanceId"],
+                generation_id=_LEAVES,
+            )
+            data = bodies.consumer_group_heartbeat(
+                0, identity, subscription=(None, None), owned=None
+            )
+            self._sockets.own.ask("ConsumerGroupHeartbeat", 0, data)
 
     def offers(self, capability: Capability) -> bool:
         """Whether the operations of that capability work."""
+        if capability is Capability.CONSUMER_GROUPS:
+            has_them = self._endpoint.has_consumer_groups
+            return has_them and family_of(self._world.profile) == "J"
         return capability in _OFFERED
 
     def newest(self, api: str, most: int) -> int:
@@ -177,6 +203,7 @@ class WallTimeTarget:
         self._stretch = self._margins.stretch if world.asked <= _TIMELESS else 1
         self._world = world
         self._names = Names(f"{self._endpoint.run}-{self._label}-")
+        self._topic_ids = {}
         self._place = None
         self._next_s = 0.0
         self._behind_s = 0.0
@@ -251,17 +278,50 @@ class WallTimeTarget:
         return view_of(answer["groups"][0])
 
     def operate(self, operation: Json) -> Outcome:
-        """Delete topics of this case.
+        """Create, grow or delete topics of this case.
 
         Raises:
             Unsupported: any other operation.
         """
         if operation["op"] != "topics":
             raise Unsupported(f"{self.name} is nobody's to command: no op {operation['op']}")
-        for topic in operation["remove"]:
+        for topic in operation.get("remove", ()):
             self._endpoint.delete_topic(self._names.topics[topic])
+        for topic in operation.get("set", ()):
+            self._set_topic(topic["name"], topic["partitions"])
+        self._topic_ids = {}
         time.sleep(self._margins.late_s)  # Coordinators hear of it when it is gone.
         return Outcome(tuple(self._collected()))
+
+    def topic_ids(self) -> dict[str, str]:
+        """Return the ids of the case's topics, which are made where they are not there yet.
+
+        Who asks is about consumer groups, whose times are the broker's: they are not stretched.
+
+        Raises:
+            Unsupported: targets are computed later than the script wants.
+        """
+        wanted = self._world.settings.get(INTERVAL, "0")
+        found = self._endpoint.settings.get(INTERVAL, wanted)
+        if found != wanted:
+            raise Unsupported(f"wants {INTERVAL}={wanted}; {self.name} has {found}")
+        self._stretch = 1
+        if not self._topic_ids:
+            for topic in self._world.topics or {}:
+                self._names.topic(topic, self._new_topic)
+            names = self._names.topics
+            ids = self._endpoint.topic_ids(list(names.values()))
+            self._topic_ids = {name: ids[there] for name, there in names.items() if there in ids}
+        return dict(self._topic_ids)
+
+    def _set_topic(self, topic: str, partitions: int) -> None:
+        """Create a topic of the case, or give it more partitions."""
+        there = self._names.topics.get(topic)
+        if there is not None and there in self._endpoint.topics:
+            self._endpoint.grow_topic(there, partitions)
+            return
+        there = self._names.topics[topic] = f"{self._names.prefix}{topic}"
+        self._endpoint.create_topic(there, partitions)
 
     def partition_of(self, group_id: str) -> int:
         """Fail: the partitions of groups are inside.
@@ -343,6 +403,8 @@ class WallTimeTarget:
             raise Unsupported(f"{self.name} does not offer version {call.version} of {call.api}")
         if call.api == "TxnOffsetCommit" and self._endpoint.settings.get(VERIFIES) != "false":
             raise Unsupported(f"wants {VERIFIES}=false, for a producer that nobody knows")
+        if call.api == "TxnOffsetCommit" and call.version >= ADDS_PARTITION:
+            raise Unsupported(f"version {call.version} of {call.api} wants a real transaction")
         session_ms = call.data.get("sessionTimeoutMs")
         if session_ms is None:
             return
@@ -354,8 +416,8 @@ class WallTimeTarget:
             raise Unsupported(f"wants a session of {session_ms} ms, not of {shortest} to {longest}")
 
     def _stretched(self, timeout_ms: int) -> int:
-        """Return a member's timeout in stretched time; one that outlasts any case stays."""
-        return timeout_ms if timeout_ms > _OUTLASTING_MS else timeout_ms * self._stretch
+        """Return a member's timeout in stretched time; none, and one beyond any case, stays."""
+        return timeout_ms * self._stretch if 0 < timeout_ms <= _OUTLASTING_MS else timeout_ms
 
     def _settle(self) -> None:
         """Return when the endpoint has handled what was sent, and a little later.

@@ -125,8 +125,8 @@ def _changes(each: "Field[Any]") -> tuple[Change, Change]:
     is_array = get_origin(inner) is tuple or any(get_origin(one) is tuple for one in alternatives)
     nested = _nested_type(inner)
     if nested is not None:
-        to_kio: Change = lambda data: to_entity(nested, data)  # noqa: E731 - two of a kind
-        back: Change = to_json
+        to_kio: Change = _unless_null(lambda data: to_entity(nested, data))
+        back: Change = _unless_null(to_json)
     else:
         to_kio, back = _VALUES.get(str(each.metadata.get("kafka_type")), (_same, _same))
     if is_array:
@@ -143,6 +143,10 @@ def _nested_type(annotation: Any) -> type | None:  # noqa: ANN401 - any annotati
 
 def _each(change: Change, container: Callable[[Any], Any]) -> Change:
     return lambda values: None if values is None else container(change(one) for one in values)
+
+
+def _unless_null(change: Change) -> Change:
+    return lambda value: None if value is None else change(value)
 
 
 def _same(value: Any) -> Any:  # noqa: ANN401 - numbers, words and null are the same on both sides

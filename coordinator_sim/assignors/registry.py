@@ -51,6 +51,7 @@ class _Assignors(Mapping[str, Callable[[], ConsumerAssignor]]):
     def __init__(self) -> None:
         self._offered = _offered()
         self._own: dict[str, Callable[[], ConsumerAssignor]] = {}
+        self._of_consumers: set[str] = set()
         self._has_declared = False
 
     def __getitem__(self, name: str) -> Callable[[], ConsumerAssignor]:
@@ -67,8 +68,16 @@ class _Assignors(Mapping[str, Callable[[], ConsumerAssignor]]):
         self._find_declared()
         return len(self._offered) + len(self._own)
 
-    def add(self, name: str, make: Callable[[], ConsumerAssignor]) -> None:
-        """Add an own assignor, in the place of an earlier own one of that name."""
+    def add(
+        self, name: str, make: Callable[[], ConsumerAssignor], *, of_consumers: bool = False
+    ) -> None:
+        """Add an own assignor, in the place of an earlier own one of that name.
+
+        Args:
+            name: Its name.
+            make: Makes one for each consumer.
+            of_consumers: Whether it can run in consumers only, not in a group's coordinator.
+        """
         if name in self._offered:
             raise ConfigError(f"assignor {name!r} is there already; give yours another name")
         if _NAME.fullmatch(name) is None:
@@ -77,6 +86,14 @@ class _Assignors(Mapping[str, Callable[[], ConsumerAssignor]]):
                 "the first a letter"
             )
         self._own[name] = make
+        if of_consumers:
+            self._of_consumers.add(name)
+        else:
+            self._of_consumers.discard(name)
+
+    def runs_in_coordinators(self, name: str) -> bool:
+        """Whether it is an own assignor that the coordinator of a group can ask too."""
+        return name in self and name not in (*self._offered, *self._of_consumers)
 
     def _find_declared(self) -> None:
         if self._has_declared:
@@ -100,6 +117,40 @@ CONSUMER_ASSIGNORS: Final[Mapping[str, Callable[[], ConsumerAssignor]]] = _KNOWN
 def own_assignors() -> tuple[str, ...]:
     """Return the names of the consumer assignors that were added to Kafka's."""
     return tuple(name for name in CONSUMER_ASSIGNORS if name not in KAFKA_ASSIGNORS)
+
+
+_OF_COORDINATORS: Final[dict[str, AskedAssignor]] = {}
+"""Those that no consumer can use."""
+
+
+def register_server_assignor(name: str, function: AssignFunction) -> None:
+    """Make a function a server-side assignor alone: no consumer can name it.
+
+    Args:
+        name: Name in `group.consumer.assignors`. An earlier function of that name is replaced.
+        function: As of `register_assignor`.
+    """
+    _OF_COORDINATORS[name] = AskedAssignor(name, guarded(name, function))
+
+
+def make_asked_assignor(name: str) -> AskedAssignor:
+    """Return an assignor of the user's own that is asked by names, wherever it runs.
+
+    Raises:
+        ConfigError: there is no such assignor of the user's own, or it runs in consumers only.
+    """
+    if name in _OF_COORDINATORS:
+        return _OF_COORDINATORS[name]
+    found = make_consumer_assignor(name) if _KNOWN.runs_in_coordinators(name) else None
+    if not isinstance(found, AskedAssignor):
+        raise ConfigError(f"assignor {name!r} cannot run in a group's coordinator")
+    return found
+
+
+def asked_assignors() -> tuple[str, ...]:
+    """Return the names of those that `make_asked_assignor` takes."""
+    own = (name for name in own_assignors() if _KNOWN.runs_in_coordinators(name))
+    return (*own, *sorted(_OF_COORDINATORS))
 
 
 def register_assignor(name: str, function: AssignFunction) -> None:
@@ -127,7 +178,7 @@ def register_own(own: OwnAssignor) -> None:
     elif own.kind == "java":
         from coordinator_sim.assignors.foreign.java_class import JavaAssignor
 
-        _KNOWN.add(own.name, partial(JavaAssignor, own))
+        _KNOWN.add(own.name, partial(JavaAssignor, own), of_consumers=True)
     else:
         from coordinator_sim.assignors.foreign.process import process_function
 

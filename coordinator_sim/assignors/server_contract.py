@@ -20,12 +20,14 @@ class ServerMember(Struct, frozen=True, kw_only=True):
     Args:
         subscribed: Topic ids of 16 bytes.
         assigned: Topic id -> partitions it holds now, ascending.
+        rack_id: Where it is; Kafka's own assignors do not look at it.
     """
 
     member_id: str
     subscribed: tuple[bytes, ...]
     assigned: Mapping[bytes, Sequence[int]] = {}
     group_instance_id: str | None = None
+    rack_id: str | None = None
 
 
 class ServerAssignor(Protocol):
@@ -37,9 +39,20 @@ class ServerAssignor(Protocol):
         ...
 
     def assign(
-        self, topics: Mapping[bytes, int], members: Sequence[ServerMember]
+        self,
+        topics: Mapping[bytes, int],
+        members: Sequence[ServerMember],
+        *,
+        is_homogeneous: bool | None = None,
     ) -> dict[str, TopicAssignment]:
-        """Return partitions of each member; `topics` are topic id -> number of partitions."""
+        """Return partitions of each member.
+
+        Args:
+            topics: Topic id -> number of partitions.
+            members: In the order in which their coordinator lists them.
+            is_homogeneous: Whether all subscribe to the same topics, as the coordinator counted,
+                which also counts topics that do not exist; None compares what they subscribe to.
+        """
         ...
 
 

@@ -19,7 +19,11 @@ class ServerRangeAssignor:
         return "range"
 
     def assign(
-        self, topics: Mapping[bytes, int], members: Sequence[ServerMember]
+        self,
+        topics: Mapping[bytes, int],
+        members: Sequence[ServerMember],
+        *,
+        is_homogeneous: bool | None = None,
     ) -> dict[str, TopicAssignment]:
         """Return partitions of each member; the first members of a topic get its extra partitions.
 
@@ -30,7 +34,8 @@ class ServerRangeAssignor:
         assignment: dict[str, TopicAssignment] = {member.member_id: {} for member in ordered}
         subscribers: dict[bytes, list[str]] = {}
         for member in ordered:
-            for topic_id in member.subscribed:
+            # QUIRK: where all are told to subscribe to the same, the first one speaks for all.
+            for topic_id in (ordered[0] if is_homogeneous else member).subscribed:
                 subscribers.setdefault(topic_id, []).append(member.member_id)
         for topic_id, member_ids in subscribers.items():
             if topic_id not in topics:

@@ -21,7 +21,18 @@ from coordinator_sim.kafka.orders.iteration_order import (
 
 
 class ServerUniformAssignor:
-    """Kafka's server-side `uniform`: the same number for all, and sticky."""
+    """Kafka's server-side `uniform`: the same number for all, and sticky.
+
+    Args:
+        yields_extra: Whether a member without use for it yet leaves the one partition more than
+            the others to a later member, who may hold it; so from 4.0 on. False: the first members
+            get it, whatever they hold, as in 3.9.
+    """
+
+    __slots__ = ("_yields_extra",)
+
+    def __init__(self, *, yields_extra: bool = False) -> None:
+        self._yields_extra = yields_extra
 
     @property
     def name(self) -> str:
@@ -29,7 +40,11 @@ class ServerUniformAssignor:
         return "uniform"
 
     def assign(
-        self, topics: Mapping[bytes, int], members: Sequence[ServerMember]
+        self,
+        topics: Mapping[bytes, int],
+        members: Sequence[ServerMember],
+        *,
+        is_homogeneous: bool | None = None,
     ) -> dict[str, TopicAssignment]:
         """Return the partitions of each member.
 
@@ -47,37 +62,44 @@ class ServerUniformAssignor:
                         f"topic id {topic_id.hex()} does not exist "
                         "(Java: PartitionAssignorException)"
                     )
-        if len({frozenset(member.subscribed) for member in ordered}) > 1:
+        if is_homogeneous is None:
+            is_homogeneous = len({frozenset(member.subscribed) for member in ordered}) <= 1
+        if not is_homogeneous:
             return UniformBalancer(topics, ordered).run()
-        return _assign_equal(topics, ordered) if ordered else {}
+        return self._assign_equal(topics, ordered) if ordered else {}
 
-
-def _assign_equal(
-    topics: Mapping[bytes, int], ordered: Sequence[ServerMember]
-) -> dict[str, TopicAssignment]:
-    """Assign with equal subscriptions. Source: UniformHomogeneousAssignmentBuilder.build."""
-    subscribed = ordered[0].subscribed
-    unassigned = _unassigned(topics, ordered)
-    total = sum(topics[topic_id] for topic_id in subscribed)
-    quota, extra = divmod(total, len(ordered))
-    assignment: dict[str, TopicAssignment] = {}
-    unfilled: list[tuple[str, int]] = []
-    for rank, member in enumerate(ordered):
-        room = quota + (rank < extra)
-        kept: TopicAssignment = {}
-        for topic_id in java_hash_order(member.assigned, hash_of=uuid_hash):
-            if topic_id not in subscribed:
-                continue
-            held = sorted(member.assigned[topic_id])
-            if held[:room]:
-                kept[topic_id] = held[:room]
-            unassigned += [(topic_id, partition) for partition in held[room:]]
-            room -= min(room, len(held))
-        assignment[member.member_id] = kept
-        if room > 0:
-            unfilled.append((member.member_id, room))
-    _fill(assignment, unfilled, unassigned)
-    return assignment
+    def _assign_equal(
+        self, topics: Mapping[bytes, int], ordered: Sequence[ServerMember]
+    ) -> dict[str, TopicAssignment]:
+        """Assign with equal subscriptions. Source: UniformHomogeneousAssignmentBuilder.build."""
+        subscribed = ordered[0].subscribed
+        unassigned = _unassigned(topics, ordered)
+        total = sum(topics[topic_id] for topic_id in subscribed)
+        quota, extra = divmod(total, len(ordered))
+        assignment: dict[str, TopicAssignment] = {}
+        unfilled: list[tuple[str, int]] = []
+        for rank, member in enumerate(ordered):
+            may_have_extra = extra > 0
+            room = quota + may_have_extra
+            kept: TopicAssignment = {}
+            for topic_id in java_hash_order(member.assigned, hash_of=uuid_hash):
+                if topic_id not in subscribed:
+                    continue
+                held = sorted(member.assigned[topic_id])
+                if held[:room]:
+                    kept[topic_id] = held[:room]
+                unassigned += [(topic_id, partition) for partition in held[room:]]
+                room -= min(room, len(held))
+            assignment[member.member_id] = kept
+            if self._yields_extra and room > 0 and may_have_extra and len(ordered) - rank > extra:
+                # Others may be able to keep what they hold by it.
+                room -= 1
+                may_have_extra = False
+            extra -= may_have_extra
+            if room > 0:
+                unfilled.append((member.member_id, room))
+        _fill(assignment, unfilled, unassigned)
+        return assignment
 
 
 def _unassigned(

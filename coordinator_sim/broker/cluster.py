@@ -25,12 +25,17 @@ from coordinator_sim.broker.groups.discovery_api import DiscoveryApi
 from coordinator_sim.broker.groups.group_coordinators import GroupCoordinators, IdsOf
 from coordinator_sim.broker.groups.offsets_topic import OffsetsTopic
 from coordinator_sim.broker.groups.old_offsets import old_offsets
-from coordinator_sim.broker.metadata.changes import Change, ClusterStarted, FeatureSet
+from coordinator_sim.broker.metadata.changes import (
+    Change,
+    ClusterStarted,
+    ConfigsChanged,
+    FeatureSet,
+)
 from coordinator_sim.broker.metadata.image import NO_LEADER, MetadataImage
 from coordinator_sim.broker.metadata.kept import Kept
 from coordinator_sim.broker.metadata.leadership import Leadership
 from coordinator_sim.broker.metadata.topic_operations import INTERNAL_TOPICS, TopicOperations
-from coordinator_sim.broker.offered import offered, offered_features
+from coordinator_sim.broker.offered import first_levels, offered, offered_features
 from coordinator_sim.broker.operations import Operations
 from coordinator_sim.broker.pending_answer import AnswerPlace
 from coordinator_sim.broker.purgatory import Place
@@ -179,6 +184,7 @@ class Cluster:
         """Let the group coordinators and logs follow topics and leaders, in this order."""
         cluster_events = self.cluster_events
         cluster_events.topic_created.append(self.groups.topic_created)
+        cluster_events.partitions_added.append(self.groups.topic_changed)
         cluster_events.topic_deleted += (self.groups.topic_deleted, self.logs.topic_deleted)
         cluster_events.leader_changed += (self.groups.leader_changed, self.logs.leader_changed)
         cluster_events.readable.append(lambda _topic, _partition: self.scheduler.look_again())
@@ -190,7 +196,7 @@ class Cluster:
         spoken = [ApiKey.API_VERSIONS, *self._handlers]
         settings = self.settings
         features = offered_features(settings.profile)
-        for name, level in features.finalized.items():
+        for name, level in first_levels(features, settings.features).items():
             if name not in self.image.features:
                 self.change(FeatureSet(name, level))
         versions = VersionsApi(
@@ -250,7 +256,9 @@ class Cluster:
             deliver=self.deliver,
             ids_of=ids_of or (lambda _broker_id: ids),
             scheduler=self.scheduler,
+            configs=self.configs,
         )
+        groups.cluster = self
         limit = settings.coordinator.offset_metadata_max_bytes
         groups.old_offsets = old_offsets(
             limit, self.image, change=self.change, trouble=self._trouble
@@ -466,6 +474,8 @@ class Cluster:
         if self._kept is not None:
             self._kept.journal(change)
         self.image.apply(change)
+        if type(change) is ConfigsChanged:
+            self.groups.settings_changed(change)
         self.scheduler.look_again()
 
     @property

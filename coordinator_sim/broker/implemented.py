@@ -2,8 +2,8 @@
 
 Clients use every offered version: the newest one switches features on. So an API is offered only
 if it has a row here, and no newer than the row says; `docs/api-versions.md` is generated from
-these rows. Share groups, Streams groups, telemetry and delegation tokens have no row, because
-they are not implemented. The two rows of KIP-848 say that such groups are off.
+these rows. Share groups, telemetry and delegation tokens have no row, because they are not
+implemented.
 """
 
 from collections.abc import Mapping
@@ -286,22 +286,36 @@ IMPLEMENTED: Final[Mapping[ApiKey, Implemented]] = MappingProxyType(
         ),
         ApiKey.CONSUMER_GROUP_HEARTBEAT: _row(
             1,
-            "nothing: groups of KIP-848 are off, and every version says so by UNSUPPORTED_VERSION",
-            "broker/test_new_groups.py::test_heartbeat_says_that_such_groups_are_off",
+            "regular expressions, and ids that members draw; 0 has consumer groups",
+            "broker/groups/test_consumer_groups_served.py::test_a_member_joins_and_is_assigned",
         ),
         ApiKey.CONSUMER_GROUP_DESCRIBE: _row(
             1,
-            "nothing: each group is told UNSUPPORTED_VERSION",
-            "broker/test_new_groups.py::test_each_described_group_is_told_so",
+            "types of members; 0 has their epochs and targets",
+            "broker/groups/test_consumer_groups_served.py::test_a_group_is_described",
+        ),
+        ApiKey.STREAMS_GROUP_HEARTBEAT: _row(
+            1,
+            "static members, offsets of copies, missing tags; 0 has streams groups",
+            "broker/groups/test_streams_groups_served.py::test_a_member_joins_and_is_assigned",
+        ),
+        ApiKey.STREAMS_GROUP_DESCRIBE: _row(
+            1,
+            "descriptions of topologies, which nobody stores here; 0 has tasks and topologies",
+            "broker/groups/test_streams_groups_served.py::test_a_group_is_described",
         ),
     }
 )
 """Rows by API. An API without a row is not offered."""
 
-IMPLEMENTED_FEATURES: Final = ("metadata.version", "transaction.version")
+IMPLEMENTED_FEATURES: Final = (
+    "group.version",
+    "metadata.version",
+    "streams.version",
+    "transaction.version",
+)
 """The features of KRaft clusters that are implemented.
 
-`group.version` is at level 0: groups of KIP-848 are answered UNSUPPORTED_VERSION. `share.version`
-and `streams.version` are off, too. `metadata.version` is offered because clients show it; it has
-no other effect.
+Share groups are not there, so neither is `share.version`. `metadata.version` is offered because
+clients show it; it has no other effect.
 """

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from coordinator_sim.broker.implemented import IMPLEMENTED, IMPLEMENTED_FEATURES
+from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.api_versions import recorded_versions
 from coordinator_sim.kafka.profiles import Profile
@@ -53,3 +54,23 @@ def offered_features(profile: Profile) -> OfferedFeatures:
         {name: supported[name] for name in IMPLEMENTED_FEATURES if name in supported},
         {name: finalized[name] for name in IMPLEMENTED_FEATURES if name in finalized},
     )
+
+
+def first_levels(features: OfferedFeatures, wanted: Mapping[str, int]) -> dict[str, int]:
+    """The level of each feature in a new cluster.
+
+    Args:
+        features: Of the profile.
+        wanted: Levels that are wanted otherwise, as by `kafka-storage format --feature`.
+
+    Raises:
+        ConfigError: there is no such feature, or no such level of it.
+    """
+    for name, level in wanted.items():
+        if name not in features.supported:
+            known = ", ".join(features.supported) or "this Kafka has none"
+            raise ConfigError(f"feature {name!r}: unknown here, use one of: {known}")
+        low, high = features.supported[name]
+        if not low <= level <= high:
+            raise ConfigError(f"feature {name}={level}: must be from {low} to {high}")
+    return features.finalized | dict(wanted)

@@ -43,6 +43,7 @@ class ClusterSettings(Struct, frozen=True, kw_only=True):
         users: Users that may log in by SASL with a password, beside those that `given` names.
         internal_replication_factor: `offsets.topic.replication.factor`, also used for the
             transactions topic; capped at the number of living brokers.
+        features: Levels of features in a new cluster, where not those of the profile's default.
         load_ms: Group time that a coordinator takes to load an offsets partition with records, in
             ms; 0 loads within the election.
     """
@@ -57,6 +58,7 @@ class ClusterSettings(Struct, frozen=True, kw_only=True):
     default_replication_factor: int = 1
     transaction_partitions: int = 50
     internal_replication_factor: int = 3
+    features: dict[str, int] = {}
     load_ms: int = 0
     given: dict[str, str] = {}
     users: PlainUsers = PlainUsers({})

@@ -26,6 +26,10 @@ _OUTCOMES: Final = {
     "COORDINATOR_MOVED": "the coordinator moved to another broker",
     "OPEN": "the trace ends before it does",
 }
+_OUTCOMES_OF_EPOCHS: Final = {
+    "SUPERSEDED": "the next epoch began before all had reached it",
+    "OPEN": "when all had reached it is not told",
+}
 
 
 def explain(
@@ -110,7 +114,8 @@ def generations_reached(story: "GroupStory") -> str:
     others = len(spans) - _MOST_SPANS
     more = f", and {counted(others, 'time')} more" if others > 0 else ""
     shown = ", then ".join(f"{first} to {last}" for first, last in spans[:_MOST_SPANS])
-    return f", generations {shown}{more}"
+    what = "epochs" if all(each.is_epoch for each in story.rebalances) else "generations"
+    return f", {what} {shown}{more}"
 
 
 def paragraph(rebalance: "RebalanceStory") -> list[str]:
@@ -144,15 +149,17 @@ def generations(rebalance: "RebalanceStory") -> str:
     """The generation that ended and the one that began."""
     old = "?" if rebalance.old_generation is None else rebalance.old_generation
     new = "?" if rebalance.generation is None else rebalance.generation
-    return f"generation {old} -> {new}"
+    return f"{'epoch' if rebalance.is_epoch else 'generation'} {old} -> {new}"
 
 
 def course(rebalance: "RebalanceStory") -> str:
     """What came of it: phases, members, leader, outcome."""
     parts = []
     about = "" if rebalance.is_exact else "about "
+    is_epoch = rebalance.is_epoch
     if rebalance.join_ms is not None:
-        parts.append(f"join phase {about}{duration(rebalance.join_ms)}")
+        phase = "target after" if is_epoch else "join phase"
+        parts.append(f"{phase} {about}{duration(rebalance.join_ms)}")
     if rebalance.dead_ms:
         dead = duration(rebalance.dead_ms)
         parts.append(f"of these {about}{dead} for members that were then removed")
@@ -164,8 +171,10 @@ def course(rebalance: "RebalanceStory") -> str:
     if rebalance.leader_id:
         parts.append(f"led by {rebalance.leader_id}")
     if rebalance.sync_ms is not None:
-        parts.append(f"assigned after {about}{duration(rebalance.sync_ms)}")
-    outcome = _OUTCOMES[rebalance.outcome.value]
+        phase = "reached by all after" if is_epoch else "assigned after"
+        parts.append(f"{phase} {about}{duration(rebalance.sync_ms)}")
+    outcomes = _OUTCOMES | _OUTCOMES_OF_EPOCHS if is_epoch else _OUTCOMES
+    outcome = outcomes[rebalance.outcome.value]
     if rebalance.length_ms is not None:
         outcome += f" after {about}{duration(rebalance.length_ms)}"
     if not rebalance.is_exact:
@@ -202,7 +211,9 @@ def rebalancing(story: "GroupStory") -> str:
     share = f" ({100 * story.rebalancing_ms / span_ms:.1f} % of the time)" if span_ms else ""
     if story.open_count == len(story.rebalances):
         return "Rebalancing time: not known, no rebalance has both its start and its end here"
-    text = f"Rebalancing for {about}{duration(story.rebalancing_ms)}{share}"
+    is_epochs = all(each.is_epoch for each in story.rebalances)
+    what = "On the way to a target" if is_epochs else "Rebalancing"
+    text = f"{what} for {about}{duration(story.rebalancing_ms)}{share}"
     if story.open_count:
         text += f", without {counted(story.open_count, 'rebalance')} whose start or end is not here"
     return text

@@ -33,8 +33,10 @@ def total_of(imports: list[Import]) -> IngestSummary:
 
 
 def rebalances_in(summary: IngestSummary) -> int:
-    """How many rebalances began."""
-    return summary.by_event.get(Event.PREPARE_REBALANCE, 0)
+    """How many rebalances began, epochs of consumer groups included."""
+    return sum(
+        summary.by_event.get(event, 0) for event in (Event.PREPARE_REBALANCE, Event.EPOCH_BUMPED)
+    )
 
 
 def print_json(importing: Importing, out: Path | str) -> None:
@@ -260,7 +262,8 @@ def _row(name: str, one: Import) -> tuple[str, ...]:
 def _record_row(name: str, one: Import) -> tuple[str, ...]:
     summary = one.summary
     generations = sum(
-        summary.by_event.get(event, 0) for event in (Event.JOIN_COMPLETE, Event.GROUP_EMPTY)
+        summary.by_event.get(event, 0)
+        for event in (Event.JOIN_COMPLETE, Event.GROUP_EMPTY, Event.TARGET_COMPUTED)
     )
     counts = (
         *(summary.lines, summary.parsed, summary.known, summary.unparsed),

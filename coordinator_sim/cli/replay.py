@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from coordinator_sim.runs.run_directory import RunDirectory
 
 EXIT_NOT_REPRODUCED: Final = 1
+_NAMED: Final = 5
+"""Groups that a line names."""
 _PLAIN_WIDTH: Final = 160
 """Columns of the tables where the output is no terminal."""
 
@@ -141,6 +143,7 @@ def print_json(report: "ReplayReport", out: Path | None) -> None:
             for group in report.groups
         ],
         "silent_groups": report.silent_groups,
+        "consumer_groups": report.consumer_groups,
         "other_sources": report.other_sources,
         "grid": report.grid,
         "what_if": [
@@ -238,11 +241,13 @@ def print_assumptions(console: "Console", report: "ReplayReport") -> None:
 def print_left_out(console: "Console", report: "ReplayReport") -> None:
     """What of the trace was not replayed."""
     if report.silent_groups:
-        names = ", ".join(report.silent_groups[:5])
-        more = "" if len(report.silent_groups) <= 5 else " and others"  # noqa: PLR2004 - as above
         console.print(
-            f"\nWithout any rebalance: {counted(len(report.silent_groups), 'group')} "
-            f"({names}{more})",
+            f"\nWithout any rebalance: {_named_groups(report.silent_groups)}", markup=False
+        )
+    if report.consumer_groups:
+        console.print(
+            f"\nNot replayed: {_named_groups(report.consumer_groups)} of the consumer protocol, "
+            "of whose heartbeats a trace tells too little; see coordinator-sim explain",
             markup=False,
         )
     for source, count in report.other_sources.items():
@@ -279,6 +284,13 @@ def _place(group: "GroupFidelity") -> str:
     is_segment = topic_of(path.parent.name) is not None
     file = f"{path.parent.name}/{path.name}" if is_segment else path.name
     return f"{file}, {group.group_id}"
+
+
+def _named_groups(group_ids: list[str]) -> str:
+    """How many groups, and the first of them by name."""
+    names = ", ".join(group_ids[:_NAMED])
+    more = "" if len(group_ids) <= _NAMED else " and others"
+    return f"{counted(len(group_ids), 'group')} ({names}{more})"
 
 
 def _cell(tally: "Tally | None") -> str:

@@ -385,8 +385,9 @@ def print_summary(
 
     counts = Counter(event.event for event in events)
     typer.echo(
-        f"\n{len(events)} events: {counts[Event.PREPARE_REBALANCE]} rebalances, "
-        f"{counts[Event.GROUP_STABLE]} generations reached Stable, "
+        f"\n{len(events)} events: "
+        f"{counts[Event.PREPARE_REBALANCE] + counts[Event.EPOCH_BUMPED]} rebalances, "
+        f"{counts[Event.GROUP_STABLE] + counts[Event.TARGET_REACHED]} generations reached Stable, "
         f"{counts[Event.HEARTBEAT]} heartbeats, {counts[Event.OFFSET_COMMIT]} commits"
     )
     told = (*work_lines(events), *start_up_lines(events), *cost_lines(simulation, events))

@@ -10,6 +10,11 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from coordinator_sim.cli.bug_option import ServeBugOption, bugs_of_command
+from coordinator_sim.cli.own_assignors import (
+    AssignorFromOption,
+    AssignorProcessOption,
+    register_given,
+)
 from coordinator_sim.cli.serve_options import (
     MAX_PARTITIONS,
     AcceptLossOption,
@@ -20,6 +25,7 @@ from coordinator_sim.cli.serve_options import (
     ControlHostOption,
     ControlPortOption,
     ControlTokenOption,
+    FeatureOption,
     FsyncOption,
     HostOption,
     ListenersOption,
@@ -44,6 +50,7 @@ from coordinator_sim.kafka.releases import RELEASES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from coordinator_sim.broker.security.plain import PlainUsers
     from coordinator_sim.broker.settings import ClusterSettings
     from coordinator_sim.server.kafka_server import Listen
     from coordinator_sim.server.serving import ControlOptions, Ready, ServeOptions
@@ -67,6 +74,7 @@ def serve(
     advertised_listeners: AdvertisedOption = "",
     config: ConfigOption = None,
     set_: SetOption = None,
+    feature: FeatureOption = None,
     user: UserOption = None,
     users_file: UsersFileOption = None,
     tls_cert: TlsOption = None,
@@ -84,6 +92,8 @@ def serve(
     fsync: FsyncOption = "never",
     accept_loss: AcceptLossOption = False,
     bug: ServeBugOption = None,
+    assignor_from: AssignorFromOption = None,
+    assignor_process: AssignorProcessOption = None,
 ) -> None:
     """Serve a Kafka cluster with the simulated group coordinator, until Ctrl-C or SIGTERM.
 
@@ -91,16 +101,12 @@ def serve(
 
     Example: coordinator-sim serve --port 9092 --topics orders:6
     """
-    from msgspec import structs
-
     from coordinator_sim.cli.serve_security import users_of, with_mechanisms, with_tls
     from coordinator_sim.server.serving import ServeOptions
 
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    bugs = _warned_bugs(bug or ())
-    properties = _properties(config, set_ or [], profile)
-    properties = with_tls(properties, cert=tls_cert, key=tls_key, ca=tls_ca)
+    bugs = _prepared(bug or (), assignor_from, assignor_process)
+    settings = _properties(config, set_ or [], profile)
+    properties = with_tls(settings, cert=tls_cert, key=tls_key, ca=tls_ca)
     broker_ids = tuple(range(1, brokers + 1))
     listens = _listens(
         broker_ids,
@@ -109,9 +115,9 @@ def serve(
         advertised_listeners or properties.pop("advertised.listeners", ""),
     )
     properties = with_mechanisms(properties, [listen.name for listen in listens])
-    cluster = _cluster(profile, broker_ids, seed, properties)
+    users, levels = users_of(user or [], users_file), _features(feature or [])
     options = ServeOptions(
-        cluster=structs.replace(cluster, users=users_of(user or [], users_file)),
+        cluster=_cluster(profile, broker_ids, seed, properties, users=users, features=levels),
         listens=listens,
         topics=_parse_topics(topics),
         clock=clock,
@@ -125,6 +131,16 @@ def serve(
         bugs=bugs,
     )
     _run(options, ready_file)
+
+
+def _prepared(
+    bugs: "Sequence[str]", functions: list[str] | None, processes: list[str] | None
+) -> tuple[str, ...]:
+    """Set the log up, and make own assignors known; the bugs that this server has on purpose."""
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    register_given(functions, processes, None)
+    return _warned_bugs(bugs)
 
 
 def _run(options: "ServeOptions", ready_file: Path | None) -> None:
@@ -175,14 +191,39 @@ def _accepts_loss(accept_loss: bool, log_dir: Path | None) -> bool:
 
 
 def _cluster(
-    profile: str, broker_ids: tuple[int, ...], seed: int, properties: dict[str, str]
+    profile: str,
+    broker_ids: tuple[int, ...],
+    seed: int,
+    properties: dict[str, str],
+    *,
+    users: "PlainUsers",
+    features: dict[str, int],
 ) -> "ClusterSettings":
     from coordinator_sim.broker.settings import ClusterSettings
     from coordinator_sim.kafka.profiles import profile_named
     from coordinator_sim.server.properties import with_properties
 
-    base = ClusterSettings(profile=profile_named(profile), broker_ids=broker_ids, seed=seed)
+    base = ClusterSettings(
+        profile=profile_named(profile),
+        broker_ids=broker_ids,
+        seed=seed,
+        users=users,
+        features=features,
+    )
     return with_properties(base, properties)
+
+
+def _features(pairs: list[str]) -> dict[str, int]:
+    from coordinator_sim.kafka.java_numbers import java_int
+
+    levels: dict[str, int] = {}
+    for pair in pairs:
+        name, _, text = pair.partition("=")
+        level = java_int(text)
+        if not name or level is None or name in levels:
+            raise ConfigError(f"--feature {pair!r}: write NAME=LEVEL once, such as group.version=0")
+        levels[name] = level
+    return levels
 
 
 def _listens(

@@ -36,6 +36,14 @@ SetOption = Annotated[
         help="A broker's setting, as group.initial.rebalance.delay.ms=0; may be repeated.",
     ),
 ]
+FeatureOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--feature",
+        metavar="NAME=LEVEL",
+        help="A feature's level in a new cluster, as group.version=0; may be repeated.",
+    ),
+]
 ConfigOption = Annotated[
     Path | None, typer.Option(help="A broker's server.properties.", metavar="FILE")
 ]

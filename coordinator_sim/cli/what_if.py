@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 _ALWAYS: Final = ("rebalances", "removed", "dead unnoticed", "rebalancing")
 _STATIC: Final = ("returns", "away")
 _SHARING: Final = ("moved", "needless", "stopped", "unowned")
+_EPOCHS: Final = ("interrupted", "never stopped", "longest gap")
 _OWN_ROUNDS: Final = "own rounds"
+_ALL: Final = "all"
+_OF_EPOCHS: Final = "epochs"
 _BASES: Final = {
     "rebalances": "those before the first difference are certain, the later ones assumed",
     "removed": "members that failed or were too late; certain as far as the rebalances are",
@@ -29,6 +32,11 @@ _BASES: Final = {
     "needless": "moved beyond the fewest that a balanced result needs; certain as moved is",
     "stopped": "time in which no member worked; an upper bound",
     "unowned": "time without a working owner, summed over partitions or tasks; an upper bound",
+    "interrupted": "how often a partition lost a working owner, to have another one later",
+    "never stopped": "partitions that kept their working owner all the time",
+    "longest gap": "longest time from such a loss to the next working owner; an upper bound",
+    _OF_EPOCHS: "rebalances of the consumer protocol: another target, which each member goes to by "
+    "itself while the others work; their time is until all have reached it, and stops nobody",
 }
 """What each figure is, and what of it is certain or assumed."""
 _AS_IS: Final = "as it is"
@@ -37,11 +45,14 @@ _AS_IS: Final = "as it is"
 def print_what_if(console: "Console", report: "ReplayReport") -> None:
     """Each group as it is and with the settings, or a row for each combination; how sure it is."""
     console.print()
+    told = report.what_if
     if len(report.grid) == 1:
         columns = print_differences(console, report)
     else:
         columns = print_grid(console, report)
     print_reservations(console, report)
+    if any(entry.with_settings is not None and entry.with_settings.is_epochs for entry in told):
+        columns = [*columns, _OF_EPOCHS]
     for name in (name for name in _BASES if name in columns):
         console.print(f"{name}: {_BASES[name]}", markup=False)
     if any(entry.with_settings is not None for entry in report.what_if):
@@ -57,6 +68,8 @@ def print_differences(console: "Console", report: "ReplayReport") -> list[str]:
     """One row a group: figures before and after, or one where they are equal."""
     from rich.table import Table
 
+    from coordinator_sim.replay.totals import total_entry
+
     given = label(report.grid[0])
     changed = [entry for entry in report.what_if if entry.with_settings and entry.differs]
     same = sum(entry.with_settings is not None for entry in report.what_if) - len(changed)
@@ -70,6 +83,10 @@ def print_differences(console: "Console", report: "ReplayReport") -> list[str]:
             table.add_column(name, justify="right")
         for entry in changed:
             table.add_row(_escaped(entry.group_id), *difference(entry, columns))
+        total = total_entry(changed, _ALL)
+        if total is not None:
+            table.add_section()
+            table.add_row(_ALL, *difference(total, columns))
         console.print(table)
     if same:
         console.print(f"With {given} nothing changes for {counted(same, 'group')}.", markup=False)
@@ -146,6 +163,8 @@ def columns_of(runs: "list[RunFigures]") -> list[str]:
         columns.append(_OWN_ROUNDS)
     if shared:
         columns.extend(_SHARING)
+    if any(run.is_epochs for run in runs):
+        columns.extend(_EPOCHS)
     return columns
 
 
@@ -154,7 +173,7 @@ def cells(run: "RunFigures") -> dict[str, str]:
     shared = run.sharing
     needless = None if shared is None else shared.needless
     return {
-        "rebalances": str(run.rebalances),
+        "rebalances": counted(run.rebalances, "epoch") if run.is_epochs else str(run.rebalances),
         "removed": str(run.removed),
         "dead unnoticed": seconds(run.unnoticed_ms),
         "rebalancing": seconds(run.rebalancing_ms),
@@ -165,6 +184,9 @@ def cells(run: "RunFigures") -> dict[str, str]:
         "needless": "-" if needless is None else str(needless),
         "stopped": "-" if shared is None else seconds(shared.stopped_ms),
         "unowned": "-" if shared is None else seconds(shared.unowned_ms),
+        "interrupted": "-" if shared is None else str(shared.interrupted),
+        "never stopped": "-" if shared is None else f"{run.never_stopped} of {shared.items}",
+        "longest gap": "-" if shared is None else seconds(shared.longest_ms),
     }
 
 

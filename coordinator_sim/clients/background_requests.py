@@ -19,7 +19,7 @@ from coordinator_sim.kafka.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.embedded.consumer_protocol import decode_subscription
 from coordinator_sim.messages.join_group import JoinGroupResponse
-from coordinator_sim.messages.metadata import MetadataResponse
+from coordinator_sim.messages.metadata import MetadataRequest, MetadataResponse
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.messages.requests import Request, metadata_request
 
@@ -47,12 +47,12 @@ class BackgroundRequests:
         client_id: Names the client in random choices.
         group_id: The group.
         topics: Topics of the subscription.
-        assignors: Assignors in order of preference.
+        assignors: Assignors in order of preference; none for a client that has none.
         bootstrap: Brokers to ask first.
         jitter: Source of random choices.
 
     Raises:
-        ConfigError: the list of assignors is empty.
+        ConfigError: the list of assignors is empty, and the client needs one.
     """
 
     __slots__ = (
@@ -84,7 +84,7 @@ class BackgroundRequests:
         bootstrap: tuple[Node, ...],
         jitter: Jitter = NO_JITTER,
     ) -> None:
-        if not assignors:
+        if not assignors and traits.has_assignors:
             raise ConfigError("partition.assignment.strategy is empty; name an assignor")
         self._config = config
         self._traits = traits
@@ -131,8 +131,10 @@ class BackgroundRequests:
             metadata.postpone(max(self._net.next_retry_at_ms(), now_ms + 1))
             return
         metadata.sent()
-        request = metadata_request(metadata.wanted_topics)
-        self._request(RequestKind.METADATA, node_id, request, now_ms)
+        self._request(RequestKind.METADATA, node_id, self._metadata_request(), now_ms)
+
+    def _metadata_request(self) -> MetadataRequest:
+        return metadata_request(self._metadata.wanted_topics)
 
     def _adopt_metadata(self, response: MetadataResponse, now_ms: int) -> None:
         self._metadata.update(response, now_ms, self._metadata_backoff_ms)

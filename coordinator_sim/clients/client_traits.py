@@ -24,6 +24,7 @@ class ClientTraits(Struct, frozen=True, kw_only=True):
         join_timeout_lapse_ms: Time a JoinGroup may take beyond the rebalance timeout.
         leave_timeout_ms: Time limit for the answer to a LeaveGroup.
         callbacks_need_poll: Whether rebalance callbacks run only while the application polls.
+        has_assignors: Whether members offer assignors; the consumer protocol assigns on the server.
     """
 
     name: str
@@ -33,6 +34,7 @@ class ClientTraits(Struct, frozen=True, kw_only=True):
     join_timeout_lapse_ms: int
     leave_timeout_ms: int
     callbacks_need_poll: bool
+    has_assignors: bool = True
 
     def config_from(self, settings: Mapping[str, str]) -> ConsumerConfig:
         """Return the settings of a consumer of this client.
@@ -104,3 +106,15 @@ FRANZ_GO: Final = ClientTraits(
 
 Source: franz-go 1.22, pkg/kgo/config.go (defaultCfg), client.go (connTimeouter).
 """
+
+JAVA_ASYNC: Final = ClientTraits(
+    name="java",
+    default_settings={},
+    api_versions={},
+    rack_when_unset=None,
+    join_timeout_lapse_ms=0,
+    leave_timeout_ms=0,
+    callbacks_need_poll=True,
+    has_assignors=False,
+)
+"""Java's consumer with `group.protocol=consumer`: neither JoinGroup nor LeaveGroup is ever sent."""

@@ -18,6 +18,7 @@ from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 _STALE_TOPIC_ERRORS: Final = (
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.UNKNOWN_TOPIC_ID,
 )
 
 TopicSnapshot = dict[str, tuple[tuple[str, ...], ...]]

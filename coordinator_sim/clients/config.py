@@ -107,6 +107,11 @@ class GroupConfig(Struct, frozen=True, kw_only=True):
         return ExponentialBackoff(self.reconnect_backoff_ms, self.reconnect_backoff_max_ms)
 
 
+CLASSIC: Final = "classic"
+CONSUMER: Final = "consumer"
+"""The values of `group.protocol`; with the second one the group's coordinator assigns (KIP-848)."""
+
+
 class ConsumerConfig(GroupConfig, frozen=True, kw_only=True):
     """A consumer's settings; `rebalance_timeout_ms` is its `max.poll.interval.ms`."""
 
@@ -116,6 +121,8 @@ class ConsumerConfig(GroupConfig, frozen=True, kw_only=True):
     auto_offset_reset: OffsetReset = OffsetReset.LATEST
     exclude_internal_topics: bool = True
     client_rack: str = ""
+    group_protocol: str = CLASSIC
+    group_remote_assignor: str | None = None
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, str]) -> Self:
@@ -161,7 +168,12 @@ class _ResetSetting(Struct, frozen=True):
     field: str
 
 
-_Setting = _IntSetting | _BoolSetting | _TextSetting | _ResetSetting
+class _ChoiceSetting(Struct, frozen=True):
+    field: str
+    words: tuple[str, ...]
+
+
+_Setting = _IntSetting | _BoolSetting | _TextSetting | _ResetSetting | _ChoiceSetting
 
 _CONSUMER_SETTINGS: Final[dict[str, _Setting]] = {
     "session.timeout.ms": _IntSetting("session_timeout_ms", 0),
@@ -185,11 +197,41 @@ _CONSUMER_SETTINGS: Final[dict[str, _Setting]] = {
     "group.instance.id": _TextSetting("group_instance_id"),
     "internal.leave.group.on.close": _BoolSetting("leave_group_on_close"),
     "client.rack": _TextSetting("client_rack"),
+    "group.protocol": _ChoiceSetting("group_protocol", (CLASSIC, CONSUMER)),
+    "group.remote.assignor": _TextSetting("group_remote_assignor"),
 }
+
+
+_CLASSIC_ONLY: Final = ("session.timeout.ms", "heartbeat.interval.ms")
+"""Source: kafka 4.4, ConsumerConfig.CONSUMER_PROTOCOL_UNSUPPORTED_CONFIGS."""
+
+
+def check_protocol_settings(settings: Mapping[str, str]) -> None:
+    """Refuse settings that do not go with the group protocol, as Java's consumer does.
+
+    Raises:
+        ConfigError: names the setting, the protocol and the fix.
+
+    Source: kafka 4.4, ConsumerConfig.checkUnsupportedConfigsPostProcess.
+    """
+    if settings.get("group.protocol", CLASSIC) == CLASSIC:
+        if "group.remote.assignor" in settings:
+            raise ConfigError(
+                "group.remote.assignor needs group.protocol=consumer; the assignors of a classic "
+                "group are its partition.assignment.strategy"
+            )
+        return
+    for name in _CLASSIC_ONLY:
+        if name in settings:
+            raise ConfigError(
+                f"{name} does not go with group.protocol=consumer: remove it; the brokers' "
+                f"group.consumer.{name} holds for all members"
+            )
 
 
 def _parse(settings: Mapping[str, str]) -> dict[str, int | bool | str]:
     parsed: dict[str, int | bool | str] = {}
+    check_protocol_settings(settings)
     for name, text in settings.items():
         setting = _CONSUMER_SETTINGS.get(name)
         if setting is None:
@@ -209,6 +251,8 @@ def _parse_value(name: str, text: str, setting: _Setting) -> int | bool | str:
             return text == "true"
         case _ResetSetting(_):
             return _parse_reset(name, text)
+        case _ChoiceSetting(_, words) if text not in words:
+            raise ConfigError(f"{name}={text!r} is unknown; write one of {', '.join(words)}")
     return text
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from coordinator_sim.assignors.contract import ConsumerAssignor
 from coordinator_sim.clients.backoff import NO_JITTER, Jitter
-from coordinator_sim.clients.config import ConsumerConfig
+from coordinator_sim.clients.config import CLASSIC, ConsumerConfig
 from coordinator_sim.clients.consumer_leader import select_rebalance_protocol
 from coordinator_sim.clients.consumer_rebalance import ConsumerRebalance
 from coordinator_sim.clients.effects import CommitCompleted, Effects
@@ -21,6 +21,7 @@ from coordinator_sim.clients.idle import REFRESH_ROOM, IdlePhases, IdleSkip
 from coordinator_sim.clients.network import FOREVER
 from coordinator_sim.clients.port_core import AppCall, Wait
 from coordinator_sim.clients.subscription_state import SubscriptionType
+from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 
@@ -38,7 +39,8 @@ class ConsumerCoordinator(ConsumerRebalance):
         jitter: Source of random choices.
 
     Raises:
-        ConfigError: no assignor, or assignors without a common rebalance protocol.
+        ConfigError: no assignor, or assignors without a common rebalance protocol; or another
+            group protocol than the classic one.
     """
 
     __slots__ = ()
@@ -54,6 +56,11 @@ class ConsumerCoordinator(ConsumerRebalance):
         bootstrap: tuple[Node, ...],
         jitter: Jitter = NO_JITTER,
     ) -> None:
+        if config.group_protocol != CLASSIC:
+            raise ConfigError(
+                f"group.protocol={config.group_protocol}: this consumer speaks the classic "
+                "protocol alone; simulate such a group by a scenario"
+            )
         super().__init__(
             config, client_id=client_id, group_id=group_id, bootstrap=bootstrap, jitter=jitter
         )

@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from coordinator_sim.assignors.contract import ConsumerAssignor
+from coordinator_sim.clients.async_consumer import AsyncConsumer
 from coordinator_sim.clients.backoff import NO_JITTER, Jitter
 from coordinator_sim.clients.client_traits import FRANZ_GO, LIBRDKAFKA, ClientTraits
-from coordinator_sim.clients.config import ConsumerConfig
+from coordinator_sim.clients.config import CLASSIC, ConsumerConfig
 from coordinator_sim.clients.consumer_coordinator import ConsumerCoordinator
 from coordinator_sim.clients.contract import ConsumerPort
 from coordinator_sim.clients.franz_go import FranzGoConsumer
@@ -50,18 +51,21 @@ def make_consumer(  # noqa: PLR0913 - everything a client is configured with, by
     topics: Sequence[str],
     assignors: Sequence[ConsumerAssignor],
     bootstrap: tuple[Node, ...],
+    member_id: str,
     jitter: Jitter = NO_JITTER,
 ) -> ConsumerPort:
     """Return a consumer of the named client, not started yet.
 
     Args:
         client: One of `CLIENTS`.
-        settings: Settings by Kafka's names; absent ones have that client's default.
+        settings: Settings by Kafka's names; absent ones have that client's default. With
+            `group.protocol=consumer` the port of Java's new consumer is made.
         client_id: Names the client in random choices.
         group_id: The group.
         topics: Topics of the subscription.
-        assignors: Assignors in order of preference.
+        assignors: Assignors in order of preference; not read with `group.protocol=consumer`.
         bootstrap: Brokers to ask first.
+        member_id: Id of a member that brings its own, as those of `group.protocol=consumer` do.
         jitter: Source of random choices.
 
     Raises:
@@ -73,6 +77,22 @@ def make_consumer(  # noqa: PLR0913 - everything a client is configured with, by
     else:
         config = _traits_of(client).config_from(settings)
         make = _MODELS[client]
+    if config.group_protocol != CLASSIC:
+        if client != JAVA:
+            raise ConfigError(
+                f"client {client!r} is modelled with group.protocol=classic alone: remove "
+                f"group.protocol={config.group_protocol}, or use client {JAVA!r}"
+            )
+        return AsyncConsumer(
+            config,
+            client_id=client_id,
+            group_id=group_id,
+            topics=topics,
+            assignors=(),
+            bootstrap=bootstrap,
+            member_id=member_id,
+            jitter=jitter,
+        )
     return make(
         config,
         client_id=client_id,

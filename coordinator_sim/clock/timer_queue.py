@@ -42,6 +42,12 @@ class TimerKind(Enum):
     GAUGE = "gauge"
     LINGER = "linger"
     ORPHAN = "orphan"
+    CONSUMER_SESSION = "consumer-session"
+    CONSUMER_REBALANCE = "consumer-rebalance"
+    CONSUMER_JOIN = "consumer-join"
+    CONSUMER_SYNC = "consumer-sync"
+    PERSISTER = "persister"
+    STREAMS_INITIAL_DELAY = "streams-initial-delay"
 
     # Python's Enum hashes the name; a kind is one object, and no order depends on its hash.
     __hash__ = object.__hash__

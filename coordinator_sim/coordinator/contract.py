@@ -4,7 +4,11 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from coordinator_sim.coordinator.effects import InternalTopic
+from coordinator_sim.coordinator.share.persister import PersisterAnswer, PersisterCall
+from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.migration_policy import MigrationPolicy
 from coordinator_sim.kafka.records import LogBatch
 from coordinator_sim.messages.requests import Response
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
@@ -12,10 +16,17 @@ from coordinator_sim.trace.events import TraceEvent
 
 
 class Reply(Struct, frozen=True, gc=False):
-    """The answer to the request of that token. To be sent now, in the order given."""
+    """The answer to the request of that token. To be sent now, in the order given.
+
+    Args:
+        token: Of the request.
+        response: The answer.
+        internal_topics: Topics that a streams group needs, for the driver to create.
+    """
 
     token: int
     response: Response
+    internal_topics: tuple[InternalTopic, ...] = ()
 
 
 class CoordinatorResult(Struct, frozen=True, gc=False):
@@ -25,11 +36,14 @@ class CoordinatorResult(Struct, frozen=True, gc=False):
         replies: Answers to send now, in this order; a request without one is parked or superseded.
         batches: Appended batches, for a driver that stores them, in log order per partition.
         events: What happened, for the trace, in order. Empty when the trace is off.
+        persister_calls: What the share coordinator is asked for and did not answer at once, in
+            order; each is answered once, by `GroupCoordinator.persister_answered`.
     """
 
     replies: tuple[Reply, ...] = ()
     batches: tuple[LogBatch, ...] = ()
     events: tuple[TraceEvent, ...] = ()
+    persister_calls: tuple[PersisterCall, ...] = ()
 
 
 NOTHING = CoordinatorResult()
@@ -70,6 +84,22 @@ class TransactionVerifier(Protocol):
         ...
 
 
+class TopicRights(Protocol):
+    """Knows which topics the sender of a request may know of."""
+
+    def __call__(self, context: RequestContext, topic: str, /) -> bool:
+        """Whether the sender of a request may describe a topic."""
+        ...
+
+
+class Persister(Protocol):
+    """A share coordinator, as far as a group coordinator reaches it without waiting."""
+
+    def asked(self, call: PersisterCall) -> PersisterAnswer | None:
+        """The answer to a call; None where the driver will bring it."""
+        ...
+
+
 class DeletedTopic(Struct, frozen=True, gc=False):
     """A topic that is gone.
 
@@ -96,6 +126,9 @@ class CoordinatorConfig(Struct, frozen=True, kw_only=True):
             shows only in the order of timers due at one millisecond.
         marker_materialisation_ms: How long after its marker a transaction's end is seen, by
             profiles that see it in a step of its own. No setting of Kafka's: its scheduler's lag.
+        group_consumer_assignors: Names of the server-side assignors that a member may ask for; the
+            first is used where nobody asks.
+        group_consumer_migration_policy: Which way groups with members may change their type.
         hold_high_watermark: False: every append is committed at once. True: replies wait for
             `advance_high_watermark`.
     """
@@ -111,6 +144,28 @@ class CoordinatorConfig(Struct, frozen=True, kw_only=True):
     group_coordinator_append_linger_ms: int | None = None
     offsets_retention_ms: int = 10_080 * 60_000
     offsets_retention_check_interval_ms: int = 600_000
+    group_consumer_session_timeout_ms: int = 45_000
+    group_consumer_heartbeat_interval_ms: int = 5_000
+    group_consumer_max_size: int = 2_147_483_647
+    group_consumer_assignors: tuple[str, ...] = ("uniform", "range")
+    group_consumer_assignment_interval_ms: int = 1_000
+    group_consumer_regex_refresh_interval_ms: int = 600_000
+    group_consumer_migration_policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
+    group_share_session_timeout_ms: int = 45_000
+    group_share_heartbeat_interval_ms: int = 5_000
+    group_share_max_size: int = 200
+    group_share_assignment_interval_ms: int = 1_000
+    group_share_initialize_retry_interval_ms: int = 30_000
+    group_streams_session_timeout_ms: int = 45_000
+    group_streams_heartbeat_interval_ms: int = 5_000
+    group_streams_max_size: int = 2_147_483_647
+    group_streams_num_standby_replicas: int = 0
+    group_streams_num_warmup_replicas: int = 2
+    group_streams_initial_rebalance_delay_ms: int = 3_000
+    group_streams_assignment_interval_ms: int = 1_000
+    group_streams_task_offset_interval_ms: int = 60_000
+    group_streams_acceptable_recovery_lag: int = 10_000
+    group_streams_rack_aware_assignment_tags: tuple[str, ...] = ()
     marker_materialisation_ms: int = 0
     trace: bool = True
     idle_timers: bool = False

@@ -12,18 +12,23 @@ from typing import Final
 
 from coordinator_sim.clock.timer_queue import Timer
 from coordinator_sim.clock.wall_clock import WallClock
+from coordinator_sim.coordinator.admission import (
+    admission_error,
+    invalid_form,
+    nameless_requests,
+)
 from coordinator_sim.coordinator.contract import (
     AppendPolicy,
     CoordinatorConfig,
     CoordinatorResult,
     DeletedTopic,
     IdSource,
+    Persister,
     Reply,
+    TopicRights,
     TransactionVerifier,
 )
-from coordinator_sim.coordinator.deletion import delete_groups
-from coordinator_sim.coordinator.fetch import FetchUnderWay
-from coordinator_sim.coordinator.firing import fire
+from coordinator_sim.coordinator.firing import fire_due
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.handlers import Handler, handlers_of
 from coordinator_sim.coordinator.idle import (
@@ -34,24 +39,23 @@ from coordinator_sim.coordinator.idle import (
 )
 from coordinator_sim.coordinator.inactive import (
     hears_metadata,
-    inactive_answer,
     shut_down,
     start_up,
 )
-from coordinator_sim.coordinator.inspection import describe_groups, list_groups
 from coordinator_sim.coordinator.loading import finish_load, replay_batch, unload
 from coordinator_sim.coordinator.membership import handle_heartbeat
 from coordinator_sim.coordinator.metrics import CoordinatorMetrics, measured
 from coordinator_sim.coordinator.runtime import (
-    ACTIVE,
     Parked,
     Partition,
     PartitionState,
     Runtime,
     partition_error,
 )
+from coordinator_sim.coordinator.share.persister import PersisterAnswer
+from coordinator_sim.coordinator.spanning import answer_spanning
+from coordinator_sim.coordinator.topics import KnownTopic
 from coordinator_sim.coordinator.tracing import trace_request, trace_stale_resignation
-from coordinator_sim.coordinator.txn_validation import verify
 from coordinator_sim.coordinator.writes import writes_of
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.completion import CompleteTransaction
@@ -59,17 +63,9 @@ from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.kafka.records import LogBatch
-from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
-from coordinator_sim.messages.describe_groups import DescribeGroupsRequest
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from coordinator_sim.messages.leave_group import LeaveGroupRequest
-from coordinator_sim.messages.list_groups import ListGroupsRequest
-from coordinator_sim.messages.offset_commit import OffsetCommitRequest
-from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
 from coordinator_sim.messages.requests import GroupRequest, OneGroupRequest
-from coordinator_sim.messages.sync_group import SyncGroupRequest
-from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
 from coordinator_sim.trace.events import Event
 
 _REQUEST_ERRORS: Final = (
@@ -78,10 +74,6 @@ _REQUEST_ERRORS: Final = (
     ErrorCode.INVALID_SESSION_TIMEOUT,
 )
 """What is told before any partition is looked at; a refused JoinGroup is then told its own id."""
-
-_NAMELESS: Final = (OffsetCommitRequest,)
-_NAMELESS_BUT_JOIN: Final = (*_NAMELESS, SyncGroupRequest, HeartbeatRequest, LeaveGroupRequest)
-"""Requests that may be of the group without a name."""
 
 
 class GroupCoordinator:
@@ -111,9 +103,7 @@ class GroupCoordinator:
         )
         self._runtime.is_active = started
         self._handlers = handlers_of(profile)
-        self._nameless: tuple[type[OneGroupRequest], ...] = _NAMELESS
-        if profile.only_join_checks_group_id:
-            self._nameless = _NAMELESS_BUT_JOIN
+        self._nameless = nameless_requests(profile)
 
     # -- its life --------------------------------------------------------------------------
 
@@ -166,11 +156,11 @@ class GroupCoordinator:
                 return result
         elif runtime.tracing:
             trace_request(runtime, request, context)
+        # The requests without a handler are those of several groups.
         handler = self._handlers.of_group.get(type(request))
         if handler is None:
-            self._span(request, context)
+            answer_spanning(runtime, request, context, self._handlers.fetch_group)  # type: ignore[arg-type]
         else:
-            # The requests without a handler are those of several groups.
             self._take(handler, request, context)  # type: ignore[arg-type]
         return runtime.take()
 
@@ -178,10 +168,17 @@ class GroupCoordinator:
         """Check a request of one group, and give it to its handler."""
         runtime = self._runtime
         parked = Parked(request, context)
+        invalid = invalid_form(runtime, request, context.api_version)
+        if invalid is not None and runtime.profile.consumer_form_first:
+            runtime.answer(parked, invalid)
+            return
         partition = runtime.partitions.get(runtime.partition_index(request.group_id))
-        error = self._check(request, context.api_version, partition)
+        error = admission_error(runtime, request, context.api_version, partition, self._nameless)
         if partition is None or error is not NO_ERROR:
             self._refuse(parked, request, error)
+            return
+        if invalid is not None:
+            runtime.answer(parked, invalid)
             return
         try:
             outcome = handler(runtime, partition, request, parked)
@@ -205,23 +202,6 @@ class GroupCoordinator:
         else:
             runtime.refuse(parked, error)
 
-    def _span(self, request: GroupRequest, context: RequestContext) -> None:
-        """Take a request of several groups: each is refused alone, all are answered together."""
-        runtime = self._runtime
-        if not runtime.is_active:
-            runtime.reply(context.token, inactive_answer(request, runtime.profile))
-            return
-        match request:
-            case OffsetFetchRequest():
-                fetch = FetchUnderWay(runtime, request, context, self._handlers.fetch_group)
-                fetch.start()
-            case DescribeGroupsRequest():
-                describe_groups(runtime, request, context)
-            case ListGroupsRequest():
-                list_groups(runtime, request, context)
-            case DeleteGroupsRequest():
-                delete_groups(runtime, request, context)
-
     def complete_transaction(
         self, request: CompleteTransaction, context: RequestContext, now_ms: int
     ) -> CoordinatorResult:
@@ -243,6 +223,57 @@ class GroupCoordinator:
         else:
             self._handlers.complete(runtime, partition, request, parked)
         return runtime.take()
+
+    def use_persister(self, persister: Persister) -> None:
+        """Ask this share coordinator from now on, which may answer at once.
+
+        Without one every call leaves with a result, and its answer comes by `persister_answered`.
+        """
+        self._runtime.persister = persister
+
+    def persister_answered(
+        self, call_id: int, answer: PersisterAnswer, now_ms: int
+    ) -> CoordinatorResult:
+        """The share coordinator has done, or refused, what it was asked for.
+
+        Args:
+            call_id: Of the call. One that was answered before is passed over.
+            answer: What became of it.
+            now_ms: Instant of the answer.
+        """
+        runtime = self._runtime
+        runtime.now_ms = now_ms
+        asker = runtime.persister_calls.pop(call_id, None)
+        if asker is not None:
+            asker.answered(answer)
+        return runtime.take()
+
+    def topics_changed(
+        self, changed: Iterable[KnownTopic], removed: Iterable[str], version: int
+    ) -> None:
+        """The cluster has other topics; `topics_deleted` follows for those that are gone.
+
+        Args:
+            changed: Topics that are new or have other partitions.
+            removed: Names of topics that are gone.
+            version: Of the cluster's metadata, greater than that of the last change.
+
+        Source: GroupMetadataManager.onMetadataUpdate.
+        """
+        self._runtime.topics.change(changed, removed, version)
+
+    def reconfigure(
+        self, config: CoordinatorConfig, groups: Mapping[str, CoordinatorConfig | None]
+    ) -> None:
+        """Go by other settings from now on, the broker's and some groups'; None: none of its own.
+
+        Timers that run stay as they are. Source: GroupConfigManager.updateGroupConfig.
+        """
+        self._runtime.configure(config, groups)
+
+    def restrict_topics(self, rights: TopicRights | None) -> None:
+        """Let expressions find only what the sender of a heartbeat may describe; None for all."""
+        self._runtime.topic_rights = rights
 
     def topics_deleted(self, topics: Mapping[str, DeletedTopic], now_ms: int) -> CoordinatorResult:
         """Topics are gone: their offsets go too, of whatever group.
@@ -277,63 +308,31 @@ class GroupCoordinator:
         runtime.refuse(Parked(request, context), answer)
         return runtime.take()
 
-    def _check(
-        self, request: OneGroupRequest, api_version: int, partition: Partition | None
-    ) -> ErrorCode:
-        """The checks before a group is looked at.
-
-        Source: GroupCoordinatorService and CoordinatorRuntime.withActiveContextOrThrow; in Scala
-        GroupCoordinator.validateGroupStatus.
-        """
-        profile, is_active = self._runtime.profile, self._runtime.is_active
-        has_bad_name = not request.group_id and not isinstance(request, self._nameless)
-        if has_bad_name and (is_active or profile.checks_group_id_first):
-            return ErrorCode.INVALID_GROUP_ID
-        if not is_active:
-            return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        own = NO_ERROR
-        if type(request) is JoinGroupRequest:
-            if not self._is_in_bounds(request.session_timeout_ms):
-                own = ErrorCode.INVALID_SESSION_TIMEOUT
-        elif type(request) is TxnOffsetCommitRequest and profile.has_coordinator_runtime:
-            own = verify(self._runtime.verifier, request, api_version)
-        if partition is not None and partition.state is ACTIVE:
-            return own
-        if own is not NO_ERROR and not profile.ownership_first:
-            return own
-        return partition_error(partition, profile)
-
-    def _is_in_bounds(self, timeout_ms: int) -> bool:
-        config = self._runtime.config
-        return (
-            config.group_min_session_timeout_ms <= timeout_ms <= config.group_max_session_timeout_ms
-        )
-
     # -- time ------------------------------------------------------------------------------
 
     def expire(self, now_ms: int) -> CoordinatorResult:
-        """Fire every timer that is due, in the order of Kafka's timing wheel.
+        """Fire every timer that is due, in the order of Kafka's timing wheel; resolve expressions.
 
         A timer that a fired one arms for the same instant fires too. This ends because every such
         chain does: an initial delay of 0 ms is followed by a generation.
         """
         runtime = self._runtime
         runtime.now_ms = now_ms
-        while (timer := runtime.timers.pop_due(now_ms)) is not None:
-            fire(runtime, timer)
-            runtime.run_scheduled()
+        fire_due(runtime)
         return runtime.take()
 
     def next_deadline_ms(self) -> int | None:
         """When `expire` has something to do next; None when nothing is armed."""
-        return self._runtime.timers.next_deadline_ms()
+        runtime = self._runtime
+        return runtime.now_ms if runtime.in_background else runtime.timers.next_deadline_ms()
 
     def wake_up_ms(self) -> int | None:
         """An instant not after `next_deadline_ms`, and cheaper to ask after every request.
 
         A driver that arms its alarm with it calls `expire` too early now and then, in vain.
         """
-        return self._runtime.timers.wake_up_ms()
+        runtime = self._runtime
+        return runtime.now_ms if runtime.in_background else runtime.timers.wake_up_ms()
 
     def timers(self) -> tuple[Timer, ...]:
         """The armed timers in firing order, for inspection."""
@@ -413,7 +412,9 @@ class GroupCoordinator:
             self._handlers.start_jobs(runtime)
         part = runtime.partitions.get(partition)
         if part is None:
-            part = runtime.partitions[partition] = Partition(partition)
+            part = runtime.partitions[partition] = Partition(
+                index=partition, profile=runtime.profile, present_ms=lambda: runtime.wall_ms
+            )
         # Java forgets the epoch with the partition, Scala keeps it.
         is_forgotten = part.state is PartitionState.CLOSED and not runtime.profile.epochs_outlive
         if is_forgotten or self._is_newer(part, leader_epoch):
@@ -459,7 +460,9 @@ class GroupCoordinator:
             return runtime.take()
         part = runtime.partitions.get(partition)
         if part is None:
-            part = runtime.partitions[partition] = Partition(partition)
+            part = runtime.partitions[partition] = Partition(
+                index=partition, profile=runtime.profile, present_ms=lambda: runtime.wall_ms
+            )
         if leader_epoch is None or self._is_newer(part, leader_epoch):
             if runtime.profile.epochs_outlive and leader_epoch is not None:
                 part.leader_epoch = leader_epoch

@@ -8,12 +8,14 @@ ClassicGroup.validateDeleteGroup; GroupCoordinator.handleDeleteGroups (Scala) an
 GroupMetadataManager.cleanupGroupMetadata.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from coordinator_sim.coordinator.expiry import RemoveGroups
-from coordinator_sim.coordinator.group import Group
+from coordinator_sim.coordinator.consumer.group import ConsumerGroup
+from coordinator_sim.coordinator.expiry import RemoveGroups, tombstones_of
+from coordinator_sim.coordinator.group_table import AnyGroup
 from coordinator_sim.coordinator.inspection import by_partition
-from coordinator_sim.coordinator.offset_records import group_tombstone, offset_tombstones
+from coordinator_sim.coordinator.offset_records import offset_tombstones
 from coordinator_sim.coordinator.refusals import operation_error
 from coordinator_sim.coordinator.runtime import (
     Effect,
@@ -23,6 +25,13 @@ from coordinator_sim.coordinator.runtime import (
     partition_error,
 )
 from coordinator_sim.coordinator.scala.cleanup import scala_delete_group
+from coordinator_sim.coordinator.share.deletion import (
+    DeletingStates,
+    ShareDeletions,
+    share_deletions,
+)
+from coordinator_sim.coordinator.share.group import ShareGroup
+from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.coordinator.tracing import trace_groups_deleted
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
@@ -63,8 +72,13 @@ def delete_groups(runtime: Runtime, request: DeleteGroupsRequest, context: Reque
     runtime.reply(context.token, DeleteGroupsResponse(results=ordered))
 
 
-def deletion_error(group: Group | None) -> ErrorCode:
-    """Why a group cannot be deleted. Source: ClassicGroup.validateDeleteGroup."""
+def deletion_error(group: AnyGroup | None) -> ErrorCode:
+    """Why a group cannot be deleted.
+
+    Source: ClassicGroup.validateDeleteGroup, likewise of ConsumerGroup and StreamsGroup.
+    """
+    if isinstance(group, (ConsumerGroup, ShareGroup, StreamsGroup)):
+        return ErrorCode.NONE if group.is_empty else ErrorCode.NON_EMPTY_GROUP
     if group is None or group.state is GroupState.DEAD:
         return ErrorCode.GROUP_ID_NOT_FOUND
     return ErrorCode.NONE if group.state is GroupState.EMPTY else ErrorCode.NON_EMPTY_GROUP
@@ -97,8 +111,12 @@ class DeletionUnderWay:
                     partition_error(partition, self.runtime.profile),
                 )
             elif self.runtime.profile.deletes_share_groups_first:
-                first = ShareGroupsFirst(self, partition, place, group_ids)
-                self.runtime.submit(partition, None, Effect(follow=first))
+                share_groups = share_deletions(self.runtime, partition, group_ids)
+                first = ShareGroupsFirst(self, partition, place, group_ids, share_groups)
+                records = tuple(share_groups.records)
+                self.runtime.submit(partition, None, Effect(records=records, follow=first))
+                # What follows from it is done before the next partition's turn.
+                self.runtime.run_scheduled()
             else:
                 self.write(partition, place, group_ids)
         if not batches:
@@ -111,8 +129,14 @@ class DeletionUnderWay:
         if self._missing_count == 0:
             self._answer()
 
-    def write(self, partition: Partition, place: int, group_ids: list[str]) -> None:
-        """Delete the groups of one partition."""
+    def write(
+        self,
+        partition: Partition,
+        place: int,
+        group_ids: Iterable[str],
+        refused: Outcomes = (),
+    ) -> None:
+        """Delete the groups of one partition; those refused before come first in the answer."""
         runtime = self.runtime
         outcomes: list[DeletableGroupResult] = []
         records: list[LogRecord] = []
@@ -125,22 +149,23 @@ class DeletionUnderWay:
                 tombstones = offset_tombstones(partition.offsets.delete_all_offsets(group_id))
                 gone.append((group_id, len(tombstones)))
                 records += tombstones
-                records.append(group_tombstone(group_id))
+                records += tombstones_of(runtime, group)
         if runtime.tracing:
             trace_groups_deleted(runtime, partition, gone)
         effect = Effect(
             records=tuple(records),
             apply=RemoveGroups(runtime, partition, "deleted"),
-            follow=DeleteOfPartition(self, place, tuple(outcomes)),
+            follow=DeleteOfPartition(self, place, tuple(outcomes), refused),
         )
         runtime.submit(partition, None, effect)
 
-    def fail(self, place: int, group_ids: list[str], error: ErrorCode) -> None:
+    def fail(
+        self, place: int, group_ids: Iterable[str], error: ErrorCode, refused: Outcomes = ()
+    ) -> None:
         """The operation on a partition failed: every group of it has the error."""
         code = operation_error(error, self.runtime.profile)
-        self.found(
-            place, tuple(DeletableGroupResult(group_id=name, error_code=code) for name in group_ids)
-        )
+        failed = tuple(DeletableGroupResult(group_id=name, error_code=code) for name in group_ids)
+        self.found(place, refused + failed)
 
     def in_error_order(self, group_ids: list[str]) -> list[str]:
         """The groups of a partition that fails before any of them is looked at."""
@@ -155,7 +180,7 @@ class DeletionUnderWay:
 
 @dataclass(slots=True, eq=False)
 class ShareGroupsFirst:
-    """A write without records that deletes the share groups of one partition: there are none.
+    """A write that lets the share coordinator forget the share groups of one partition.
 
     QUIRK: for its sake a deletion of groups waits for the writes before it, though it has not
     begun.
@@ -166,16 +191,30 @@ class ShareGroupsFirst:
     partition: Partition
     place: int
     group_ids: list[str]
+    share_groups: ShareDeletions
 
     def finish(self, error: ErrorCode) -> None:
-        """Go on with the other groups, which have been through a HashSet meanwhile."""
+        """Go on with the other groups, once the share coordinator has answered."""
         if error is not ErrorCode.NONE:
             failed = self.deletion.in_error_order(self.group_ids)
             self.deletion.fail(self.place, failed, error)
             return
+        states = DeletingStates(self.share_groups.errors, self._go_on)
+        states.start(self.deletion.runtime, self.share_groups.requests)
+
+    def _go_on(self, errors: dict[str, ErrorCode]) -> None:
+        """The groups have been through a HashSet meanwhile, and lost those with errors."""
+        refused = tuple(
+            DeletableGroupResult(group_id=name, error_code=errors[name])
+            for name in java_hash_order(errors)
+        )
         capacity = java_copy_capacity(len(self.group_ids))
-        remaining = tuple(java_hash_order(self.group_ids, capacity))
-        rest = RestOfDeletion(self.deletion, self.partition, self.place, remaining)
+        ordered = java_hash_order(self.group_ids, capacity)
+        remaining = tuple(name for name in ordered if name not in errors)
+        if not remaining:
+            self.deletion.found(self.place, refused)
+            return
+        rest = RestOfDeletion(self.deletion, self.partition, self.place, remaining, refused)
         self.deletion.runtime.scheduled.append(rest)
 
 
@@ -187,10 +226,15 @@ class RestOfDeletion:
     partition: Partition
     place: int
     group_ids: tuple[str, ...]
+    refused: Outcomes
 
-    def run(self, _runtime: Runtime) -> None:
-        """Delete the groups."""
-        self.deletion.write(self.partition, self.place, list(self.group_ids))
+    def run(self, runtime: Runtime) -> None:
+        """Delete the groups, unless the partition was given up meanwhile."""
+        if self.partition.state is not PartitionState.ACTIVE:
+            error = partition_error(self.partition, runtime.profile)
+            self.deletion.fail(self.place, self.group_ids, error, self.refused)
+            return
+        self.deletion.write(self.partition, self.place, self.group_ids, self.refused)
 
 
 @dataclass(slots=True, eq=False)
@@ -200,14 +244,15 @@ class DeleteOfPartition:
     deletion: DeletionUnderWay
     place: int
     outcomes: Outcomes
+    refused: Outcomes
 
     def finish(self, error: ErrorCode) -> None:
         """The tombstones are committed, or were refused, or are late."""
         if error is ErrorCode.NONE:
-            self.deletion.found(self.place, self.outcomes)
+            self.deletion.found(self.place, self.refused + self.outcomes)
         else:
             failed = [outcome.group_id for outcome in self.outcomes]
-            self.deletion.fail(self.place, failed, error)
+            self.deletion.fail(self.place, failed, error, self.refused)
 
 
 # -- Scala ---------------------------------------------------------------------------------
@@ -223,7 +268,7 @@ def _delete_at_once(
     partition = runtime.partitions.get(index)
     if partition is None or partition.state is not PartitionState.ACTIVE:
         return partition_error(partition, runtime.profile)
-    group = partition.groups.get(group_id)
+    group = partition.classic_group(group_id)
     error = deletion_error(group)
     if group is None or error is not ErrorCode.NONE:
         return error

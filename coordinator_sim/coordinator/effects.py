@@ -20,6 +20,7 @@ from coordinator_sim.kafka.records import (
     LogRecord,
 )
 from coordinator_sim.messages.requests import Response, WaitingRequest
+from coordinator_sim.trace.consumer_groups import NOTHING_BESIDE, Beside
 
 
 class Parked(Struct, eq=False, gc=False):
@@ -51,6 +52,22 @@ class Apply(Protocol):
         ...
 
 
+class InternalTopic(Struct, frozen=True):
+    """A topic that a streams group needs, for the driver to create.
+
+    Args:
+        name: Its name.
+        partition_count: How many partitions it shall have.
+        replication_factor: Likewise; 0 for the cluster's default.
+        configs: Its settings, as names and values.
+    """
+
+    name: str
+    partition_count: int
+    replication_factor: int = 0
+    configs: tuple[tuple[str, str], ...] = ()
+
+
 class Effect(Struct, frozen=True):
     """What a handler wants: a batch to append, an answer, and what to do after the append.
 
@@ -64,6 +81,10 @@ class Effect(Struct, frozen=True):
         transactional: Whether the batch counts only once a COMMIT marker of its producer follows.
         marker: Makes the batch a control batch, which has no other records.
         is_empty_batch: An append of nothing, which may fail and waits all the same.
+        is_replayed: Whether records of consumer groups change their groups; False where the handler
+            has put another group in their place itself. Source: CoordinatorResult.replayRecords.
+        beside: What the trace of a consumer group is told beside the records.
+        internal_topics: Topics that the group needs; told with the answer.
     """
 
     records: tuple[LogRecord, ...] = ()
@@ -75,6 +96,9 @@ class Effect(Struct, frozen=True):
     transactional: bool = False
     marker: EndTransactionMarker | None = None
     is_empty_batch: bool = False
+    is_replayed: bool = True
+    beside: Beside = NOTHING_BESIDE
+    internal_topics: tuple[InternalTopic, ...] = ()
 
 
 NO_EFFECT: Final = Effect()

@@ -8,12 +8,21 @@ Source: kafka trunk, GroupCoordinatorShard.cleanupGroupMetadata, OffsetMetadataM
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
+from coordinator_sim.coordinator.consumer.group import ConsumerGroup
+from coordinator_sim.coordinator.consumer.records import group_tombstones
 from coordinator_sim.coordinator.group import Group
+from coordinator_sim.coordinator.group_table import AnyGroup
 from coordinator_sim.coordinator.offset_records import group_tombstone, offset_tombstones
 from coordinator_sim.coordinator.refusals import NOT_LED
 from coordinator_sim.coordinator.runtime import Effect, Partition, Runtime
+from coordinator_sim.coordinator.share.group import ShareGroup
+from coordinator_sim.coordinator.share.records import share_group_tombstones
+from coordinator_sim.coordinator.streams.group import StreamsGroup
+from coordinator_sim.coordinator.streams.records import group_tombstones as streams_tombstones
+from coordinator_sim.coordinator.streams.timers import cancel_initial_delay
 from coordinator_sim.coordinator.subscriptions import is_consumer
 from coordinator_sim.coordinator.tracing import trace_offsets_expired
 from coordinator_sim.kafka.errors import ErrorCode
@@ -43,6 +52,8 @@ def arm_expiry(runtime: Runtime, partition: Partition) -> None:
 def expire_offsets(runtime: Runtime, partition: Partition) -> None:
     """Append a tombstone for every expired offset and every group that is left without any.
 
+    Share groups have no offsets here, and never expire.
+
     Source: GroupCoordinatorShard.cleanupGroupMetadata.
     """
     records: list[LogRecord] = []
@@ -50,14 +61,16 @@ def expire_offsets(runtime: Runtime, partition: Partition) -> None:
     expired = 0
     for group_id in partition.group_ids():
         group = partition.groups[group_id]
+        if isinstance(group, ShareGroup):
+            continue
         keys, is_all = expired_offsets(runtime, partition, group)
         records += offset_tombstones(keys)
         expired += len(keys)
         if is_looked_through(partition, group):
             accumulates = runtime.profile.counts_expiry_records
             runtime.counters.offset_expirations += len(records) if accumulates else len(keys)
-        if is_all and group.state is GroupState.EMPTY:
-            records.append(group_tombstone(group_id))
+        if is_all and _is_empty(group):
+            records += tombstones_of(runtime, group)
             doomed.append(group_id)
     if expired and runtime.tracing:
         trace_offsets_expired(runtime, partition, expired)
@@ -72,7 +85,7 @@ def expire_offsets(runtime: Runtime, partition: Partition) -> None:
 
 
 def expired_offsets(
-    runtime: Runtime, partition: Partition, group: Group
+    runtime: Runtime, partition: Partition, group: AnyGroup
 ) -> tuple[list[OffsetCommitKey], bool]:
     """The expired offsets of a group in Kafka's order, and whether no others hold an Empty one.
 
@@ -99,23 +112,25 @@ def expired_offsets(
     return keys, is_all
 
 
-def is_looked_through(partition: Partition, group: Group) -> bool:
+def is_looked_through(partition: Partition, group: AnyGroup) -> bool:
     """Whether a run looks at single offsets of the group, and counts what it found."""
     return partition.offsets.has_offsets(group.group_id) and may_expire_offsets(group)
 
 
-def may_expire_offsets(group: Group) -> bool:
+def may_expire_offsets(group: AnyGroup) -> bool:
     """Whether offsets of the group expire at all while it is as it is.
 
-    Source: ClassicGroup.offsetExpirationCondition.
+    Source: ClassicGroup.offsetExpirationCondition and ConsumerGroup.offsetExpirationCondition.
     """
+    if not isinstance(group, Group):
+        return isinstance(group, ConsumerGroup | StreamsGroup)
     if group.protocol_type is None or group.state is GroupState.EMPTY:
         return True
     is_known = is_consumer(group.protocol_type) and group.subscriptions.topics() is not None
     return is_known and group.state is GroupState.STABLE
 
 
-def is_expired(runtime: Runtime, group: Group, value: OffsetCommitValue) -> bool:
+def is_expired(runtime: Runtime, group: AnyGroup, value: OffsetCommitValue) -> bool:
     """Whether an offset's time is over: its own if it has one, else the broker's retention.
 
     Retention counts from the commit, or in a group that is known to have lost its members from
@@ -127,41 +142,70 @@ def is_expired(runtime: Runtime, group: Group, value: OffsetCommitValue) -> bool
     if value.expire_timestamp_ms != -1:
         return now_ms >= value.expire_timestamp_ms
     base_ms = value.commit_timestamp_ms
-    is_left = group.protocol_type is not None and group.state is GroupState.EMPTY
-    if is_left and group.current_state_timestamp_ms != -1:
-        base_ms = group.current_state_timestamp_ms
+    if isinstance(group, Group):
+        is_left = group.protocol_type is not None and group.state is GroupState.EMPTY
+        if is_left and group.current_state_timestamp_ms != -1:
+            base_ms = group.current_state_timestamp_ms
     return now_ms - base_ms >= runtime.config.offsets_retention_ms
+
+
+def _is_empty(group: AnyGroup) -> bool:
+    if not isinstance(group, Group):
+        return group.is_empty
+    return group.state is GroupState.EMPTY
+
+
+def tombstones_of(runtime: Runtime, group: AnyGroup) -> tuple[LogRecord, ...]:
+    """The records that remove a group, its offsets aside; its own timers are called off.
+
+    Source: GroupMetadataManager.createGroupTombstoneRecordsAndCancelTimers.
+    """
+    if isinstance(group, StreamsGroup):
+        cancel_initial_delay(runtime, group.group_id)
+        return streams_tombstones(group)
+    if isinstance(group, ConsumerGroup):
+        return group_tombstones(group)
+    if isinstance(group, ShareGroup):
+        return share_group_tombstones(group)
+    return (group_tombstone(group.group_id),)
+
+
+CONVERTED: Final = "converted"
+"""Cause of a group's end that goes on as another type."""
 
 
 @dataclass(slots=True, eq=False)
 class RemoveGroups:
-    """Groups whose tombstones are in a batch."""
+    """Groups whose tombstones are in a batch, which take them out of the partition's table."""
 
     runtime: Runtime
     partition: Partition
     cause: str = "no offsets"
 
-    def applied(self, batch: LogBatch, written: int) -> None:
-        """Remove them; readers see them until the batch is committed."""
+    def applied(self, batch: LogBatch, written: int) -> None:  # noqa: ARG002 - of the protocol
+        """Forget them; readers see them until the batch is committed."""
         for record in batch.records:
             if record.value is None and isinstance(record.key, GroupMetadataKey):
-                group = self.partition.groups.get(record.key.group_id)
+                group = self.partition.classic_group(record.key.group_id)
                 if group is not None:
-                    drop_group(self.runtime, self.partition, group, written, cause=self.cause)
+                    _forget(self.runtime, group, self.cause)
 
 
 def drop_group(
     runtime: Runtime,
     partition: Partition,
     group: Group,
-    written: int,
     *,
     cause: str = "no offsets",
 ) -> None:
-    """Forget a group; readers up to `written` still see it. The trace is told the cause."""
-    partition.remove_group(group.group_id, written)
+    """Forget a group, and tell the trace the cause."""
+    partition.remove_group(group.group_id)
+    _forget(runtime, group, cause)
+
+
+def _forget(runtime: Runtime, group: Group, cause: str) -> None:
     runtime.remove_group(group.group_id)
-    if runtime.tracing:
+    if runtime.tracing and cause != CONVERTED:
         group.tell(
             Event.GROUP_DEAD,
             state_from=group.state,

@@ -74,7 +74,7 @@ class FetchUnderWay:
                 )
                 continue
             group = self._fetch_group(partition, wanted, require_stable=stable)
-            if waits:
+            if waits and group.error_code is ErrorCode.NONE:
                 runtime.submit(partition, None, Effect(follow=FetchOne(self, index, group)))
             else:
                 self.found(index, group)

@@ -4,6 +4,8 @@ Source: kafka trunk, CoordinatorTimerImpl.java; kafka 3.9, DelayedOperation.scal
 """
 
 from coordinator_sim.clock.timer_queue import Timer, TimerKind
+from coordinator_sim.coordinator.consumer.leaving import expire_member
+from coordinator_sim.coordinator.consumer.timers import MemberTimeout
 from coordinator_sim.coordinator.expiry import expire_offsets
 from coordinator_sim.coordinator.gauges import Gauge, expire_gauge
 from coordinator_sim.coordinator.group import Group
@@ -30,10 +32,31 @@ from coordinator_sim.coordinator.runtime import (
 from coordinator_sim.coordinator.scala.expiry import EXPIRY_KEY, scala_expire
 from coordinator_sim.coordinator.scala.transactions import Materialisation, materialise
 from coordinator_sim.coordinator.sessions import OwnSession
+from coordinator_sim.coordinator.share.initializing import AskToInitialize
+from coordinator_sim.coordinator.share.leaving import ShareTimeout, expire_share_member
+from coordinator_sim.coordinator.streams.leaving import (
+    expire_initial_delay,
+    expire_streams_member,
+)
+from coordinator_sim.coordinator.streams.timers import InitialAssignment, StreamsTimeout
 from coordinator_sim.errors import OperationAborted
 
 
-def fire(runtime: Runtime, timer: Timer) -> None:
+def fire_due(runtime: Runtime) -> None:
+    """Fire the timers that are due; in between, whenever none is, another thread gets its turn.
+
+    It ends because what such a thread does asks for nothing further.
+    """
+    while True:
+        while (timer := runtime.timers.pop_due(runtime.now_ms)) is not None:
+            _fire(runtime, timer)
+            runtime.run_scheduled()
+        if not runtime.in_background:
+            return
+        runtime.writes.run(runtime, (runtime.in_background.pop(0),))
+
+
+def _fire(runtime: Runtime, timer: Timer) -> None:
     """Do what a timer that came due, and is out of the queue, was armed for."""
     key, data = timer.key, timer.data
     if isinstance(data, Write):
@@ -54,6 +77,29 @@ def fire(runtime: Runtime, timer: Timer) -> None:
     if isinstance(data, Gauge):
         expire_gauge(runtime, data)
         return
+    if isinstance(data, AskToInitialize):
+        data.ask()
+    elif isinstance(data, InitialAssignment):
+        expire_initial_delay(runtime, data)
+    elif isinstance(data, MemberTimeout):
+        _fire_of_member(runtime, data)
+    else:
+        _fire_of_group(runtime, timer)
+
+
+def _fire_of_member(runtime: Runtime, data: MemberTimeout) -> None:
+    """Do what a timer of a member of a group that is not classic was armed for."""
+    if isinstance(data, ShareTimeout):
+        expire_share_member(runtime, data)
+    elif isinstance(data, StreamsTimeout):
+        expire_streams_member(runtime, data)
+    else:
+        expire_member(runtime, data)
+
+
+def _fire_of_group(runtime: Runtime, timer: Timer) -> None:
+    """Do what a timer of a classic group was armed for."""
+    key = timer.key
     group = runtime.groups.get(key.group_id)
     index = runtime.partition_index(key.group_id)
     if group is not None and runtime.profile.has_coordinator_runtime:

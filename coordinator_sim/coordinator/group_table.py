@@ -5,13 +5,43 @@ Groups and offsets share one timeline: an append that is refused takes both back
 Source: kafka trunk, GroupMetadataManager.groups on TimelineHashMap; see `timeline`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import cast
 
+from coordinator_sim.coordinator.consumer.group import ConsumerGroup
+from coordinator_sim.coordinator.consumer.replaying import replay
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.offset_store import OffsetStore
+from coordinator_sim.coordinator.share.group import ShareGroup
+from coordinator_sim.coordinator.share.replaying import replay_share
+from coordinator_sim.coordinator.share.state import ShareState
+from coordinator_sim.coordinator.streams.group import StreamsGroup
+from coordinator_sim.coordinator.streams.replaying import replay_streams
 from coordinator_sim.coordinator.timeline import TimelineTable
+from coordinator_sim.errors import OperationAborted
+from coordinator_sim.kafka.consumer_records import (
+    CONSUMER_RECORD_TYPES,
+    ConsumerGroupKey,
+    ConsumerGroupValue,
+)
 from coordinator_sim.kafka.partitioning import java_string_hash
-from coordinator_sim.kafka.records import GroupMetadataKey, LogBatch
+from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.kafka.records import GroupMetadataKey, LogBatch, LogRecord
+from coordinator_sim.kafka.share_records import (
+    SHARE_RECORD_TYPES,
+    ShareGroupKey,
+    ShareGroupValue,
+)
+from coordinator_sim.kafka.states import EMPTY
+from coordinator_sim.kafka.streams_records import (
+    STREAMS_RECORD_TYPES,
+    StreamsGroupKey,
+    StreamsGroupValue,
+)
+
+AnyGroup = Group | ConsumerGroup | ShareGroup | StreamsGroup
+"""A group of any type."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -19,17 +49,23 @@ class GroupTable:
     """Groups by id and their offsets, with what readers of either may still see.
 
     Attributes:
+        profile: Of the coordinator.
+        present_ms: The present, for stamps of what records do not date.
         end_offset: Where the next record goes.
         high_watermark: Everything below is committed.
         offsets: Of the groups, by profiles whose groups do not keep them.
         groups: The entries of the table, to look at; they change by the methods here.
+        share_states: What the share coordinator keeps for share groups, by their ids.
     """
 
+    profile: Profile
+    present_ms: Callable[[], int]
     end_offset: int = 0
     high_watermark: int = 0
     offsets: OffsetStore = field(init=False)
-    groups: dict[str, Group] = field(init=False)
-    _table: TimelineTable[str, Group] = field(init=False)
+    groups: dict[str, AnyGroup] = field(init=False)
+    share_states: TimelineTable[str, ShareState] = field(init=False)
+    _table: TimelineTable[str, AnyGroup] = field(init=False)
 
     def __post_init__(self) -> None:
         """Begin without groups."""
@@ -37,17 +73,32 @@ class GroupTable:
 
     def clear(self) -> None:
         """Drop groups and offsets, and all that is remembered of them."""
-        self.offsets = OffsetStore()
+        self.offsets = OffsetStore(self.replay)
         self._table = TimelineTable(self.offsets.timeline, java_string_hash)
         self.groups = self._table.entries
+        self.share_states = TimelineTable(self.offsets.timeline, java_string_hash)
 
     # -- what is seen ----------------------------------------------------------------------
 
-    def group_as_of(self, group_id: str, position: int) -> Group | None:
+    def classic_group(self, group_id: str) -> Group | None:
+        """The group as it is, if it is a classic one."""
+        group = self.groups.get(group_id)
+        return group if isinstance(group, Group) else None
+
+    def classic_groups(self) -> dict[str, Group]:
+        """Every classic group as it is, by id."""
+        return {name: group for name, group in self.groups.items() if isinstance(group, Group)}
+
+    def consumer_group(self, group_id: str) -> ConsumerGroup | None:
+        """The group as it is, if it is a consumer group."""
+        group = self.groups.get(group_id)
+        return group if isinstance(group, ConsumerGroup) else None
+
+    def group_as_of(self, group_id: str, position: int) -> AnyGroup | None:
         """The group as a reader at that log position sees it; None when it sees none."""
         return self._table.get(group_id, position)
 
-    def groups_as_of(self, position: int) -> list[Group]:
+    def groups_as_of(self, position: int) -> list[AnyGroup]:
         """Every group that a reader at that log position lists, in the order of Kafka's table.
 
         QUIRK: one that came back when the append of its tombstone was refused is listed twice until
@@ -63,12 +114,16 @@ class GroupTable:
 
     def add_group(self, group: Group) -> None:
         """Add a group that nothing is appended for yet: a refused append takes it away again."""
+        self.expect_append()
+        self._table.put(group.group_id, group)
+
+    def expect_append(self) -> None:
+        """The next change follows from records that are appended soon; a refusal undoes it."""
         timeline = self.offsets.timeline
         timeline.written = self.end_offset
         timeline.remember()
-        self._table.put(group.group_id, group)
 
-    def put_group(self, group: Group) -> None:
+    def put_group(self, group: AnyGroup) -> None:
         """Add or replace a group."""
         self._table.put(group.group_id, group)
 
@@ -77,14 +132,86 @@ class GroupTable:
         self.groups.clear()
         self.groups.update(groups)
 
-    def remove_group(self, group_id: str, written: int) -> None:
-        """Apply a group's tombstone; readers up to a log position still see the group.
+    def drop_consumer_group(self, group_id: str) -> None:
+        """Remove a consumer group for which nothing is appended yet: a refused append undoes it."""
+        self.expect_append()
+        self._table.remove(group_id)
 
-        Args:
-            group_id: Nothing happens when there is no such group.
-            written: The end of the log before the tombstone's batch.
+    def forget_group(self, group_id: str) -> None:
+        """Remove a group by a record of the batch that is being applied."""
+        self._table.remove(group_id)
+
+    def persisted(self, group_id: str, *, create: bool) -> ConsumerGroup | None:
+        """The consumer group that a record is of; see `consumer.replaying`.
+
+        A classic group that only stored offsets gives way to it. A tombstone never makes a group:
+        a classic group whose consumer group was removed in the same batch stays.
+
+        Raises:
+            OperationAborted: there is a classic group with members, or one of another type.
         """
-        self.begin(written)
+        group = self.groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            return group
+        if not create:
+            return None
+        _check_gives_way(group_id, group)
+        made = ConsumerGroup(self.offsets.timeline, group_id, self.profile)
+        self._table.put(group_id, made)
+        return made
+
+    def persisted_share(self, group_id: str, *, create: bool) -> ShareGroup | None:
+        """The share group that a record is of; see `share.replaying`.
+
+        Raises:
+            OperationAborted: the group of that id is of another type.
+        """
+        group = self.groups.get(group_id)
+        if group is None and create:
+            group = ShareGroup(self.offsets.timeline, group_id, self.profile)
+            self._table.put(group_id, group)
+        if group is not None and not isinstance(group, ShareGroup):
+            raise OperationAborted(f"group {group_id} is of another type than its record")
+        return group
+
+    def persisted_streams(self, group_id: str, *, create: bool) -> StreamsGroup | None:
+        """The streams group that a record is of; otherwise as `persisted`.
+
+        Raises:
+            OperationAborted: there is a group of another type of that id.
+        """
+        group = self.groups.get(group_id)
+        if isinstance(group, StreamsGroup):
+            return group
+        if not create:
+            return None
+        _check_gives_way(group_id, group)
+        made = StreamsGroup(self.offsets.timeline, group_id, self.profile)
+        self._table.put(group_id, made)
+        return made
+
+    def replay(self, record: LogRecord) -> None:
+        """Apply a record of a group that is not classic or a group's tombstone, in batch order.
+
+        Other records are applied elsewhere.
+        """
+        key = record.key
+        if isinstance(key, GroupMetadataKey):
+            if record.value is None:
+                self._table.remove(key.group_id)
+        elif type(key) in STREAMS_RECORD_TYPES:
+            streams_value = cast("StreamsGroupValue | None", record.value)
+            replay_streams(self, cast("StreamsGroupKey", key), streams_value)
+        elif type(key) in CONSUMER_RECORD_TYPES:
+            # Values go with their keys.
+            value = cast("ConsumerGroupValue | None", record.value)
+            replay(self, cast("ConsumerGroupKey", key), value)
+        elif type(key) in SHARE_RECORD_TYPES:
+            shared = cast("ShareGroupValue | None", record.value)
+            replay_share(self, cast("ShareGroupKey", key), shared)
+
+    def remove_group(self, group_id: str) -> None:
+        """Forget a group, if it is there."""
         self._table.remove(group_id)
 
     def begin(self, written: int) -> None:
@@ -94,14 +221,25 @@ class GroupTable:
         if self.high_watermark < self.end_offset:
             timeline.remember()
 
-    def refused(self, batch: LogBatch) -> None:
+    def refused(self, batch: LogBatch, *, offsets_alone: bool = False) -> None:
         """Apply a batch and take it back, with all that was changed since the last append.
+
+        Args:
+            batch: That the log did not take.
+            offsets_alone: Whether records of consumer groups are passed over.
 
         Source: CoordinatorContext.append and failCurrentBatch.
         """
         self.offsets.timeline.remember()
         self.offsets.timeline.written = batch.base_offset
-        for record in batch.records:
-            if record.value is None and isinstance(record.key, GroupMetadataKey):
-                self._table.remove(record.key.group_id)
-        self.offsets.refused(batch)
+        self.offsets.refused(batch, offsets_alone=offsets_alone)
+
+
+def _check_gives_way(group_id: str, group: AnyGroup | None) -> None:
+    if group is not None and not (isinstance(group, Group) and _is_simple(group)):
+        raise OperationAborted(f"group {group_id} is of another type, with members or a state")
+
+
+def _is_simple(group: Group) -> bool:
+    """Whether a classic group only stored offsets. Source: ClassicGroup.isSimpleGroup."""
+    return group.protocol_type is None and group.state is EMPTY and not group.pending_members

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from coordinator_sim.coordinator.consumer.classic_members import heartbeat_to_consumer_group
+from coordinator_sim.coordinator.consumer.heartbeat import handle_consumer_heartbeat
 from coordinator_sim.coordinator.contract import DeletedTopic
 from coordinator_sim.coordinator.fetch import FetchGroup
 from coordinator_sim.coordinator.java_loading import JavaTakeover
@@ -30,16 +32,25 @@ from coordinator_sim.coordinator.scala.offset_deletion import (
     scala_offset_delete,
 )
 from coordinator_sim.coordinator.scala.transactions import scala_complete
+from coordinator_sim.coordinator.share.alter_offsets import alter_share_offsets
+from coordinator_sim.coordinator.share.delete_offsets import delete_share_offsets
+from coordinator_sim.coordinator.share.heartbeat import handle_share_heartbeat
+from coordinator_sim.coordinator.streams.heartbeat import handle_streams_heartbeat
 from coordinator_sim.coordinator.sync import handle_sync
 from coordinator_sim.coordinator.transactions import handle_complete, handle_txn_commit
 from coordinator_sim.kafka.completion import CompleteTransaction
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
+from coordinator_sim.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from coordinator_sim.messages.delete_share_group_offsets import DeleteShareGroupOffsetsRequest
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.messages.join_group import JoinGroupRequest
 from coordinator_sim.messages.leave_group import LeaveGroupRequest
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest
 from coordinator_sim.messages.offset_delete import OffsetDeleteRequest
+from coordinator_sim.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from coordinator_sim.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 from coordinator_sim.messages.sync_group import SyncGroupRequest
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
 
@@ -73,7 +84,10 @@ class Handlers:
 def _handle_heartbeat(
     runtime: Runtime, partition: Partition, request: HeartbeatRequest, _parked: Parked
 ) -> Effect | ErrorCode:
-    answer = handle_heartbeat(runtime, partition.groups.get(request.group_id), request)
+    consumer_group = partition.consumer_group(request.group_id)
+    if consumer_group is not None:
+        return heartbeat_to_consumer_group(runtime, partition, consumer_group, request)
+    answer = handle_heartbeat(runtime, partition.classic_group(request.group_id), request)
     return answer if isinstance(answer, ErrorCode) else Effect(response=answer)
 
 
@@ -112,6 +126,11 @@ _JAVA: Final = Handlers(
         OffsetCommitRequest: handle_commit,
         TxnOffsetCommitRequest: handle_txn_commit,
         OffsetDeleteRequest: handle_offset_delete,
+        ConsumerGroupHeartbeatRequest: handle_consumer_heartbeat,
+        ShareGroupHeartbeatRequest: handle_share_heartbeat,
+        StreamsGroupHeartbeatRequest: handle_streams_heartbeat,
+        AlterShareGroupOffsetsRequest: alter_share_offsets,
+        DeleteShareGroupOffsetsRequest: delete_share_offsets,
     },
     submit=Runtime.submit,
     fetch_group=fetch_group,

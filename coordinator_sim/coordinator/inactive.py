@@ -11,9 +11,17 @@ from coordinator_sim.clock.timer_queue import TimerQueue
 from coordinator_sim.coordinator.inspection import partitions_in_order
 from coordinator_sim.coordinator.loading import Takeover, unload
 from coordinator_sim.coordinator.runtime import PartitionState, Runtime
+from coordinator_sim.coordinator.share.describe import undescribed_shares
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import scala_map_order, scala_set_order
 from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
+from coordinator_sim.messages.consumer_group_describe import (
+    DescribedGroup as DescribedConsumerGroup,
+)
 from coordinator_sim.messages.delete_groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,
@@ -31,6 +39,12 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchResponseGroup,
 )
 from coordinator_sim.messages.requests import GroupRequest, Response
+from coordinator_sim.messages.share_group_describe import ShareGroupDescribeRequest
+from coordinator_sim.messages.streams_group_describe import DescribedGroup as DescribedStreamsGroup
+from coordinator_sim.messages.streams_group_describe import (
+    StreamsGroupDescribeRequest,
+    StreamsGroupDescribeResponse,
+)
 
 _ERROR = ErrorCode.COORDINATOR_NOT_AVAILABLE
 
@@ -78,6 +92,20 @@ def inactive_answer(request: GroupRequest, profile: Profile) -> Response:
                 DescribedGroup(group_id=name, error_code=_ERROR) for name in request.groups
             )
             return DescribeGroupsResponse(groups=tuple(described))
+        case ConsumerGroupDescribeRequest():
+            refused = (
+                DescribedConsumerGroup(group_id=name, error_code=_ERROR)
+                for name in request.group_ids
+            )
+            return ConsumerGroupDescribeResponse(groups=tuple(refused))
+        case ShareGroupDescribeRequest():
+            return undescribed_shares(request.group_ids, _ERROR)
+        case StreamsGroupDescribeRequest():
+            turned_away = (
+                DescribedStreamsGroup(group_id=name, error_code=_ERROR)
+                for name in request.group_ids
+            )
+            return StreamsGroupDescribeResponse(groups=tuple(turned_away))
         case DeleteGroupsRequest():
             names = list(dict.fromkeys(request.groups_names))
             if not profile.has_coordinator_runtime:

@@ -8,16 +8,21 @@ GroupMetadataManager.describeGroups and listGroups; in the Scala coordinator
 GroupCoordinator.handleDescribeGroup and handleListGroups.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
+from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.group import Group, Member
+from coordinator_sim.coordinator.group_table import AnyGroup
 from coordinator_sim.coordinator.runtime import (
     Partition,
     PartitionState,
     Runtime,
     partition_error,
 )
+from coordinator_sim.coordinator.share.describe import described_share_group
+from coordinator_sim.coordinator.share.group import ShareGroup
+from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.coordinator.timeline import LATEST
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
@@ -37,9 +42,23 @@ from coordinator_sim.messages.describe_groups import (
     DescribeGroupsResponse,
 )
 from coordinator_sim.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+from coordinator_sim.messages.share_group_describe import (
+    DescribedGroup as DescribedShareGroup,
+)
+from coordinator_sim.messages.share_group_describe import (
+    ShareGroupDescribeRequest,
+    ShareGroupDescribeResponse,
+)
 
 _NOT_FOUND_VERSION: Final = 6
 _CLASSIC: Final = "classic"
+NOT_READY: Final = "NotReady"
+_FILTERED_NOT_READY: Final = "not_ready"
+_TYPES: Final[Mapping[type[AnyGroup], str]] = {
+    ConsumerGroup: "consumer",
+    ShareGroup: "share",
+    StreamsGroup: "streams",
+}
 _TRIMMED: Final = "".join(chr(code) for code in range(ord(" ") + 1))
 
 
@@ -84,8 +103,9 @@ def _describe(runtime: Runtime, group_id: str, context: RequestContext) -> Descr
         error = partition_error(partition, runtime.profile)
         return DescribedGroup(group_id=group_id, error_code=error)
     group = partition.group_as_of(group_id, _read_position(runtime, partition))
-    if group is None:
-        return _not_found(group_id, context.api_version)
+    if not isinstance(group, Group):
+        what = "not found." if group is None else "is not a classic group."
+        return _not_found(group_id, context.api_version, f"Group {group_id} {what}")
     return DescribedGroup(
         group_id=group_id,
         group_state=state_name(group.state, runtime.profile),
@@ -95,7 +115,7 @@ def _describe(runtime: Runtime, group_id: str, context: RequestContext) -> Descr
     )
 
 
-def _not_found(group_id: str, api_version: int) -> DescribedGroup:
+def _not_found(group_id: str, api_version: int, text: str) -> DescribedGroup:
     """An unknown group is Dead; from version 6 on that is an error too. Source: KIP-1043."""
     if api_version < _NOT_FOUND_VERSION:
         return DescribedGroup(group_id=group_id, group_state=GroupState.DEAD.value)
@@ -103,7 +123,7 @@ def _not_found(group_id: str, api_version: int) -> DescribedGroup:
         group_id=group_id,
         group_state=GroupState.DEAD.value,
         error_code=ErrorCode.GROUP_ID_NOT_FOUND,
-        error_message=f"Group {group_id} not found.",
+        error_message=text,
     )
 
 
@@ -122,6 +142,20 @@ def _describe_member(runtime: Runtime, group: Group, member: Member) -> Describe
     )
 
 
+def describe_share_groups(
+    runtime: Runtime, request: ShareGroupDescribeRequest, context: RequestContext
+) -> None:
+    """Describe share groups, partition by partition; those without a name come first."""
+    nameless = sum(not name for name in request.group_ids)
+    error = ErrorCode.INVALID_GROUP_ID
+    described = [DescribedShareGroup(group_id="", error_code=error)] * nameless
+    batches = by_partition(runtime, tuple(name for name in request.group_ids if name))
+    for index, names in batches.items():
+        partition = runtime.partitions.get(index)
+        described += [described_share_group(runtime, partition, name) for name in names]
+    runtime.reply(context.token, ShareGroupDescribeResponse(groups=tuple(described)))
+
+
 # -- ListGroups ----------------------------------------------------------------------------
 
 
@@ -135,16 +169,7 @@ def list_groups(runtime: Runtime, request: ListGroupsRequest, context: RequestCo
         runtime.reply(context.token, ListGroupsResponse(error_code=error))
         return
     passes = _filter_of(request, runtime.profile)
-    listed = tuple(
-        ListedGroup(
-            group_id=group.group_id,
-            protocol_type=group.protocol_type or "",
-            group_state=state_name(group.state, runtime.profile),
-            group_type="classic",
-        )
-        for group in _all_groups(runtime)
-        if passes(group)
-    )
+    listed = tuple(group for group in _all_groups(runtime) if passes(group))
     runtime.reply(context.token, ListGroupsResponse(error_code=error, groups=listed))
 
 
@@ -155,30 +180,51 @@ def partitions_in_order(runtime: Runtime) -> list[Partition]:
     return [runtime.partitions[key.partition] for key in ordered]
 
 
-def _all_groups(runtime: Runtime) -> list[Group]:
+def _all_groups(runtime: Runtime) -> list[ListedGroup]:
     """Every group of this broker in the order of Kafka's tables."""
-    if not runtime.profile.answers_by_partition:
-        return runtime.groups_in_cache_order()
-    groups: list[Group] = []
-    for partition in partitions_in_order(runtime):
-        if partition.state is PartitionState.ACTIVE:
-            groups += partition.groups_as_of(partition.high_watermark)
-    return groups
+    profile = runtime.profile
+    if not profile.answers_by_partition:
+        return [_listed(profile, group, LATEST) for group in runtime.groups_in_cache_order()]
+    return [
+        _listed(profile, group, partition.high_watermark)
+        for partition in partitions_in_order(runtime)
+        if partition.state is PartitionState.ACTIVE
+        for group in partition.groups_as_of(partition.high_watermark)
+    ]
 
 
-def _filter_of(request: ListGroupsRequest, profile: Profile) -> Callable[[Group], bool]:
+def _listed(profile: Profile, group: AnyGroup, position: int) -> ListedGroup:
+    """A group as it is listed; of one that is not classic the committed state."""
+    if not isinstance(group, Group):
+        kind = _TYPES[type(group)]
+        return ListedGroup(
+            group_id=group.group_id,
+            protocol_type=kind,
+            group_state=group.heads_as_of(position).state.value,
+            group_type=kind,
+        )
+    return ListedGroup(
+        group_id=group.group_id,
+        protocol_type=group.protocol_type or "",
+        group_state=state_name(group.state, profile),
+        group_type=_CLASSIC,
+    )
+
+
+def _filter_of(request: ListGroupsRequest, profile: Profile) -> Callable[[ListedGroup], bool]:
     """Whether the filters let a group through; a filter that names nothing known lets none."""
     types = {name.lower() for name in request.types_filter}
-    if types and _CLASSIC not in types:
-        return lambda _group: False
-    if not request.states_filter:
-        return lambda _group: True
     is_exact = profile.state_filter_is_exact
     wanted = frozenset(_wanted_state(state, profile) for state in request.states_filter)
 
-    def passes(group: Group) -> bool:
-        name = state_name(group.state, profile)
-        return (name if is_exact else name.lower()) in wanted
+    def passes(group: ListedGroup) -> bool:
+        if types and group.group_type not in types:
+            return False
+        name = group.group_state
+        if name == NOT_READY:
+            # QUIRK: a filter finds this state by another name than the one that is told.
+            name = _FILTERED_NOT_READY
+        return not request.states_filter or (name if is_exact else name.lower()) in wanted
 
     return passes
 

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
+from coordinator_sim.coordinator.consumer.classic_members import join_consumer_group
+from coordinator_sim.coordinator.consumer.group import ConsumerGroup
+from coordinator_sim.coordinator.expiry import tombstones_of
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.join_phase import (
     current_generation,
@@ -23,9 +26,10 @@ from coordinator_sim.coordinator.join_request import Join, refuse_join, update_m
 from coordinator_sim.coordinator.refusals import dead_error, metadata_append_error
 from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Parked, Partition, Runtime
 from coordinator_sim.coordinator.sessions import start_new_member_timer
+from coordinator_sim.coordinator.share.group import ShareGroup
 from coordinator_sim.coordinator.static_members import rejoin_static
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
-from coordinator_sim.kafka.records import GroupMetadataValue
+from coordinator_sim.kafka.records import GroupMetadataValue, LogRecord
 from coordinator_sim.kafka.states import AWAITING_SYNC, DEAD, EMPTY, PREPARING_REBALANCE, STABLE
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from coordinator_sim.trace.events import Event, RebalanceReason
@@ -36,9 +40,25 @@ _KNOWN_ID_VERSION: Final = 4
 def handle_join(
     runtime: Runtime, partition: Partition, request: JoinGroupRequest, parked: Parked
 ) -> Effect | ErrorCode:
-    """Admit, park or refuse a JoinGroup. Source: classicGroupJoinToClassicGroup."""
+    """Admit, park or refuse a JoinGroup.
+
+    An empty consumer or streams group gives way to it. QUIRK: that is written only if nothing else
+    is.
+
+    Source: classicGroupJoin and classicGroupJoinToClassicGroup; maybeDeleteEmptyConsumerGroup and
+    maybeDeleteEmptyStreamsGroup.
+    """
     join = Join(request, parked.context, parked)
-    group = partition.groups.get(request.group_id)
+    vanished: tuple[LogRecord, ...] = ()
+    other = partition.groups.get(request.group_id)
+    if isinstance(other, ConsumerGroup) and not other.is_empty:
+        return join_consumer_group(runtime, partition, other, join)
+    if other is not None and not isinstance(other, Group):
+        if isinstance(other, ShareGroup) or not other.is_empty:
+            return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        vanished = tombstones_of(runtime, other)
+        partition.drop_consumer_group(request.group_id)
+    group = partition.classic_group(request.group_id)
     is_new_group = group is None
     if group is None:
         if request.member_id:
@@ -56,7 +76,7 @@ def handle_join(
         end_spinning(runtime, group)
     if is_new_group and effect is NO_EFFECT and runtime.profile.records_new_group:
         return Effect(
-            records=(group_record(runtime, group, empty_group_value(group)),),
+            records=(*vanished, group_record(runtime, group, empty_group_value(group))),
             follow=StoreNewGroup(runtime, group, join.parked, runtime.now_ms),
         )
     return effect

@@ -88,9 +88,10 @@ def _apply(partition: Partition, batch: OpenBatch, write: Write, wall_ms: int) -
         timestamp_ms=wall_ms,
         records=write.effect.records,
     )
-    partition.offsets.lingering(added, written)
+    partition.offsets.timeline.remember()
     if write.effect.apply is not None:
         write.effect.apply.applied(added, written)
+    partition.offsets.lingering(added, written, offsets_alone=not write.effect.is_replayed)
 
 
 def expire_linger(runtime: Runtime, batch: OpenBatch) -> None:

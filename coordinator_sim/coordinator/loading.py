@@ -10,16 +10,28 @@ OffsetMetadataManager.replay; CoordinatorRuntime.CoordinatorContext.unload.
 from typing import Protocol
 
 from coordinator_sim.clock.timer_queue import Timer, TimerKind
+from coordinator_sim.coordinator.consumer.group import ConsumerGroup
+from coordinator_sim.coordinator.consumer.timers import start_timers_of
+from coordinator_sim.coordinator.consumer.tracing import (
+    trace_group_loaded,
+    trace_group_unloaded,
+)
 from coordinator_sim.coordinator.expiry import expiry_key
 from coordinator_sim.coordinator.gauges import gauge_key
 from coordinator_sim.coordinator.group import Group, Member
+from coordinator_sim.coordinator.group_table import AnyGroup
 from coordinator_sim.coordinator.join_phase import complete_join_of, prepare_rebalance
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.coordinator.scala.group_offsets import LoadedOffsets
 from coordinator_sim.coordinator.scala.transactions import forget_producers
 from coordinator_sim.coordinator.sessions import OwnSession, start_session
+from coordinator_sim.coordinator.share.group import ShareGroup
+from coordinator_sim.coordinator.share.leaving import start_share_sessions
+from coordinator_sim.coordinator.streams.group import StreamsGroup
+from coordinator_sim.coordinator.streams.timers import start_streams_timers
 from coordinator_sim.coordinator.subscriptions import subscriptions_of
 from coordinator_sim.coordinator.tracing import trace_member_loaded
+from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.records import (
     GroupMetadataKey,
@@ -30,12 +42,21 @@ from coordinator_sim.kafka.records import (
     OpaqueKey,
 )
 from coordinator_sim.kafka.states import GroupState
+from coordinator_sim.log.format.consumer_records import RECORD_TYPES
 from coordinator_sim.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponse
 from coordinator_sim.messages.sync_group import SyncGroupResponse
 from coordinator_sim.trace.events import Event, RebalanceReason
 
 _SESSIONS = frozenset({TimerKind.SESSION, TimerKind.REPEAT})
-_GROUP_TIMERS = _SESSIONS | {TimerKind.JOIN, TimerKind.SYNC}
+_GROUP_TIMERS = _SESSIONS | {
+    TimerKind.JOIN,
+    TimerKind.SYNC,
+    TimerKind.CONSUMER_SESSION,
+    TimerKind.CONSUMER_REBALANCE,
+    TimerKind.CONSUMER_JOIN,
+    TimerKind.CONSUMER_SYNC,
+    TimerKind.STREAMS_INITIAL_DELAY,
+}
 
 
 class Takeover(Protocol):
@@ -67,8 +88,20 @@ def replay_batch(runtime: Runtime, partition: Partition, batch: LogBatch) -> Non
 
     A batch above the high watermark is applied too, and is seen by readers once committed. What
     this coordinator appended itself is committed as far as it was told; what is new to it comes
-    from another leader, and is.
+    from another leader, and is. A record that contradicts its group ends the load: a broker gives
+    the partition up then.
+
+    Source: CoordinatorLoaderImpl.doLoad, whose exception CoordinatorRuntime takes for the load's.
     """
+    if partition.load_error is not ErrorCode.NONE:
+        return
+    try:
+        _replay_batch(runtime, partition, batch)
+    except OperationAborted:
+        partition.load_error = ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def _replay_batch(runtime: Runtime, partition: Partition, batch: LogBatch) -> None:
     end_offset = batch.next_offset
     if end_offset > partition.end_offset:
         partition.end_offset = partition.high_watermark = end_offset
@@ -86,7 +119,9 @@ def replay_batch(runtime: Runtime, partition: Partition, batch: LogBatch) -> Non
             if isinstance(value, GroupMetadataValue):
                 _replay_group(runtime, partition, key.group_id, value, is_told=is_told)
             else:
-                partition.remove_group(key.group_id, batch.base_offset)
+                partition.remove_group(key.group_id)
+        elif type(key) in RECORD_TYPES:
+            partition.replay(record)
         elif (
             follows
             and isinstance(value, OffsetCommitValue)
@@ -94,7 +129,7 @@ def replay_batch(runtime: Runtime, partition: Partition, batch: LogBatch) -> Non
         ):
             partition.put_group(Group(runtime, key.group_id, partition.index))
     if follows:
-        partition.offsets.appended(batch, partition.high_watermark)
+        partition.offsets.appended(batch, partition.high_watermark, offsets_alone=True)
     else:
         partition.loaded_offsets.replay(batch)
 
@@ -141,25 +176,46 @@ def finish_load(
     runtime: Runtime, takeover: Takeover, partition: Partition, error: ErrorCode
 ) -> None:
     """Open the partition for requests and start every member's session. Source: onLoaded."""
+    if error is ErrorCode.NONE:
+        error = partition.load_error
+    partition.load_error = ErrorCode.NONE
     if error is not ErrorCode.NONE:
         _fail_load(runtime, partition, error)
         return
     partition.state = PartitionState.ACTIVE
-    is_first = runtime.profile.over_capacity_rebalances_first
+    partition.loaded_version = runtime.topics.version
     for group_id in takeover.groups_to_open(runtime, partition):
-        group = partition.groups[group_id]
-        runtime.add_group(group)
-        if runtime.tracing:
-            _trace_loaded(group)
-        if is_first:
-            _shrink(runtime, group)
-        for member in group.ordered():
-            start_session(runtime, group, member)
-        if not is_first:
-            _shrink(runtime, group)
+        _open(runtime, partition, partition.groups[group_id])
     takeover.start_timers(runtime, partition)
     if runtime.tracing:
         _trace_load_done(runtime, partition)
+
+
+def _open(runtime: Runtime, partition: Partition, group: AnyGroup) -> None:
+    """Start the timers of a group that was loaded."""
+    if isinstance(group, ConsumerGroup):
+        if runtime.tracing:
+            trace_group_loaded(runtime, group)
+        start_timers_of(runtime, partition, group)
+    elif isinstance(group, ShareGroup):
+        start_share_sessions(runtime, partition, group)
+    elif isinstance(group, StreamsGroup):
+        start_streams_timers(runtime, partition, group)
+    else:
+        _open_classic(runtime, group)
+
+
+def _open_classic(runtime: Runtime, group: Group) -> None:
+    is_first = runtime.profile.over_capacity_rebalances_first
+    runtime.add_group(group)
+    if runtime.tracing:
+        _trace_loaded(group)
+    if is_first:
+        _shrink(runtime, group)
+    for member in group.ordered():
+        start_session(runtime, group, member)
+    if not is_first:
+        _shrink(runtime, group)
 
 
 def _fail_load(runtime: Runtime, partition: Partition, error: ErrorCode) -> None:
@@ -218,12 +274,16 @@ def unload(
     takeover.end_writes(runtime, partition)
     for group_id in takeover.groups_to_close(runtime, partition):
         group = partition.groups[group_id]
+        if isinstance(group, ConsumerGroup) and runtime.tracing:
+            trace_group_unloaded(runtime, group)
+        if not isinstance(group, Group):
+            continue
         runtime.remove_group(group_id)
         forget_producers(runtime, group_id)
         _kill(runtime, group)
     takeover.groups_closed(runtime, partition)
     offsets = partition.offsets.count() + sum(
-        len(group.offsets.committed) for group in partition.groups.values()
+        len(group.offsets.committed) for group in partition.classic_groups().values()
     )
     counts = {"groups": str(len(partition.groups)), "offsets": str(offsets)}
     partition.forget()

@@ -6,6 +6,7 @@ expireClassicGroupMemberHeartbeat, expirePendingSync.
 
 from msgspec.structs import replace
 
+from coordinator_sim.coordinator.consumer.leaving import leave_by_classic_request
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.join_phase import (
     complete_join,
@@ -70,7 +71,10 @@ def handle_leave(
     runtime: Runtime, partition: Partition, request: LeaveGroupRequest
 ) -> Effect | ErrorCode:
     """Remove members. Source: classicGroupLeaveToClassicGroup."""
-    group = partition.groups.get(request.group_id)
+    consumer_group = partition.consumer_group(request.group_id)
+    if consumer_group is not None:
+        return leave_by_classic_request(runtime, partition, consumer_group, request)
+    group = partition.classic_group(request.group_id)
     if group is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
     if group.state is DEAD:

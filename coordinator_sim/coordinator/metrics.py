@@ -65,7 +65,9 @@ def measured(runtime: Runtime) -> CoordinatorMetrics:
         state = partition.state.value
         partitions[state] = partitions.get(state, 0) + 1
         offsets += partition.offsets.count()
-        offsets += sum(len(group.offsets.committed) for group in partition.groups.values())
+        offsets += sum(
+            len(group.offsets.committed) for group in partition.classic_groups().values()
+        )
     return CoordinatorMetrics(
         num_offsets=offsets,
         num_groups=len(runtime.groups),

@@ -8,10 +8,14 @@ ClassicGroup.validateOffsetDelete.
 
 from collections.abc import Mapping
 
+from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.contract import DeletedTopic
 from coordinator_sim.coordinator.group import Group
+from coordinator_sim.coordinator.group_table import AnyGroup
 from coordinator_sim.coordinator.offset_records import offset_tombstones
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, PartitionState, Runtime
+from coordinator_sim.coordinator.share.topics_deleted import forget_share_topics
+from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.coordinator.subscriptions import is_consumer
 from coordinator_sim.coordinator.tracing import trace_offsets_deleted
 from coordinator_sim.kafka.errors import ErrorCode
@@ -63,7 +67,7 @@ def handle_offset_delete(
             )
         )
     runtime.counters.offset_deletions += len(doomed)
-    if doomed and runtime.tracing:
+    if doomed and runtime.tracing and isinstance(group, Group):
         trace_offsets_deleted(group, doomed)
     effect = Effect(
         records=offset_tombstones(doomed), response=OffsetDeleteResponse(topics=tuple(outcomes))
@@ -71,9 +75,14 @@ def handle_offset_delete(
     runtime.submit(partition, parked, effect)
 
 
-def offset_delete_error(group: Group | None) -> ErrorCode:
-    """Why no offset of a group may be deleted. Source: ClassicGroup.validateOffsetDelete."""
-    if group is None or group.state is GroupState.DEAD:
+def offset_delete_error(group: AnyGroup | None) -> ErrorCode:
+    """Why no offset of a group may be deleted.
+
+    Source: ClassicGroup.validateOffsetDelete and ConsumerGroup.validateOffsetDelete.
+    """
+    if isinstance(group, ConsumerGroup | StreamsGroup):
+        return ErrorCode.NONE
+    if not isinstance(group, Group) or group.state is GroupState.DEAD:
         return ErrorCode.GROUP_ID_NOT_FOUND
     if group.state is not GroupState.EMPTY and not is_consumer(group.protocol_type):
         return ErrorCode.NON_EMPTY_GROUP
@@ -100,3 +109,5 @@ def delete_topics(runtime: Runtime, topics: Mapping[str, DeletedTopic]) -> None:
             else:
                 keys = partition.offsets.of_partitions(counts)
             runtime.submit(partition, None, Effect(records=offset_tombstones(keys)))
+    if runtime.profile.share_groups:
+        forget_share_topics(runtime, frozenset(each for each in ids.values() if each is not None))

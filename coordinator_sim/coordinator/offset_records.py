@@ -60,7 +60,7 @@ def commit_records(
         outcomes: list[OffsetCommitResponsePartition] = []
         for p in topic.partitions:
             index, metadata = p.partition_index, p.committed_metadata or ""
-            if metadata and len(metadata) * 2 > limit and java_length(metadata) > limit:
+            if metadata and is_overlong(metadata, limit):
                 outcomes.append(
                     OffsetCommitResponsePartition(index, ErrorCode.OFFSET_METADATA_TOO_LARGE)
                 )
@@ -93,6 +93,11 @@ def _keys_of(group_id: str, topic: str) -> dict[int, OffsetCommitKey]:  # noqa: 
 def offset_value_version(runtime: Runtime, expires_ms: int) -> int:
     """The schema version of a stored offset: only version 1 can hold an expiry."""
     return runtime.profile.offset_value_version if expires_ms == -1 else _EXPIRY_VALUE_VERSION
+
+
+def is_overlong(metadata: str, limit: int) -> bool:
+    """Whether the metadata of an offset is longer than `offset.metadata.max.bytes`."""
+    return len(metadata) * 2 > limit and java_length(metadata) > limit
 
 
 def java_length(text: str) -> int:

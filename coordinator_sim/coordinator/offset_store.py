@@ -10,7 +10,7 @@ Source: kafka trunk, OffsetMetadataManager.java: Offsets, OpenTransactions, repl
 replayEndTransactionMarker.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from coordinator_sim.coordinator.timeline import LATEST, Timeline, TimelineTable
 from coordinator_sim.kafka.orders.iteration_order import integer_hash, long_hash
@@ -18,6 +18,7 @@ from coordinator_sim.kafka.partitioning import java_string_hash
 from coordinator_sim.kafka.records import (
     NO_PRODUCER_ID,
     LogBatch,
+    LogRecord,
     OffsetCommitKey,
     OffsetCommitValue,
 )
@@ -33,16 +34,24 @@ _OpenPartitions = TimelineTable[int, _Producers]
 _OpenTopics = TimelineTable[str, _OpenPartitions]
 
 
+def _pass_over(_record: LogRecord) -> None:
+    """What is done with a record of no offset where there are only offsets."""
+
+
 class OffsetStore:
     """Offsets by group, topic and partition, committed and in transactions.
+
+    Args:
+        other: Applies what is in a batch beside offsets, on the same timeline.
 
     Attributes:
         timeline: The log positions that can be looked at.
     """
 
-    __slots__ = ("_groups", "_open", "_pending", "timeline")
+    __slots__ = ("_groups", "_open", "_other", "_pending", "timeline")
 
-    def __init__(self) -> None:
+    def __init__(self, other: Callable[[LogRecord], None] = _pass_over) -> None:
+        self._other = other
         self.timeline = Timeline()
         self._groups: _Groups = TimelineTable(self.timeline, java_string_hash)
         self._pending: TimelineTable[int, _Groups] = TimelineTable(self.timeline, long_hash)
@@ -50,8 +59,10 @@ class OffsetStore:
 
     # -- what the log says -----------------------------------------------------------------
 
-    def appended(self, batch: LogBatch, high_watermark: int) -> None:
-        """Apply a batch that the log took.
+    def appended(
+        self, batch: LogBatch, high_watermark: int, *, offsets_alone: bool = False
+    ) -> None:
+        """Apply a batch that the log took; with `offsets_alone` the others are applied by now.
 
         Readers see it once the high watermark has passed it.
         """
@@ -59,10 +70,10 @@ class OffsetStore:
         self.timeline.written = batch.base_offset
         if high_watermark < end_offset:
             self.timeline.is_remembering = True
-        self._apply(batch)
+        self._apply(batch, _pass_over if offsets_alone else self._other)
         self.timeline.settle(end_offset, high_watermark)
 
-    def refused(self, batch: LogBatch) -> None:
+    def refused(self, batch: LogBatch, *, offsets_alone: bool = False) -> None:
         """Apply a batch and take it back, which is not the same as leaving it.
 
         Source: CoordinatorContext.append and failCurrentBatch.
@@ -71,15 +82,15 @@ class OffsetStore:
         was_remembering = timeline.is_remembering
         timeline.is_remembering = True
         timeline.written = batch.base_offset
-        self._apply(batch)
+        self._apply(batch, _pass_over if offsets_alone else self._other)
         timeline.take_back()
         timeline.is_remembering = was_remembering
 
-    def lingering(self, batch: LogBatch, written: int) -> None:
+    def lingering(self, batch: LogBatch, written: int, *, offsets_alone: bool = False) -> None:
         """Apply records that are not appended yet, to a log that ends at `written`."""
         self.timeline.written = written
         self.timeline.is_remembering = True
-        self._apply(batch)
+        self._apply(batch, _pass_over if offsets_alone else self._other)
 
     def take_back(self, *, is_behind: bool) -> None:
         """Undo everything `lingering` since the last append.
@@ -94,7 +105,7 @@ class OffsetStore:
         """The high watermark moved: forget what no reader can see any more."""
         self.timeline.settle(self.timeline.written, high_watermark)
 
-    def _apply(self, batch: LogBatch) -> None:
+    def _apply(self, batch: LogBatch, other: Callable[[LogRecord], None]) -> None:
         if batch.marker is not None:
             self.end_transaction(batch.producer_id, committed=batch.marker.committed)
             return
@@ -104,6 +115,7 @@ class OffsetStore:
         for offset, record in enumerate(batch.records, batch.base_offset):
             key, value = record.key, record.value
             if type(key) is not OffsetCommitKey:
+                other(record)
                 continue
             if value is None:
                 self.remove(key)

@@ -6,10 +6,18 @@ Source: kafka trunk, OffsetMetadataManager.java and ClassicGroup.validateOffsetC
 """
 
 from coordinator_sim.coordinator.commit_validation import validate_commit
+from coordinator_sim.coordinator.consumer.group import ConsumerGroup
+from coordinator_sim.coordinator.consumer.offsets import commit_refusal, fetch_refusal
 from coordinator_sim.coordinator.join import create_group
 from coordinator_sim.coordinator.offset_records import commit_records
 from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, Runtime
+from coordinator_sim.coordinator.share.group import ShareGroup
+from coordinator_sim.coordinator.streams.group import StreamsGroup
+from coordinator_sim.coordinator.streams.offsets import (
+    streams_commit_refusal,
+    streams_fetch_refusal,
+)
 from coordinator_sim.coordinator.timeline import LATEST
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.records import OffsetCommitKey, OffsetCommitValue
@@ -51,19 +59,26 @@ def _validate(
 ) -> ErrorCode:
     """Find the group or create a simple one, and check the member.
 
-    Source: OffsetMetadataManager.validateOffsetCommit and ClassicGroup.validateOffsetCommit.
+    Source: OffsetMetadataManager.validateOffsetCommit, ClassicGroup.validateOffsetCommit and
+    ConsumerGroup.validateOffsetCommit.
     """
     group = partition.groups.get(request.group_id)
     generation_id = request.generation_id_or_member_epoch
     if group is None:
         if generation_id < 0:
-            group = create_group(runtime, partition, request.group_id)
+            simple = create_group(runtime, partition, request.group_id)
             if runtime.tracing:
-                group.emit(Event.LIFECYCLE, reason_text="simple group created")
+                simple.emit(Event.LIFECYCLE, reason_text="simple group created")
             return NO_ERROR
         if api_version >= _NOT_FOUND_VERSION:
             return ErrorCode.GROUP_ID_NOT_FOUND
         return ErrorCode.ILLEGAL_GENERATION
+    if isinstance(group, ConsumerGroup):
+        return commit_refusal(runtime, group, request, api_version)
+    if isinstance(group, ShareGroup):
+        return ErrorCode.GROUP_ID_NOT_FOUND
+    if isinstance(group, StreamsGroup):
+        return streams_commit_refusal(runtime, group, request, api_version)
     return validate_commit(runtime, request, group)
 
 
@@ -80,7 +95,16 @@ def fetch_group(
     """
     committed = LATEST if require_stable else partition.high_watermark
     store = partition.offsets
-    is_visible = partition.group_as_of(wanted.group_id, committed) is not None
+    group = partition.group_as_of(wanted.group_id, committed)
+    if isinstance(group, ConsumerGroup | StreamsGroup):
+        error = (
+            fetch_refusal(group, wanted, committed)
+            if isinstance(group, ConsumerGroup)
+            else streams_fetch_refusal(group, wanted, committed)
+        )
+        if error is not NO_ERROR:
+            return OffsetFetchResponseGroup(group_id=wanted.group_id, error_code=error)
+    is_visible = group is not None and not isinstance(group, ShareGroup)
     # An open transaction shows to those only who ask for stable offsets.
     is_open = require_stable and store.has_open_transactions(wanted.group_id)
     if wanted.topics is not None:

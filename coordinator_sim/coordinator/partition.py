@@ -55,8 +55,10 @@ class Partition(GroupTable):
         deferred: Writes waiting for the high watermark, by the end offset they saw.
         load_started_ms: When the load under way or the last one began.
         loaded_records: Read by the load under way or the last one.
+        load_error: Why the load under way will fail; NONE as far as is known.
         loaded_offsets: Found by the load under way, by profiles whose groups keep them.
         uncommitted_groups: Created since the last successful append; a failed one removes them.
+        loaded_version: Of the topics that were known when the partition was loaded.
         is_replicated: Whether appends are committed as they come, unless all are held.
         open_batch: Applied and not appended yet; see `linger`.
     """
@@ -68,7 +70,9 @@ class Partition(GroupTable):
     uncommitted_groups: list[str] = field(default_factory=list)
     load_started_ms: int = 0
     loaded_records: int = 0
+    load_error: ErrorCode = ErrorCode.NONE
     loaded_offsets: LoadedOffsets = field(default_factory=LoadedOffsets)
+    loaded_version: int = 0
     is_replicated: bool = True
     open_batch: OpenBatch | None = None
 

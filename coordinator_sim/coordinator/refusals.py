@@ -4,16 +4,29 @@ Source: kafka trunk, GroupCoordinatorService (handleOperationException and the e
 each API) and GroupMetadataManager.appendGroupMetadataErrorToResponseError.
 """
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, cast
 
 from msgspec.structs import replace
 
 from coordinator_sim.kafka.completion import CompleteTransaction, TransactionCompleted
+from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.offset_maps import asked_order
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsResponse,
+)
+from coordinator_sim.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from coordinator_sim.messages.delete_share_group_offsets import (
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsResponse,
+)
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from coordinator_sim.messages.leave_group import (
@@ -22,6 +35,7 @@ from coordinator_sim.messages.leave_group import (
     MemberResponse,
 )
 from coordinator_sim.messages.offset_commit import (
+    OffsetCommitRequest,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
@@ -29,6 +43,14 @@ from coordinator_sim.messages.offset_commit import (
 )
 from coordinator_sim.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from coordinator_sim.messages.requests import Response, WaitingRequest
+from coordinator_sim.messages.share_group_heartbeat import (
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+)
+from coordinator_sim.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+)
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from coordinator_sim.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -166,6 +188,25 @@ def _refused_commit(
     return outcomes_by_topic((place, code) for place in ordered)
 
 
+def _altered(error: ErrorCode) -> Response:
+    return AlterShareGroupOffsetsResponse(error_code=error, error_message=error_message(error))
+
+
+def _deleted(error: ErrorCode) -> Response:
+    return DeleteShareGroupOffsetsResponse(error_code=error, error_message=error_message(error))
+
+
+_ALONE: Final[dict[type, Callable[[ErrorCode], Response]]] = {
+    OffsetDeleteRequest: lambda error: OffsetDeleteResponse(error_code=error),
+    ConsumerGroupHeartbeatRequest: lambda error: ConsumerGroupHeartbeatResponse(error_code=error),
+    ShareGroupHeartbeatRequest: lambda error: ShareGroupHeartbeatResponse(error_code=error),
+    StreamsGroupHeartbeatRequest: lambda error: StreamsGroupHeartbeatResponse(error_code=error),
+    AlterShareGroupOffsetsRequest: _altered,
+    DeleteShareGroupOffsetsRequest: _deleted,
+}
+"""Answers that have nothing but the error, some with its text."""
+
+
 def error_response(request: WaitingRequest, error: ErrorCode, profile: Profile) -> Response:
     """The answer of an operation that failed with that error.
 
@@ -174,6 +215,9 @@ def error_response(request: WaitingRequest, error: ErrorCode, profile: Profile) 
     if isinstance(request, CompleteTransaction):
         return TransactionCompleted(error_code=error)
     code = operation_error(error, profile)
+    alone = _ALONE.get(type(request))
+    if alone is not None:
+        return alone(code)
     match request:
         case JoinGroupRequest():
             return JoinGroupResponse(error_code=code, protocol_name=None)
@@ -188,13 +232,13 @@ def error_response(request: WaitingRequest, error: ErrorCode, profile: Profile) 
             return HeartbeatResponse(error_code=code)
         case LeaveGroupRequest():
             return _leave_error(request, code)
-        case OffsetDeleteRequest():
-            return OffsetDeleteResponse(error_code=code)
         case TxnOffsetCommitRequest():
             topics = _refused_commit(request.topics, error, profile, transactional=True)
             return TxnOffsetCommitResponse(topics=topics)
         case _:
-            return OffsetCommitResponse(topics=_refused_commit(request.topics, error, profile))
+            # The other types are in `_ALONE`.
+            commit = cast("OffsetCommitRequest", request)
+            return OffsetCommitResponse(topics=_refused_commit(commit.topics, error, profile))
 
 
 def _leave_error(request: LeaveGroupRequest, error: ErrorCode) -> LeaveGroupResponse:

@@ -7,23 +7,32 @@ Source: kafka trunk, coordinator-common/.../runtime/CoordinatorRuntime.java: Coo
 (append, failCurrentBatch), CoordinatorWriteEvent; kafka 3.9, GroupMetadataManager.appendForGroup.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Protocol
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind, TimerQueue
 from coordinator_sim.clock.wall_clock import TRUE
+from coordinator_sim.coordinator.consumer.tracing import trace_undone
 from coordinator_sim.coordinator.contract import (
     NOTHING,
     AppendPolicy,
     CoordinatorConfig,
     CoordinatorResult,
     IdSource,
+    Persister,
     Reply,
+    TopicRights,
     TransactionVerifier,
 )
-from coordinator_sim.coordinator.effects import NO_EFFECT, Effect, Parked, Write
+from coordinator_sim.coordinator.effects import (
+    NO_EFFECT,
+    Effect,
+    InternalTopic,
+    Parked,
+    Write,
+)
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.partition import (
     ACTIVE,
@@ -32,6 +41,13 @@ from coordinator_sim.coordinator.partition import (
     partition_error,
 )
 from coordinator_sim.coordinator.refusals import error_response, numbered
+from coordinator_sim.coordinator.share.persister import (
+    DeleteState,
+    InitializeState,
+    PersisterAnswer,
+    PersisterCall,
+)
+from coordinator_sim.coordinator.topics import KnownTopics
 from coordinator_sim.coordinator.tracing import trace_response
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import ConcurrentHashTable
@@ -40,6 +56,7 @@ from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.kafka.records import LogBatch, LogRecord
 from coordinator_sim.messages.join_group import JoinGroupResponse
 from coordinator_sim.messages.requests import Response
+from coordinator_sim.trace.consumer_groups import ConsumerGroupStory
 from coordinator_sim.trace.events import Event, TraceEvent
 
 __all__ = [
@@ -61,6 +78,14 @@ class Scheduled(Protocol):
 
     def run(self, runtime: "Runtime") -> None:
         """Take it."""
+        ...
+
+
+class AsksPersister(Protocol):
+    """Who asked the share coordinator for something."""
+
+    def answered(self, answer: PersisterAnswer) -> None:
+        """Go on with the answer."""
         ...
 
 
@@ -112,20 +137,31 @@ class Runtime:
         is_active: Whether requests are taken.
         is_over: Whether it was shut down.
         tracing: Whether events are wanted; callers ask before building one.
-        groups: Every group of every active partition; `add_group` and `remove_group` change it.
+        groups: Every classic group of every active partition; `add_group` and `remove_group`
+            change it.
         gathering: While several events wait, the partitions whose batches wait for them too.
         linger_ms: How long a batch of Java's waits for more records; 0 and `ADAPTIVE` for not at
             all.
         counters: Totals that the coordinator's metrics show.
         writes: How the coordinator of the profile writes.
+        topic_rights: Which topics a sender may know of; None for all.
+        topics: Of the cluster, for groups that are assigned here.
         open_groups: By producer id the groups with offsets in its transaction, by profiles whose
             groups keep them. Source: GroupMetadataManager.openGroupsForProducer.
-        scheduled: To be done at the end of the verb. Source: GroupMetadataManager.scheduler.
+        scheduled: Events to be run at the end of the verb.
+        in_background: What another thread is to do once no timer is due. Source:
+            CoordinatorExecutorImpl.
+        stories: Of the consumer groups that the trace was told of; see `consumer.tracing`.
+        persister: Share coordinator that may answer at once; None for none.
+        persister_calls: By id who waits for the answer of the share coordinator.
     """
 
     __slots__ = (
+        "_asked",
         "_batches",
+        "_call_seq",
         "_events",
+        "_group_configs",
         "_group_order",
         "_replies",
         "_write_seq",
@@ -136,16 +172,22 @@ class Runtime:
         "groups",
         "hold_high_watermark",
         "ids",
+        "in_background",
         "is_active",
         "is_over",
         "linger_ms",
         "now_ms",
         "open_groups",
         "partitions",
+        "persister",
+        "persister_calls",
         "profile",
         "scheduled",
+        "stories",
         "tells_heartbeats",
         "timers",
+        "topic_rights",
+        "topics",
         "tracing",
         "verifier",
         "wall_clock",
@@ -163,6 +205,8 @@ class Runtime:
         writes: Writes,
     ) -> None:
         self.config = config
+        self._group_configs: dict[str, CoordinatorConfig] = {}
+        self.topic_rights: TopicRights | None = None
         self.counters = Counters()
         self.profile = profile
         self.writes = writes
@@ -183,12 +227,19 @@ class Runtime:
         self.partitions: dict[int, Partition] = {}
         self.groups: dict[str, Group] = {}
         self._group_order = ConcurrentHashTable(java_string_hash)
+        self.topics = KnownTopics()
         self.open_groups: dict[int, dict[str, None]] = {}
         self.scheduled: list[Scheduled] = []
+        self.in_background: list[Scheduled] = []
+        self.stories: dict[str, ConsumerGroupStory] = {}
         self._write_seq = 0
+        self._call_seq = 0
+        self.persister: Persister | None = None
         self._replies: list[Reply] = []
         self._batches: list[LogBatch] = []
         self._events: list[TraceEvent] = []
+        self._asked: list[PersisterCall] = []
+        self.persister_calls: dict[int, AsksPersister] = {}
 
     @property
     def wall_ms(self) -> int:
@@ -197,6 +248,23 @@ class Runtime:
         Source: kafka trunk, Time.milliseconds; SystemTimer (Time.hiResClockMs).
         """
         return self.wall_clock.shown_ms(self.now_ms)
+
+    # -- settings --------------------------------------------------------------------------
+
+    def configure(
+        self, config: CoordinatorConfig, groups: Mapping[str, CoordinatorConfig | None]
+    ) -> None:
+        """Go by other settings from now on; timers that run already stay as they are armed."""
+        self.config = config
+        for group_id, own in groups.items():
+            if own is None:
+                self._group_configs.pop(group_id, None)
+            else:
+                self._group_configs[group_id] = own
+
+    def config_of(self, group_id: str) -> CoordinatorConfig:
+        """The settings of one group, which may have some of its own."""
+        return self._group_configs.get(group_id, self.config)
 
     # -- groups ----------------------------------------------------------------------------
 
@@ -230,17 +298,18 @@ class Runtime:
         """
         while self.scheduled:
             self.run_scheduled()
-        replies, batches, events = self._replies, self._batches, self._events
-        if not (replies or batches or events):
+        replies, batches, events, asked = self._replies, self._batches, self._events, self._asked
+        if not (replies or batches or events or asked):
             return NOTHING
-        result = CoordinatorResult(tuple(replies), tuple(batches), tuple(events))
+        result = CoordinatorResult(tuple(replies), tuple(batches), tuple(events), tuple(asked))
+        asked.clear()
         replies.clear()
         batches.clear()
         events.clear()
         return result
 
     def run_scheduled(self) -> None:
-        """Run what other threads of the broker were told to do meanwhile."""
+        """Run the events that those before them have caused."""
         if self.scheduled:
             due, self.scheduled = self.scheduled, []
             self.writes.run(self, due)
@@ -249,14 +318,34 @@ class Runtime:
         """Send a response; the caller tells the trace."""
         self._replies.append(Reply(token, response))
 
-    def answer(self, parked: Parked, response: Response) -> None:
-        """Answer a request, unless it has been answered before."""
+    def ask_persister(self, request: InitializeState | DeleteState, asker: AsksPersister) -> None:
+        """Ask the share coordinator for something; the answer comes now, or with a later verb."""
+        call = PersisterCall(self.new_call_id(), request)
+        answer = None if self.persister is None else self.persister.asked(call)
+        if answer is None:
+            self.persister_calls[call.call_id] = asker
+            self._asked.append(call)
+        else:
+            asker.answered(answer)
+
+    def new_call_id(self) -> int:
+        """A number that no call has."""
+        self._call_seq += 1
+        return self._call_seq
+
+    def answer(
+        self,
+        parked: Parked,
+        response: Response,
+        internal_topics: tuple[InternalTopic, ...] = (),
+    ) -> None:
+        """Answer a request, unless it has been answered before; tell which topics it needs."""
         if parked.is_answered:
             return
         parked.is_answered = True
         if isinstance(response, JoinGroupResponse):
             response = numbered(response, self.profile.join_error_generation)
-        self._replies.append(Reply(parked.context.token, response))
+        self._replies.append(Reply(parked.context.token, response, internal_topics))
         if self.tracing:
             trace_response(self, parked, response)
 
@@ -363,7 +452,7 @@ class Runtime:
 
     def undo_groups(self, partition: Partition) -> None:
         """The table went back to the last successful append: so does the index of all groups."""
-        groups = partition.groups
+        groups = partition.classic_groups()
         for group_id in partition.uncommitted_groups:
             if group_id in groups:
                 self.groups[group_id] = groups[group_id]
@@ -373,6 +462,8 @@ class Runtime:
         for group_id, group in groups.items():
             if group_id not in self.groups:
                 self.add_group(group)
+        if self.stories:
+            trace_undone(self, partition)
 
     def arm_write_timeout(self, write: Write) -> None:
         """Let the write fail unless it is committed within offsets.commit.timeout.ms."""
@@ -400,7 +491,7 @@ class Runtime:
         if error is not NO_ERROR:
             self.refuse(parked, error)
         elif effect.response is not None:
-            self.answer(parked, effect.response)
+            self.answer(parked, effect.response, effect.internal_topics)
 
     def refuse(self, parked: Parked, error: ErrorCode) -> None:
         """Answer a request whose operation failed. Source: handleOperationException."""

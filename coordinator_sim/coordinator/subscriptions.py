@@ -2,6 +2,8 @@
 
 A broker reads the subscriptions of consumers alone, and only to know which offsets are in use. It
 does so when a generation begins and when a group is loaded, not when a member changes its mind.
+DEVIATION: up to 4.3 a subscription with a name cut short, or a count beyond its end, stops Kafka's
+generation half-way, and its members wait in vain; here it is as good as unreadable.
 
 Source: kafka trunk, ClassicGroup.computeSubscribedTopics and isSubscribedToTopic.
 """

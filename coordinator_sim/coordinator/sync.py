@@ -6,6 +6,7 @@ Source: kafka trunk, GroupMetadataManager.classicGroupSync and below.
 from dataclasses import dataclass
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
+from coordinator_sim.coordinator.consumer.classic_members import sync_with_consumer_group
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.join_phase import (
     group_record,
@@ -24,9 +25,12 @@ from coordinator_sim.trace.events import Event, RebalanceReason
 
 def handle_sync(
     runtime: Runtime, partition: Partition, request: SyncGroupRequest, parked: Parked
-) -> Effect:
+) -> Effect | ErrorCode:
     """Answer or park a SyncGroup. Source: classicGroupSyncToClassicGroup."""
-    group = partition.groups.get(request.group_id)
+    consumer_group = partition.consumer_group(request.group_id)
+    if consumer_group is not None:
+        return sync_with_consumer_group(runtime, partition, consumer_group, request, parked)
+    group = partition.classic_group(request.group_id)
     error = _validate(runtime, group, request)
     if group is None or error is not NO_ERROR:
         runtime.answer(parked, SyncGroupResponse(error_code=error))

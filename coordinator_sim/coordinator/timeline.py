@@ -244,3 +244,34 @@ class TimelineTable(Generic[K, V]):
                 max(room, count + 1),
             )
             self._replaced[place] = (self.entries[key], start)
+
+
+class TimelineValue(Generic[V]):
+    """One value that remembers what its readers may still see, and takes back.
+
+    Source: kafka trunk, server-common/.../timeline/{TimelineObject,TimelineInteger}.java.
+    """
+
+    __slots__ = ("_first", "_table")
+
+    def __init__(self, timeline: Timeline, first: V) -> None:
+        self._first = first
+        self._table: TimelineTable[None, V] = TimelineTable(timeline, _no_hash)
+
+    @property
+    def value(self) -> V:
+        """What was set last, or the value that it began with."""
+        return self._table.entries.get(None, self._first)
+
+    @value.setter
+    def value(self, value: V) -> None:
+        self._table.put(None, value)
+
+    def as_of(self, position: int) -> V:
+        """The value as a reader at that log position sees it."""
+        found = self._table.get(None, position)
+        return self._first if found is None else found
+
+
+def _no_hash(_key: None) -> int:
+    return 0

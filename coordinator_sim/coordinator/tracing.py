@@ -6,6 +6,11 @@ Called only while the trace is on.
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
+from coordinator_sim.coordinator.consumer.tracing import Trace as ConsumerTrace
+from coordinator_sim.coordinator.consumer.tracing import (
+    trace_heartbeat_answer,
+    trace_heartbeat_request,
+)
 from coordinator_sim.coordinator.effects import Parked
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.member import Member
@@ -15,6 +20,10 @@ from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.records import OffsetCommitKey
 from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
@@ -28,22 +37,17 @@ from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRespo
 from coordinator_sim.trace.events import Event, OffsetEntry
 
 
-class Trace(Protocol):
+class Trace(ConsumerTrace, Protocol):
     """What a coordinator has and does for its trace."""
 
     groups: dict[str, Group]
 
-    def partition_index(self, group_id: str) -> int:
-        """The partition of the offsets topic that a group belongs to."""
-        ...
-
-    def emit(self, event: Event, **columns: Any) -> None:  # noqa: ANN401 - columns differ in type
-        """Add an event; the columns are those of `TraceEvent`."""
-        ...
-
 
 def trace_request(trace: Trace, request: GroupRequest, context: RequestContext) -> None:
     """Tell of a request that asks for a change of membership; commits are told when answered."""
+    if isinstance(request, ConsumerGroupHeartbeatRequest):
+        trace_heartbeat_request(trace, request, context)
+        return
     if not isinstance(request, JoinGroupRequest | SyncGroupRequest | LeaveGroupRequest):
         return
     common: dict[str, Any] = {
@@ -349,4 +353,5 @@ _ANSWERS: Final[dict[type[Response], Callable[[Trace, Any, RequestContext, Any],
     SyncGroupResponse: _trace_synced,
     HeartbeatResponse: _trace_heartbeat,
     OffsetCommitResponse: _trace_committed,
+    ConsumerGroupHeartbeatResponse: trace_heartbeat_answer,
 }

@@ -6,10 +6,15 @@ Source: kafka trunk, GroupCoordinatorService.commitTransactionalOffsets and comp
 OffsetMetadataManager.commitTransactionalOffset, CoordinatorContext.completeTransaction.
 """
 
+from coordinator_sim.coordinator.consumer.group import ConsumerGroup
+from coordinator_sim.coordinator.consumer.offsets import txn_commit_refusal
 from coordinator_sim.coordinator.effects import Follow
 from coordinator_sim.coordinator.join import create_group
 from coordinator_sim.coordinator.offset_records import commit_records
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, Runtime
+from coordinator_sim.coordinator.share.group import ShareGroup
+from coordinator_sim.coordinator.streams.group import StreamsGroup
+from coordinator_sim.coordinator.streams.offsets import streams_txn_commit_refusal
 from coordinator_sim.coordinator.txn_validation import validate_txn_member
 from coordinator_sim.kafka.completion import CompleteTransaction, TransactionCompleted
 from coordinator_sim.kafka.errors import ErrorCode
@@ -32,7 +37,7 @@ def handle_txn_commit(
 
     Source: OffsetMetadataManager.commitTransactionalOffset.
     """
-    error = _validate(runtime, partition, request)
+    error = _validate(runtime, partition, request, parked.context.api_version)
     if error is not ErrorCode.NONE:
         runtime.refuse(parked, error)
         return
@@ -47,7 +52,9 @@ def handle_txn_commit(
     runtime.submit(partition, parked, effect)
 
 
-def _validate(runtime: Runtime, partition: Partition, request: TxnOffsetCommitRequest) -> ErrorCode:
+def _validate(
+    runtime: Runtime, partition: Partition, request: TxnOffsetCommitRequest, api_version: int
+) -> ErrorCode:
     """Source: OffsetMetadataManager.validateTransactionalOffsetCommit."""
     group = partition.groups.get(request.group_id)
     if group is None:
@@ -55,6 +62,12 @@ def _validate(runtime: Runtime, partition: Partition, request: TxnOffsetCommitRe
             return ErrorCode.ILLEGAL_GENERATION
         create_group(runtime, partition, request.group_id)
         return ErrorCode.NONE
+    if isinstance(group, ConsumerGroup):
+        return txn_commit_refusal(runtime, group, request, api_version)
+    if isinstance(group, ShareGroup):
+        return ErrorCode.GROUP_ID_NOT_FOUND
+    if isinstance(group, StreamsGroup):
+        return streams_txn_commit_refusal(runtime, group, request, api_version)
     return validate_txn_member(group, request)
 
 

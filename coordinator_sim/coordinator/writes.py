@@ -12,6 +12,7 @@ DeferredEventQueue; kafka 3.9, GroupMetadataManager.appendForGroup on DelayedPro
 from collections.abc import Sequence
 from typing import Final
 
+from coordinator_sim.coordinator.consumer.tracing import trace_records
 from coordinator_sim.coordinator.effects import Effect, Parked, Write
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.linger import ADAPTIVE, linger, run_together
@@ -36,16 +37,20 @@ class JavaWrites:
 
         Source: CoordinatorContext.append, flushCurrentBatch and failCurrentBatch.
         """
+        if runtime.tracing and effect.records:
+            trace_records(runtime, partition, effect)
         is_lingering = runtime.linger_ms > 0 or runtime.gathering is not None
         if is_lingering and linger(runtime, partition, Write(parked, effect)):
             return
         if effect.records or effect.marker is not None:
             batch, error = runtime.append(partition, effect)
             if error is NO_ERROR:
-                partition.offsets.appended(batch, partition.high_watermark)
+                partition.offsets.appended(
+                    batch, partition.high_watermark, offsets_alone=not effect.is_replayed
+                )
                 partition.uncommitted_groups.clear()
             else:
-                partition.refused(batch)
+                partition.refused(batch, offsets_alone=not effect.is_replayed)
                 runtime.undo_groups(partition)
             if runtime.config.idle_timers:
                 _touch_timeout(runtime, effect, error)

@@ -5,11 +5,13 @@ hold, commit, fail. Each returns a `Step` with everything it caused, and the ins
 The log outlives the coordinator's leadership, so `elect` after `resign` is a failover.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator_sim.broker.groups.group_apis import GroupApis
+from coordinator_sim.broker.groups.group_protocols import offers_of
 from coordinator_sim.broker.metadata.topic_ids import Topic, Topics
 from coordinator_sim.broker.metadata.zookeeper_offsets import ZooKeeperOffsets
 from coordinator_sim.broker.security.authorizer import Authorizer
@@ -20,6 +22,10 @@ from coordinator_sim.coordinator.contract import (
     DeletedTopic,
 )
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.coordinator.effects import InternalTopic
+from coordinator_sim.coordinator.topics import KnownTopic
+from coordinator_sim.errors import OperationAborted
+from coordinator_sim.harness.persister import StandInPersister, outcome
 from coordinator_sim.kafka.completion import CompleteTransaction
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
@@ -41,6 +47,7 @@ class TimedReply(Struct, frozen=True):
     at_ms: int
     token: int
     response: Response
+    internal_topics: tuple[InternalTopic, ...] = ()
 
 
 class Step(Struct, frozen=True, kw_only=True):
@@ -117,6 +124,7 @@ class Harness:
             KafkaApis, which sends it when the coordinator has returned.
         checks_txn_topics: Whether TxnOffsetCommit passes the checks of KafkaApis. False passes it
             straight to the coordinator, as Kafka's oracle does.
+        persister: The share coordinator that it asks.
         told: Called with the events of every step; None for no listener.
 
     Args:
@@ -143,6 +151,7 @@ class Harness:
         self.checks_txn_topics = True
         self.hears_own_last = False
         self.told: Callable[[tuple[TraceEvent, ...]], object] | None = None
+        self.persister = StandInPersister()
         self._appends = FailingAppends()
         self._verifier = FailingVerification()
         self.coordinator = GroupCoordinator(
@@ -153,17 +162,21 @@ class Harness:
             verifier=self._verifier,
             started=started,
         )
+        self.coordinator.use_persister(self.persister)
         self._apis = GroupApis(
             self.coordinator,
             profile,
             topics=self.topics,
             old_offsets=ZooKeeperOffsets(self.config.offset_metadata_max_bytes),
+            offers=offers_of(profile),
         )
         self._log: dict[int, list[LogBatch]] = {}
         self.next_token = 1
+        self._metadata_version = 1
         self._replies: list[TimedReply] = []
         self._batches: list[LogBatch] = []
         self._events: list[TraceEvent] = []
+        self.coordinator.topics_changed((), (), self._metadata_version)
         if elect:
             self.elect()
 
@@ -188,10 +201,10 @@ class Harness:
         )
         self.next_token += 1
         if isinstance(request, TxnOffsetCommitRequest) and not self.checks_txn_topics:
-            self._take(self.coordinator.handle(request, context, self.now_ms))
+            result = self.coordinator.handle(request, context, self.now_ms)
         else:
-            self._take(self._apis.handle(request, context, self.now_ms))
-        self._order_replies(context.token)
+            result = self._apis.handle(request, context, self.now_ms)
+        self._take(self._hear_own(result, context.token))
         self._settle()
         return self._step(context.token)
 
@@ -209,11 +222,26 @@ class Harness:
 
     def set_topic(self, name: str, partition_count: int, topic_id: bytes = bytes(16)) -> None:
         """Create a topic; from the first one on, commits to unknown topics are refused."""
-        self.topics.put(name, Topic(topic_id, partition_count))
+        self.change_topics({name: Topic(topic_id, partition_count)})
 
     def remove_topics(self, names: Sequence[str]) -> Step:
         """Delete topics, and with them their offsets."""
-        known = {name: self.topics.remove(name) for name in names}
+        return self.change_topics({}, names)
+
+    def change_topics(self, changed: Mapping[str, Topic], removed: Sequence[str] = ()) -> Step:
+        """Create, grow and delete topics in one change of the cluster's metadata."""
+        for name, topic in changed.items():
+            self.topics.put(name, topic)
+        known = {name: self.topics.remove(name) for name in removed}
+        self._metadata_version += 1
+        self.coordinator.topics_changed(
+            [
+                KnownTopic(name, topic.topic_id, topic.partition_count)
+                for name, topic in changed.items()
+            ],
+            removed,
+            self._metadata_version,
+        )
         gone = {
             name: DeletedTopic(topic_id=topic.topic_id, partition_count=topic.partition_count)
             for name, topic in known.items()
@@ -228,9 +256,8 @@ class Harness:
         """End a producer's transaction on one offsets partition."""
         context = RequestContext(token=self.next_token, api_version=0)
         self.next_token += 1
-        self._take(self.coordinator.complete_transaction(request, context, self.now_ms))
-        self._hear_own(context.token)
-        self._order_replies(context.token)
+        result = self.coordinator.complete_transaction(request, context, self.now_ms)
+        self._take(self._hear_own(result, context.token))
         self._settle()
         return self._step(context.token)
 
@@ -248,9 +275,8 @@ class Harness:
         """Become leader of one offsets partition, or of all, and load it from the log."""
         for index in self._indexes(partition):
             self._take(self.coordinator.begin_load(index, leader_epoch, self.now_ms))
-            for batch in self._log.get(index, ()):
-                self.coordinator.replay(index, batch)
-            self._take(self.coordinator.finish_load(index, ErrorCode.NONE, self.now_ms))
+            error = self._replayed(index)
+            self._take(self.coordinator.finish_load(index, error, self.now_ms))
             self._settle()
         return self._step()
 
@@ -311,6 +337,23 @@ class Harness:
         """Refuse the next `count` appends with that error."""
         self._appends.fail(error, count)
 
+    def answer_persister(self, error: ErrorCode, count: int = 1, *, thrown: bool = False) -> Step:
+        """Let the share coordinator answer the oldest calls that it holds.
+
+        Args:
+            error: Error of every partition, or NONE.
+            count: How many calls, if so many are held.
+            thrown: Whether the calls fail as a whole instead.
+        """
+        for _ in range(count):
+            call = self.persister.release()
+            if call is None:
+                break
+            answer = outcome(call, error, thrown=thrown)
+            self._take(self.coordinator.persister_answered(call.call_id, answer, self.now_ms))
+            self._settle()
+        return self._step()
+
     def fail_verification(self, error: ErrorCode) -> None:
         """Set the result of verifying transactions from now on; NONE lets all pass."""
         self._verifier.error = error
@@ -340,14 +383,12 @@ class Harness:
             return iter(range(self.config.offsets_topic_num_partitions))
         return iter((partition,))
 
-    def _order_replies(self, token: int) -> None:
-        if self.hears_own_last:
-            self._replies.sort(key=lambda reply: reply.token == token)
-
-    def _hear_own(self, token: int) -> None:
+    def _hear_own(self, result: CoordinatorResult, token: int) -> CoordinatorResult:
         """Move a request's own answer behind the others, where it is expected last."""
-        if self.hears_own_last:
-            self._replies.sort(key=lambda reply: reply.token == token)
+        if not self.hears_own_last:
+            return result
+        ordered = sorted(result.replies, key=lambda reply: reply.token == token)
+        return replace(result, replies=tuple(ordered))
 
     def _settle(self) -> None:
         """Fire timers that are due: a delay of 0 ms ends within the verb that armed it."""
@@ -358,12 +399,22 @@ class Harness:
     def _take(self, result: CoordinatorResult) -> None:
         result = self._apis.pass_on(result)
         self._replies += [
-            TimedReply(self.now_ms, reply.token, reply.response) for reply in result.replies
+            TimedReply(self.now_ms, reply.token, reply.response, reply.internal_topics)
+            for reply in result.replies
         ]
         for batch in result.batches:
             self._log.setdefault(batch.partition, []).append(batch)
         self._batches += result.batches
         self._events += result.events
+
+    def _replayed(self, index: int) -> ErrorCode:
+        """Replay a log; a broker gives a partition up whose records contradict each other."""
+        try:
+            for batch in self._log.get(index, ()):
+                self.coordinator.replay(index, batch)
+        except OperationAborted:
+            return ErrorCode.UNKNOWN_SERVER_ERROR
+        return ErrorCode.NONE
 
     def _step(self, token: int | None = None) -> Step:
         step = Step(

@@ -23,9 +23,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from coordinator_sim.broker.metadata.topic_ids import Topic
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.properties import configured
-from coordinator_sim.errors import ConfigError, CoordinatorSimError, InvariantViolation
+from coordinator_sim.errors import CoordinatorSimError, InvariantViolation
 from coordinator_sim.harness.harness import START_MS, Harness, Step
 from coordinator_sim.harness.kafka_json import (
     frame_to_json,
@@ -34,12 +35,14 @@ from coordinator_sim.harness.kafka_json import (
     read_request,
     write_records,
     write_response,
+    write_topic,
 )
+from coordinator_sim.harness.kafka_json.persister_calls import write_calls
+from coordinator_sim.harness.kafka_json.topic_ids import topic_id_of
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.api_versions import versions_of
 from coordinator_sim.kafka.completion import CompleteTransaction, TransactionCompleted
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.partitioning import java_string_hash
 from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, Profile, profile_named
 from coordinator_sim.kafka.records import LogBatch
 from coordinator_sim.log.format.offsets_records import encode_key, encode_value
@@ -52,8 +55,6 @@ Json = dict[str, Any]
 
 OFFSETS_PARTITIONS: Final = 50
 """Partitions of `__consumer_offsets`, unless `init` says otherwise."""
-_TOPIC_ID_PREFIX: Final = 0x544F504943
-"""First half of topic ids, unless `topics` gives them."""
 
 
 class LineError(CoordinatorSimError):
@@ -114,6 +115,9 @@ class Lines:
             return self._failure(answer, str(error))
         if self._harness is not None:
             answer["now"] = self._harness.now_ms
+            if asked := self._harness.persister.calls:
+                answer["persister"] = write_calls(asked)
+                asked.clear()
         if step is not None:
             self._add_step(answer, step)
         return answer
@@ -133,6 +137,8 @@ class Lines:
                 written["at"] = reply.at_ms
                 written["api"] = asked.api
                 written |= _said(asked, reply.response)
+                if reply.internal_topics:
+                    written["internalTopics"] = [write_topic(t) for t in reply.internal_topics]
                 replies.append(written)
         if step.batches:
             answer["records"] = [
@@ -262,15 +268,16 @@ class Lines:
 
     def _topics(self, command: Json, _answer: Json) -> Step:
         world = self._world
+        changed: dict[str, Topic] = {}
         for topic in _objects(command, "set"):
             name = _text(topic, "name")
-            known = world.topics.get(name)
+            known = changed.get(name) or world.topics.get(name)
             count = _number(topic, "partitions", 1)
             if known is None:
-                world.set_topic(name, count, _topic_id(topic, name))
+                changed[name] = Topic(topic_id_of(topic, name), count)
             elif count > known.partition_count:
-                world.set_topic(name, count, known.topic_id)
-        return world.remove_topics(_items(command, "remove"))
+                changed[name] = Topic(known.topic_id, count)
+        return world.change_topics(changed, _items(command, "remove"))
 
     def _startup(self, _command: Json, _answer: Json) -> Step:
         return self._world.startup()
@@ -309,6 +316,16 @@ class Lines:
             found = command["verify"]
             verdict = ErrorCode.NONE if found is None else _error_code(_text(command, "verify"))
             self._world.fail_verification(verdict)
+
+    def _persister(self, command: Json, _answer: Json) -> Step | None:
+        world = self._world
+        if "hold" in command:
+            world.persister.holds = _flag(command, "hold", default=False)
+        if "answer" not in command:
+            return None
+        error = _error_code(_text(command, "answer"))
+        thrown = _flag(command, "throws", default=False)
+        return world.answer_persister(error, _number(command, "count", 1), thrown=thrown)
 
     def _end_transaction(self, command: Json, _answer: Json) -> Step:
         world = self._world
@@ -364,6 +381,7 @@ _VERBS: Final[dict[str, Callable[[Lines, Json, Json], Step | None]]] = {
     "hold": Lines._hold,  # noqa: SLF001 - as above
     "commit": Lines._commit,  # noqa: SLF001 - as above
     "fail": Lines._fail,  # noqa: SLF001 - as above
+    "persister": Lines._persister,  # noqa: SLF001 - as above
     "endTxn": Lines._end_transaction,  # noqa: SLF001 - as above
     "partitionFor": Lines._partition_for,  # noqa: SLF001 - as above
     "uuids": Lines._uuids,  # noqa: SLF001 - as above
@@ -468,17 +486,6 @@ def _error_text(response: Response) -> str | None:
     """Return the error of a transaction's end; None if it succeeded."""
     error = response.error_code if isinstance(response, TransactionCompleted) else ErrorCode.NONE
     return None if error is ErrorCode.NONE else error.name
-
-
-def _topic_id(topic: Json, name: str) -> bytes:
-    """Return the id a command gives a topic, or one made from its name."""
-    if "id" not in topic:
-        low = (java_string_hash(name) & 0xFFFFFFFF) + 1
-        return (_TOPIC_ID_PREFIX << 64 | low).to_bytes(16, "big")
-    try:
-        return b64decode(_text(topic, "id") + "==", b"-_", validate=True)
-    except Base64Error as error:
-        raise ConfigError(f"id: {topic['id']!r} is no topic id: {error}") from None
 
 
 def _request(api: str, version: int, data: Json) -> GroupRequest:

@@ -94,6 +94,48 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     state_filter_is_trimmed: bool
     state_filter_is_exact: bool
     awaiting_sync_name: str
+    # Consumer groups.
+    consumer_first_epoch: int
+    consumer_form_first: bool
+    consumer_hashes_topics: bool
+    consumer_cleared_regex_bumps: bool
+    consumer_rejoins_with_epoch_zero: bool
+    consumer_keeps_epoch_on_revocation: bool
+    consumer_trims_assignment: bool
+    consumer_trim_is_a_step: bool
+    consumer_assignment_interval: bool
+    consumer_stores_assignment_epochs: bool
+    consumer_describes_revocations: bool
+    old_txn_commit_needs_topics: bool
+    classic_joins_need_migration: bool
+    classic_members_await_target: bool
+    downgrade_awaits_target: bool
+    downgrade_takes_untargeted: bool
+    malformed_subscription_is_inconsistent: bool
+    every_blob_fault_is_malformed: bool
+    consumer_empty_group_is_assigned: bool
+    consumer_assignor_change_bumps: bool
+    consumer_full_group_takes_replacement: bool
+    consumer_target_follows_replacement: bool
+    consumer_forgets_old_instance: bool
+    uuids_without_dash: bool
+    # Share groups.
+    share_groups: bool
+    share_pending_target_is_awaited: bool
+    share_new_partitions_begin_at_zero: bool
+    # Streams groups.
+    streams_first_epoch: int
+    streams_first_validated_epoch: int
+    streams_assignment_interval: bool
+    streams_has_static_members: bool
+    streams_takes_offsets: bool
+    streams_assigns_by_current_tasks: bool
+    streams_swaps_roles: bool
+    streams_empty_group_is_assigned: bool
+    streams_full_group_takes_members: bool
+    streams_join_says_endpoint: bool
+    streams_tells_exact_partitions: bool
+    streams_refines: bool
     # Refusals and answers.
     dead_group_is_unknown: bool
     ownership_first: bool
@@ -111,6 +153,7 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     commit_checks_partitions: bool
     fetch_needs_read: bool
     list_needs_cluster: bool
+    tells_group_bounds: bool
     group_has_configs: bool
     uses_zookeeper: bool
     uses_zkclient: bool

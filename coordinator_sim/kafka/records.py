@@ -8,6 +8,10 @@ from typing import Final
 
 from msgspec import Struct
 
+from coordinator_sim.kafka.consumer_records import ConsumerGroupKey, ConsumerGroupValue
+from coordinator_sim.kafka.share_records import ShareGroupKey, ShareGroupValue
+from coordinator_sim.kafka.streams_records import StreamsGroupKey, StreamsGroupValue
+
 NO_PRODUCER_ID: Final = -1
 """The producer of records outside any transaction. Source: RecordBatch.NO_PRODUCER_ID."""
 
@@ -62,10 +66,11 @@ class OffsetCommitValue(Struct, frozen=True, gc=False):
 
 
 class OpaqueKey(Struct, frozen=True, gc=False):
-    """A key of a version that the classic coordinator does not know; a load passes over it.
+    """A key whose bytes are not read; a load passes over it.
 
-    Versions 3 to 23 belong to the newer group types; a higher one is left over from an upgrade
-    that was taken back.
+    Versions 3 to 23 belong to the newer group types: readers of files leave those of consumer
+    groups as they are too, until `log.format.consumer_records` reads them for a coordinator. A
+    higher version is left over from an upgrade that was taken back.
 
     Args:
         version: The key's version, which says the record's type; never 0, 1 or 2.
@@ -82,8 +87,22 @@ class OpaqueValue(Struct, frozen=True, gc=False):
     data: bytes
 
 
-LogKey = GroupMetadataKey | OffsetCommitKey | OpaqueKey
-LogValue = GroupMetadataValue | OffsetCommitValue | OpaqueValue
+LogKey = (
+    GroupMetadataKey
+    | OffsetCommitKey
+    | ConsumerGroupKey
+    | ShareGroupKey
+    | StreamsGroupKey
+    | OpaqueKey
+)
+LogValue = (
+    GroupMetadataValue
+    | OffsetCommitValue
+    | ConsumerGroupValue
+    | ShareGroupValue
+    | StreamsGroupValue
+    | OpaqueValue
+)
 
 
 class LogRecord(Struct, frozen=True, gc=False):

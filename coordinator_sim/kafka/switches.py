@@ -7,6 +7,7 @@ A row says from which release on, the name, what it does, and where Kafka says s
 from typing import Final
 
 from coordinator_sim.kafka.log_words import LogWords
+from coordinator_sim.kafka.new_group_switches import NEW_GROUPS
 from coordinator_sim.kafka.orders.offset_maps import OffsetMaps
 from coordinator_sim.kafka.orders.table_order import HashOrder
 from coordinator_sim.kafka.switch import (
@@ -264,6 +265,7 @@ SECTIONS: Final[dict[str, tuple[Switch, ...]]] = {
             "What clients see of the state in which the leader's assignment is awaited",
             "GroupMetadata.scala"),
     ),
+    **NEW_GROUPS,
     "Refusals and answers": (
         before("2.3", "dead_group_is_unknown",
             "Requests to a Dead group are UNKNOWN_MEMBER_ID; later COORDINATOR_NOT_AVAILABLE",
@@ -323,6 +325,9 @@ SECTIONS: Final[dict[str, tuple[Switch, ...]]] = {
             "ListGroups without DESCRIBE on the cluster is refused as a whole; later it lists "
             "the groups that may be described",
             "KafkaApis of 0.10.2"),
+        since("4.4", "tells_group_bounds",
+            "A setting of a group beyond the brokers' bounds is told them; before, their names",
+            "GroupConfig.validateValues"),
         in_java("group_has_configs",
             "Groups have configurations, and operations on these are among the authorised ones",
             "AclEntry.supportedOperations"),

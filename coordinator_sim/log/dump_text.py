@@ -30,7 +30,12 @@ from coordinator_sim.kafka.records import (
     OpaqueValue,
 )
 from coordinator_sim.log.format.log_batches import control_type, read_marker
-from coordinator_sim.log.format.offsets_records import decode_record
+from coordinator_sim.log.format.offsets_records import (
+    decode_key,
+    decode_record,
+    encode_key,
+    encode_value,
+)
 from coordinator_sim.log.format.record_batches import CURRENT_MAGIC, TimestampType
 from coordinator_sim.log.format.record_bytes import LegacyEntry, Record
 from coordinator_sim.log.format.segments import SegmentReader, base_offset_of
@@ -179,6 +184,8 @@ def _key_json(key: LogKey, *, legacy: bool) -> Json:
             return {"type": "2", "data": {"group": key.group_id}}
         case OpaqueKey():
             return {"type": str(key.version), "data": _base64(key.body)}
+        case _:
+            return _key_json(decode_key(encode_key(key)), legacy=False)
 
 
 def value_json(value: LogValue, version: int) -> Json | str:
@@ -190,6 +197,8 @@ def value_json(value: LogValue, version: int) -> Json | str:
             return _group_json(value, version)
         case OpaqueValue():
             return _base64(value.data)
+        case _:
+            return _base64(encode_value(value, version))
 
 
 def _offset_json(value: OffsetCommitValue, version: int) -> Json:

@@ -33,6 +33,21 @@ API_NAMES: Final[dict[ApiKey, str]] = {
 _APIS: Final = {name: api for api, name in API_NAMES.items()}
 
 
+CORE_ALONE_APIS: Final = (
+    ApiKey.SHARE_GROUP_HEARTBEAT,
+    ApiKey.SHARE_GROUP_DESCRIBE,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS,
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS,
+)
+"""The APIs of groups that a served cluster does not offer."""
+DRAFTED_APIS: Final = (
+    *CORE_ALONE_APIS,
+    ApiKey.STREAMS_GROUP_HEARTBEAT,
+    ApiKey.STREAMS_GROUP_DESCRIBE,
+)
+"""The APIs of share and streams groups: releases up to 3.9 had drafts of some, or none of them."""
+
+
 def name_of(api: ApiKey) -> str:
     """Kafka's name of an API, for example `JoinGroup`.
 
@@ -58,7 +73,7 @@ def api_named(name: str) -> ApiKey:
 
 
 def newest_version(api: ApiKey) -> int:
-    """The newest version of an API; the oldest is 0.
+    """The newest version of an API.
 
     Raises:
         UnsupportedVersion: the API is not supported.
@@ -67,9 +82,20 @@ def newest_version(api: ApiKey) -> int:
     return newest
 
 
+def oldest_version(api: ApiKey) -> int:
+    """The oldest version of an API: 0, but for those whose first versions were drafts.
+
+    Raises:
+        UnsupportedVersion: the API is not supported.
+    """
+    oldest: int = api_schema(name_of(api)).get("oldest", 0)
+    return oldest
+
+
 def structs_module(name: str) -> str:
-    """The module of the structs of a recorded schema."""
-    return f"coordinator_sim.messages.{snake_case(name)}"
+    """The module of the structs of a recorded schema: its own, or the one that it names."""
+    module: str = api_schema(name).get("structs", f"coordinator_sim.messages.{snake_case(name)}")
+    return module
 
 
 @cache
@@ -90,8 +116,9 @@ def layout_of(api: ApiKey, version: int, *, response: bool) -> Layout:
         UnsupportedVersion: the API is not supported, or Kafka never had the version.
     """
     message = message_of_api(api, response=response)
-    if not 0 <= version <= message.newest:
+    oldest = oldest_version(api)
+    if not oldest <= version <= message.newest:
         raise UnsupportedVersion(
-            f"{name_of(api)} has no version {version}: use 0 to {message.newest}"
+            f"{name_of(api)} has no version {version}: use {oldest} to {message.newest}"
         )
     return layout_of_message(message, version)

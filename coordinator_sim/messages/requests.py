@@ -10,8 +10,24 @@ from coordinator_sim.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
 )
-from coordinator_sim.messages.catalogue import name_of
+from coordinator_sim.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsResponse,
+)
+from coordinator_sim.messages.catalogue import CORE_ALONE_APIS, name_of
+from coordinator_sim.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
+from coordinator_sim.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from coordinator_sim.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from coordinator_sim.messages.delete_share_group_offsets import (
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsResponse,
+)
 from coordinator_sim.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from coordinator_sim.messages.find_coordinator import (
     FindCoordinatorRequest,
@@ -29,6 +45,22 @@ from coordinator_sim.messages.metadata import (
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from coordinator_sim.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from coordinator_sim.messages.share_group_describe import (
+    ShareGroupDescribeRequest,
+    ShareGroupDescribeResponse,
+)
+from coordinator_sim.messages.share_group_heartbeat import (
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+)
+from coordinator_sim.messages.streams_group_describe import (
+    StreamsGroupDescribeRequest,
+    StreamsGroupDescribeResponse,
+)
+from coordinator_sim.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+)
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from coordinator_sim.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -58,6 +90,11 @@ OneGroupRequest = (
     | OffsetCommitRequest
     | TxnOffsetCommitRequest
     | OffsetDeleteRequest
+    | ConsumerGroupHeartbeatRequest
+    | ShareGroupHeartbeatRequest
+    | StreamsGroupHeartbeatRequest
+    | AlterShareGroupOffsetsRequest
+    | DeleteShareGroupOffsetsRequest
 )
 """Requests that only the coordinator of their one group may answer."""
 
@@ -65,7 +102,13 @@ WaitingRequest = OneGroupRequest | CompleteTransaction
 """Requests whose answer by a coordinator may be delayed."""
 
 SpanningRequest = (
-    OffsetFetchRequest | DescribeGroupsRequest | ListGroupsRequest | DeleteGroupsRequest
+    OffsetFetchRequest
+    | DescribeGroupsRequest
+    | ListGroupsRequest
+    | DeleteGroupsRequest
+    | ConsumerGroupDescribeRequest
+    | ShareGroupDescribeRequest
+    | StreamsGroupDescribeRequest
 )
 """Requests of several groups, which may belong to several offsets partitions."""
 
@@ -93,6 +136,14 @@ GroupResponse = (
     | DeleteGroupsResponse
     | OffsetDeleteResponse
     | TxnOffsetCommitResponse
+    | ConsumerGroupHeartbeatResponse
+    | ConsumerGroupDescribeResponse
+    | ShareGroupHeartbeatResponse
+    | ShareGroupDescribeResponse
+    | StreamsGroupHeartbeatResponse
+    | StreamsGroupDescribeResponse
+    | AlterShareGroupOffsetsResponse
+    | DeleteShareGroupOffsetsResponse
     | TransactionCompleted
 )
 """Responses of a group coordinator."""
@@ -108,8 +159,8 @@ Response = (
 
 GROUP_COORDINATOR_APIS: Final[frozenset[ApiKey]] = frozenset(
     each.api_key for each in get_args(GroupRequest)
-)
-"""The APIs that a group coordinator answers."""
+) - frozenset(CORE_ALONE_APIS)
+"""The APIs that the group coordinators of a served cluster answer."""
 GROUP_APIS: Final[tuple[ApiKey, ...]] = tuple(
     sorted(each.api_key for each in get_args(Request) if each is not MetadataRequest)
 )

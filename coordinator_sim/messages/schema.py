@@ -64,6 +64,7 @@ class Kind(Enum):
     BOOLEAN = "bool"
     INT8 = "int8"
     INT16 = "int16"
+    UINT16 = "uint16"
     INT32 = "int32"
     INT64 = "int64"
     FLOAT64 = "float64"
@@ -78,6 +79,7 @@ NUMBERS: Final = {
     Kind.BOOLEAN: "?",
     Kind.INT8: "b",
     Kind.INT16: "h",
+    Kind.UINT16: "H",
     Kind.INT32: "i",
     Kind.INT64: "q",
     Kind.FLOAT64: "d",
@@ -343,11 +345,12 @@ def message_of(name: str, part: str) -> Message:
         fields |= {
             each: _in_struct_of(newer[each], fields[each]) for each in inlined if each in newer
         }
+    part_flexible = "flexibleKey" if part == "key" and "flexibleKey" in data else "flexible"
     return Message(
         name=full_name,
         api=ApiKey(data["apiKey"]) if "apiKey" in data else None,
         newest=data["newest"],
-        flexible_since=_span(data["flexible"])[0],
+        flexible_since=_span(data[part_flexible])[0],
         fields=tuple(fields.values()),
         inlined=frozenset(inlined),
         entries=entries,

@@ -49,6 +49,9 @@ _WORDS: Final = {
     RebalanceReason.STORE_ERROR: ("", "the assignment could not be stored"),
     RebalanceReason.OVER_CAPACITY: ("", "the loaded group was larger than group.max.size"),
     RebalanceReason.DOWNGRADE: ("", "the group became a classic one"),
+    RebalanceReason.REBALANCE_TIMEOUT: ("a member", "{who} did not give partitions up in time"),
+    RebalanceReason.TOPICS_CHANGED: ("", "the topics that the group subscribes to changed"),
+    RebalanceReason.ASSIGNOR_CHANGED: ("a member", "{who} asks for another assignor"),
 }
 """By reason: a subject for when no member is named, and what happened."""
 _CLUSTER: Final = frozenset({Event.FAULT, Event.LIFECYCLE})
@@ -91,6 +94,7 @@ class RebalanceStory(Struct, frozen=True, kw_only=True):
         follows: Number of the rebalance it follows up; None for one with a cause of its own.
         chain: Number of the first rebalance of the disturbance it belongs to.
         new_coordinator: Why the trace does not continue the one before; empty when it does.
+        is_epoch: Whether it is an epoch of a consumer group (KIP-848), for which nobody stops.
     """
 
     number: int
@@ -123,6 +127,7 @@ class RebalanceStory(Struct, frozen=True, kw_only=True):
     follows: int | None
     chain: int
     new_coordinator: str
+    is_epoch: bool = False
 
 
 class GroupStory(Struct, frozen=True, kw_only=True):
@@ -224,7 +229,7 @@ class _Teller:
             old_generation=rebalance.old_generation,
             generation=rebalance.generation,
             members=rebalance.members,
-            static_members=rebalance.sync.static_members if rebalance.sync else None,
+            static_members=_static_members(rebalance),
             leader_id=rebalance.leader_id,
             protocol_name=rebalance.join.protocol_name if rebalance.join else None,
             join_ms=_whole_ms(rebalance.join_us),
@@ -241,6 +246,7 @@ class _Teller:
             follows=told.follows,
             chain=told.chain,
             new_coordinator=told.resumed,
+            is_epoch=rebalance.is_epoch,
         )
 
     def _before(self, rebalance: Rebalance) -> tuple[str, ...]:
@@ -255,6 +261,11 @@ class _Teller:
         return tuple(_context_words(event, at_us) for event in near)
 
 
+_PHASE_ENDS: Final = frozenset(
+    {Event.JOIN_COMPLETE, Event.GROUP_EMPTY, Event.EPOCH_BUMPED, Event.TARGET_COMPUTED}
+)
+
+
 def _causing_lines(episode: Episode, rebalance: Rebalance) -> list[TraceEvent]:
     """Return lines about members joining or leaving just before the rebalance: its causes.
 
@@ -265,11 +276,16 @@ def _causing_lines(episode: Episode, rebalance: Rebalance) -> list[TraceEvent]:
     for index in range(rebalance.position - 1, -1, -1):
         line = episode.lines[index]
         is_old = at_us - line.ts_us > LINE_SKEW_MS * 1000
-        if is_old or line.event in {Event.JOIN_COMPLETE, Event.GROUP_EMPTY}:
+        if is_old or line.event in _PHASE_ENDS:
             break
         if line.event in _GONE or line.event in _JOINS:
             causes.append(line)
     return causes[::-1]
+
+
+def _static_members(rebalance: Rebalance) -> int | None:
+    told = rebalance.sync or (rebalance.join if rebalance.is_epoch else None)
+    return None if told is None else told.static_members
 
 
 def _because(rebalance: Rebalance, who: tuple[str, ...]) -> str:

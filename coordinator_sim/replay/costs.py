@@ -151,7 +151,7 @@ class _Costs:
                 members=rebalance.members,
                 outcome=rebalance.outcome,
                 is_follow_up=told.follows is not None,
-                protocol_name=_protocol_name(rebalance),
+                protocol_name=rebalance.protocol_name,
                 line=place_of(rebalance.first_line),
             )
 
@@ -192,6 +192,9 @@ class _Costs:
     def _split(self, place: int) -> tuple[int, int, int]:
         """Return the parts of a join phase: initial delay, waiting for the dead, and the rest."""
         rebalance = self._told[place].rebalance
+        if rebalance.is_epoch:
+            # Nobody waits for anybody until there is a target.
+            return 0, 0, 0
         join_ms = _ms(rebalance.join_us) or 0
         if _is_initial(self._told, place):
             return join_ms, 0, 0
@@ -276,6 +279,8 @@ def _usual_join_ms(told: Sequence[NumberedRebalance]) -> int:
 def _is_initial(told: Sequence[NumberedRebalance], place: int) -> bool:
     """Whether the group was empty before."""
     rebalance = told[place].rebalance
+    if rebalance.is_epoch:
+        return False
     if rebalance.old_generation == 0:
         return True
     previous = told[place - 1].rebalance if place else None
@@ -310,11 +315,6 @@ def _client(rebalance: Rebalance) -> str:
     if rebalance.start is None:
         return ""
     return next((client_of(name) for name in members_of(rebalance.start) if name), "")
-
-
-def _protocol_name(rebalance: Rebalance) -> str | None:
-    lines = (rebalance.sync, rebalance.join, rebalance.empty)
-    return next((line.protocol_name for line in lines if line and line.protocol_name), None)
 
 
 def _ms(duration_us: int | None) -> int | None:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.clients.config import ConnectProtocolCompatibility
-from coordinator_sim.messages.embedded.contents import is_cooperative
+from coordinator_sim.messages.embedded.contents import SERVER_PREFIX, is_cooperative
 from coordinator_sim.replay.costs import COORDINATOR_MOVED, POLL_TIMEOUT, RebalanceCost
 from coordinator_sim.replay.report import RunFigures, WhatIf
 from coordinator_sim.replay.storms import storms_of
@@ -87,7 +87,12 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 def findings_of(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
-    """Return what costs a group, worst first; empty for a group that costs nothing."""
+    """Return what costs a group, worst first; empty for a group that costs nothing.
+
+    Epochs of a consumer group (KIP-848) are left out: nobody stops for them, and the settings that
+    would help against rebalances are those of the classic protocol.
+    """
+    costs = [each for each in costs if not (each.protocol_name or "").startswith(SERVER_PREFIX)]
     finders = (
         _deploys,
         _dead_members,

@@ -26,7 +26,7 @@ from coordinator_sim.trace.history import (
     episodes_of,
     group_lines,
 )
-from coordinator_sim.trace.rebalances import Episode
+from coordinator_sim.trace.rebalances import Episode, consumer_groups_in
 
 CERTAIN: Final = (
     "replay reproduces all rows that the source determines of these groups",
@@ -79,15 +79,22 @@ def replay_log(
     what the settings change.
 
     Args:
-        events: Events of the trace, in its order.
+        events: Events of the trace, in its order; groups of KIP-848 are left out whole.
         info: Facts of the trace.
         grid: Combinations of settings to try; empty for none.
         by_group: What else to try, for single groups.
         known: What is known of the groups beside these lines.
         on_progress: Gets the number of events done.
     """
-    report = ReplayReport(trace_id=info.trace_id, grid=[settings.given for settings in grid])
-    lines = list(_replayable(events, info, report))
+    events = list(events)
+    report = ReplayReport(
+        trace_id=info.trace_id,
+        grid=[settings.given for settings in grid],
+        consumer_groups=list(consumer_groups_in(events)),
+    )
+    left_out = frozenset(report.consumer_groups)
+    classic = (event for event in events if event.group_id not in left_out)
+    lines = list(_replayable(classic, info, report))
     versions = _versions(lines)
     told: list[TraceEvent] = []
     done = 0

@@ -44,6 +44,11 @@ class Pace:
         """Whether members send heartbeats as often as in the trace."""
         return self._heartbeat_ms == self._told_ms
 
+    @property
+    def own_ms(self) -> int:
+        """How long the slowest member usually takes to rejoin, beyond one heartbeat interval."""
+        return max(0, (self._free_ms or 0) - self._told_ms)
+
     def join_ms(self, *, is_initial: bool) -> int:
         """Return the usual length of join phases; of initial ones the shortest: the delay."""
         return self._initial_ms if is_initial else self.with_heartbeats(self._later_ms)

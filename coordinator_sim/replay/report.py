@@ -98,6 +98,9 @@ class RunFigures(Struct, frozen=True, kw_only=True):
         returns: Restarts of static members that caused no rebalance.
         away_ms: Sum of the times that these were away, as far as known: nobody took their work.
         sharing: Costs of sharing the work out; None where the work is not known.
+        never_stopped: Partitions, connectors or tasks that never lost a working owner; None where
+            the work is not known.
+        is_epochs: Whether its rebalances are epochs of the consumer protocol: nobody stops then.
         within_ms: Of `rebalancing_ms`, what began within each window of time that was asked for.
     """
 
@@ -111,6 +114,8 @@ class RunFigures(Struct, frozen=True, kw_only=True):
     returns: int = 0
     away_ms: int = 0
     sharing: SharingCosts | None = None
+    never_stopped: int | None = None
+    is_epochs: bool = False
     within_ms: tuple[int, ...] = ()
 
 
@@ -155,6 +160,8 @@ class ReplayReport(Struct, kw_only=True):
     Args:
         groups: One entry for each file and group, in the order they are first seen.
         silent_groups: Groups without a rebalance, which cannot be compared.
+        consumer_groups: Groups of KIP-848, also for a part of the trace. Replay leaves them out: a
+            trace does not tell which partitions a member's heartbeats named.
         other_sources: Events of sources that cannot be replayed, by source.
         grid: Combinations of given settings, by their Kafka names; empty without settings.
         what_if: Effect of the settings, one entry per group and combination, groups in order.
@@ -165,6 +172,7 @@ class ReplayReport(Struct, kw_only=True):
     trace_id: str
     groups: list[GroupFidelity] = field(default_factory=list)
     silent_groups: list[str] = field(default_factory=list)
+    consumer_groups: list[str] = field(default_factory=list)
     other_sources: dict[str, int] = field(default_factory=dict)
     grid: list[dict[str, int | str]] = field(default_factory=list)
     what_if: list[WhatIf] = field(default_factory=list)

@@ -1,6 +1,7 @@
 """Replays a trace on disk, in the way its source allows."""
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from coordinator_sim.errors import DataError
 from coordinator_sim.replay.causes import group_named
@@ -12,6 +13,9 @@ from coordinator_sim.replay.work import Partitions, known_groups
 from coordinator_sim.runs.run_directory import RunDirectory
 from coordinator_sim.trace.events import Event, Source, TraceEvent
 from coordinator_sim.trace.history import CLIENT_SOURCES
+
+_SHOWN: Final = 3
+"""Groups that a message names."""
 
 
 def replay_run(
@@ -45,7 +49,14 @@ def replay_run(
     else:
         known = known_groups(events, given)
         result = replay_log(events, run.info, grid, known=known, on_progress=on_progress)
-    if not result.report.groups:
+    report = result.report
+    if not report.groups and report.consumer_groups:
+        raise DataError(
+            f"{run.path}: replay is for groups of the classic protocol, and "
+            f"{', '.join(report.consumer_groups[:_SHOWN])} is of the "
+            "consumer protocol (KIP-848); coordinator-sim explain tells of its epochs"
+        )
+    if not report.groups:
         raise DataError(
             f"{run.path}: {_why_nothing(events, run.info.source)}, so there is nothing to replay"
         )

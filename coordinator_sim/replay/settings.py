@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
-from coordinator_sim.clients.config import ConnectProtocolCompatibility
+from coordinator_sim.clients.config import CLASSIC, CONSUMER, ConnectProtocolCompatibility
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.profiles import ALIASES, PROFILES
 from coordinator_sim.replay.plan import NEVER_MS
@@ -16,6 +16,8 @@ STABLE: Final = "stable"
 """Value of `group.instance.id`: every member keeps one instance id over its restarts."""
 DYNAMIC: Final = "none"
 """Value of `group.instance.id`: members have none."""
+SERVER_ASSIGNORS: Final = ("uniform", "range")
+"""Values of `group.remote.assignor`: the assignors of a broker."""
 CONNECT_PROTOCOLS: Final = tuple(each.name.lower() for each in ConnectProtocolCompatibility)
 """Values of `connect.protocol`."""
 MOST_COMBINATIONS: Final = 1_000
@@ -32,6 +34,10 @@ class Settings(Struct, frozen=True, kw_only=True):
         group_instance_id: `stable` or `none`.
         partition_assignment_strategy: Protocol name of a consumer assignor.
         connect_protocol: One of `CONNECT_PROTOCOLS`.
+        group_protocol: `classic` or `consumer` (KIP-848).
+        group_remote_assignor: Server-side assignor that members of the consumer protocol ask for.
+        group_consumer_session_timeout_ms: The broker's, for members of the consumer protocol.
+        group_consumer_heartbeat_interval_ms: As above.
         profile: Kafka release that the core behaves like.
     """
 
@@ -44,6 +50,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     partition_assignment_strategy: str | None = None
     connect_protocol: str | None = None
     scheduled_rebalance_max_delay_ms: int | None = None
+    group_protocol: str | None = None
+    group_remote_assignor: str | None = None
+    group_consumer_session_timeout_ms: int | None = None
+    group_consumer_heartbeat_interval_ms: int | None = None
     profile: str | None = None
 
     @property
@@ -65,7 +75,20 @@ class Settings(Struct, frozen=True, kw_only=True):
             self.session_timeout_ms or 0,
             self.rebalance_timeout_ms or 0,
             self.group_initial_rebalance_delay_ms or 0,
+            self._epochs_slack_ms if self.is_consumer_protocol else 0,
         )
+
+    @property
+    def _epochs_slack_ms(self) -> int:
+        """Time in which a dead member is removed, and what it had is handed over."""
+        session_ms = self.group_consumer_session_timeout_ms or CONSUMER_SESSION_TIMEOUT_MS
+        interval_ms = self.group_consumer_heartbeat_interval_ms or CONSUMER_HEARTBEAT_INTERVAL_MS
+        return session_ms + _HANDOVER_BEATS * interval_ms
+
+    @property
+    def is_consumer_protocol(self) -> bool:
+        """Whether the members are of the consumer protocol."""
+        return self.group_protocol == CONSUMER
 
     @property
     def is_empty(self) -> bool:
@@ -80,6 +103,12 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 UNKNOWN: Final = Settings()
 """No settings: a replay of the trace unchanged."""
+CONSUMER_SESSION_TIMEOUT_MS: Final = 45_000
+"""Kafka's default of `group.consumer.session.timeout.ms`."""
+CONSUMER_HEARTBEAT_INTERVAL_MS: Final = 5_000
+"""Kafka's default of `group.consumer.heartbeat.interval.ms`."""
+_HANDOVER_BEATS: Final = 3
+"""Heartbeats until a partition is handed over: one to hear of it, one to give, one to take."""
 
 INITIAL_DELAY: Final = "group.initial.rebalance.delay.ms"
 STRATEGY: Final = "partition.assignment.strategy"
@@ -87,6 +116,8 @@ CONNECT_PROTOCOL: Final = "connect.protocol"
 SCHEDULED_DELAY: Final = "scheduled.rebalance.max.delay.ms"
 INSTANCE_ID: Final = "group.instance.id"
 PROFILE: Final = "profile"
+GROUP_PROTOCOL: Final = "group.protocol"
+REMOTE_ASSIGNOR: Final = "group.remote.assignor"
 
 _FIELDS: Final = {
     "session.timeout.ms": "session_timeout_ms",
@@ -99,14 +130,39 @@ _FIELDS: Final = {
     STRATEGY: "partition_assignment_strategy",
     CONNECT_PROTOCOL: "connect_protocol",
     SCHEDULED_DELAY: "scheduled_rebalance_max_delay_ms",
+    GROUP_PROTOCOL: "group_protocol",
+    REMOTE_ASSIGNOR: "group_remote_assignor",
+    "group.consumer.session.timeout.ms": "group_consumer_session_timeout_ms",
+    "group.consumer.heartbeat.interval.ms": "group_consumer_heartbeat_interval_ms",
 }
 """Kafka's names and ours; a consumer's rebalance timeout is its `max.poll.interval.ms`."""
 _SHOWN: Final = frozenset(_FIELDS) - {"max.poll.interval.ms"}
 _LEAST: Final = {"group_initial_rebalance_delay_ms": 0, "scheduled_rebalance_max_delay_ms": 0}
+_OF_CLASSIC: Final = (
+    "session_timeout_ms",
+    "heartbeat_interval_ms",
+    "group_initial_rebalance_delay_ms",
+    "partition_assignment_strategy",
+    "connect_protocol",
+    "scheduled_rebalance_max_delay_ms",
+)
+_OF_CONSUMER: Final = (
+    "group_remote_assignor",
+    "group_consumer_session_timeout_ms",
+    "group_consumer_heartbeat_interval_ms",
+)
+"""Fields that mean nothing in the other group protocol."""
+_INSTEAD: Final = {
+    True: "the broker's group.consumer.session.timeout.ms, group.consumer.heartbeat.interval.ms "
+    "and group.remote.assignor are the consumer protocol's",
+    False: "add --set group.protocol=consumer",
+}
 _WORDS: Final = {
     "group_instance_id": (STABLE, DYNAMIC),
     "partition_assignment_strategy": tuple(CONSUMER_ASSIGNORS),
     "connect_protocol": CONNECT_PROTOCOLS,
+    "group_protocol": (CLASSIC, CONSUMER),
+    "group_remote_assignor": SERVER_ASSIGNORS,
 }
 """Fields whose values are words, and which words."""
 
@@ -195,4 +251,27 @@ def _check_fit(settings: Settings) -> None:
         raise ConfigError(
             f"heartbeat.interval.ms={heartbeat_ms} with session.timeout.ms={session_ms}: clients "
             "do not start unless it is lower; a third of the session timeout is usual"
+        )
+    _check_protocol(settings)
+
+
+def _check_protocol(settings: Settings) -> None:
+    """Refuse settings of the other group protocol. Source: Java's ConsumerConfig, 4.0."""
+    fields = _OF_CLASSIC if settings.is_consumer_protocol else _OF_CONSUMER
+    named = {field: name for name, field in _FIELDS.items()}
+    for field in fields:
+        value = getattr(settings, field)
+        if value is not None:
+            other = CLASSIC if settings.is_consumer_protocol else CONSUMER
+            raise ConfigError(
+                f"{named[field]}={value} is a setting of group.protocol={other} alone; "
+                f"{_INSTEAD[settings.is_consumer_protocol]}"
+            )
+    session_ms = settings.group_consumer_session_timeout_ms or CONSUMER_SESSION_TIMEOUT_MS
+    interval_ms = settings.group_consumer_heartbeat_interval_ms or CONSUMER_HEARTBEAT_INTERVAL_MS
+    if interval_ms >= session_ms:
+        raise ConfigError(
+            f"group.consumer.heartbeat.interval.ms={interval_ms} with "
+            f"group.consumer.session.timeout.ms={session_ms}: a broker does not start unless it is "
+            "lower; the defaults are 5000 and 45000"
         )

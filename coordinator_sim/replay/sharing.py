@@ -32,6 +32,8 @@ class SharingCosts(Struct, frozen=True, kw_only=True):
             their subscriptions.
         stopped_ms: Time in which no member worked.
         unowned_ms: Time without a working owner, summed over the items.
+        interrupted: How often an item lost a working owner, summed over the items.
+        longest_ms: Longest time from such a loss to the next working owner of the item.
     """
 
     strategy: str
@@ -42,6 +44,8 @@ class SharingCosts(Struct, frozen=True, kw_only=True):
     needless: int | None = 0
     stopped_ms: int = 0
     unowned_ms: int = 0
+    interrupted: int = 0
+    longest_ms: int = 0
 
     def plus(self, other: "SharingCosts") -> "SharingCosts":
         """Return the sum with the costs of a later part of the same group's trace."""
@@ -55,12 +59,23 @@ class SharingCosts(Struct, frozen=True, kw_only=True):
             needless=None if unknown else (self.needless or 0) + (other.needless or 0),
             stopped_ms=self.stopped_ms + other.stopped_ms,
             unowned_ms=self.unowned_ms + other.unowned_ms,
+            interrupted=self.interrupted + other.interrupted,
+            longest_ms=max(self.longest_ms, other.longest_ms),
         )
 
 
-def sharing_costs(course: Course, strategy: Strategy, until_ms: int) -> SharingCosts:
-    """Return the costs of a strategy over one run, up to `until_ms`."""
-    return _Ledger(course, strategy, until_ms).run()
+def sharing_costs(
+    course: Course, strategy: Strategy, until_ms: int, dropped: set[object]
+) -> SharingCosts:
+    """Return the costs of a strategy over one run, up to `until_ms`.
+
+    Args:
+        course: The run.
+        strategy: Shares the work out.
+        until_ms: Where the run ends, milliseconds of the trace.
+        dropped: Gets the items that lost a working owner.
+    """
+    return _Ledger(course, strategy, until_ms, dropped).run()
 
 
 class _Ledger:
@@ -70,7 +85,9 @@ class _Ledger:
     comes: an upper bound, since each stops only when it rejoins.
     """
 
-    def __init__(self, course: Course, strategy: Strategy, until_ms: int) -> None:
+    def __init__(
+        self, course: Course, strategy: Strategy, until_ms: int, dropped: set[object]
+    ) -> None:
         self._strategy = strategy
         self._rounds = _own_rounds(course.rounds, is_connect=strategy.is_connect)
         self._until_ms = until_ms
@@ -86,6 +103,10 @@ class _Ledger:
         self._counts = False
         self._stopped_ms = self._unowned_ms = 0
         self._moved = self._needless = self._follow_ups = 0
+        self._dropped = dropped
+        self._since: dict[object, int] = {}
+        self._gone: dict[str, int] = {}
+        self._interrupted = self._longest_ms = 0
 
     def run(self) -> SharingCosts:
         """Return the costs."""
@@ -99,7 +120,10 @@ class _Ledger:
             if round_.is_empty:
                 self._counts = False
                 self._own({})
+                self._since.clear()
         self._go(self._until_ms)
+        for since_ms in self._since.values():
+            self._longest_ms = max(self._longest_ms, self._until_ms - since_ms)
         return SharingCosts(
             strategy=self._strategy.name,
             items=self._strategy.size,
@@ -109,6 +133,8 @@ class _Ledger:
             needless=self._needless if self._strategy.is_uniform else None,
             stopped_ms=self._stopped_ms,
             unowned_ms=self._unowned_ms,
+            interrupted=self._interrupted,
+            longest_ms=self._longest_ms,
         )
 
     def _begin(self, round_: Round) -> None:
@@ -145,6 +171,15 @@ class _Ledger:
         self._settled = result.owners
 
     def _own(self, owners: Owners) -> None:
+        for item, key in self._owners.items():
+            if owners.get(item) != key:
+                self._interrupted += 1
+                self._dropped.add(item)
+                self._since[item] = self._gone.get(key, self._now_ms)
+        for item in owners:
+            since_ms = self._since.pop(item, None)
+            if since_ms is not None:
+                self._longest_ms = max(self._longest_ms, self._now_ms - since_ms)
         self._owners = owners
         self._loads = Counter(owners.values())
 
@@ -165,7 +200,7 @@ class _Ledger:
             self._next_absence < len(self._absences)
             and self._absences[self._next_absence].from_ms < self._now_ms
         ):
-            self._away.append(self._absences[self._next_absence])
+            self._leave_idle(self._absences[self._next_absence])
             self._next_absence += 1
         idle_ms = 0
         for each in self._away:
@@ -173,6 +208,19 @@ class _Ledger:
             idle_ms += self._loads[each.key] * max(0, overlap_ms)
         self._away = [each for each in self._away if each.until_ms > self._now_ms]
         return idle_ms
+
+    def _leave_idle(self, absence: Absence) -> None:
+        """Note that a process is away: what it has is idle until it is back or removed."""
+        self._away.append(absence)
+        if absence.is_dead:
+            self._gone[absence.key] = absence.from_ms
+            return
+        self._gone.pop(absence.key, None)
+        own = [item for item, key in self._owners.items() if key == absence.key]
+        if own:
+            self._interrupted += len(own)
+            self._dropped.update(own)
+            self._longest_ms = max(self._longest_ms, absence.length_ms)
 
 
 def _own_rounds(rounds: list[Round], *, is_connect: bool) -> list[Round]:

@@ -11,6 +11,7 @@ from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
 from coordinator_sim.errors import CoordinatorSimError
 from coordinator_sim.kafka.profiles import Profile, profile_named
 from coordinator_sim.replay.compare import figures
+from coordinator_sim.replay.consumer_protocol.run import ASSUMED, Asked, play
 from coordinator_sim.replay.driver import Driver
 from coordinator_sim.replay.pace import USUAL_HEARTBEAT_MS
 from coordinator_sim.replay.plan import GroupPlan
@@ -18,6 +19,7 @@ from coordinator_sim.replay.report import GroupFidelity, RunFigures, WhatIf
 from coordinator_sim.replay.settings import (
     CONNECT_PROTOCOL,
     DYNAMIC,
+    GROUP_PROTOCOL,
     SCHEDULED_DELAY,
     STRATEGY,
     UNKNOWN,
@@ -189,7 +191,12 @@ def _check_fit(subject: Subject, settings: Settings) -> None:
     profile = _profile(subject, settings)
     if settings.makes_static and not profile.static_membership:
         raise _Unfit(f"Kafka {profile.name} has no static membership; 2.3 was the first")
+    if settings.is_consumer_protocol and not profile.has_coordinator_runtime:
+        raise _Unfit(
+            f"Kafka {profile.name} has no consumer protocol, which came with 4.0: add --profile 4.4"
+        )
     needed = {
+        GROUP_PROTOCOL: settings.group_protocol if settings.is_consumer_protocol else None,
         STRATEGY: settings.partition_assignment_strategy,
         CONNECT_PROTOCOL: settings.connect_protocol,
         SCHEDULED_DELAY: settings.scheduled_rebalance_max_delay_ms,
@@ -203,7 +210,7 @@ def _check_fit(subject: Subject, settings: Settings) -> None:
     if settings.makes_static and work is not None and work.is_connect:
         raise _Unfit("group.instance.id is no setting of a Connect cluster")
     for name in given:
-        if work is not None and work.is_connect == (name == STRATEGY):
+        if work is not None and work.is_connect == (name in {STRATEGY, GROUP_PROTOCOL}):
             kind = "a Connect cluster" if work.is_connect else "a group of consumers"
             raise _Unfit(f"{name} is no setting of {kind}")
 
@@ -219,6 +226,8 @@ def _run(subject: Subject, settings: Settings, until_ms: list[int]) -> _Run:
     parts: list[RunFigures] = []
     events: list[TraceEvent] = []
     restarts = by_time = 0
+    dropped: set[object] = set()
+    special: dict[str, None] = {}
     for plan, horizon_ms in zip(subject.plans, until_ms, strict=True):
         own = plan
         if settings.makes_static:
@@ -226,13 +235,33 @@ def _run(subject: Subject, settings: Settings, until_ms: list[int]) -> _Run:
             own = stable.plan
             restarts += len(stable.restarts)
             by_time += sum(not each.is_by_name for each in stable.restarts)
+        if settings.is_consumer_protocol and subject.work is not None:
+            asked = Asked(
+                work=subject.work,
+                settings=settings,
+                profile=profile,
+                until_ms=horizon_ms,
+                windows=tuple(subject.windows),
+            )
+            epochs = play(own, asked, dropped)
+            parts.append(epochs.figures)
+            events.extend(epochs.events)
+            special.update(dict.fromkeys(epochs.notes))
+            continue
         driver = drive(own, profile, settings, until_ms=horizon_ms)
         told = events_of(driver, plan)
-        sharing = _sharing(subject.work, settings, driver, horizon_ms)
+        sharing = _sharing(subject.work, settings, driver, horizon_ms, dropped)
         parts.append(figures(told, driver.course, sharing, subject.windows))
         events.extend(told)
     notes = _static_notes(subject, settings, restarts, by_time) if settings.makes_static else ()
-    return _Run(_sum(parts), events, notes, by_time)
+    summed = _sum(parts)
+    if summed.sharing is not None:
+        summed = replace(
+            summed,
+            never_stopped=summed.sharing.items - len(dropped),
+            is_epochs=settings.is_consumer_protocol,
+        )
+    return _Run(summed, events, (*notes, *special), by_time)
 
 
 def _static_notes(
@@ -253,10 +282,16 @@ def _static_notes(
 
 
 def _sharing(
-    work: GroupWork | None, settings: Settings, driver: Driver, until_ms: int
+    work: GroupWork | None,
+    settings: Settings,
+    driver: Driver,
+    until_ms: int,
+    dropped: set[object],
 ) -> SharingCosts | None:
     strategy = None if work is None else _strategy(work, settings)
-    return None if strategy is None else sharing_costs(driver.course, strategy, until_ms)
+    if strategy is None:
+        return None
+    return sharing_costs(driver.course, strategy, until_ms, dropped)
 
 
 def _strategy(work: GroupWork, settings: Settings) -> Strategy | None:
@@ -292,7 +327,8 @@ def assumed_of(settings: Settings) -> list[str]:
         "then one more usual rebalance hands it out",
         "profile": "members behave as in the source, only the broker is of another release",
     }
-    return [text for name, text in texts.items() if getattr(settings, name) is not None]
+    assumed = [text for name, text in texts.items() if getattr(settings, name) is not None]
+    return [*assumed, *ASSUMED] if settings.is_consumer_protocol else assumed
 
 
 def _sum(runs: list[RunFigures]) -> RunFigures:

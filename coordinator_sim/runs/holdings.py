@@ -14,6 +14,7 @@ from msgspec import Struct
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.embedded.contents import is_cooperative
 from coordinator_sim.runs.ownership import OwnershipTracker
+from coordinator_sim.runs.step_holdings import step_holdings
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.schema import GenerationRow
 
@@ -21,6 +22,8 @@ _ALIVE: Final = {Event.HEARTBEAT, Event.OFFSET_COMMIT, Event.JOIN_REQ, Event.SYN
 _LEFT: Final = {Event.LEAVE_REQ, Event.MEMBER_LEFT, Event.MEMBER_FENCED, Event.LOST}
 _FAILED: Final = {Event.MEMBER_FAILED, Event.MEMBER_KICKED}
 _TOLD_BY: Final = {Event.ASSIGNED, Event.MEMBER_ADDED}
+_STARTS: Final = {Event.PREPARE_REBALANCE, Event.EPOCH_BUMPED}
+_SETTLES: Final = {Event.SYNC_LEADER, Event.TARGET_REACHED}
 _ENDS_OF_PROCESS: Final = ("crashed", "gone")
 
 Interval = tuple[int, int]
@@ -144,11 +147,35 @@ def _stops(own: list[Holding], held: list[_Rebalance], ends_us: int) -> Iterator
 def holdings(events: Sequence[TraceEvent]) -> list[Holding]:
     """Return all holdings: of workers that log their work, by work; of others, by assignment."""
     telling = {event.group_id for event in events if _changed(event)}
+    stepping = {event.group_id for event in events if event.event is Event.MEMBER_STEP}
     ends_us = max((event.ts_us for event in events), default=0)
     marks = _marks(events)
     found = list(_worked(events, marks, ends_us))
-    found += (one for one in _assigned(events, marks, ends_us) if one.group_id not in telling)
+    others = telling | stepping
+    found += (one for one in _assigned(events, marks, ends_us) if one.group_id not in others)
+    found += _stepped(events, stepping - telling, ends_us)
     return [holding for holding in found if holding.to_us > holding.from_us]
+
+
+# By steps.
+
+
+def _stepped(
+    events: Sequence[TraceEvent], groups: set[str | None], ends_us: int
+) -> Iterator[Holding]:
+    by_group: dict[str, list[TraceEvent]] = {}
+    for event in events:
+        if event.group_id is not None and event.group_id in groups:
+            by_group.setdefault(event.group_id, []).append(event)
+    for group_id, own in by_group.items():
+        for held in step_holdings(own, ends_us):
+            yield Holding(
+                group_id=group_id,
+                resource=held.resource,
+                member_key=held.member_key,
+                from_us=held.from_us,
+                to_us=held.to_us,
+            )
 
 
 # By assignment.
@@ -339,11 +366,11 @@ def _rebalances(events: Iterable[TraceEvent]) -> dict[str, list[_Rebalance]]:
     found: dict[str, list[_Rebalance]] = defaultdict(list)
     for event in events:
         own = found[event.group_id or ""]
-        if event.event is Event.PREPARE_REBALANCE:
+        if event.event in _STARTS:
             if own and own[-1].sync_us is None and own[-1].empty_us is None:
                 own[-1].end_us = event.ts_us
             own.append(_Rebalance(event.ts_us))
-        elif own and event.event is Event.SYNC_LEADER and own[-1].sync_us is None:
+        elif own and event.event in _SETTLES and own[-1].sync_us is None:
             own[-1].sync_us = own[-1].end_us = event.ts_us
         elif own and event.event is Event.GROUP_EMPTY and own[-1].empty_us is None:
             own[-1].empty_us = event.ts_us

@@ -25,6 +25,7 @@ from coordinator_sim.messages.embedded.consumer_protocol import (
 from coordinator_sim.messages.embedded.contents import ConnectAssignment
 from coordinator_sim.trace.batches import KIND_NUMBERS, EventBatch, Int64s, joined
 from coordinator_sim.trace.batches import NOBODY as NO_GROUP
+from coordinator_sim.trace.consumer_groups import TEMPORARY
 from coordinator_sim.trace.events import Event, Source, TraceEvent
 from coordinator_sim.trace.schema import GenerationRow, ResourceRow
 
@@ -32,6 +33,12 @@ CONNECT: Final = "connect"
 CONSUMER: Final = "consumer"
 NOBODY: Final = -1
 
+_DEPARTURES: Final = frozenset({Event.MEMBER_LEFT, Event.MEMBER_FAILED, Event.MEMBER_KICKED})
+TARGET_EVENTS: Final = frozenset(
+    {Event.TARGET_COMPUTED, Event.TARGET_ASSIGNED, Event.MEMBER_ADDED, Event.STATIC_REPLACED}
+    | _DEPARTURES
+)
+"""Events that tell who is in a consumer group, and what its targets give."""
 _HEEDED: Final = frozenset(
     {
         Event.JOIN_REQ,
@@ -42,6 +49,7 @@ _HEEDED: Final = frozenset(
         Event.GROUP_EMPTY,
         Event.GROUP_DEAD,
     }
+    | TARGET_EVENTS
 )
 _HEEDED_KINDS: Final = sorted(KIND_NUMBERS[kind] for kind in _HEEDED)
 _NATURAL: Final = re.compile(r"(.*-)(\d+)", re.DOTALL)
@@ -82,6 +90,12 @@ class _Group:
     """Members by key: a static member that is replaced keeps its place."""
     held: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Resources of each member after the last generation, by member id, for Connect's deltas."""
+    present: dict[str, _Member] = field(default_factory=dict)
+    """Of a consumer group: who is there, by key, with what the last target gives them."""
+    has_targets: bool = False
+    """Whether it is a consumer group."""
+    has_parts: bool = False
+    """Whether it was told what a target gives to members."""
     subscriptions: dict[str, bytes] = field(default_factory=dict)
     positions: dict[str, int] = field(default_factory=dict)
     """Universe: every resource seen so far, and its position in the list."""
@@ -132,6 +146,11 @@ class OwnershipTracker:
                 self._on_join_request(group, event)
             case Event.GROUP_EMPTY | Event.GROUP_DEAD:
                 self._on_gone(group, event)
+            case kind if kind in TARGET_EVENTS:
+                self._on_target(group, event)
+            case Event.ASSIGNED if group.has_targets:
+                # A member of a consumer group tells what it has: no target, and no generation.
+                return
             case _:
                 self._on_generation(group, event)
 
@@ -180,6 +199,30 @@ class OwnershipTracker:
     def _on_join_request(self, group: _Group, event: TraceEvent) -> None:
         if event.member_id and event.subscription is not None:
             group.subscriptions[event.member_id] = event.subscription
+
+    def _on_target(self, group: _Group, event: TraceEvent) -> None:
+        """Follow a consumer group: a generation is a target, with all who are there by then."""
+        key = event.group_instance_id or event.member_id or ""
+        if event.event is Event.TARGET_COMPUTED and event.generation is not None:
+            self._complete(group)
+            group.has_targets = True
+            group.generation = event.generation
+            group.protocol_type, group.protocol_name = CONSUMER, event.protocol_name
+            group.join_done_us = group.sync_us = event.ts_us
+            group.gathered = dict(group.present)
+        elif event.event is Event.TARGET_ASSIGNED and event.member_id:
+            self._on_assigned(group, event, event.member_id)
+            group.has_parts = True
+            group.present[key] = group.gathered[key]
+        elif event.event in _DEPARTURES:
+            if TEMPORARY not in event.attrs:
+                group.present.pop(key, None)
+        elif event.member_id and "group_type" in event.attrs:
+            before = group.present.get(key)
+            owned = () if before is None else before.owned
+            group.present[key] = _Member(event.member_id, owned)
+            if event.subscription is not None:
+                group.subscriptions[event.member_id] = event.subscription
 
     def _on_generation(self, group: _Group, event: TraceEvent) -> None:
         if event.generation is None:
@@ -241,18 +284,22 @@ class OwnershipTracker:
         if event.event is Event.GROUP_EMPTY and event.generation is not None and group.positions:
             self._generations.append(self._empty(group, event.generation, event.ts_us))
         group.held.clear()
+        group.present.clear()
         group.subscriptions.clear()
         if event.event is Event.GROUP_DEAD:
             self._groups.pop(group.group_id)
 
     def _complete(self, group: _Group) -> None:
         protocol_type = group.protocol_type or CONSUMER
-        if group.gathered and protocol_type in (CONSUMER, CONNECT):
+        # A broker's log tells of targets and not of their parts.
+        is_told = group.has_parts or not group.has_targets
+        if group.gathered and is_told and protocol_type in (CONSUMER, CONNECT):
             self._generations.append(self._dense(group, protocol_type))
             group.held = {member.member_id: member.owned for member in group.gathered.values()}
             subscriptions = group.subscriptions
+            stay = {**group.held, **{each.member_id: () for each in group.present.values()}}
             group.subscriptions = {
-                name: subscriptions[name] for name in group.held if name in subscriptions
+                name: subscriptions[name] for name in stay if name in subscriptions
             }
         group.gathered = {}
         group.join_done_us = group.sync_us = group.first_assigned_us = None

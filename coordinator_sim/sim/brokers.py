@@ -24,12 +24,10 @@ from coordinator_sim.sim.exchanges import exchange_of
 from coordinator_sim.sim.meddling import Target
 from coordinator_sim.sim.network import Connection, Network, ResponseMessage
 from coordinator_sim.sim.scenario.choices import Choices
-from coordinator_sim.sim.world import create_topic
+from coordinator_sim.sim.world import US_PER_MS, create_topic
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.exchange import TOLD_APIS, Exchange
 from coordinator_sim.trace.recorder import Recorder
-
-_US_PER_MS: Final = 1_000
 
 REQUESTS: Final = "requests"
 TIMERS: Final = "timers"
@@ -44,6 +42,7 @@ API_VERSIONS: Final = {
     ApiKey.HEARTBEAT: 4,
     ApiKey.LEAVE_GROUP: 5,
     ApiKey.SYNC_GROUP: 5,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: 1,
     ApiKey.DELETE_GROUPS: 2,
     ApiKey.OFFSET_DELETE: 0,
     ApiKey.PRODUCE: 12,
@@ -346,7 +345,7 @@ class ClusterDriver(Alarmed):
     def hold(self, partition: int, for_ms: int) -> None:
         """Leave appends to an offsets partition uncommitted for the given time."""
         self._hold(partition, hold=True)
-        end_us = self._environment.now_us + for_ms * _US_PER_MS
+        end_us = self._environment.now_us + for_ms * US_PER_MS
         self._environment.call_at(end_us, partial(self._hold, partition, hold=False))
 
     def crash(self, broker_id: int, down_ms: int) -> None:
@@ -361,7 +360,7 @@ class ClusterDriver(Alarmed):
             connection.is_server_open = False
             self.closed(connection)
         self.cluster.operations.stop(broker_id, now)
-        restart_us = self._environment.now_us + down_ms * _US_PER_MS
+        restart_us = self._environment.now_us + down_ms * US_PER_MS
         self._environment.call_at(restart_us, partial(self._restart, broker_id))
         self._go_on(now)
 
@@ -391,7 +390,7 @@ class ClusterDriver(Alarmed):
         Source: kafka trunk, LocalLog.maybeHandleIOException, ReplicaManager.handleLogDirFailure,
         LogManager.handleLogDirFailure.
         """
-        end_us = self._environment.now_us + for_ms * _US_PER_MS
+        end_us = self._environment.now_us + for_ms * US_PER_MS
         read_failed = partial(self._read_failed, broker_id, end_us)
         offsets_topic = self.cluster.groups.offsets_topic
         offsets_topic.fail_reads(broker_id, prefix, read_failed)
@@ -402,7 +401,7 @@ class ClusterDriver(Alarmed):
         if broker_id not in self._halting:
             self._halting[broker_id] = None
             self._record("LogDirectoryFailed", broker_id, {"partition": str(partition)})
-            down_ms = (end_us - self._environment.now_us) // _US_PER_MS + 1
+            down_ms = (end_us - self._environment.now_us) // US_PER_MS + 1
             self.call_later(0, partial(self._halt, broker_id, down_ms))
         # What waits for followers is answered by nobody.
         self.cluster.groups.hold_high_watermark(partition, hold=True, now=now)
@@ -422,7 +421,7 @@ class ClusterDriver(Alarmed):
         held = self.held[broker_id] = []
         self.network.stall(broker_id)
         self.cluster.operations.pause(broker_id, now)
-        self.call_later(for_ms * _US_PER_MS, partial(self._resume, broker_id, held))
+        self.call_later(for_ms * US_PER_MS, partial(self._resume, broker_id, held))
         self._go_on(now)
 
     def _resume(self, broker_id: int, held: list[Action]) -> None:
@@ -457,7 +456,7 @@ class ClusterDriver(Alarmed):
     # -- time ------------------------------------------------------------------------------
 
     def _now(self) -> Instants:
-        now_ms = self._environment.now_us // _US_PER_MS
+        now_ms = self._environment.now_us // US_PER_MS
         return Instants(now_ms, now_ms)
 
     def _go_on(self, now: Instants) -> None:
@@ -472,7 +471,7 @@ class ClusterDriver(Alarmed):
             if due_ms is None:
                 self.switch_alarm_off()
             else:
-                self.set_alarm(due_ms * _US_PER_MS)
+                self.set_alarm(due_ms * US_PER_MS)
 
     def _long_work_begins(self) -> None:
         self._has_long_work = True

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final
 
 from coordinator_sim.assignors.registry import make_consumer_assignor
+from coordinator_sim.clients.async_consumer import AsyncConsumer
 from coordinator_sim.clients.config import OffsetReset
 from coordinator_sim.clients.consumer_coordinator import ConsumerCoordinator
 from coordinator_sim.clients.consumer_models import api_versions_of, make_consumer
@@ -24,6 +25,8 @@ from coordinator_sim.clock import Action
 from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.sim.client_process import ClientProcess
+from coordinator_sim.sim.consumer_settings import client_settings, is_new
+from coordinator_sim.sim.handovers import GIVEN_UP, tell_assigned, tell_given_up
 from coordinator_sim.sim.idle_rhythm import IdleRhythm, Landing
 from coordinator_sim.sim.processing import (
     Pace,
@@ -38,7 +41,7 @@ from coordinator_sim.sim.scenario.world import ConsumerGroupSpec, ConsumerSpec
 from coordinator_sim.sim.taken_records import MAX_POLL_RECORDS, take_records
 from coordinator_sim.sim.work_ledger import WorkLedger
 from coordinator_sim.sim.world import US_PER_MS, World
-from coordinator_sim.trace.events import Event, OffsetEntry
+from coordinator_sim.trace.events import Event
 
 POLL_TIMEOUT_MS: Final = 500
 """Timeout that the application passes to `poll`; short enough to notice a stop request soon."""
@@ -52,11 +55,6 @@ _SURVIVABLE: Final = (WAKEUP, COMMIT_FAILED)
 
 AfterCommit = Callable[[str | None], None]
 """Continuation after a commit, given the name of the exception, None for success."""
-
-_OWNERSHIP_EVENTS: Final = {
-    CallbackKind.PARTITIONS_REVOKED: Event.REVOKED,
-    CallbackKind.PARTITIONS_LOST: Event.LOST,
-}
 
 
 class ConsumerProcess(ClientProcess):
@@ -103,14 +101,16 @@ class ConsumerProcess(ClientProcess):
         host: str | None = None,
         attrs: dict[str, str] | None = None,
     ) -> None:
+        settings = client_settings(spec, group)
         self._consumer = make_consumer(
             spec.client,
-            client_settings(spec, group),
+            settings,
             client_id=spec.name,
             group_id=group.group_id,
             topics=group.topics if spec.topics is None else spec.topics,
             assignors=tuple(make_consumer_assignor(name) for name in group.assignors),
             bootstrap=world.bootstrap(),
+            member_id=world.new_member_id() if is_new(settings) else "",
             jitter=world.choices,
         )
         super().__init__(
@@ -147,8 +147,13 @@ class ConsumerProcess(ClientProcess):
     def start(self) -> None:
         """Subscribe by the pattern, if there is one, and poll for the first time."""
         consumer = self._consumer
-        if self._pattern is not None and isinstance(consumer, ConsumerCoordinator):
-            self._run(consumer.subscribe_pattern(self._pattern, self._now_ms()))
+        match consumer:
+            case ConsumerCoordinator() if self._pattern is not None:
+                self._run(consumer.subscribe_pattern(self._pattern, self._now_ms()))
+            case AsyncConsumer() if self._pattern is not None:
+                self._run(consumer.subscribe_regex(self._pattern, self._now_ms()))
+            case _:
+                pass
         self._poll()
 
     def stop(self) -> None:
@@ -408,9 +413,11 @@ class ConsumerProcess(ClientProcess):
         self._run(self._consumer.callback_completed(token, None, self._now_ms()))
 
     def _on_callback(self, callback: RunCallback) -> None:
-        event = _OWNERSHIP_EVENTS.get(callback.kind)
+        if callback.kind is CallbackKind.PARTITIONS_ASSIGNED and callback.partitions:
+            tell_assigned(self._record, self._consumer, callback.partitions)
+        event = GIVEN_UP.get(callback.kind)
         if event is not None and callback.partitions:
-            self._record_handover(event, callback.partitions)
+            tell_given_up(self._record, self._consumer, event, callback.partitions)
             for partition in callback.partitions:
                 self._ledger.let_go(partition)
                 self._done.pop(partition, None)
@@ -455,37 +462,3 @@ class ConsumerProcess(ClientProcess):
         done = self._pace.done_after(elapsed_us, count_of(self._processing))
         for partition, _, end in split(self._processing, done)[0]:
             self._ledger.processed(partition, end)
-
-    def _record_handover(self, event: Event, partitions: tuple[TopicPartition, ...]) -> None:
-        """Record which partitions are given up, and how far each was consumed."""
-        consumer = self._consumer
-        self._record(
-            event,
-            generation=consumer.generation_id,
-            member_id=consumer.member_id,
-            attrs={"resources": " ".join(tp.resource() for tp in partitions)},
-        )
-        positions = consumer.positions
-        entries = tuple(
-            OffsetEntry(tp.topic, tp.partition, positions[tp])
-            for tp in partitions
-            if tp in positions
-        )
-        if entries:
-            self._record(Event.POSITION, member_id=consumer.member_id, offsets=entries)
-
-
-def client_settings(spec: ConsumerSpec, group: ConsumerGroupSpec) -> dict[str, str]:
-    """Return the settings of one consumer by Kafka's names, its own over its group's.
-
-    A run's topics start with the run: unless a setting says otherwise they are read from their
-    beginning, not from their present end as with Kafka's default `latest`.
-    """
-    settings = {"auto.offset.reset": "earliest", **group.settings, **spec.settings}
-    if spec.commits.when != "auto":
-        settings["enable.auto.commit"] = "false"
-    if spec.instance_id is not None:
-        settings["group.instance.id"] = spec.instance_id
-    if spec.rack is not None:
-        settings["client.rack"] = spec.rack
-    return settings

@@ -7,8 +7,9 @@ from coordinator_sim.clients.config import OffsetReset
 from coordinator_sim.clients.consumer_coordinator import ConsumerCoordinator
 from coordinator_sim.clock import Action
 from coordinator_sim.connect.thread import Blocking, Pending, Wait
-from coordinator_sim.errors import InvariantViolation
+from coordinator_sim.errors import ConfigError, InvariantViolation
 from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.sim.consumer_settings import is_new
 from coordinator_sim.sim.consumers import ConsumerProcess
 from coordinator_sim.sim.processing import Records
 from coordinator_sim.sim.scenario.settings import SETTINGS, STRATEGY, Scope
@@ -39,7 +40,8 @@ class PolledConsumer(ConsumerProcess):
         woken: Called when a call is over, so that the thread which waits for it goes on.
 
     Raises:
-        ConfigError: a setting is out of its bounds, or an assignor is unknown.
+        ConfigError: a setting is out of its bounds, an assignor is unknown, or the group protocol
+            is not the classic one.
     """
 
     __slots__ = ("_gone", "_is_member", "_returned", "_woken", "client_id")
@@ -52,6 +54,11 @@ class PolledConsumer(ConsumerProcess):
         own = {name: value for name, value in settings.items() if name in _OF_CONSUMERS}
         if not group_id:
             own["enable.auto.commit"] = "false"
+        if is_new(own):
+            raise ConfigError(
+                f"consumer {self.client_id!r}: group.protocol=consumer is for members of a "
+                "scenario's groups; workloads consume with the classic protocol"
+            )
         # Kafka's default, which scenarios of their own groups set otherwise.
         own.setdefault("auto.offset.reset", "latest")
         spec = ConsumerSpec(

@@ -252,9 +252,10 @@ def run_scenario(  # noqa: PLR0913 - a scenario, and how it is run, by keyword
 def _cluster(scenario: Scenario, choices: Choices, trace: TraceSink | None) -> Cluster:
     """Return the cluster of a scenario: its offsets topic is there, and loaded."""
     brokers = scenario.brokers
+    profile = profile_named(scenario.profile)
     cluster = Cluster(
         ClusterSettings(
-            profile=profile_named(scenario.profile),
+            profile=profile,
             broker_ids=tuple(range(1, brokers + 1)),
             coordinator=configured(CoordinatorConfig(), scenario.broker_settings),
             auto_create_topics=False,

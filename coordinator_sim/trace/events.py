@@ -39,6 +39,11 @@ class Event(Enum):
     PREPARE_REBALANCE = "PREPARE_REBALANCE"
     JOIN_COMPLETE = "JOIN_COMPLETE"
     SYNC_LEADER = "SYNC_LEADER"
+    EPOCH_BUMPED = "EPOCH_BUMPED"
+    TARGET_COMPUTED = "TARGET_COMPUTED"
+    TARGET_ASSIGNED = "TARGET_ASSIGNED"
+    MEMBER_STEP = "MEMBER_STEP"
+    TARGET_REACHED = "TARGET_REACHED"
     GROUP_STABLE = "GROUP_STABLE"
     GROUP_EMPTY = "GROUP_EMPTY"
     GROUP_DEAD = "GROUP_DEAD"
@@ -71,7 +76,7 @@ class Event(Enum):
 
 @unique
 class RebalanceReason(Enum):
-    """Reason why a group left its generation."""
+    """Reason why a group left its generation, or a consumer group began another epoch."""
 
     MEMBER_JOINED = "MEMBER_JOINED"
     METADATA_CHANGED = "METADATA_CHANGED"
@@ -84,6 +89,9 @@ class RebalanceReason(Enum):
     STORE_ERROR = "STORE_ERROR"
     OVER_CAPACITY = "OVER_CAPACITY"
     DOWNGRADE = "DOWNGRADE"
+    REBALANCE_TIMEOUT = "REBALANCE_TIMEOUT"
+    TOPICS_CHANGED = "TOPICS_CHANGED"
+    ASSIGNOR_CHANGED = "ASSIGNOR_CHANGED"
     UNKNOWN = "UNKNOWN"
 
 

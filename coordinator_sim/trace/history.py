@@ -20,7 +20,7 @@ from coordinator_sim.trace.batches import (
     FallingGroups,
     group_runs,
 )
-from coordinator_sim.trace.events import Event, Source, TimeKind, TraceEvent
+from coordinator_sim.trace.events import Event, RebalanceReason, Source, TimeKind, TraceEvent
 from coordinator_sim.trace.rebalances import (
     Episode,
     NumberedRebalance,
@@ -38,11 +38,19 @@ _NO_TIME_US: Final = -(2**62)
 ENDS_COORDINATOR: Final = frozenset({Event.COORD_RESIGNED, Event.UNLOAD_DONE})
 """Events with which a broker gives up an offsets partition, and every group in it."""
 _UNLOADS: Final = frozenset({Event.COORD_RESIGNED, Event.UNLOAD_DONE, Event.GROUP_UNLOADED})
-_REBALANCE_LINES: Final = frozenset(
-    {Event.PREPARE_REBALANCE, Event.JOIN_COMPLETE, Event.SYNC_LEADER, Event.GROUP_EMPTY}
-)
+_STARTS: Final = frozenset({Event.PREPARE_REBALANCE, Event.EPOCH_BUMPED})
+_REBALANCE_LINES: Final = _STARTS | {
+    Event.JOIN_COMPLETE,
+    Event.SYNC_LEADER,
+    Event.GROUP_EMPTY,
+    Event.TARGET_COMPUTED,
+    Event.TARGET_REACHED,
+}
+_OF_PRESENT_EPOCH: Final = frozenset({Event.TARGET_COMPUTED, Event.TARGET_REACHED})
+"""Lines of the epoch that began last."""
 COORDINATOR_EVENTS: Final = _REBALANCE_LINES | {
     Event.MEMBER_ID_ASSIGNED,
+    Event.MEMBER_STEP,
     Event.MEMBER_ADDED,
     Event.MEMBER_LEFT,
     Event.MEMBER_FAILED,
@@ -167,7 +175,7 @@ def _with_causes_in_time(lines: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
         if line.event in _CAUSES and (held or (line.ts_kind is TimeKind.INFERRED)):
             held.append(line)
             continue
-        begins = line.event is Event.PREPARE_REBALANCE
+        begins = line.event in _STARTS
         for cause in held:
             is_early = begins and cause.ts_kind is TimeKind.INFERRED
             yield replace(cause, ts_us=line.ts_us) if is_early else cause
@@ -233,7 +241,7 @@ class _Cutter:
         episode.lines.append(line)
         if line.event is Event.GROUP_LOADED and episode.generation is None:
             episode.generation = self._generation = line.generation
-        if line.event in _REBALANCE_LINES:
+        if line.event in _REBALANCE_LINES and not _is_of_no_epoch(episode, line):
             self._rebalance_line(episode, line)
         elif episode.rebalances:
             episode.rebalances[-1].lines.append(line)
@@ -295,9 +303,17 @@ class _Cutter:
             return True
         if line.event is Event.PREPARE_REBALANCE:
             return line.generation == self._generation
+        if line.event in _OF_PRESENT_EPOCH or self._is_epoch_empty(line):
+            return line.generation == self._generation
         if line.event is Event.SYNC_LEADER:
             return line.generation in (self._generation, self._generation + 1)
         return line.generation == self._generation + 1
+
+    def _is_epoch_empty(self, line: TraceEvent) -> bool:
+        """Whether a consumer group has emptied: with the epoch that the last departure began."""
+        episode = self._current
+        last = episode.rebalances[-1] if episode is not None and episode.rebalances else None
+        return line.event is Event.GROUP_EMPTY and last is not None and last.is_epoch
 
     def _break_after(self, line: TraceEvent) -> None:
         if line.event is Event.GROUP_DEAD:
@@ -312,10 +328,13 @@ class _Cutter:
                 rebalance.start = line
                 if self._generation is None:
                     self._generation = line.generation
-            case Event.JOIN_COMPLETE:
+            case Event.EPOCH_BUMPED:
+                rebalance.start = _with_reason(episode, line)
+                self._generation = line.generation
+            case Event.JOIN_COMPLETE | Event.TARGET_COMPUTED:
                 rebalance.join = line
                 self._generation = line.generation
-            case Event.SYNC_LEADER:
+            case Event.SYNC_LEADER | Event.TARGET_REACHED:
                 rebalance.sync = line
                 self._generation = line.generation
             case _:
@@ -333,20 +352,53 @@ class _Cutter:
             return last
         if last is not None:
             last.followed = True
-            if line.event is Event.PREPARE_REBALANCE and last.ended is None:
+            if line.event in _STARTS and last.ended is None:
                 last.successor = line
         rebalance = Rebalance(position=len(episode.lines) - 1, lines=[line])
         episode.rebalances.append(rebalance)
         return rebalance
 
 
+_REASONS: Final = {
+    Event.MEMBER_ADDED: RebalanceReason.MEMBER_JOINED,
+    Event.STATIC_REPLACED: RebalanceReason.MEMBER_JOINED,
+    Event.MEMBER_LEFT: RebalanceReason.MEMBER_LEFT,
+    Event.MEMBER_FAILED: RebalanceReason.MEMBER_FAILED,
+    Event.MEMBER_KICKED: RebalanceReason.REBALANCE_TIMEOUT,
+}
+
+
+def _with_reason(episode: Episode, line: TraceEvent) -> TraceEvent:
+    """An epoch with its reason: a broker logs who came or went in the line above, if that is it."""
+    if line.reason is not None or len(episode.lines) < 2:  # noqa: PLR2004  itself and the one above
+        return line
+    above = episode.lines[-2]
+    is_near = line.ts_us - above.ts_us <= LINE_SKEW_MS * 1_000
+    reason = _REASONS.get(above.event) if is_near else None
+    if reason is None:
+        return line
+    names = {"member_id": above.member_id, "group_instance_id": above.group_instance_id}
+    return replace(line, reason=reason, client_id=above.client_id, **names)
+
+
+def _is_of_no_epoch(episode: Episode, line: TraceEvent) -> bool:
+    """Whether members have reached a target again that is no new one, as a static one that is back.
+
+    Its target was reached before, or it is the target of a group that was loaded.
+    """
+    if line.event is not Event.TARGET_REACHED:
+        return False
+    last = episode.rebalances[-1] if episode.rebalances else None
+    return last is None or last.ended is not None
+
+
 def _belongs(rebalance: Rebalance, line: TraceEvent) -> bool:
     """Whether a line continues a running rebalance rather than beginning another."""
     ended = rebalance.empty is not None or rebalance.sync is not None
     match line.event:
-        case Event.PREPARE_REBALANCE:
+        case Event.PREPARE_REBALANCE | Event.EPOCH_BUMPED:
             return False
-        case Event.SYNC_LEADER:
+        case Event.SYNC_LEADER | Event.TARGET_REACHED:
             return not ended and rebalance.generation in (None, line.generation)
         case _:
             return not ended and rebalance.join is None

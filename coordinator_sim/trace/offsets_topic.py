@@ -11,6 +11,7 @@ GroupMetadataValue.json, OffsetCommitValue.json.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from typing import Any, Final
 
@@ -28,6 +29,11 @@ from coordinator_sim.kafka.records import (
     OffsetCommitValue,
 )
 from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
+from coordinator_sim.trace.consumer_topic import (
+    ConsumerGroupsTopic,
+    group_of,
+    is_of_consumer_group,
+)
 from coordinator_sim.trace.events import Event, OffsetEntry, Source, TimeKind, TraceEvent
 
 _MS: Final = 1_000
@@ -41,6 +47,8 @@ _FAILED_CONFIDENCE: Final = 0.6
 _LEFT_CONFIDENCE: Final = 0.7
 _CAME_CONFIDENCE: Final = 0.9
 _UNTIMED: Final = -1
+_OF_GROUP: Final = -2
+"""In place of a producer id: the records of a consumer group that were written together."""
 _COMMITS_REMEMBERED: Final = 1_000_000
 """Limit of remembered commits of all groups, by which a member's end is judged."""
 
@@ -117,6 +125,7 @@ class OffsetsTopic:
         self._source = source
         self._groups: dict[str, _Group] = {}
         self._commits: dict[tuple[str, str, int], _Commits] = {}
+        self._consumers = ConsumerGroupsTopic()
 
     def read(self, records: Iterable[StoredRecord | TransactionEnd]) -> Iterator[TraceEvent]:
         """Yield the events of records that were written together, in their order.
@@ -132,9 +141,16 @@ class OffsetsTopic:
                     held.append((self.source_ref, first))
                 elif isinstance(key, int):
                     yield from self._group_events(first)
+                elif is_of_consumer_group(first.record.key):
+                    rest = [each for each in run if isinstance(each, StoredRecord)]
+                    yield from self._consumer_events([first, *rest])
                 else:
                     rest = [each for each in run if isinstance(each, StoredRecord)]
                     yield from self._offset_events([first, *rest])
+
+    def name_topic(self, topic_id: bytes, name: str) -> None:
+        """Hear the name of a topic that records of consumer groups call by its id."""
+        self._consumers.learn(topic_id, name)
 
     def unfinished(self) -> dict[str, int]:
         """File -> commits of transactions whose end was not read; whether they count is open."""
@@ -159,6 +175,14 @@ class OffsetsTopic:
             yield from self._offset_events([stored for _ref, stored in run])
         self.source_ref = now
 
+    def _consumer_events(self, run: list[StoredRecord]) -> Iterator[TraceEvent]:
+        first = run[0]
+        group_id = group_of(first.record.key)
+        columns = self._columns(first, group_id, first.timestamp_ms * _MS, TimeKind.RECORD)
+        records = [each.record for each in run]
+        last_commit = partial(self._committed_at, group_id)
+        yield from self._consumers.told(group_id, records, columns, last_commit)
+
     # -- offsets -----------------------------------------------------------------------------
 
     def _offset_events(self, run: list[StoredRecord]) -> Iterator[TraceEvent]:
@@ -172,6 +196,8 @@ class OffsetsTopic:
             if isinstance(value, OffsetCommitValue):
                 commits.append(_entry(key, value))
                 self._note_commit(key, at_us)
+                if value.topic_id is not None:
+                    self._consumers.learn(value.topic_id, key.topic)
             else:
                 tombstones.append(OffsetEntry(key.topic, key.partition, -1))
         key = first.record.key
@@ -359,7 +385,7 @@ class OffsetsTopic:
         for member in known.members.values():
             if member.member_id in stays:
                 continue
-            said = self._last_commit(group_id, member)
+            said = self._last_commit(group_id, _owned(member.assignment))
             if said is None:
                 continue
             silent_us = at_us - max(said.last_us, known.sync_us)
@@ -376,10 +402,16 @@ class OffsetsTopic:
                 inferred = _inferred(columns, _LEFT_CONFIDENCE)
                 yield TraceEvent(event=Event.MEMBER_LEFT, **_names(member), **inferred)
 
-    def _last_commit(self, group_id: str, member: GroupMetadataMember) -> _Commits | None:
-        """Return the latest commit of a partition that a member owned; None without any."""
+    def _committed_at(
+        self, group_id: str, owned: list[tuple[str, int]]
+    ) -> tuple[int, int | None] | None:
+        found = self._last_commit(group_id, owned)
+        return None if found is None else (found.last_us, found.period_us)
+
+    def _last_commit(self, group_id: str, owned: list[tuple[str, int]]) -> _Commits | None:
+        """Return the latest commit of these partitions; None without any."""
         latest: _Commits | None = None
-        for topic, partition in _owned(member.assignment):
+        for topic, partition in owned:
             commit = self._commits.get((group_id, topic, partition))
             if commit is not None and (latest is None or commit.last_us > latest.last_us):
                 latest = commit
@@ -408,6 +440,8 @@ def _run_of(stored: StoredRecord | TransactionEnd) -> int | tuple[str, int, int]
     key = stored.record.key
     if isinstance(key, OffsetCommitKey):
         return key.group_id, stored.timestamp_ms, stored.producer_id
+    if is_of_consumer_group(key):
+        return group_of(key), stored.timestamp_ms, _OF_GROUP
     return stored.offset
 
 

@@ -4,12 +4,14 @@
 reads a trace's lines into rebalances.
 """
 
+from collections.abc import Iterable
 from enum import Enum, unique
 from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.messages.embedded.contents import is_cooperative
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.messages.embedded.contents import SERVER_PREFIX, is_cooperative
 from coordinator_sim.trace.events import Event, RebalanceReason, TimeKind, TraceEvent
 
 FOLLOW_UP_REASON: Final = "need to revoke partitions and re-join"
@@ -22,7 +24,36 @@ _LIKE_US: Final = 1_000_000
 _REMOVAL_SKEW_US: Final = 50_000
 """Some releases log the removal after the join phase that it ends, by as much."""
 _REMOVALS: Final = frozenset({Event.MEMBER_FAILED, Event.MEMBER_KICKED, Event.PENDING_EXPIRED})
+_NO_ASSIGNOR: Final = f"{SERVER_PREFIX}none"
+EPOCH_LINES: Final = frozenset(
+    {
+        Event.EPOCH_BUMPED,
+        Event.TARGET_COMPUTED,
+        Event.TARGET_ASSIGNED,
+        Event.MEMBER_STEP,
+        Event.TARGET_REACHED,
+    }
+)
+"""Lines that only consumer groups have."""
 _REJOINS: Final = frozenset({RebalanceReason.LEADER_REJOIN, RebalanceReason.METADATA_CHANGED})
+
+
+def is_of_consumer_group(event: TraceEvent) -> bool:
+    """Whether an event is of a consumer group (KIP-848)."""
+    return (
+        event.event in EPOCH_LINES
+        or event.attrs.get("group_type") == "consumer"
+        or event.api_key == ApiKey.CONSUMER_GROUP_HEARTBEAT
+    )
+
+
+def consumer_groups_in(events: Iterable[TraceEvent]) -> dict[str, None]:
+    """Return the groups that are consumer groups somewhere in a trace, in its order."""
+    return dict.fromkeys(
+        event.group_id
+        for event in events
+        if event.group_id is not None and is_of_consumer_group(event)
+    )
 
 
 @unique
@@ -40,6 +71,9 @@ class RebalanceOutcome(Enum):
 class Rebalance(Struct, kw_only=True):
     """One rebalance from its lines; a line that the trace lacks is None.
 
+    Of a consumer group it is one epoch: it starts with EPOCH_BUMPED, is joined when the target is
+    computed, and synced when every member has reached it.
+
     A rebalance runs from PREPARE_REBALANCE until the group is Stable (SYNC_LEADER: no log tells a
     later line) or Empty (GROUP_EMPTY). Where the group never gets there, it runs until the next
     rebalance of the group begins or its coordinator gives the group up. An open rebalance has none
@@ -47,7 +81,8 @@ class Rebalance(Struct, kw_only=True):
 
     Args:
         position: Index of its first line in the episode's lines.
-        successor: The PREPARE_REBALANCE that came while it ran, so that it never settled.
+        successor: The PREPARE_REBALANCE, or the next epoch, that came while it ran, so that it
+            never settled.
         followed: Whether another rebalance of the same episode came after it.
         lines: All lines of the group from its first line to the next rebalance's first line.
 
@@ -71,17 +106,33 @@ class Rebalance(Struct, kw_only=True):
         return self.lines[0]
 
     @property
+    def is_epoch(self) -> bool:
+        """Whether it is of a consumer group (KIP-848), whose members go on meanwhile."""
+        told = self.start or self.join or self.sync
+        return told is not None and told.event in EPOCH_LINES
+
+    @property
+    def protocol_name(self) -> str | None:
+        """Protocol of the new generation, where a line names it.
+
+        An epoch that has no target has no assignor, and is of a consumer group all the same.
+        """
+        lines = (self.sync, self.join, self.empty)
+        named = next((line.protocol_name for line in lines if line and line.protocol_name), None)
+        return named or (_NO_ASSIGNOR if self.is_epoch else None)
+
+    @property
     def old_generation(self) -> int | None:
         """Generation that the rebalance ended; None when no line numbers it."""
-        if self.start is not None:
+        if self.start is not None and not self.is_epoch:
             return self.start.generation
-        done = self.join or self.sync or self.empty
-        return None if done is None or done.generation is None else done.generation - 1
+        reached = self.generation
+        return None if reached is None else reached - 1
 
     @property
     def generation(self) -> int | None:
         """Generation that the join phase led to; None when it has not ended."""
-        done = self.join or self.sync or self.empty
+        done = self.join or self.sync or self.empty or (self.start if self.is_epoch else None)
         return None if done is None else done.generation
 
     @property
@@ -102,8 +153,19 @@ class Rebalance(Struct, kw_only=True):
 
     @property
     def ended(self) -> TraceEvent | None:
-        """Line at which it was over; None while it is open."""
-        return self.settled or self.unload or self.successor
+        """Line at which it was over; None while it is open, or where that is not told."""
+        return self.settled or self.unload or (self.successor if self._is_overtaken else None)
+
+    @property
+    def _is_overtaken(self) -> bool:
+        """Whether the successor came before it had ended.
+
+        A broker's log tells of targets, and not of the members' steps towards them: whether all had
+        reached one before the next epoch is not known.
+        """
+        if not self.is_epoch or self.join is None:
+            return True
+        return any(line.event is Event.MEMBER_STEP for line in self.lines)
 
     @property
     def join_us(self) -> int | None:
@@ -184,7 +246,8 @@ class Rebalance(Struct, kw_only=True):
         """Outcome of the rebalance.
 
         NO_SYNC: the join phase ended and the leader never assigned before the next rebalance;
-        SUPERSEDED: the join phase did not end before the next rebalance; OPEN: without any end.
+        SUPERSEDED: the join phase did not end before the next rebalance, or another epoch came
+        before all members had reached this one; OPEN: without any end.
         """
         if self.sync is not None:
             return RebalanceOutcome.STABLE
@@ -192,6 +255,9 @@ class Rebalance(Struct, kw_only=True):
             return RebalanceOutcome.EMPTY
         if self.unload is not None:
             return RebalanceOutcome.COORDINATOR_MOVED
+        if self.is_epoch:
+            is_over = self.followed and self._is_overtaken
+            return RebalanceOutcome.SUPERSEDED if is_over else RebalanceOutcome.OPEN
         if self.join is not None:
             return RebalanceOutcome.NO_SYNC if self.followed else RebalanceOutcome.OPEN
         return RebalanceOutcome.OPEN if self.successor is None else RebalanceOutcome.SUPERSEDED
@@ -258,6 +324,8 @@ def follows_up(rebalance: Rebalance, previous: Rebalance) -> bool:
     Source: KIP-429; a cooperative member that gave partitions up rejoins at once.
     """
     start, ended = rebalance.start, previous.ended
+    if rebalance.is_epoch:
+        return False
     texts = [start.reason_text, start.client_reason] if start else []
     if any(FOLLOW_UP_REASON in (text or "") for text in texts):
         return True

@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
+from coordinator_sim.errors import WireFormatError
+from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
 from coordinator_sim.trace.events import Event, TraceEvent
 
 _UUID: Final = re.compile(r"([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -16,6 +19,7 @@ _EPOCH_TIMES_FROM_US: Final = 10**15
 """Instants from here (the year 2001) are dates; below, seconds since the simulation's start."""
 _SHOWN_BYTES: Final = 24
 _SHOWN_OFFSETS: Final = 4
+_SHOWN_RUNS: Final = 8
 _GROUP_WIDTH: Final = 10
 """Width of the group column unless a longer id needs more."""
 
@@ -80,7 +84,8 @@ def _error(event: TraceEvent) -> str:
 
 def _generation(event: TraceEvent) -> str | None:
     known = event.generation is not None and event.generation >= 0
-    return f"generation {event.generation}" if known else None
+    is_epoch = event.api_key == ApiKey.CONSUMER_GROUP_HEARTBEAT or "group_type" in event.attrs
+    return f"{'epoch' if is_epoch else 'generation'} {event.generation}" if known else None
 
 
 def _count(members: int | None) -> str:
@@ -121,6 +126,8 @@ def _join_request(event: TraceEvent) -> str:
 def _join_response(event: TraceEvent) -> str:
     if _error(event):
         return _join(_member(event), _error(event))
+    if event.leader_id is None:
+        return _join(_member(event), f"epoch {event.generation}", f"has {_partitions(event)}")
     role = "leader" if event.leader_id == event.member_id else "follower"
     return _join(_member(event), _generation(event), role, event.protocol_name)
 
@@ -130,11 +137,24 @@ def _sync_response(event: TraceEvent) -> str:
 
 
 def _request(event: TraceEvent) -> str:
-    return _join(_member(event), _generation(event), _error(event), event.client_reason)
+    given = event.event is Event.HEARTBEAT and event.assignment is not None
+    return _join(
+        _member(event),
+        _generation(event),
+        _error(event),
+        event.client_reason,
+        f"has {_partitions(event)}" if given else None,
+    )
 
 
 def _membership(event: TraceEvent) -> str:
-    return _join(_member(event), event.reason_text)
+    old_id = event.attrs.get("old_member_id")
+    return _join(
+        _member(event),
+        event.reason_text,
+        "for a while" if "temporary" in event.attrs else None,
+        f"in the place of {old_id}" if old_id and event.attrs.get("group_type") else None,
+    )
 
 
 def _prepare(event: TraceEvent) -> str:
@@ -159,6 +179,66 @@ def _sync_leader(event: TraceEvent) -> str:
 
 def _assigned(event: TraceEvent) -> str:
     return _join(_member(event), _bytes("assignment", event.assignment) or event.reason_text)
+
+
+def _epoch(event: TraceEvent) -> str:
+    reason = None if event.reason is None else event.reason.value
+    who = _member(event) if event.member_id else None
+    return _join(f"epoch {event.generation}", _count(event.members), reason, who)
+
+
+def _target(event: TraceEvent) -> str:
+    changed = event.attrs.get("changed")
+    return _join(
+        f"epoch {event.generation}",
+        event.protocol_name,
+        _count(event.members),
+        changed and f"{changed} with another part",
+    )
+
+
+def _target_part(event: TraceEvent) -> str:
+    return _join(_member(event), f"epoch {event.generation}", f"shall have {_partitions(event)}")
+
+
+def _step(event: TraceEvent) -> str:
+    """Where a member stands: what it has, gives up, and waits for."""
+    revoking = event.attrs.get("revoking")
+    waiting = int(event.attrs.get("waiting", 0))
+    return _join(
+        _member(event),
+        f"epoch {event.generation}",
+        event.attrs.get("state"),
+        f"has {_partitions(event)}",
+        revoking and f"gives up {_ranges(revoking.split(' '))}",
+        f"waits for {waiting}" if waiting else None,
+    )
+
+
+def _partitions(event: TraceEvent) -> str:
+    try:
+        found = decode_assignment(event.assignment or b"").partitions
+    except WireFormatError:
+        return _bytes("bytes", event.assignment) or "something"
+    return _ranges([each.resource() for each in found]) or "nothing"
+
+
+def _ranges(resources: Iterable[str]) -> str:
+    """Partitions as `topic-0..5`, in their order; of many topics the first ones."""
+    runs: list[tuple[str, int, int]] = []
+    for resource in resources:
+        topic, _, number = resource.removeprefix("p:").rpartition("-")
+        index = int(number)
+        if runs and runs[-1][0] == topic and runs[-1][2] == index - 1:
+            runs[-1] = (topic, runs[-1][1], index)
+        else:
+            runs.append((topic, index, index))
+    shown = [
+        f"{topic}-{first}" if first == last else f"{topic}-{first}..{last}"
+        for topic, first, last in runs[:_SHOWN_RUNS]
+    ]
+    more = len(runs) - len(shown)
+    return " ".join(shown) + (f" and {more} more" if more else "")
 
 
 def _group(event: TraceEvent) -> str:
@@ -222,6 +302,11 @@ _TEXTS: Final[dict[Event, Callable[[TraceEvent], str]]] = {
     Event.STATIC_REPLACED: _membership,
     Event.PENDING_EXPIRED: _membership,
     Event.LEADER_REPLACED: _membership,
+    Event.EPOCH_BUMPED: _epoch,
+    Event.TARGET_COMPUTED: _target,
+    Event.TARGET_ASSIGNED: _target_part,
+    Event.MEMBER_STEP: _step,
+    Event.TARGET_REACHED: _epoch,
     Event.PREPARE_REBALANCE: _prepare,
     Event.JOIN_COMPLETE: _joined,
     Event.SYNC_LEADER: _sync_leader,

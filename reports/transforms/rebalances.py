@@ -101,8 +101,12 @@ def rebalances(events: "DataFrame") -> "DataFrame":
     )
 
 
-def _first_time(event: str) -> Column:
-    return F.min(F.when(F.col(C.EVENT) == event, F.col(C.TS_US)))
+def _first_time(*events: str) -> Column:
+    return F.min(F.when(F.col(C.EVENT).isin(*events), F.col(C.TS_US)))
+
+
+_TARGET: Final = "TARGET_COMPUTED"
+"""A generation of a consumer group is a target: it counts from then on."""
 
 
 _OF_GENERATIONS: Final = (
@@ -123,7 +127,9 @@ def generations(events: "DataFrame", rebalance_rows: "DataFrame") -> "DataFrame"
     those right before this one.
     """
     told = events.where(
-        F.col(C.EVENT).isin("JOIN_COMPLETE", "SYNC_LEADER", "GROUP_STABLE", "GROUP_EMPTY")
+        F.col(C.EVENT).isin(
+            *("JOIN_COMPLETE", "SYNC_LEADER", "GROUP_STABLE", "GROUP_EMPTY", _TARGET)
+        )
         & F.col(C.GENERATION).isNotNull()
     )
     # One shuffle and one sort for both, the sort by numbers first: texts take several times longer.
@@ -134,25 +140,29 @@ def generations(events: "DataFrame", rebalance_rows: "DataFrame") -> "DataFrame"
         .repartition("life")
         .groupBy("life", *C.GENERATION_KEY)
         .agg(
-            _first_time("JOIN_COMPLETE").alias(C.JOIN_DONE_US),
-            _first_time("SYNC_LEADER").alias(C.SYNC_US),
+            _first_time("JOIN_COMPLETE", _TARGET).alias(C.JOIN_DONE_US),
+            _first_time("SYNC_LEADER", _TARGET).alias(C.SYNC_US),
             _first_time("GROUP_EMPTY").alias("empty_us"),
             F.max("leader_id").alias("leader_id"),
             F.max(C.PROTOCOL_NAME).alias(C.PROTOCOL_NAME),
             F.max(C.MEMBERS).alias(C.MEMBERS),
             F.max("static_members").alias("static_members"),
+            F.max(F.col(C.EVENT) == _TARGET).alias("is_target"),
         )
     )
     ended = rebalance_rows.groupBy(*C.LIFE_KEY, F.col("old_generation").alias(C.GENERATION)).agg(
         F.min(C.START_US).alias("next_start_us")
     )
-    ghosts = F.col(C.GENERATION) - F.lag(C.GENERATION).over(history) - 1
+    skipped = F.col(C.GENERATION) - F.lag(C.GENERATION).over(history) - 1
+    # An epoch of a consumer group that the next one overtakes has no target, and nothing is lost.
+    has_targets = F.max("is_target").over(Window.partitionBy("life", *C.LIFE_KEY))
+    ghosts = F.when(~has_targets, skipped)
     return (
         rows.join(ended, list(C.GENERATION_KEY), "left")
         .withColumn("until_us", F.coalesce(F.col("next_start_us"), F.col("empty_us")))
         .withColumn("stored", F.col(C.SYNC_US).isNotNull())
         .withColumn("ghosts_before", F.coalesce(ghosts, F.lit(0)))
-        .drop("empty_us", "next_start_us", "life")
+        .drop("empty_us", "next_start_us", "life", "is_target")
     )
 
 

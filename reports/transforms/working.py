@@ -21,6 +21,7 @@ from coordinator_sim_reports.transforms.ownership import (
     ownership,
     spans,
 )
+from coordinator_sim_reports.transforms.stepping import STEP, stepping, stepping_groups
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -44,10 +45,16 @@ def ownership_of(
     Input: dense generations; resource lists; events of groups, and the `kinds` among them; runs.
     Output: key (group, resource, member_key, from_us): `to_us`, `first_generation`,
     `last_generation`. Groups of which some TASKS_STARTED names its resources have the intervals of
-    `working`; the others those of their assignments (`ownership`).
+    `working`; consumer groups whose steps are told those of `stepping`; the others those of their
+    assignments (`ownership`).
     """
     marks = member_marks(events, kinds)
     assigned = ownership(assignments(dense, resources), holds(dense, marks, runs))
+    if STEP in kinds:
+        groups = F.broadcast(stepping_groups(events))
+        assigned = assigned.join(groups, list(C.GROUP_KEY), "left_anti").unionByName(
+            stepping(events, runs)
+        )
     if set(CHANGES).isdisjoint(kinds):
         return assigned
     told = working(events, marks, runs)

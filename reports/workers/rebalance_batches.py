@@ -170,13 +170,14 @@ def _row(told: NumberedRebalance) -> dict[str, object]:
         "empty_us": _us(rebalance.empty),
         C.END_US: _us(rebalance.ended),
         C.MEMBERS: rebalance.members,
-        C.PROTOCOL_NAME: _protocol_name(rebalance),
+        C.PROTOCOL_NAME: rebalance.protocol_name,
         C.OUTCOME: rebalance.outcome.value,
         "join_ms": _as_ms(rebalance.join_us),
         "sync_ms": _as_ms(rebalance.sync_us),
         "total_ms": _as_ms(rebalance.length_us),
         "is_exact": rebalance.is_exact,
-        "initial_delay": from_empty or (start is not None and rebalance.old_generation == 0),
+        "initial_delay": not rebalance.is_epoch
+        and (from_empty or (start is not None and rebalance.old_generation == 0)),
         C.FOLLOWUP: told.follows is not None,
         "chain_no": told.chain,
         "source_refs": _source_refs(rebalance),
@@ -194,8 +195,3 @@ def _us(line: TraceEvent | None) -> int | None:
 
 def _as_ms(duration_us: int | None) -> float | None:
     return None if duration_us is None else duration_us / 1000
-
-
-def _protocol_name(rebalance: Rebalance) -> str | None:
-    lines = (rebalance.sync, rebalance.join, rebalance.empty)
-    return next((line.protocol_name for line in lines if line and line.protocol_name), None)

@@ -17,6 +17,8 @@ QUICK: Final = {
     "enable.auto.commit": False,
 }
 """Of consumers: a rebalance is heard of within 200 ms."""
+_CLASSIC: Final = ("session.timeout.ms", "heartbeat.interval.ms")
+"""Settings that are the broker's for members of the new protocol."""
 OLDEST: Final = {
     "api.version.request": False,
     "broker.version.fallback": "0.10.2.2",
@@ -30,7 +32,9 @@ def consumer(bootstrap: str, group: str, **settings: Any) -> Consumer:  # noqa: 
         name if name.endswith("_cb") else name.replace("_", "."): value
         for name, value in settings.items()
     }
-    return Consumer({"bootstrap.servers": bootstrap, "group.id": group, **QUICK, **named})
+    is_new = named.get("group.protocol") == "consumer"
+    quick = {name: value for name, value in QUICK.items() if not is_new or name not in _CLASSIC}
+    return Consumer({"bootstrap.servers": bootstrap, "group.id": group, **quick, **named})
 
 
 def produce(bootstrap: str, topic: str, values: Sequence[bytes], **settings: Any) -> None:  # noqa: ANN401 - of any type

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, Producer, TopicPartition
 
+from coordinator_sim_conformance.wire.links import Link
+from coordinator_sim_conformance.wire.security import Security
 from coordinator_sim_pytest.server import ServedKafka
 from tests.clients.librdkafka import (
     PATIENCE_S,
@@ -193,10 +195,40 @@ def test_statistics_tell_of_no_errors(kafka_server: ServedKafka) -> None:
     each.close()
 
 
-@pytest.mark.parametrize(
-    "profile",
-    [pytest.param(name, marks=pytest.mark.kafka_profile(name)) for name in ("4.4", "4.0")],
-)
+NEW_PROFILES = [
+    pytest.param(name, marks=pytest.mark.kafka_profile(name)) for name in ("4.4", "4.0")
+]
+
+
+@pytest.mark.kafka_settings({"group.consumer.heartbeat.interval.ms": 200})
+def test_members_of_the_new_protocol_come_and_go(kafka_server: ServedKafka) -> None:
+    """The broker assigns; each record is read once, and the group goes on where it was left."""
+    kafka_server.create_topic("t", PARTITIONS)
+    bootstrap, group = kafka_server.bootstrap, "new"
+    settings: dict[str, Any] = {"group_protocol": "consumer"}
+    first, second, third = (consumer(bootstrap, group, **settings) for _ in range(3))
+    first.subscribe(["t"])
+    settle([first], PARTITIONS)
+    second.subscribe(["t"])
+    settle([first, second], PARTITIONS)
+    assert [len(owned_by(each)) for each in (first, second)] == [3, 3]
+    produce(bootstrap, "t", numbers(0, 300))
+    values = read([first, second], 300)
+    for each in (first, second):
+        each.commit(asynchronous=False)
+    first.close()
+    settle([second], PARTITIONS)
+    third.subscribe(["^t"])
+    settle([second, third], PARTITIONS)
+    produce(bootstrap, "t", numbers(300, 300))
+    values += read([second, third], 300)
+    for each in (second, third):
+        each.close()
+
+    assert sorted(values, key=int) == numbers(0, 600)
+
+
+@pytest.mark.parametrize("profile", NEW_PROFILES)
 def test_consumer_of_the_new_protocol_is_told_that_it_is_off(
     kafka_server: ServedKafka, profile: str
 ) -> None:
@@ -206,11 +238,12 @@ def test_consumer_of_the_new_protocol_is_told_that_it_is_off(
     real 3.9.2 as here.
     """
     kafka_server.create_topic("t", PARTITIONS)
+    switch_off(kafka_server.bootstrap)
     errors: list[KafkaError] = []
     reader = Consumer(
         {
             "bootstrap.servers": kafka_server.bootstrap,
-            "group.id": f"new-{profile}",
+            "group.id": f"off-{profile}",
             "group.protocol": "consumer",
             "auto.offset.reset": "earliest",
             "error_cb": errors.append,
@@ -226,3 +259,13 @@ def test_consumer_of_the_new_protocol_is_told_that_it_is_off(
     (error,) = errors
     assert error.name() == "_FATAL"
     assert "API version not supported" in error.str()
+
+
+def switch_off(bootstrap: str) -> None:
+    """Take `group.version` down to 0, as `kafka-features downgrade` does."""
+    host, _, port = bootstrap.partition(":")
+    link = Link((host, int(port)), Security())
+    update = {"feature": "group.version", "maxVersionLevel": 0, "upgradeType": 2}
+    request = {"timeoutMs": 1_000, "featureUpdates": [update], "validateOnly": False}
+    assert link.ask("UpdateFeatures", 1, request)["errorCode"] == 0
+    link.close()

@@ -461,6 +461,7 @@ _SPECIAL: Final[dict[tuple[ApiKey, str], Any]] = {
     (ApiKey.SYNC_GROUP, "generationId"): 1,
     (ApiKey.SYNC_GROUP, "protocolName"): "range",
     (ApiKey.DELETE_ACLS, "operation"): 2,
+    (ApiKey.STREAMS_GROUP_HEARTBEAT, "value"): "v",
 }
 
 

@@ -14,7 +14,13 @@ from coordinator_sim.harness.kafka_json import (
 )
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.messages.catalogue import API_NAMES, layout_of, name_of, newest_version
+from coordinator_sim.messages.catalogue import (
+    API_NAMES,
+    layout_of,
+    name_of,
+    newest_version,
+    oldest_version,
+)
 from coordinator_sim.messages.codec.answers import understood
 from coordinator_sim.messages.codec.frames import (
     RequestHeader,
@@ -52,6 +58,7 @@ SIMPLE: dict[Kind, st.SearchStrategy[Any]] = {
     Kind.UUID: st.binary(min_size=16, max_size=16),
     Kind.FLOAT64: st.floats(allow_nan=False),
     **{kind: integers(bits) for kind, bits in BITS.items()},
+    Kind.UINT16: st.integers(0, (1 << 16) - 1),
 }
 ERRORS = st.sampled_from([int(error) for error in ErrorCode])
 
@@ -81,7 +88,7 @@ def fields(layout: Layout) -> st.SearchStrategy[Fields]:
 def apis(draw: st.DrawFn) -> tuple[ApiKey, int]:
     """A group API and one of its versions."""
     api = draw(st.sampled_from(GROUP_APIS))
-    return api, draw(st.integers(0, newest_version(api)))
+    return api, draw(st.integers(oldest_version(api), newest_version(api)))
 
 
 @given(apis(), st.data(), st.integers(-(1 << 31), (1 << 31) - 1), st.none() | TEXT)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from coordinator_sim.coordinator import membership, sync
 from coordinator_sim.coordinator.contract import CoordinatorResult
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.coordinator.effects import InternalTopic
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.runtime import Parked, Runtime
@@ -69,11 +70,13 @@ def one_sync_is_forgotten(patch: pytest.MonkeyPatch) -> None:
     answer = Runtime.answer
     count = 0
 
-    def broken(self: Runtime, parked: Parked, response: Response) -> None:
+    def broken(
+        self: Runtime, parked: Parked, response: Response, topics: tuple[InternalTopic, ...] = ()
+    ) -> None:
         nonlocal count
         count += isinstance(response, SyncGroupResponse)
         if not (isinstance(response, SyncGroupResponse) and count % 3 == 0):
-            answer(self, parked, response)
+            answer(self, parked, response, topics)
 
     patch.setattr(Runtime, "answer", broken)
 
@@ -84,10 +87,12 @@ def changed_answers(
     """Every admission by a JoinGroup answer is changed on its way out."""
     answer = Runtime.answer
 
-    def broken(self: Runtime, parked: Parked, response: Response) -> None:
+    def broken(
+        self: Runtime, parked: Parked, response: Response, topics: tuple[InternalTopic, ...] = ()
+    ) -> None:
         if isinstance(response, JoinGroupResponse) and response.error_code is ErrorCode.NONE:
             response = change(response)
-        answer(self, parked, response)
+        answer(self, parked, response, topics)
 
     patch.setattr(Runtime, "answer", broken)
 
@@ -134,13 +139,16 @@ def commits_do_not_replace(patch: pytest.MonkeyPatch) -> None:
     """The first offset of a partition stays."""
     appended = OffsetStore.appended
 
-    def broken(self: OffsetStore, batch: LogBatch, high_watermark: int) -> None:
+    def broken(
+        self: OffsetStore, batch: LogBatch, high_watermark: int, *, offsets_alone: bool = False
+    ) -> None:
         kept = [
             record
             for record in batch.records
             if not isinstance(record.key, OffsetCommitKey) or self.get(record.key) is None
         ]
-        appended(self, replace(batch, records=tuple(kept)), high_watermark)
+        kept_alone = replace(batch, records=tuple(kept))
+        appended(self, kept_alone, high_watermark, offsets_alone=offsets_alone)
 
     patch.setattr(OffsetStore, "appended", broken)
 

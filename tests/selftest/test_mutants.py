@@ -95,7 +95,9 @@ def test_every_mutant_has_an_id_of_its_own_and_compiles(data: st.DataObject) -> 
 def test_unknown_module_is_one_line() -> None:
     """The message has the modules that there are."""
     assert module_named("join") == "coordinator_sim.coordinator.join"
-    with pytest.raises(ConfigError, match=r"'joins': no module of .* there are commit_val"):
+    with pytest.raises(
+        ConfigError, match=r"'joins': no module of .* there are admission, commit_val"
+    ):
         module_named("joins")
 
 

@@ -62,8 +62,16 @@ class AskedAssignor:
         """
         asked = tuple(map(asked_member, members))
         known: Topics = {topic: tuple(map(tuple, racks)) for topic, racks in topics.items()}
-        goal = checked(self._name, self._function(known, asked), known, asked)
+        goal = self.goal(known, asked)
         return _handed_over(goal, asked) if is_cooperative(self._name) else goal
+
+    def goal(self, topics: Topics, members: tuple[Member, ...]) -> Assignment:
+        """Return what each member shall have in the end, whatever others still own; sorted.
+
+        Raises:
+            AssignorFault: the assignor fails, or its answer is no assignment of this group.
+        """
+        return checked(self._name, self._function(topics, members), topics, members)
 
 
 def asked_member(member: AssignorMember) -> Member:

@@ -17,7 +17,8 @@ from coordinator_sim.broker.apis.administration import (
     duplicates,
 )
 from coordinator_sim.broker.apis.client_metrics_configs import client_metrics_error
-from coordinator_sim.broker.apis.config_validation import broker_error, group_error, topic_error
+from coordinator_sim.broker.apis.config_validation import broker_error, topic_error
+from coordinator_sim.broker.apis.group_configs import group_error
 from coordinator_sim.broker.configs.setting_types import SettingType
 from coordinator_sim.broker.contract import Call
 from coordinator_sim.broker.metadata.changes import ConfigsChanged
@@ -203,7 +204,7 @@ def _error(admin: Administration, kind: int, name: str, values: dict[str, str]) 
             return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
         return error
     if kind == GROUP_RESOURCE:
-        return group_error(admin.configs, name, values)
+        return group_error(admin.settings.profile, admin.configs, name, values)
     if kind == BROKER_RESOURCE:
         return broker_error(admin.configs, values, one_broker=bool(name))
     return client_metrics_error(name, values)

@@ -72,9 +72,11 @@ def topic_entries(
 
 
 def group_entries(configs: Configs, group: str, own: Mapping[str, str]) -> list[Entry]:
-    """Every setting of a group; `synonyms` are complete."""
+    """Every setting of a group but internal ones; `synonyms` are complete."""
     entries: list[Entry] = []
     for name, setting in configs.group.items():
+        if setting.internal:
+            continue
         value = configs.group_value(group, name)
         shared = f"group.{name}"
         places = configs.synonyms(shared, None) if shared in configs.broker else []

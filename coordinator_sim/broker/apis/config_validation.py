@@ -1,7 +1,7 @@
-"""Validation of new settings of a topic, a broker or a group.
+"""Validation of new settings of a topic or a broker; `group_configs` has those of a group.
 
 Source: kafka trunk, ControllerConfigurationValidator.scala, LogConfig.validate,
-GroupConfigManager.validate, DynamicBrokerConfig.validateConfigs.
+DynamicBrokerConfig.validateConfigs.
 """
 
 from collections.abc import Mapping
@@ -80,42 +80,6 @@ def _topic_conflict(parsed: Mapping[str, Value]) -> str | None:
             "Topic cannot be configured with remote log storage."
         )
     return None
-
-
-def group_error(configs: Configs, name: str, values: Mapping[str, str]) -> ApiError:
-    """The error of the complete new settings of a group, or NO_ERROR."""
-    if not name:
-        return _invalid_request("Default group resources are not allowed.")
-    for each in values:
-        if each not in configs.group:
-            return _invalid_config(f"Unknown group config name: {each}")
-    try:
-        parsed = {each: parse(configs.group[each], text) for each, text in values.items()}
-    except ConfigError as error:
-        return _invalid_config(str(error))
-    return _group_range_error(configs, parsed)
-
-
-def _group_range_error(configs: Configs, parsed: Mapping[str, Value]) -> ApiError:
-    """The error of a value outside the brokers' limits. Source: GroupConfig.validateValues."""
-    for name, value in parsed.items():
-        kind, _, rest = name.partition(".")
-        low = _bound(configs, f"group.{kind}.min.{rest}")
-        high = _bound(configs, f"group.{kind}.max.{rest}")
-        if not isinstance(value, int):
-            continue
-        if low is not None and value < low:
-            limit = f"group.{kind}.min.{rest}"
-            return _invalid_config(f"{name} must be greater than or equal to {limit}")
-        if high is not None and value > high:
-            limit = f"group.{kind}.max.{rest}"
-            return _invalid_config(f"{name} must be less than or equal to {limit}")
-    return NO_ERROR
-
-
-def _bound(configs: Configs, name: str) -> int | None:
-    value = configs.broker_value(name) if name in configs.broker else None
-    return value if isinstance(value, int) else None
 
 
 def broker_error(configs: Configs, values: Mapping[str, str], *, one_broker: bool) -> ApiError:

@@ -11,7 +11,6 @@ from coordinator_sim.broker.apis.reassignment_api import ReassignmentApi
 from coordinator_sim.broker.apis.scram_api import ScramApi
 from coordinator_sim.broker.apis.topics_api import TopicsApi
 from coordinator_sim.broker.contract import Family
-from coordinator_sim.broker.groups.new_groups_api import NewGroupsApi
 
 
 def administration_apis(admin: Administration) -> tuple[Family, ...]:
@@ -26,5 +25,4 @@ def administration_apis(admin: Administration) -> tuple[Family, ...]:
         FeaturesApi(admin),
         AclApi(admin),
         ScramApi(admin),
-        NewGroupsApi(),
     )

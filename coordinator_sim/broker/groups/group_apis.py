@@ -13,13 +13,24 @@ from typing import Any, Final, Protocol, cast
 
 from msgspec.structs import replace
 
+from coordinator_sim.broker.groups.group_protocols import (
+    GroupProtocol,
+    Offers,
+    unsupported_description,
+    unsupported_heartbeat,
+)
+from coordinator_sim.broker.groups.internal_topics import InternalTopics
 from coordinator_sim.broker.groups.offset_apis import OffsetApis
 from coordinator_sim.broker.groups.offset_fetch import FetchApi
+from coordinator_sim.broker.groups.share_checks import share_checks
+from coordinator_sim.broker.groups.streams_checks import StreamsChecks
 from coordinator_sim.broker.metadata.topic_ids import Topics
 from coordinator_sim.broker.metadata.zookeeper_offsets import ZooKeeperOffsets
-from coordinator_sim.broker.security.access import Access, EdgeResult, Finish, answered
+from coordinator_sim.broker.security.access import Access, Create, EdgeResult, Finish, answered
 from coordinator_sim.broker.security.authorizer import (
     CLUSTER_NAME,
+    GROUP_OPERATIONS,
+    OLD_GROUP_OPERATIONS,
     Authorizer,
     Operation,
     ResourceType,
@@ -29,6 +40,17 @@ from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import old_scala_set_order
 from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
+from coordinator_sim.messages.consumer_group_describe import (
+    DescribedGroup as DescribedConsumerGroup,
+)
+from coordinator_sim.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from coordinator_sim.messages.delete_groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,
@@ -47,13 +69,16 @@ from coordinator_sim.messages.offset_commit import OffsetCommitRequest
 from coordinator_sim.messages.offset_delete import OffsetDeleteRequest
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
 from coordinator_sim.messages.requests import GroupRequest, Request, Response
+from coordinator_sim.messages.streams_group_describe import StreamsGroupDescribeRequest
+from coordinator_sim.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
 
 _SYNC_NAMES_VERSION: Final = 5
 _OPERATIONS_VERSION: Final = 3
-_GROUP_OPERATIONS: Final = (Operation.READ, Operation.DESCRIBE, Operation.DELETE)
-_GROUP_CONFIG_OPERATIONS: Final = (Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS)
+_HIDDEN_TOPICS: Final = (
+    "The group has described topic(s) that the client is not authorized to describe."
+)
 
 
 class AsksCoordinator(Protocol):
@@ -78,26 +103,42 @@ class GroupApis:
         profile: Kafka version of the broker.
         topics: The existing topics.
         old_offsets: Offsets of version 0 commits, shared by all brokers of the cluster.
+        offers: Whether a protocol of groups is on now.
         authorizer: Authorizes requests; None allows everything.
+        internal_topics: Creates what streams groups need; None leaves it to the driver.
     """
 
-    __slots__ = ("_access", "_checks", "_coordinator", "_finishes", "_profile", "_unchecked")
+    __slots__ = (
+        "_access",
+        "_checks",
+        "_coordinator",
+        "_creations",
+        "_finishes",
+        "_offers",
+        "_profile",
+        "_unchecked",
+    )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what an edge needs, by keyword
         self,
         coordinator: AsksCoordinator,
         profile: Profile,
         *,
         topics: Topics,
         old_offsets: ZooKeeperOffsets,
+        offers: Offers,
         authorizer: Authorizer | None = None,
+        internal_topics: InternalTopics | None = None,
     ) -> None:
         self._coordinator = coordinator
         self._profile = profile
+        self._offers = offers
         self._access = Access(authorizer)
         self._finishes: dict[int, Finish] = {}
+        self._creations: dict[int, Create] = {}
         self._unchecked = _UNCHECKED if profile.static_membership else frozenset[type[Request]]()
         offsets = OffsetApis(topics, self._access, profile, old_offsets)
+        streams = StreamsChecks(self._access, offers, internal_topics)
         self._checks: dict[type[Request], Check] = {
             JoinGroupRequest: self._join,
             SyncGroupRequest: self._sync,
@@ -106,6 +147,11 @@ class GroupApis:
             DescribeGroupsRequest: self._describe,
             ListGroupsRequest: self._list,
             DeleteGroupsRequest: self._delete,
+            ConsumerGroupHeartbeatRequest: self._beat,
+            ConsumerGroupDescribeRequest: self._describe_consumer,
+            **share_checks(profile, self._access),
+            StreamsGroupHeartbeatRequest: streams.beat,
+            StreamsGroupDescribeRequest: streams.describe,
             OffsetCommitRequest: offsets.commit,
             TxnOffsetCommitRequest: offsets.txn_commit,
             OffsetDeleteRequest: offsets.delete,
@@ -117,32 +163,40 @@ class GroupApis:
     ) -> CoordinatorResult:
         """Handle a request; the result is complete and needs no `pass_on`."""
         if type(request) in self._unchecked and self._access.is_open:
-            result = self._coordinator.handle(request, context, now_ms)
-            return self.pass_on(result) if self._finishes else result
+            return self.pass_on(self._coordinator.handle(request, context, now_ms))
         passage = self._checks[type(request)](request, context)
         if passage.request is None:
             finish = cast("Finish", passage.finish)
             return CoordinatorResult(replies=(Reply(context.token, finish(None)),))
         if passage.finish is not None:
             self._finishes[context.token] = passage.finish
+        if passage.create is not None:
+            self._creations[context.token] = passage.create
         return self.pass_on(self._coordinator.handle(passage.request, context, now_ms))
 
     def pass_on(self, result: CoordinatorResult) -> CoordinatorResult:
         """Complete the answers in the result of a method of the coordinator."""
-        finishes = self._finishes
-        if not finishes or not result.replies:
+        if not result.replies or not (self._finishes or self._creations):
             return result
-        replies = tuple(
-            Reply(reply.token, finishes.pop(reply.token)(reply.response))
-            if reply.token in finishes
-            else reply
-            for reply in result.replies
-        )
-        return CoordinatorResult(replies, result.batches, result.events)
+        replies = tuple(self._completed(reply) for reply in result.replies)
+        return replace(result, replies=replies)
+
+    def _completed(self, reply: Reply) -> Reply:
+        finish = self._finishes.pop(reply.token, None)
+        if finish is not None:
+            return Reply(reply.token, finish(reply.response))
+        create = self._creations.pop(reply.token, None)
+        if create is None or not reply.internal_topics:
+            return reply
+        return Reply(reply.token, create(reply.internal_topics, reply.response))
 
     def use_authorizer(self, authorizer: Authorizer | None) -> None:
         """Ask another authorizer from now on; None allows everything."""
         self._access.authorizer = authorizer
+
+    def may_describe(self, context: RequestContext, topic: str) -> bool:
+        """Whether the sender of a request may know of a topic."""
+        return self._access.allows(context, Operation.DESCRIBE, ResourceType.TOPIC, topic)
 
     # -- membership ------------------------------------------------------------------------
 
@@ -189,6 +243,22 @@ class GroupApis:
             return answered(LeaveGroupResponse(error_code=error))
         return EdgeResult(request)
 
+    def _beat(self, request: ConsumerGroupHeartbeatRequest, context: RequestContext) -> EdgeResult:
+        """Check ConsumerGroupHeartbeat: READ on the group, DESCRIBE on each topic that it names.
+
+        Source: kafka 4.4, KafkaApis.handleConsumerGroupHeartbeat.
+        """
+        if not self._offers(GroupProtocol.CONSUMER):
+            return answered(unsupported_heartbeat())
+        if not self._access.allows(context, Operation.READ, ResourceType.GROUP, request.group_id):
+            error = ErrorCode.GROUP_AUTHORIZATION_FAILED
+            return answered(ConsumerGroupHeartbeatResponse(error_code=error))
+        names = request.subscribed_topic_names or ()
+        if not all(self.may_describe(context, name) for name in names):
+            error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            return answered(ConsumerGroupHeartbeatResponse(error_code=error))
+        return EdgeResult(request)
+
     # -- administration --------------------------------------------------------------------
 
     def _describe(self, request: DescribeGroupsRequest, context: RequestContext) -> EdgeResult:
@@ -233,11 +303,74 @@ class GroupApis:
     def _with_operations(self, group: DescribedGroup, context: RequestContext) -> DescribedGroup:
         if group.error_code is not ErrorCode.NONE:
             return group
-        operations: tuple[Operation, ...] = _GROUP_OPERATIONS
-        if self._profile.group_has_configs:
-            operations += _GROUP_CONFIG_OPERATIONS
+        has_configs = self._profile.group_has_configs
+        operations = GROUP_OPERATIONS if has_configs else OLD_GROUP_OPERATIONS
         bits = self._access.bits(context, operations, ResourceType.GROUP, group.group_id)
         return replace(group, authorized_operations=bits)
+
+    def _describe_consumer(
+        self, request: ConsumerGroupDescribeRequest, context: RequestContext
+    ) -> EdgeResult:
+        """Check ConsumerGroupDescribe; groups without DESCRIBE come first in the answer.
+
+        Source: kafka 4.4, KafkaApis.handleConsumerGroupDescribe.
+        """
+        if not self._offers(GroupProtocol.CONSUMER):
+            return answered(unsupported_description(request))
+        refused: list[DescribedConsumerGroup] = []
+        allowed: list[str] = []
+        for name in request.group_ids:
+            if self._access.allows(context, Operation.DESCRIBE, ResourceType.GROUP, name):
+                allowed.append(name)
+            else:
+                error = ErrorCode.GROUP_AUTHORIZATION_FAILED
+                refused.append(DescribedConsumerGroup(group_id=name, error_code=error))
+        wants_operations = request.include_authorized_operations
+        if not refused and not wants_operations and self._access.is_open:
+            return EdgeResult(request)
+        finish = partial(self._finish_consumer, tuple(refused), context, wants_operations)
+        return EdgeResult(replace(request, group_ids=tuple(allowed)), finish)
+
+    def _finish_consumer(
+        self,
+        refused: tuple[DescribedConsumerGroup, ...],
+        context: RequestContext,
+        wants_operations: bool,
+        response: Response | None,
+    ) -> Response:
+        described = cast("ConsumerGroupDescribeResponse", response).groups
+        if wants_operations:
+            described = tuple(
+                group
+                if group.error_code is not ErrorCode.NONE
+                else replace(
+                    group,
+                    authorized_operations=self._access.bits(
+                        context, GROUP_OPERATIONS, ResourceType.GROUP, group.group_id
+                    ),
+                )
+                for group in described
+            )
+        groups = refused + tuple(self._as_seen(group, context) for group in described)
+        return ConsumerGroupDescribeResponse(groups=groups)
+
+    def _as_seen(
+        self, group: DescribedConsumerGroup, context: RequestContext
+    ) -> DescribedConsumerGroup:
+        """A group, or an error if it has topics that the sender may not know of."""
+        topics = dict.fromkeys(
+            each.topic_name
+            for member in group.members
+            for assignment in (member.assignment, member.target_assignment)
+            for each in assignment.topic_partitions
+        )
+        if all(self.may_describe(context, topic) for topic in topics):
+            return group
+        return DescribedConsumerGroup(
+            group_id=group.group_id,
+            error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+            error_message=_HIDDEN_TOPICS,
+        )
 
     def _list(self, request: ListGroupsRequest, context: RequestContext) -> EdgeResult:
         """Check ListGroups; DESCRIBE on the cluster shows all groups, else only authorized ones."""

@@ -4,10 +4,20 @@ from collections.abc import Callable
 
 from msgspec import structs
 
+from coordinator_sim.broker.configs.configs import Configs
 from coordinator_sim.broker.contract import Call, Handlers, Instants
 from coordinator_sim.broker.groups.broker import Broker
+from coordinator_sim.broker.groups.cluster_news import ClusterNews
+from coordinator_sim.broker.groups.group_protocols import GroupProtocols
+from coordinator_sim.broker.groups.internal_topics import InternalTopics, TakesRequests
 from coordinator_sim.broker.groups.offsets_topic import OffsetsTopic
-from coordinator_sim.broker.metadata.image import MetadataImage, PartitionState
+from coordinator_sim.broker.metadata.changes import ConfigsChanged
+from coordinator_sim.broker.metadata.image import (
+    BROKER_RESOURCE,
+    GROUP_RESOURCE,
+    MetadataImage,
+    PartitionState,
+)
 from coordinator_sim.broker.metadata.topic_ids import Topics
 from coordinator_sim.broker.metadata.zookeeper_offsets import ZooKeeperOffsets
 from coordinator_sim.broker.scheduler import Scheduler, Task
@@ -15,6 +25,7 @@ from coordinator_sim.broker.security.authorizer import Authorizer
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.clock.wall_clock import TRUE, WallClock
 from coordinator_sim.coordinator.contract import (
+    CoordinatorConfig,
     CoordinatorResult,
     DeletedTopic,
     IdSource,
@@ -45,6 +56,7 @@ class GroupCoordinators:
         deliver: Takes what a coordinator caused.
         ids_of: See `IdsOf`.
         scheduler: Ends loads that take time (`ClusterSettings.load_ms`).
+        configs: Settings of brokers and groups, as clients change them.
 
     Attributes:
         living: The brokers that live, by id.
@@ -53,6 +65,7 @@ class GroupCoordinators:
         verifier: Asked about transactional commits by coordinators of brokers that start from now.
         authorizer: Likewise; None allows everything.
         old_offsets: Those of version 0; likewise.
+        cluster: Takes requests of brokers that start from now: to create topics.
         traces: Whether they tell what happens.
         tells_heartbeats: Whether that includes heartbeats; see `tell_heartbeats`.
     """
@@ -66,10 +79,13 @@ class GroupCoordinators:
         "_led",
         "_missed_elections",
         "_missed_loads",
+        "_news",
+        "_protocols",
         "_scheduler",
         "_settings",
         "_wall_clocks",
         "authorizer",
+        "cluster",
         "frozen",
         "living",
         "offsets_topic",
@@ -89,6 +105,7 @@ class GroupCoordinators:
         deliver: Deliver,
         ids_of: IdsOf,
         scheduler: Scheduler,
+        configs: Configs,
     ) -> None:
         self._settings = settings
         self._image = image
@@ -97,6 +114,8 @@ class GroupCoordinators:
         self._deliver = deliver
         self._ids_of = ids_of
         self._scheduler = scheduler
+        self._protocols = GroupProtocols(settings.profile, image, configs)
+        self._news = ClusterNews(image, configs)
         self._led: dict[int, int] = {}
         # Leaders that were deposed and do not know it yet, by partition.
         self._deposed: dict[int, list[int]] = {}
@@ -108,6 +127,7 @@ class GroupCoordinators:
         self.frozen: dict[int, None] = {}
         self.verifier: TransactionVerifier | None = None
         self.authorizer: Authorizer | None = None
+        self.cluster: TakesRequests | None = None
         self.old_offsets = ZooKeeperOffsets(settings.coordinator.offset_metadata_max_bytes)
         self.traces = False
         self.tells_heartbeats = True
@@ -116,7 +136,7 @@ class GroupCoordinators:
 
     def start(self, broker_id: int) -> None:
         """A broker process begins; it leads nothing yet."""
-        config = structs.replace(self._settings.coordinator, broker_id=broker_id, trace=self.traces)
+        config = self._config_of(broker_id)
         coordinator = GroupCoordinator(
             config,
             self._settings.profile,
@@ -126,14 +146,26 @@ class GroupCoordinators:
         )
         coordinator.tell_heartbeats(self.tells_heartbeats)
         coordinator.set_wall_clock(self._wall_clocks.get(broker_id, TRUE))
-        self.living[broker_id] = Broker(
+        self._news.tell_all(coordinator)
+        self._news.tell_settings(coordinator, config)
+        broker = self.living[broker_id] = Broker(
             broker_id,
             coordinator,
             self._settings.profile,
             topics=self._catalogue,
             old_offsets=self.old_offsets,
+            offers=self._protocols.offers,
             authorizer=self.authorizer,
+            internal_topics=self._internal_topics(broker_id),
         )
+        coordinator.restrict_topics(broker.may_describe)
+
+    def _internal_topics(self, broker_id: int) -> InternalTopics | None:
+        cluster = self.cluster
+        return None if cluster is None else InternalTopics(broker_id, cluster, self._scheduler)
+
+    def _config_of(self, broker_id: int) -> CoordinatorConfig:
+        return structs.replace(self._settings.coordinator, broker_id=broker_id, trace=self.traces)
 
     def stop(self, broker_id: int) -> None:
         """A broker process is gone, with all that its coordinator had not written."""
@@ -221,11 +253,22 @@ class GroupCoordinators:
         self._settle(broker, now.group_ms)
         return True
 
+    def settings_changed(self, change: ConfigsChanged) -> None:
+        """Clients changed the settings of a broker or a group."""
+        if change.resource_type not in {BROKER_RESOURCE, GROUP_RESOURCE}:
+            return
+        group_id = change.name if change.resource_type == GROUP_RESOURCE else None
+        for broker in self.living.values():
+            config = self._config_of(broker.broker_id)
+            self._news.tell_settings(broker.coordinator, config, group_id)
+
     def topic_deleted(self, name: str, topic_id: bytes, partitions: int, now: Instants) -> None:
         """Offsets of a topic that is gone go too; without the offsets topic nobody leads."""
         if name == OFFSETS_TOPIC:
             for partition in list(self._led):
                 self._unload(partition, None, now.group_ms)
+        for broker in self.living.values():
+            self._news.tell_removed(broker.coordinator, name)
         gone = {name: DeletedTopic(topic_id=topic_id, partition_count=partitions)}
         for broker in list(self.living.values()):
             result = broker.coordinator.topics_deleted(gone, now.group_ms)
@@ -259,8 +302,14 @@ class GroupCoordinators:
         if state.leader_id in self.living:
             self._begin_load(partition, state.leader_id, state.leader_epoch, now)
 
+    def topic_changed(self, name: str, _now: Instants) -> None:
+        """A topic has more partitions."""
+        for broker in self.living.values():
+            self._news.tell_topic(broker.coordinator, name)
+
     def topic_created(self, name: str, now: Instants) -> None:
-        """The offsets topic is there: its leaders load it."""
+        """A topic is there; the leaders of the offsets topic load it."""
+        self.topic_changed(name, now)
         if name == OFFSETS_TOPIC:
             for partition in range(len(self._image.topics[name].partitions)):
                 self.leader_changed(name, partition, now)

@@ -14,10 +14,12 @@ from msgspec import structs
 from coordinator_sim.broker.cluster_events import ClusterEvents
 from coordinator_sim.broker.metadata.image import MetadataImage
 from coordinator_sim.broker.purgatory import Place
+from coordinator_sim.errors import WireFormatError
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.kafka.records import LogBatch, LogKey
+from coordinator_sim.kafka.records import LogBatch, LogKey, OpaqueKey
+from coordinator_sim.log.format.consumer_records import typed
 from coordinator_sim.log.format.log_batches import BatchForm, form_of, log_batches_of
 from coordinator_sim.log.format.segments import SegmentReader
 from coordinator_sim.log.partition_log import PartitionLog
@@ -55,6 +57,7 @@ class OffsetsTopic:
         "_image",
         "_log_of",
         "_medium_failed",
+        "_reads_consumer_groups",
         "_unreadable",
         "before_append",
         "failure",
@@ -70,6 +73,7 @@ class OffsetsTopic:
         cluster_events: ClusterEvents,
     ) -> None:
         self._form = form_of(profile)
+        self._reads_consumer_groups = profile.has_coordinator_runtime
         self._forms: dict[int, BatchForm] = {}
         self._image = image
         self._log_of = log_of
@@ -170,7 +174,7 @@ class OffsetsTopic:
             for stored in reader:
                 for batch in log_batches_of(stored, partition, keys):
                     reached = batch.next_offset
-                    yield batch
+                    yield self._typed(batch) if self._reads_consumer_groups else batch
             if reader.damage is not None:
                 name = f"{OFFSETS_TOPIC}-{partition}"
                 raise OSError(errno.EIO, f"after offset {reached}: {reader.damage.reason}", name)
@@ -178,6 +182,21 @@ class OffsetsTopic:
             yield LogBatch(
                 partition=partition, base_offset=log.end_offset, timestamp_ms=0, records=()
             )
+
+    def _typed(self, batch: LogBatch) -> LogBatch:
+        """A batch with the records of consumer groups as what they say.
+
+        Raises:
+            OSError: a record cannot be read.
+        """
+        if not any(isinstance(record.key, OpaqueKey) for record in batch.records):
+            return batch
+        try:
+            return structs.replace(batch, records=tuple(map(typed, batch.records)))
+        except WireFormatError as error:
+            name = f"{OFFSETS_TOPIC}-{batch.partition}"
+            text = f"at offset {batch.base_offset}: {error}"
+            raise OSError(errno.EIO, text, name) from None
 
     def unreadable(self, partition: int, failure: OSError) -> None:
         """Tell that a partition cannot be loaded."""

@@ -11,11 +11,16 @@ from coordinator_sim.broker.security.authorizer import (
     ResourceType,
     operation_bits,
 )
+from coordinator_sim.coordinator.effects import InternalTopic
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.messages.requests import GroupRequest, Response
 
 Finish = Callable[[Response | None], Response]
 """Makes a request's answer from the coordinator's, which is None if it was not asked."""
+
+
+Create = Callable[[tuple[InternalTopic, ...], Response], Response]
+"""Has topics created that a group needs, and says in the answer where that fails."""
 
 
 class EdgeResult(Struct, frozen=True):
@@ -24,10 +29,12 @@ class EdgeResult(Struct, frozen=True):
     Args:
         request: The request for the coordinator; None to not ask it.
         finish: Finishes the answer; None to use the coordinator's unchanged.
+        create: Takes the topics that the answer comes with; None to leave them to the driver.
     """
 
     request: GroupRequest | None
     finish: Finish | None = None
+    create: Create | None = None
 
 
 def answered(response: Response) -> EdgeResult:

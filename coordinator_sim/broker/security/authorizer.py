@@ -39,6 +39,16 @@ class Operation(IntEnum):
     TWO_PHASE_COMMIT = 15
 
 
+OLD_GROUP_OPERATIONS: Final = (Operation.READ, Operation.DESCRIBE, Operation.DELETE)
+"""What may be done to a group that has no settings of its own."""
+GROUP_OPERATIONS: Final = (
+    *OLD_GROUP_OPERATIONS,
+    Operation.DESCRIBE_CONFIGS,
+    Operation.ALTER_CONFIGS,
+)
+"""What may be done to a group."""
+
+
 @unique
 class ResourceType(Enum):
     """Type of a protected resource."""

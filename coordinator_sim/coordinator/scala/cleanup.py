@@ -44,7 +44,7 @@ def clean_up(
             )
         )
         if group.state is GroupState.EMPTY and not group.offsets.has_any():
-            drop_group(runtime, partition, group, 0, cause=cause)
+            drop_group(runtime, partition, group, cause=cause)
             group.bury()
             # A group of generation 0 only stored offsets: there is no record of it.
             if group.generation_id > 0:

@@ -59,7 +59,7 @@ def scala_commit(
     parked: Parked,
 ) -> None:
     """Store offsets. Source: handleCommitOffsets and doCommitOffsets."""
-    group = partition.groups.get(request.group_id)
+    group = partition.classic_group(request.group_id)
     if group is None and request.generation_id_or_member_epoch >= 0:
         runtime.refuse(parked, ErrorCode.ILLEGAL_GENERATION)
         return
@@ -80,7 +80,7 @@ def scala_txn_commit(
     parked: Parked,
 ) -> None:
     """Hold offsets until the transaction ends. Source: handleTxnCommitOffsets."""
-    group = partition.groups.get(request.group_id)
+    group = partition.classic_group(request.group_id)
     if group is None:
         # QUIRK: also for a member of a generation, who is then told that it is unknown.
         group = create_group(runtime, partition, request.group_id)
@@ -241,7 +241,7 @@ def scala_fetch_group(
     partition: Partition, wanted: OffsetFetchRequestGroup, *, require_stable: bool
 ) -> OffsetFetchResponseGroup:
     """Read one group's offsets. Source: GroupMetadataManager.getOffsets."""
-    group = partition.groups.get(wanted.group_id)
+    group = partition.classic_group(wanted.group_id)
     if wanted.topics is None:
         places = [] if group is None else group.offsets.listed()
     else:

@@ -66,7 +66,7 @@ def _install_offsets(runtime: Runtime, partition: Partition) -> None:
             of_producer = pending.setdefault(group_id, {}).setdefault(producer_id, {})
             of_producer[place] = offset
             runtime.open_groups.setdefault(producer_id, {})[group_id] = None
-    recorded = partition.groups
+    recorded = partition.classic_groups()
     is_old_scala = runtime.profile.hash_order is HashOrder.SCALA_2_12
     names = old_scala_map_order(recorded) if is_old_scala else loaded.recorded_order()
     opened = {group_id: recorded[group_id] for group_id in names}

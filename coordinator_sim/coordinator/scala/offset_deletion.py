@@ -29,7 +29,7 @@ def scala_offset_delete(
 
     Source: handleDeleteOffsets; GroupCoordinatorAdapter.deleteOffsets.
     """
-    group = partition.groups.get(request.group_id)
+    group = partition.classic_group(request.group_id)
     error = offset_delete_error(group)
     if group is None or error is not ErrorCode.NONE:
         runtime.refuse(parked, error)

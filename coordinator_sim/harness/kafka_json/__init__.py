@@ -10,6 +10,7 @@ from coordinator_sim.harness.kafka_json.messages import (
     read_response,
     write_request,
     write_response,
+    write_topic,
 )
 from coordinator_sim.harness.kafka_json.records import (
     read_record,
@@ -31,4 +32,5 @@ __all__ = [
     "write_records",
     "write_request",
     "write_response",
+    "write_topic",
 ]

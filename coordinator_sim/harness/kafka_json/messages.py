@@ -6,6 +6,9 @@ frames, any program that reads JSON can be a client of a real broker.
 Source: `encode` and `decode` of the reference (`conformance/oracle`).
 """
 
+from typing import Final
+
+from coordinator_sim.coordinator.effects import InternalTopic
 from coordinator_sim.errors import UnsupportedVersion, WireFormatError
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.catalogue import layout_of, name_of, structs_module
@@ -13,6 +16,8 @@ from coordinator_sim.messages.codec.answers import fitted, understood
 from coordinator_sim.messages.codec.compiler import request_writer, response_reader
 from coordinator_sim.messages.codec.json_form import Json, JsonReader, to_json
 from coordinator_sim.messages.requests import GROUP_APIS, Request, Response, group_api_named
+
+_DEFAULT_REPLICATION: Final = -1
 
 
 def _reader(api: ApiKey) -> JsonReader:
@@ -104,3 +109,13 @@ def frame_to_json(api: str, version: int, frame: bytes, *, correlation_id: int =
         # Kafka's class formats a missing protocol as its version does, whatever the frame had.
         response = fitted(response, version)
     return to_json(layout_of(key, version, response=True), response)
+
+
+def write_topic(topic: InternalTopic) -> Json:
+    """Return a topic that a streams group needs, as a broker would create it."""
+    return {
+        "name": topic.name,
+        "partitions": topic.partition_count,
+        "replicationFactor": topic.replication_factor or _DEFAULT_REPLICATION,
+        "configs": dict(topic.configs),
+    }

@@ -2,11 +2,12 @@
 
 A record is `{"partition", "offset", "ts", "key": {"type", "data"}, "value": {"version", "data"}}`;
 a tombstone's value is null; a record of a producer names it (`producerId`, `producerEpoch`), and
-the marker that ends a transaction has `control` in place of key and value. Records of newer group
-types are carried as they are: their `data` is `{"bytes"}`.
+the marker that ends a transaction has `control` in place of key and value. Records of unknown types
+are carried as they are: their `data` is `{"bytes"}`.
 """
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Final
 
 from msgspec import Struct
@@ -25,6 +26,14 @@ from coordinator_sim.kafka.records import (
     OpaqueKey,
     OpaqueValue,
 )
+from coordinator_sim.log.format.consumer_records import (
+    CONSUMER_KEYS,
+    RECORD_TYPES,
+    consumer_layout,
+    consumer_value_type,
+    is_consumer_type,
+    record_structs,
+)
 from coordinator_sim.log.format.offsets_records import GROUP_KEY, OFFSET_KEY, decode_record
 from coordinator_sim.messages import group_metadata_record, offset_commit_record
 from coordinator_sim.messages.codec.json_form import (
@@ -41,6 +50,11 @@ _GROUPS: Final = JsonReader(group_metadata_record.__name__)
 
 NO_TIMEOUT: Final = -1
 """Rebalance timeout of version 0, which has none."""
+
+
+@cache
+def _reader(key_type: int) -> JsonReader:
+    return JsonReader(record_structs(key_type))
 
 
 def _key_layout(key_type: int) -> Layout:
@@ -70,8 +84,11 @@ def _write_key(key: LogKey) -> Json:
         return {"type": key.version, "data": {"bytes": base64_text(key.body)}}
     if isinstance(key, GroupMetadataKey):
         return {"type": GROUP_KEY, "data": {"group": key.group_id}}
-    data = {"group": key.group_id, "topic": key.topic, "partition": key.partition}
-    return {"type": OFFSET_KEY, "data": data}
+    if isinstance(key, OffsetCommitKey):
+        data = {"group": key.group_id, "topic": key.topic, "partition": key.partition}
+        return {"type": OFFSET_KEY, "data": data}
+    number = RECORD_TYPES[type(key)]
+    return {"type": number, "data": to_json(consumer_layout(number, "key"), key)}
 
 
 def _value_message(value: OffsetCommitValue | GroupMetadataValue) -> Struct:
@@ -110,9 +127,11 @@ def _value_message(value: OffsetCommitValue | GroupMetadataValue) -> Struct:
 def _write_value(value: LogValue, version: int) -> Json:
     if isinstance(value, OpaqueValue):
         return {"bytes": base64_text(value.data)}
-    group = isinstance(value, GroupMetadataValue)
-    layout = _value_layout(GROUP_KEY if group else OFFSET_KEY, version)
-    return to_json(layout, _value_message(value))
+    if isinstance(value, (OffsetCommitValue, GroupMetadataValue)):
+        group = isinstance(value, GroupMetadataValue)
+        layout = _value_layout(GROUP_KEY if group else OFFSET_KEY, version)
+        return to_json(layout, _value_message(value))
+    return to_json(consumer_layout(consumer_value_type(value), "value"), value)
 
 
 def write_record(record: LogRecord) -> Json:
@@ -159,6 +178,8 @@ def _read_key(node: Json) -> tuple[int, LogKey]:
     key_type = node.get("type")
     if not isinstance(key_type, int):
         raise DataError(f"a record's key needs a numeric type, not {key_type!r}")
+    if is_consumer_type(key_type) and "bytes" not in node.get("data", {}):
+        return key_type, _reader(key_type).read(consumer_layout(key_type, "key"), node.get("data"))
     if key_type > GROUP_KEY:
         return key_type, OpaqueKey(key_type, _read_opaque(node))
     layout = _key_layout(key_type)
@@ -228,6 +249,9 @@ def read_record(node: Json) -> LogRecord:
     version = value_node.get("version")
     if not isinstance(version, int):
         raise DataError(f"a record's value needs a numeric version, not {version!r}")
+    if isinstance(key, CONSUMER_KEYS):
+        layout = consumer_layout(key_type, "value")
+        return LogRecord(key, _reader(key_type).read(layout, value_node.get("data")), version)
     if isinstance(key, OpaqueKey):
         return LogRecord(key, OpaqueValue(_read_opaque(value_node)), version)
     read = _read_group_value if key_type == GROUP_KEY else _read_offset_value

@@ -1,7 +1,8 @@
 """Keys and values of the `__consumer_offsets` log as bytes.
 
 A key begins with its version, which names the record's type: 0 and 1 an offset, 2 a classic
-group; other types stay opaque. A value begins with the version of its own schema.
+group; other types stay opaque when they are read. A value begins with the version of its own
+schema.
 
 Source: kafka 4.4, group-coordinator/src/main/resources/common/message, the schemas
 (Legacy)OffsetCommitKey and Value, GroupMetadataKey and Value; GroupCoordinatorRecordSerde.
@@ -23,6 +24,10 @@ from coordinator_sim.kafka.records import (
     OffsetCommitValue,
     OpaqueKey,
     OpaqueValue,
+)
+from coordinator_sim.log.format.consumer_records import (
+    encode_consumer_key,
+    encode_consumer_value,
 )
 from coordinator_sim.messages.codec.classic_types import (
     ClassicReader,
@@ -90,6 +95,8 @@ def encode_key(key: LogKey, *, legacy: bool = False) -> bytes:
             return int16_bytes(GROUP_KEY) + string_bytes(key.group_id)
         case OpaqueKey():
             return int16_bytes(key.version) + key.body
+        case _:
+            return encode_consumer_key(key)
 
 
 def decode_key(data: bytes) -> LogKey:
@@ -146,6 +153,8 @@ def encode_value(value: LogValue, version: int) -> bytes:
             return _group_bytes(value, version)
         case OpaqueValue():
             return value.data
+        case _:
+            return encode_consumer_value(value)
 
 
 def decode_value(key: LogKey, data: bytes) -> tuple[LogValue, int]:

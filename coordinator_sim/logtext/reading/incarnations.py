@@ -33,6 +33,16 @@ _ANSWERED: Final = (
     KIND_NUMBERS[Event.GROUP_EMPTY],
 )
 """Events of requests that tell a coordinator's generation; the others have that of a client."""
+_BEHIND: Final = tuple(
+    KIND_NUMBERS[kind]
+    for kind in (
+        Event.MEMBER_STEP,
+        Event.TARGET_COMPUTED,
+        Event.TARGET_ASSIGNED,
+        Event.TARGET_REACHED,
+    )
+)
+"""Events of consumer groups whose epoch is a member's or a target's, behind the group's own."""
 _JOIN: Final = KIND_NUMBERS[Event.JOIN_REQ]
 _DEAD: Final = KIND_NUMBERS[Event.GROUP_DEAD]
 _UNPARSED: Final = KIND_NUMBERS[Event.UNPARSED]
@@ -64,6 +74,7 @@ class IncarnationCounter:
         has_group = groups != NOBODY
         asks = batch.is_request & ~np.isin(kinds, _ANSWERED)
         counts = has_group & ~batch.is_client & ~asks & (kinds != _UNPARSED)
+        counts &= ~np.isin(kinds, _BEHIND)
         deaths = groups[counts & (kinds == _DEAD)]
         for group in np.unique(deaths).tolist():
             self._life(group)

@@ -2,8 +2,9 @@
 
 from typing import Final
 
+from coordinator_sim.logtext.wordings.consumer_groups import CONSUMER_GROUPS
 from coordinator_sim.logtext.wordings.known import KNOWN
-from coordinator_sim.logtext.wordings.members import CONSUMER_GROUPS, MEMBERS
+from coordinator_sim.logtext.wordings.members import MEMBERS
 from coordinator_sim.logtext.wordings.partitions import PARTITION_LINES
 from coordinator_sim.logtext.wordings.rebalances import REBALANCES
 

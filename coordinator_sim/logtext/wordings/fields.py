@@ -12,6 +12,7 @@ from msgspec import Struct
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.logtext.wordings import values
 from coordinator_sim.logtext.wordings.releases import Release
+from coordinator_sim.messages.embedded.contents import SERVER_PREFIX
 from coordinator_sim.trace.events import TraceEvent
 
 Printer = Callable[[TraceEvent, Release], str]
@@ -91,6 +92,12 @@ def _log(event: TraceEvent, _: Release) -> str:
     return f"{OFFSETS_TOPIC}-{event.offsets_partition}"
 
 
+def _with_hash(event: TraceEvent, _: Release) -> str:
+    """The hash of the topics, which releases since 4.1 print."""
+    found = event.attrs.get("metadata_hash")
+    return "" if found is None else f" with metadata hash {found}"
+
+
 _STATE: Final = r"in (?:state )?(?P<in_state>\w+)(?: state)?"
 
 _OF_GROUPS: Final = {
@@ -110,7 +117,31 @@ _OF_GROUPS: Final = {
     "group_type": Field(attr="group_type", pattern=r"\w+", default="classic"),
     "from_type": Field(attr="from_type", pattern=r"\w+"),
     "to_type": Field(attr="to_type", pattern=r"\w+"),
-    "group_epoch": Field(attr="group_epoch", pattern=_NUMBER),
+    "epoch_generation": Field(column="generation", pattern=_NUMBER, parse=values.whole_number),
+    "with_hash": Field(
+        pattern=r"(?: with metadata hash (?P<metadata_hash>-?\d+))?", show=_with_hash
+    ),
+    "metadata_hash": Field(attr="metadata_hash", pattern=r"-?\d+"),
+    "assignor": Field(
+        column="protocol_name",
+        pattern=r"[^']*",
+        parse=lambda text: SERVER_PREFIX + text,
+        show=lambda event, _: (event.protocol_name or "").removeprefix(SERVER_PREFIX),
+    ),
+    "assignment_ms": Field(
+        column="latency_us",
+        pattern=_NUMBER,
+        parse=values.milliseconds,
+        show=lambda event, _: str((event.latency_us or 0) // 1_000),
+    ),
+    "used_protocol": Field(attr="protocol", pattern="classic|consumer", default="consumer"),
+    "empty": Field(attr="empty", parse=str.strip),
+    "empty_group": Field(
+        pattern="(?P<empty>empty )?",
+        show=lambda event, _: "empty " if "empty" in event.attrs else "",
+    ),
+    "scanned": Field(attr="topics", pattern=_NUMBER),
+    "regexes": Field(attr="regexes", pattern=r"\[.*\]", is_free_text=True),
     "groups": Field(attr="groups", default="", is_read=True, is_list=True),
     "stored_generation": Field(
         attr="stored_generation", pattern=_NUMBER, show=lambda event, _: str(event.generation)
@@ -180,7 +211,8 @@ _OF_MEMBERS: Final = {
         show=lambda event, _: values.OPERATIONS[event.event],
     ),
     "cause": Field(attr="cause"),
-    "temporary": Field(attr="temporary", pattern="temporarily "),
+    "temporary": Field(attr="temporary", pattern="temporarily", default="temporarily"),
+    "unreached_epoch": Field(attr="member_epoch", pattern=r"-?\d+"),
 }
 _OF_PARTITIONS: Final = {
     "broker_id": _number("broker_id"),

@@ -135,35 +135,5 @@ _FENCED: Final = (
         "<, will respond with instance fenced error>>"
     ),
 )
-CONSUMER_GROUPS: Final = (
-    row("consumer-fenced", Event.MEMBER_FENCED, "java").says(
-        "[GroupId {group_id}] Static member {member_id} with instance id {group_instance_id} is "
-        "fenced by existing member {current_member_id}."
-    ),
-    row("consumer-joins", Event.MEMBER_ADDED, "java").says(
-        "[GroupId {group_id}]<[MemberId {member_id}]> {Member}< {member_id}>"
-        "< with instance id {group_instance_id}> joins the {group_type} group"
-    ),
-    row("consumer-replaces", Event.STATIC_REPLACED, "java").says(
-        "[GroupId {group_id}]<[MemberId {any}]> Static member with instance id {group_instance_id} "
-        "re-joins the {group_type} group{any}Created a new member {member_id} to replace the "
-        "existing member {old_member_id}."
-    ),
-    row("consumer-left", Event.MEMBER_LEFT, "java").says(
-        "[GroupId {group_id}]<[MemberId {any}]> {Member} {member_id}"
-        "< with instance id {group_instance_id}> <{temporary}>left the {group_type} group"
-    ),
-    row("consumer-failed", Event.MEMBER_FAILED, "java").says(
-        "[GroupId {group_id}] {Member} {member_id} fenced from the group because the member "
-        "session expired<.>"
-    ),
-    row("consumer-kicked", Event.MEMBER_KICKED, "java").says(
-        "[GroupId {group_id}] {Member} {member_id} fenced from the group because {cause}."
-    ),
-    row("converted", Event.LIFECYCLE, "java").says(
-        "[GroupId {group_id}] Converted the <empty >{from_type} group to a {to_type} group"
-    ),
-)
-"""Lines that are only read: the core has classic groups alone."""
 MEMBERS: Final = (*_DEPARTURES, *_ARRIVALS, *_FENCED)
 """Lines in the order in which the reader tries them, and the writer writes those of one event."""

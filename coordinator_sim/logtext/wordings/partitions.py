@@ -9,7 +9,16 @@ from typing import Final
 
 from coordinator_sim.logtext.wordings.loggers import COMPANION, COORDINATOR, DELETION, PARTITIONS
 from coordinator_sim.logtext.wordings.releases import Release
-from coordinator_sim.logtext.wordings.rows import ERROR, WARN, Telling, When, happening, having, row
+from coordinator_sim.logtext.wordings.rows import (
+    ANY,
+    ERROR,
+    WARN,
+    Telling,
+    When,
+    happening,
+    having,
+    row,
+)
 from coordinator_sim.logtext.wordings.values import TOO_LARGE, is_unexpected, raw_error
 from coordinator_sim.trace.events import Event, TraceEvent
 
@@ -97,7 +106,7 @@ _LOADING: Final = (
     row("group-loaded", Event.GROUP_LOADED, "-3.9", COORDINATOR).says(
         "Loading group metadata for {group_id} with generation {generation}"
     ),
-    row("group-loaded-java", Event.GROUP_LOADED, "java", COORDINATOR).says(
+    row("group-loaded-java", Event.GROUP_LOADED, "java", Telling(COORDINATOR, groups=ANY)).says(
         "Loaded {group_type} group {group_to_last} with {members} members<.>"
     ),
     # The generation printed here is the previous one, not the group's present one.
@@ -112,9 +121,6 @@ _LOADING: Final = (
     ),
     row("group-unloaded", Event.GROUP_UNLOADED, "-3.9", COORDINATOR).says(
         "Unloading group metadata for {group_id} with generation {generation}"
-    ),
-    row("group-unloaded-consumer", Event.GROUP_UNLOADED, "java").says(
-        "[GroupId={group_id}] Unloaded group metadata for group epoch {group_epoch}"
     ),
 )
 _OFFSETS: Final = (

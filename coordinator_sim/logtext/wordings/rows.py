@@ -15,6 +15,7 @@ from coordinator_sim.logtext.wordings.loggers import Voice
 from coordinator_sim.logtext.wordings.releases import Release, releases
 from coordinator_sim.logtext.wordings.texts import Pattern, kind_of, parse, searched, telling
 from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim.trace.rebalances import is_of_consumer_group
 
 INFO: Final = "INFO"
 WARN: Final = "WARN"
@@ -24,6 +25,10 @@ _REACH: Final = 8_192
 """Characters of a message that are searched: Kafka's longest without a list has 2,000."""
 _REACH_OF_LISTS: Final = 4_000_000
 
+
+CLASSIC: Final = "classic"
+CONSUMER: Final = "consumer"
+ANY: Final = "any"
 
 When = Callable[[TraceEvent, Release], bool]
 """Whether a release logs a line for an event."""
@@ -39,6 +44,7 @@ class Telling(Struct, frozen=True):
         when: Which of these events; None for all.
         silent: Releases whose log has no such line, as `releases` reads them: they log it below
             INFO, or for none of these events.
+        groups: Whose events: `CLASSIC`, `CONSUMER` (KIP-848), or `ANY`.
     """
 
     voice: Voice
@@ -46,6 +52,13 @@ class Telling(Struct, frozen=True):
     of: tuple[Event, ...] = ()
     when: When | None = None
     silent: str = ""
+    groups: str = CLASSIC
+
+    def tells(self, event: TraceEvent, release: Release) -> bool:
+        """Whether a release writes the line for this event."""
+        if self.groups not in (ANY, CONSUMER if is_of_consumer_group(event) else CLASSIC):
+            return False
+        return self.when is None or self.when(event, release)
 
 
 def having(name: str, value: str | None = None) -> When:

@@ -20,6 +20,7 @@ from coordinator_sim.logtext.wordings.releases import Release, release_of, relea
 from coordinator_sim.logtext.wordings.rows import Telling
 from coordinator_sim.logtext.wordings.texts import parse, words, write
 from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim.trace.rebalances import is_of_consumer_group
 
 _FOLLOWS_DEPARTURE: Final = frozenset(
     {
@@ -76,7 +77,7 @@ class BrokerLogWriter:
         if departed is not None and not _is_caused_by(event, departed):
             yield from self._tell_departed()
             departed = None
-        if event.event is Event.MEMBER_KICKED:
+        if event.event is Event.MEMBER_KICKED and not is_of_consumer_group(event):
             if event.attrs.get("cause") == "join_timeout":
                 self._removed.append(event)
         elif event.event is Event.PREPARE_REBALANCE:
@@ -103,7 +104,7 @@ class BrokerLogWriter:
         """Yield the lines of an event in the order of the table: none, one or several."""
         for sentence in self._sentences.get(event.event, ()):
             telling = sentence.telling
-            if telling.when is None or telling.when(event, self._release):
+            if telling.tells(event, self._release):
                 message = write(sentence.parts, event, self._release)
                 yield layout(event.ts_us, telling.level, message, sentence.logger)
 

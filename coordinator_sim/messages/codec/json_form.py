@@ -23,7 +23,13 @@ Json = dict[str, Any]
 """A JSON object."""
 
 _UUID_SIZE: Final = 16
-_BITS: Final[dict[Kind, int]] = {Kind.INT8: 8, Kind.INT16: 16, Kind.INT32: 32, Kind.INT64: 64}
+_BITS: Final[dict[Kind, int]] = {
+    Kind.INT8: 8,
+    Kind.INT16: 16,
+    Kind.UINT16: 16,
+    Kind.INT32: 32,
+    Kind.INT64: 64,
+}
 
 
 # -- writing -------------------------------------------------------------------------------
@@ -116,7 +122,8 @@ def _read_integer(kind: Kind, node: object, where: str) -> int:
     bits = _BITS[kind]
     if isinstance(node, bool) or not isinstance(node, int):
         raise _wrong(where, f"an integer of {bits} bits", node)
-    if not -(1 << (bits - 1)) <= node < 1 << (bits - 1):
+    least = 0 if kind is Kind.UINT16 else -(1 << (bits - 1))
+    if not least <= node < least + (1 << bits):
         raise _wrong(where, f"an integer of {bits} bits", node)
     return node
 

@@ -270,7 +270,7 @@ class Reading:
             return value
         source.add("n = data[at]", _by_reading(FrameReader.int8, where))
         source.add("at += 1")
-        source.indent("if n > 127:")
+        source.indent("if n > 127:" if each.field.tag is None else "if not n:")
         source.add(f"{value} = None")
         source.dedent()
         source.indent("else:")

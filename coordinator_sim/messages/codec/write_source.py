@@ -285,7 +285,8 @@ class Writing:
             self.struct(each.layout, value)
             return
         source.indent(f"if {value} is None:")
-        self._add(repr(b"\xff"))
+        # What says that there is none is a byte below 0, but an unsigned number in a tagged field.
+        self._add(repr(b"\xff" if each.field.tag is None else b"\x00"))
         source.dedent()
         source.indent("else:")
         self.constant("b", 1)

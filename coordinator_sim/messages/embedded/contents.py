@@ -14,10 +14,15 @@ from msgspec import Struct
 
 from coordinator_sim.kafka.resources import ConnectorTaskId, TopicPartition
 
-COOPERATIVE_PROTOCOLS: Final = "^(cooperative-.*|compatible|sessioned)$"
+SERVER_PREFIX: Final = "server:"
+"""What the protocol name of a consumer group (KIP-848) begins with in a trace, before the assignor.
+
+A broker's `range` is thus told from a client's.
+"""
+COOPERATIVE_PROTOCOLS: Final = f"^(cooperative-.*|compatible|sessioned|{SERVER_PREFIX}.*)$"
 """Regular expression of protocol names whose members keep what they own in a rebalance.
 
-An own assignor is cooperative if its name begins as that of Kafka's does.
+An own assignor is cooperative if its name begins as that of Kafka's does; a broker's always is.
 """
 
 

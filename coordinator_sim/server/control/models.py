@@ -137,7 +137,8 @@ class MemberView(Struct, frozen=True, kw_only=True):
     """A member.
 
     Args:
-        subscription: Topics that it takes, where its metadata can be read.
+        rebalance_timeout_ms: Null in consumer groups (KIP-848), whose brokers do not show it.
+        subscription: Topics that it takes, where its metadata can be read, and its expression.
         assignment: What it owns: `topic-partition`, a connector, or `connector-task`.
         waits_for: `JoinGroup` or `SyncGroup` while such a request of it is parked.
         session_ends_ms: Group time of the end of its session, unless it is heard of before.
@@ -148,7 +149,7 @@ class MemberView(Struct, frozen=True, kw_only=True):
     client_id: str
     client_host: str
     session_timeout_ms: int
-    rebalance_timeout_ms: int
+    rebalance_timeout_ms: int | None
     is_leader: bool
     subscription: tuple[str, ...]
     assignment: tuple[str, ...]
@@ -181,6 +182,8 @@ class GroupSummary(Struct, frozen=True, kw_only=True):
         coordinator_id: Broker id.
         offsets_partition: Of `__consumer_offsets`.
         state: As the profile's Kafka calls it.
+        generation: The epoch of a consumer group.
+        protocol_name: The server-side assignor of a consumer group.
     """
 
     group_id: str

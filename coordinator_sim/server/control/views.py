@@ -23,6 +23,13 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from coordinator_sim.runs.ownership import CONNECT, CONSUMER
+from coordinator_sim.server.control.consumer_views import (
+    Found,
+    consumer_group_ids,
+    consumer_members,
+    consumer_summary,
+    described_consumer_group,
+)
 from coordinator_sim.server.control.models import (
     AdvanceView,
     ClockView,
@@ -86,24 +93,35 @@ def end_offset(cluster: Cluster, topic: str, partition: int) -> int | None:
 def group_summaries(cluster: Cluster) -> tuple[GroupSummary, ...]:
     """Every group, sorted by its id."""
     found = [_summary(cluster, broker, group) for broker, group in _groups(cluster)]
+    for group_id in consumer_group_ids(cluster):
+        described = described_consumer_group(cluster, group_id)
+        if described is not None:
+            found.append(consumer_summary(cluster, described))
     return tuple(sorted(found, key=lambda each: each.group_id))
 
 
 def group_count(cluster: Cluster) -> int:
     """Number of groups."""
-    return sum(len(each.coordinator.group_ids()) for each in cluster.groups.living.values())
+    classic = sum(len(each.coordinator.group_ids()) for each in cluster.groups.living.values())
+    return classic + len(consumer_group_ids(cluster))
 
 
 def group_view(cluster: Cluster, group_id: str) -> GroupView | None:
     """A group with its members and offsets; None when no coordinator knows it."""
     found = _found(cluster, group_id)
-    return None if found is None else _full(cluster, *found)
+    if found is not None:
+        return _full(cluster, *found)
+    described = described_consumer_group(cluster, group_id)
+    return None if described is None else _full_consumer(cluster, described)
 
 
 def group_summary(cluster: Cluster, group_id: str) -> GroupSummary | None:
-    """A group in short, at a cost independent of its members; None if no coordinator knows it."""
+    """A group in short, at a cost independent of a classic one's members; None if unknown."""
     found = _found(cluster, group_id)
-    return None if found is None else _summary(cluster, *found)
+    if found is not None:
+        return _summary(cluster, *found)
+    described = described_consumer_group(cluster, group_id)
+    return None if described is None else consumer_summary(cluster, described)
 
 
 def _found(cluster: Cluster, group_id: str) -> tuple[Broker, Group] | None:
@@ -138,12 +156,22 @@ def _summary(cluster: Cluster, broker: Broker, group: Group) -> GroupSummary:
 
 def _full(cluster: Cluster, broker: Broker, group: Group) -> GroupView:
     members = tuple(_member(group, each) for each in group.ordered())
+    return _with_members(cluster, broker, _summary(cluster, broker, group), members)
+
+
+def _full_consumer(cluster: Cluster, found: Found) -> GroupView:
+    members = consumer_members(cluster, found)
+    return _with_members(cluster, found[0], consumer_summary(cluster, found), members)
+
+
+def _with_members(
+    cluster: Cluster, broker: Broker, summary: GroupSummary, members: tuple[MemberView, ...]
+) -> GroupView:
     owners = {owned: each.member_id for each in members for owned in each.assignment}
-    summary = _summary(cluster, broker, group)
     return GroupView(
         **{name: getattr(summary, name) for name in summary.__struct_fields__},
         members=members,
-        offsets=tuple(_offsets(cluster, broker, group.group_id, owners)),
+        offsets=tuple(_offsets(cluster, broker, summary.group_id, owners)),
     )
 
 

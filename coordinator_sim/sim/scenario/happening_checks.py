@@ -71,6 +71,7 @@ _APIS_OF_WORKERS: Final = ("JOIN_GROUP", "SYNC_GROUP", "HEARTBEAT", "LEAVE_GROUP
 """Requests that a worker sends as a member alone; others its admin clients send too."""
 _APIS_OF_MEMBERS: Final = (
     *_APIS_OF_WORKERS,
+    "CONSUMER_GROUP_HEARTBEAT",
     "OFFSET_COMMIT",
     "OFFSET_FETCH",
     "FIND_COORDINATOR",
@@ -176,7 +177,8 @@ def _check_response(scenario: UncheckedScenario, happening: ResponseHappening) -
         if happening.role not in ROLES:
             raise ScenarioError(f"role of {kind}={happening.role!r}: use {' or '.join(ROLES)}")
     within(f"count of {kind}", happening.count, 1, MAX_PARTITIONS)
-    known("api", happening.api, [api.name for api in ApiKey if api in GROUP_APIS])
+    spoken = GROUP_APIS | {ApiKey.CONSUMER_GROUP_HEARTBEAT}
+    known("api", happening.api, [api.name for api in ApiKey if api in spoken])
     if happening.role is not None and happening.api not in _APIS_OF_ROLES:
         raise ScenarioError(
             f"api of {kind}={happening.api!r}: nobody has a role when it is answered; use one of "

@@ -11,6 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from coordinator_sim.clients.config import CLASSIC, CONSUMER, check_protocol_settings
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.java_numbers import java_int
 
@@ -76,6 +77,11 @@ SETTINGS: Final[dict[Scope, dict[str, Setting]]] = {
         "group.coordinator.append.linger.ms": IntSetting(low=-1),
         "offsets.retention.minutes": _POSITIVE,
         "offsets.retention.check.interval.ms": IntSetting(low=1, high=LONG_MAX),
+        "group.consumer.session.timeout.ms": _POSITIVE,
+        "group.consumer.heartbeat.interval.ms": _POSITIVE,
+        "group.consumer.max.size": _POSITIVE,
+        "group.consumer.assignment.interval.ms": IntSetting(),
+        "group.consumer.regex.refresh.interval.ms": IntSetting(low=10_000),
     },
     Scope.CONSUMER: {
         **_COMMON_CLIENT,
@@ -84,6 +90,8 @@ SETTINGS: Final[dict[Scope, dict[str, Setting]]] = {
         "enable.auto.commit": _BOOLEAN,
         "auto.commit.interval.ms": IntSetting(),
         "internal.leave.group.on.close": _BOOLEAN,
+        "group.protocol": ChoiceSetting((CLASSIC, CONSUMER)),
+        "group.remote.assignor": ChoiceSetting(("uniform", "range")),
     },
     Scope.CONNECT: {
         **_COMMON_CLIENT,
@@ -140,6 +148,8 @@ def check_settings(scope: Scope, settings: Mapping[str, str]) -> None:
         if setting is None:
             raise _misplaced(scope, name)
         check_value(name, setting, value)
+    if scope is Scope.CONSUMER:
+        check_protocol_settings(settings)
     if scope is not Scope.BROKER:
         _check_heartbeat(scope, settings)
 

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
+from coordinator_sim.clients.config import CLASSIC, CONSUMER
 from coordinator_sim.errors import ConfigError, ScenarioError
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.sim.scenario.checks import (
@@ -178,7 +179,25 @@ def _check_consumers(scenario: UncheckedScenario, group: ConsumerGroupSpec) -> N
             check_processing(member.name, member.processing)
         for topic in member.topics or ():
             known("topic", topic, topics)
+    _check_new_members(scenario, group)
     _check_librdkafka(group)
+
+
+def _check_new_members(scenario: UncheckedScenario, group: ConsumerGroupSpec) -> None:
+    """Refuse members of the consumer protocol where brokers or clients cannot do it."""
+    for member in group.members:
+        if {**group.settings, **member.settings}.get("group.protocol", CLASSIC) == CLASSIC:
+            continue
+        if not profile_named(scenario.profile).has_coordinator_runtime:
+            raise ScenarioError(
+                f"{member.name!r} has group.protocol={CONSUMER}: brokers of profile "
+                f"{scenario.profile!r} have no such groups; use profile 4.0 or a later one"
+            )
+        if member.client != "java":
+            raise ScenarioError(
+                f"{member.name!r} has group.protocol={CONSUMER}: client {member.client!r} is "
+                "modelled with the classic protocol alone; use client 'java'"
+            )
 
 
 def _check_pattern(group: ConsumerGroupSpec) -> None:

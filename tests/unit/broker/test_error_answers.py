@@ -5,7 +5,7 @@ import pytest
 from coordinator_sim.broker.error_answers import error_answer, with_error
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.messages.catalogue import API_NAMES, layout_of, newest_version
+from coordinator_sim.messages.catalogue import API_NAMES, layout_of, newest_version, oldest_version
 from coordinator_sim.messages.codec.compiler import response_writer
 from coordinator_sim_conformance.field_frames import Fields, fields_of, message_from
 
@@ -85,7 +85,7 @@ def test_finished_answer_keeps_all_but_its_errors() -> None:
 @pytest.mark.parametrize("api", [ApiKey.OFFSET_FETCH, ApiKey.ELECT_LEADERS, ApiKey.FETCH])
 def test_errors_stand_only_where_a_version_has_them(api: ApiKey) -> None:
     """An old version without an error at the top can still be written."""
-    for version in range(newest_version(api) + 1):
+    for version in range(oldest_version(api), newest_version(api) + 1):
         answer = message_from(api, version, {}, response=True)
         assert response_writer(api, version)(1, with_error(api, version, answer, ERROR))
 
@@ -93,6 +93,6 @@ def test_errors_stand_only_where_a_version_has_them(api: ApiKey) -> None:
 @pytest.mark.parametrize("api", API_NAMES)
 def test_refusal_can_be_written_in_every_version(api: ApiKey) -> None:
     """Whatever the API, an empty request has an answer that fits its version's layout."""
-    for version in range(newest_version(api) + 1):
+    for version in range(oldest_version(api), newest_version(api) + 1):
         request = message_from(api, version, {}, response=False)
         assert response_writer(api, version)(1, error_answer(api, version, request, ERROR))

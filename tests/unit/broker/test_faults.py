@@ -260,7 +260,7 @@ def test_rule_is_plain_json() -> None:
         ({"match": {"nth": 10**5_000}}, "nth out of 32 bits"),
         ({"match": {"broker": 99}}, "broker 99: there is none; the brokers are 1, 2"),
         ({"action": {"do": "move-coordinator", "to": 99}}, "broker 99: there is none"),
-        ({"match": {"api": "StreamsGroupHeartbeat"}}, "this cluster does not offer it"),
+        ({"match": {"api": "PushTelemetry"}}, "this cluster does not offer it"),
         ({"match": {"api": "Heartbeat", "min_version": 5}}, "Heartbeat has 0 to 4"),
         ({"match": {"min_version": 900}}, "versions from 900: this cluster has"),
         ({"match": {"api": "Fetch", "group": "g"}}, "Fetch names no group"),

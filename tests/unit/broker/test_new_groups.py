@@ -3,6 +3,7 @@
 import pytest
 
 from coordinator_sim.broker.cluster import Cluster
+from coordinator_sim.broker.metadata.changes import FeatureSet
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
@@ -27,9 +28,18 @@ REAL_DESCRIPTION = (
 
 
 def client_of(profile: str) -> FieldsClient:
-    """A client of a cluster of that profile."""
-    settings = ClusterSettings(profile=PROFILES[profile])
-    return FieldsClient(Cluster(settings, endpoint=lambda _broker, _listener: None))
+    """A client of a cluster of that profile, whose `group.version` is at 0 where it has one."""
+    cluster = Cluster(
+        ClusterSettings(profile=PROFILES[profile]), endpoint=lambda _broker, _listener: None
+    )
+    switch_off(cluster)
+    return FieldsClient(cluster)
+
+
+def switch_off(cluster: Cluster) -> None:
+    """Let a cluster go on without consumer groups."""
+    if "group.version" in cluster.image.features:
+        cluster.change(FeatureSet("group.version", 0))
 
 
 def frame(client: FieldsClient, api: ApiKey, version: int, request: dict[str, object]) -> str:
@@ -93,6 +103,7 @@ def test_feature_comes_before_rights() -> None:
         }
     )
     client = FieldsClient(Cluster(settings, endpoint=lambda _broker, _listener: None))
+    switch_off(client.cluster)
     asked = {"groupIds": ["g"], "includeAuthorizedOperations": False}
     (group,) = client.call(DESCRIBE, 1, asked)["groups"]
     assert group["errorCode"] == ErrorCode.UNSUPPORTED_VERSION

@@ -90,9 +90,10 @@ def test_a_cap_below_kafkas_newest_has_a_reason(profile: str) -> None:
 
 
 def test_features_are_those_of_a_default_cluster_as_far_as_implemented() -> None:
-    """Without group.version nobody starts a group of KIP-848."""
+    """`group.version` is among them, and on."""
     features = offered_features(PROFILES["4.4"])
 
     assert tuple(features.supported) == IMPLEMENTED_FEATURES
     assert features.finalized["transaction.version"] == 2
+    assert features.finalized["group.version"] == 1
     assert offered_features(PROFILES["2.8"]).supported == {}

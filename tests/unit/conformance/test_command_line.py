@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from coordinator_sim.kafka.releases import RELEASES
+from coordinator_sim_conformance.cli import registry
 from coordinator_sim_conformance.cli.main import app, main
 from coordinator_sim_conformance.script.play import read_cases
 
@@ -26,16 +27,20 @@ def test_every_help_has_an_example(command: str) -> None:
     assert "Example: conformance" in output_of(*command.split(), "--help")
 
 
-def test_coverage_takes_a_list_or_a_mapping_and_prints_what_is_deferred(tmp_path: Path) -> None:
+def test_coverage_takes_a_list_or_a_mapping_and_prints_what_is_deferred(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A deferred requirement is neither covered nor missing."""
+    deferred = {"LATER-001": "wants what nobody has"}
+    monkeypatch.setattr(registry, "read_deferred", lambda: deferred)
     listed, mapped = tmp_path / "list.yaml", tmp_path / "mapping.yaml"
-    listed.write_text("- id: COMMIT-037\n")
-    mapped.write_text("cases:\n- id: COMMIT-037\n- id: NOBODY-001\n")
+    listed.write_text("- id: LATER-001\n")
+    mapped.write_text("cases:\n- id: LATER-001\n- id: NOBODY-001\n")
 
     assert "1 deferred, 0 missing" in output_of("coverage", listed)
     shown = output_of("coverage", listed, mapped, code=1)
     assert "missing  NOBODY-001" in shown
-    assert "deferred COMMIT-037: wants" in shown
+    assert "deferred LATER-001: wants" in shown
     assert json.loads(output_of("coverage", mapped, "--json", code=1))[0]["missing"] == [
         "NOBODY-001"
     ]

@@ -1,15 +1,17 @@
-"""I1 on Connect clusters: an incremental assignment counts on top of what a worker said it runs."""
+"""I1 on Connect clusters, where an assignment counts on top of what runs; in consumer groups."""
 
 from typing import Any
 
-from coordinator_sim.kafka.resources import ConnectorTaskId
+from coordinator_sim.kafka.resources import ConnectorTaskId, TopicPartition
 from coordinator_sim.messages.embedded.connect_protocol import (
     encode_connect_assignment,
     encode_worker_metadata,
 )
+from coordinator_sim.messages.embedded.consumer_protocol import encode_assignment
 from coordinator_sim.messages.embedded.contents import (
     ConnectAssignment,
     ConnectError,
+    ConsumerAssignment,
     WorkerMetadata,
 )
 from coordinator_sim.trace.events import Event, TraceEvent
@@ -93,3 +95,33 @@ def test_worker_that_is_gone_holds_nothing() -> None:
     failed = event(Event.MEMBER_FAILED, "a")
 
     assert messages(joined("a", X0), assigned("a"), failed, assigned("b", tasks=(X0,))) == []
+
+
+def step(member_id: str, *partitions: int, **attrs: str) -> TraceEvent:
+    """The coordinator moves a member of a consumer group."""
+    held = tuple(TopicPartition("t", partition) for partition in partitions)
+    assignment = encode_assignment(ConsumerAssignment(partitions=held))
+    return event(
+        Event.MEMBER_STEP, member_id, protocol_type="consumer", assignment=assignment, attrs=attrs
+    )
+
+
+def test_a_partition_that_is_given_up_belongs_to_its_member_until_the_next_step() -> None:
+    """Who gets it before that is its second owner."""
+    gives_up = step("a", 0, revoking="p:t-1")
+
+    assert messages(gives_up, step("a", 0), step("b", 1)) == []
+    assert messages(gives_up, step("b", 1)) == ["p:t-1 has two owners in generation 1: a and b"]
+
+
+def test_a_static_member_hands_on_what_it_has() -> None:
+    """By its successor's first step; what either client believes meanwhile does not count."""
+    static = {"group_instance_id": "i", "protocol_type": "consumer"}
+    added = event(Event.MEMBER_ADDED, "a", **static)
+    replaced = event(Event.STATIC_REPLACED, "a2", **static)
+    believes = event(Event.ASSIGNED, "a", broker_id=None, attrs={"resources": "p:t-0"})
+
+    assert messages(added, step("a", 0), believes, replaced, step("a2", 0)) == []
+    assert messages(added, step("a", 0), replaced, step("a2", 0), step("b", 0)) == [
+        "p:t-0 has two owners in generation 1: a2 and b"
+    ]

@@ -364,3 +364,15 @@ def test_order_of_outcomes() -> None:
     assert java == ["a", "b", "", "g2", "g1", "nope"]
     scala = [outcome.group_id for outcome in delete(make_harness("scala-3.x"), *asked)]
     assert scala == ["", "a", "b", "nope", "g1", "g2"]
+
+
+def test_a_deleted_group_is_listed_until_its_tombstone_is_committed() -> None:
+    """Readers see what is committed."""
+    harness = make_harness()
+    GroupDriver(harness).commit(1)
+    harness.hold(high_watermark=True)
+    step = harness.call(DeleteGroupsRequest(groups_names=("g",)), api_version=2)
+    assert step.replies == ()
+    assert names_of(list_groups(harness)) == ["g"]
+    harness.commit()
+    assert names_of(list_groups(harness)) == []

@@ -54,7 +54,7 @@ class Bench:
         known = profile_named(profile)
         writes = writes_of(known)
         self.runtime = Runtime(config, known, SeededIds(0), self.appends, writes=writes)
-        self.partition = Partition(0)
+        self.partition = Partition(index=0, profile=known, present_ms=lambda: 0)
         self.story = Story()
 
     def submit(self, name: str, records: tuple[LogRecord, ...] = RECORDS) -> None:

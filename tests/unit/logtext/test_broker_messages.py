@@ -282,9 +282,60 @@ MEMBERS = {
             "[GroupId shop] Member c-1 fenced from the group because it failed to transition from "
             "epoch 4 within 300000ms."
         ),
-        {"event": Event.MEMBER_KICKED},
+        {"event": Event.MEMBER_KICKED, "rebalance_timeout_ms": 300_000},
+    ),
+    "consumer group takes a static member": (
+        java(
+            "[GroupId shop] Static member c-1 with instance id i-1 joins the consumer group using "
+            "the consumer protocol."
+        ),
+        {"event": Event.MEMBER_ADDED, "group_instance_id": "i-1"},
+    ),
+    "consumer group replaces a static member": (
+        java(
+            "[GroupId shop] Static member with instance id i-1 re-joins the consumer group using "
+            "the consumer protocol. Created a new member c-1 to replace the existing member c-0."
+        ),
+        {"event": Event.STATIC_REPLACED, "group_instance_id": "i-1"},
+    ),
+    "consumer group's static member is away": (
+        java(
+            "[GroupId shop] Static member c-1 with instance id i-1 temporarily left the consumer "
+            "group."
+        ),
+        {"event": Event.MEMBER_LEFT, "group_instance_id": "i-1"},
     ),
 }
+EPOCHS = {
+    "4.0": (
+        java("[GroupId shop] Bumped group epoch to 4."),
+        (Event.EPOCH_BUMPED, 4, None),
+    ),
+    "4.1": (
+        java("[GroupId shop] Bumped group epoch to 4 with metadata hash -12."),
+        (Event.EPOCH_BUMPED, 4, None),
+    ),
+    "target": (
+        java(
+            "[GroupId shop] Computed a new target assignment for epoch 4 with 'range' assignor in "
+            "3ms."
+        ),
+        (Event.TARGET_COMPUTED, 4, "server:range"),
+    ),
+    "unloaded": (
+        java("[GroupId=shop] Unloaded group metadata for group epoch 4."),
+        (Event.GROUP_UNLOADED, 4, None),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EPOCHS)
+def test_epochs_of_a_consumer_group_are_numbered(name: str) -> None:
+    """The group's epoch is the generation; the assignor is told from a client's by its name."""
+    line, told = EPOCHS[name]
+    (event,) = events_of(line)
+    assert (event.event, event.generation, event.protocol_name) == told
+    assert event.group_id == "shop"
 
 
 @pytest.mark.parametrize("name", MEMBERS)
@@ -552,7 +603,7 @@ def test_known_lines_give_no_event_and_are_not_unparsed() -> None:
     """Lines of no consequence are counted as known."""
     summary = IngestSummary()
     lines = (
-        java("[GroupId shop] Bumped group epoch to 4 with metadata hash 12."),
+        java("[GroupId shop] Computed new metadata hash: 12."),
         scala("Attempt to add rejoining member c-1 of group shop in unexpected group state Dead"),
         stored("Scheduling unloading of offsets and group metadata from __consumer_offsets-9"),
         scala("anything at all").replace("INFO", "DEBUG"),

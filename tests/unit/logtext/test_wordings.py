@@ -42,7 +42,11 @@ EVENT = TraceEvent(
         "partitions": "t-0",
         "groups": "2",
         "offsets": "3",
+        "member_epoch": "4",
+        "topics": "3",
+        "regexes": "[t.*]",
     },
+    rebalance_timeout_ms=5_000,
 )
 
 

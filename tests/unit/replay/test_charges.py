@@ -97,7 +97,8 @@ def test_what_a_log_does_not_tell_is_not_zero() -> None:
     for row in summed(charges_in(told(events, Source.BROKER_LOG)), GROUP):
         sums = row.sums
         assert row.assigned == 0
-        assert sums.stopped_s == sums.rebalancing_s
+        # Nobody stops for an epoch of the consumer group in it.
+        assert sums.stopped_s == (0 if row.group_id == "audit" else sums.rebalancing_s)
         assert (sums.unowned_s, sums.moved, sums.needless, sums.reprocessed) == (None,) * 4
 
 

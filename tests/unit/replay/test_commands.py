@@ -92,7 +92,7 @@ def test_explain_without_a_group_lists_the_worst_first(trace: Path) -> None:
     assert told[0].split() == ["rebalances", "unsettled", "rebalancing", "for", "mostly", "group"]
     counts = [int(row.split()[0]) for row in told[1:4]]
     assert counts == sorted(counts, reverse=True)
-    assert sum(counts) == 24
+    assert sum(counts) == 28
     worst = told[1].split()[-1]
     assert told[-1] == f"Next: coordinator-sim explain {trace} {worst}"
     document = json.loads(CliRunner().invoke(app, ["explain", str(trace), "--json"]).stdout)

@@ -12,6 +12,7 @@ from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_scenarios.catalog import all_scenarios
+from tests.unit.replay.classic_stories import CLASSIC_STORIES
 
 INFO = RunInfo(
     trace_id="t",
@@ -30,7 +31,7 @@ def run_of(name: str) -> list[TraceEvent]:
     return recorder.events
 
 
-@pytest.mark.parametrize("name", sorted(all_scenarios()))
+@pytest.mark.parametrize("name", CLASSIC_STORIES)
 def test_recorded_run_is_reproduced_whole(name: str) -> None:
     """Every answer, generation, leader and assignment comes again, in the same millisecond."""
     events = run_of(name)
@@ -38,6 +39,30 @@ def test_recorded_run_is_reproduced_whole(name: str) -> None:
     report = replay_recording(events, info).report
     assert [group.first_difference for group in report.groups if group.first_difference] == []
     assert report.totals()["answers"].in_source == sum(each.event in ANSWERS for each in events)
+    assert report.groups
+    assert report.consumer_groups == []
+    assert report.is_reproduced
+
+
+@pytest.mark.parametrize("name", ["new-member-fenced", "online-upgrade"])
+def test_group_with_epochs_is_left_out_whole_and_named(name: str) -> None:
+    """A consumer group, or one that was it for a while, is named, and nothing of it is compared."""
+    report = replay_recording(run_of(name), INFO).report
+    assert report.groups == []
+    assert report.consumer_groups == ["orders-app"]
+
+
+def test_classic_group_beside_one_with_epochs_is_replayed() -> None:
+    """Only the group with epochs is left out of a trace that has both."""
+    other = [
+        replace(event, group_id="other-app", ts_us=event.ts_us)
+        for event in run_of("new-member-fenced")
+        if event.group_id is not None
+    ]
+    events = sorted([*run_of("member-crash"), *other], key=lambda event: event.ts_us)
+    report = replay_recording(events, INFO).report
+    assert [group.group_id for group in report.groups] == ["orders-app"]
+    assert report.consumer_groups == ["other-app"]
     assert report.is_reproduced
 
 

@@ -26,13 +26,17 @@ def events_of(scenario: Scenario) -> tuple[TraceEvent, ...]:
 @pytest.mark.property
 @pytest.mark.parametrize("name", NAMES)
 def test_scenario_converges(name: str) -> None:
-    """Left alone after its last happening, every group comes to rest with everyone in it."""
+    """Left alone after its last happening, every group comes to rest with everyone in it.
+
+    Of a group of the consumer protocol only its members tell, which leaves this unjudged;
+    `tests/property/test_new_consumers.py` looks at its coordinator.
+    """
     scenario = with_calm(scenario_named(name))
 
     report = check_all(events_of(scenario), circumstances_of(scenario))
 
     assert report.violations == ()
-    assert report.of("I7").verdict is Verdict.PASS
+    assert name.startswith("new-") or report.of("I7").verdict is Verdict.PASS
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -15,10 +15,14 @@ KAFKA = REFERENCES["kafka-4.4.0"]
 
 
 def drawn(
-    seed: int, steps: int = 300, reference: Reference = KAFKA, without: tuple[str, ...] = ()
+    seed: int,
+    steps: int = 300,
+    reference: Reference = KAFKA,
+    without: tuple[str, ...] = (),
+    world: str = "classic",
 ) -> list[tuple[Json, Json]]:
     """The commands of a program and our answers."""
-    program = Program(reference, seed, without)
+    program = Program(reference, seed, without, world)
     ours = Simulator(reference.profile)
     done = [(command, ours.answer(command)) for command in program.opening()]
     for number in range(len(done), steps):
@@ -47,6 +51,7 @@ def test_programs_reach_every_api_in_every_version() -> None:
     wanted = {
         (api, version)
         for api, (low, high) in KAFKA.versions.items()
+        if not api.startswith(("ConsumerGroup", "StreamsGroup")) and "ShareGroup" not in api
         for version in range(low, high + 1)
     }
     assert set(asked) == wanted
@@ -54,6 +59,85 @@ def test_programs_reach_every_api_in_every_version() -> None:
         *("init", "topics", "call", "advance", "fail", "hold", "commit", "elect", "resign"),
         *("append", "endTxn"),
     }
+
+
+def test_consumer_groups_come_to_life() -> None:
+    """Members of consumer groups join, are given partitions, give them up, and are fenced."""
+    answers: Counter[int] = Counter()
+    states: Counter[int] = Counter()
+    for seed in range(8):
+        for command, answer in drawn(seed, world="consumer"):
+            for reply in answer.get("replies", ()):
+                if reply["api"] == "ConsumerGroupHeartbeat":
+                    answers[reply["data"]["errorCode"]] += 1
+            for record in answer.get("records", ()):
+                if record.get("key", {}).get("type") == 8 and record["value"] is not None:
+                    states[record["value"]["data"]["state"]] += 1
+            assert "error" not in answer or command["op"] != "call", answer
+    assert {0, 25, 42, 69, 81, 110, 111} <= set(answers)
+    assert answers[0] > sum(count for error, count in answers.items() if error)
+    assert set(states) == {0, 1, 2}
+
+
+def test_groups_change_their_type() -> None:
+    """Classic groups with members become consumer groups, and these classic ones again."""
+    upgrades = downgrades = 0
+    for seed in range(8):
+        for command, answer in drawn(seed, world="migration"):
+            types = {
+                (record["key"].get("type"), record["value"] is None)
+                for record in answer.get("records", ())
+                if isinstance(record.get("key"), dict)
+            }
+            upgrades += {(2, True), (5, False), (7, False)} <= types
+            downgrades += {(3, True), (2, False)} <= types
+            assert "error" not in answer or command["op"] != "call", answer
+    assert upgrades > 8
+    assert downgrades > 8
+
+
+def test_share_groups_come_to_life() -> None:
+    """Members of share groups are given partitions, and the share coordinator does its part."""
+    answers: Counter[int] = Counter()
+    calls: Counter[str] = Counter()
+    records: Counter[int] = Counter()
+    for seed in range(8):
+        for command, answer in drawn(seed, world="share"):
+            for reply in answer.get("replies", ()):
+                if reply["api"] == "ShareGroupHeartbeat":
+                    answers[reply["data"]["errorCode"]] += 1
+            calls.update(call["call"] for call in answer.get("persister", ()))
+            records.update(
+                each["key"]["type"] for each in answer.get("records", ()) if "key" in each
+            )
+            assert "error" not in answer or command["op"] != "call", answer
+    assert {0, 25, 42, 69, 81, 110} <= set(answers)
+    assert answers[0] > sum(answers.values()) / 3
+    assert set(calls) == {"initialize", "delete"}
+    assert {10, 11, 12, 13, 14, 15} <= set(records)
+
+
+def test_streams_groups_come_to_life() -> None:
+    """Members of streams groups join, are given tasks and copies, give them up, and are fenced."""
+    answers: Counter[int] = Counter()
+    statuses: Counter[int] = Counter()
+    states: Counter[int] = Counter()
+    for seed in range(12):
+        for command, answer in drawn(seed, world="streams"):
+            for reply in answer.get("replies", ()):
+                if reply["api"] == "StreamsGroupHeartbeat":
+                    answers[reply["data"]["errorCode"]] += 1
+                    statuses.update(each["statusCode"] for each in reply["data"]["status"])
+            # What another leader wrote is no answer of ours.
+            written = answer.get("records", ()) if command["op"] != "append" else ()
+            for record in written:
+                if record.get("key", {}).get("type") == 22 and record["value"] is not None:
+                    states[record["value"]["data"]["state"]] += 1
+            assert "error" not in answer or command["op"] != "call", answer
+    assert {0, 25, 42, 69, 81, 110, 111} <= set(answers)
+    assert answers[0] > 3 * max(count for error, count in answers.items() if error)
+    assert {1, 2, 3} <= set(states)
+    assert set(statuses) == set(range(7))
 
 
 def test_groups_come_to_life() -> None:

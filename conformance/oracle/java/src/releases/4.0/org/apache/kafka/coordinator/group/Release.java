@@ -22,7 +22,6 @@ final class Release {
     private Release() { }
 
     static Object shareGroupConfig(Map<String, String> props) { return null; }
-    static Object persister() { return null; }
 
     static CoordinatorShardBuilder<GroupCoordinatorShard, CoordinatorRecord> withoutAuthorizer(GroupCoordinatorShard.Builder builder) {
         return builder.withAuthorizer(Optional.empty());

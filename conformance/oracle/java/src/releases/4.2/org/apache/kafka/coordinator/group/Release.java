@@ -1,6 +1,7 @@
 package org.apache.kafka.coordinator.group;
 
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.message.OffsetFetchRequestData.OffsetFetchRequestGroup;
 import org.apache.kafka.common.message.OffsetFetchResponseData.OffsetFetchResponseGroup;
 import org.apache.kafka.common.requests.RequestContext;
@@ -12,12 +13,12 @@ import org.apache.kafka.coordinator.common.runtime.KRaftCoordinatorMetadataDelta
 import org.apache.kafka.coordinator.common.runtime.KRaftCoordinatorMetadataImage;
 import org.apache.kafka.image.MetadataDelta;
 import org.apache.kafka.image.MetadataImage;
-import org.apache.kafka.server.share.persister.NoOpStatePersister;
 
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 
 /** What World, Apis and Oracle call otherwise in one release than in another: here 4.2. */
@@ -25,7 +26,6 @@ final class Release {
     private Release() { }
 
     static Object shareGroupConfig(Map<String, String> props) { return null; }
-    static Object persister() { return new NoOpStatePersister(); }
 
     static CoordinatorShardBuilder<GroupCoordinatorShard, CoordinatorRecord> withoutAuthorizer(GroupCoordinatorShard.Builder builder) {
         return builder.withAuthorizerPlugin(Optional.empty());
@@ -41,6 +41,8 @@ final class Release {
     static void publish(World world, MetadataDelta delta, MetadataImage image) {
         List<TopicPartition> deleted = World.deletedPartitions(delta);
         if (!deleted.isEmpty()) world.runtime.scheduleWriteAllOperation("on-partition-deleted", Duration.ofMillis(world.timeoutMs), shard -> shard.onPartitionsDeleted(deleted));
+        Set<Uuid> gone = delta.topicsDelta() == null ? Set.of() : delta.topicsDelta().deletedTopicIds();
+        if (!gone.isEmpty()) world.runtime.scheduleWriteAllOperation("maybe-cleanup-share-group-state", Duration.ofMillis(world.timeoutMs), shard -> shard.maybeCleanupShareGroupState(gone));
         world.service.onNewMetadataImage(new KRaftCoordinatorMetadataImage(image), new KRaftCoordinatorMetadataDelta(delta));
     }
 

@@ -11,7 +11,6 @@ import org.apache.kafka.coordinator.common.runtime.CoordinatorShardBuilder;
 import org.apache.kafka.coordinator.group.modern.share.ShareGroupConfig;
 import org.apache.kafka.image.MetadataDelta;
 import org.apache.kafka.image.MetadataImage;
-import org.apache.kafka.server.share.persister.NoOpStatePersister;
 
 import java.time.Duration;
 import java.util.Map;
@@ -23,7 +22,6 @@ final class Release {
     private Release() { }
 
     static Object shareGroupConfig(Map<String, String> props) { return ShareGroupConfig.fromProps(props); }
-    static Object persister() { return new NoOpStatePersister(); }
 
     static CoordinatorShardBuilder<GroupCoordinatorShard, CoordinatorRecord> withoutAuthorizer(GroupCoordinatorShard.Builder builder) {
         return builder.withAuthorizerPlugin(Optional.empty());

@@ -1,0 +1,173 @@
+"""Answers of consumer groups and share groups as the words that a script compares; records, too.
+
+Partitions are written `foo:0-2+5,bar:1`: by topic, ascending; `none` for none, `-` for null. Epochs
+are written from `E`, the epoch of a new group's first assignment: 1 up to Kafka 4.2, then 2.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from coordinator_sim.kafka.profiles import profile_named
+from coordinator_sim_conformance.script.answers import Json, Naming, Words, error_name
+from coordinator_sim_conformance.script.consumer_blobs import spans
+
+_MEMBER_STATES: Final = {0: "stable", 1: "unrevoked", 2: "unreleased"}
+"""Source: kafka 4.4, MemberState."""
+_KINDS: Final = {
+    3: "epoch",
+    4: "topics",
+    5: "member",
+    6: "target-epoch",
+    7: "target",
+    8: "current",
+    16: "regex",
+}
+"""Key type of a record -> the script's word for it."""
+
+
+def first_epoch(profile: str) -> int:
+    """Return the epoch of a new group's first assignment."""
+    return profile_named(profile).consumer_first_epoch + 1
+
+
+def epoch_word(epoch: int, first: int) -> str:
+    """Return an epoch as scripts write it; 0 and below mean no epoch of a group."""
+    if epoch <= 0:
+        return str(epoch)
+    return "E" if epoch == first else f"E{epoch - first:+d}"
+
+
+def epoch_of(word: str, first: int) -> int:
+    """Return the epoch that a script writes, as `E+1` or as a number."""
+    return first + int(word[1:] or 0) if word.startswith("E") else int(word)
+
+
+def held(topics: Iterable[Json], named: Naming) -> str:
+    """Write partitions of several topics."""
+    entries = {named(each["topicId"]): each["partitions"] for each in topics}
+    filled = {name: partitions for name, partitions in entries.items() if partitions}
+    return ",".join(f"{name}:{spans(filled[name])}" for name in sorted(filled)) or "none"
+
+
+def _said(text: str | None) -> str:
+    return (text or "-").replace(" ", "_")
+
+
+def _heartbeat(data: Json, named: Naming, first: int) -> Words:
+    assignment = data["assignment"]
+    return {
+        "says": _said(data["errorMessage"]),
+        "id": named(data["memberId"]),
+        "epoch": epoch_word(data["memberEpoch"], first),
+        "number": str(data["memberEpoch"]),
+        "every": str(data["heartbeatIntervalMs"]),
+        "has": "-" if assignment is None else held(assignment["topicPartitions"], named),
+    }
+
+
+def _describe(data: Json, named: Naming, first: int) -> Words:
+    """Describe the one group asked for; with several, names are `g/state` and so on."""
+    words: Words = {"count": str(len(data["groups"]))}
+    alone = len(data["groups"]) == 1
+    for group in data["groups"]:
+        prefix = "" if alone else f"{group['groupId']}/"
+        words |= {
+            f"{prefix}error": error_name(group["errorCode"]),
+            f"{prefix}state": group["groupState"] or "-",
+            f"{prefix}epoch": epoch_word(group["groupEpoch"], first),
+            f"{prefix}number": str(group["groupEpoch"]),
+            f"{prefix}target": epoch_word(group["assignmentEpoch"], first),
+            f"{prefix}assignor": group["assignorName"] or "-",
+            f"{prefix}members": ",".join(sorted(named(m["memberId"]) for m in group["members"]))
+            or "-",
+            f"{prefix}shared": _shared(group["members"]),
+        }
+        for member in group["members"]:
+            name = f"{prefix}{named(member['memberId'])}"
+            words |= {
+                name: epoch_word(member["memberEpoch"], first),
+                f"{name}.has": held(member["assignment"]["topicPartitions"], named),
+                f"{name}.shall": held(member["targetAssignment"]["topicPartitions"], named),
+                f"{name}.topics": _names(member["assignment"]["topicPartitions"]),
+                f"{name}.kind": str(member.get("memberType", "-")),
+            }
+    return words
+
+
+def _names(topics: Iterable[Json]) -> str:
+    return ",".join(sorted(each["topicName"] for each in topics)) or "-"
+
+
+def _shared(members: Iterable[Json]) -> str:
+    """Return how many partitions more than one member has."""
+    owned = [
+        (topic["topicId"], partition)
+        for member in members
+        for topic in member["assignment"]["topicPartitions"]
+        for partition in topic["partitions"]
+    ]
+    return str(len(owned) - len(set(owned)))
+
+
+_FIELDS: Final[dict[str, Callable[[Json, Naming, int], Words]]] = {
+    "ConsumerGroupHeartbeat": _heartbeat,
+    "ShareGroupHeartbeat": _heartbeat,
+    "ConsumerGroupDescribe": _describe,
+}
+
+
+def is_of_consumers(api: str) -> bool:
+    """Whether the API is one of consumer groups or share groups alone."""
+    return api in _FIELDS
+
+
+def consumer_reply_words(api: str, data: Json, named: Naming, first: int) -> Words:
+    """Return the words of a reply; `error` is the top-level one, `first` the epoch `E`."""
+    if "error" in data:
+        return {"error": str(data["error"] or "NONE")}
+    return {"error": error_name(data.get("errorCode", 0)), **_FIELDS[api](data, named, first)}
+
+
+def is_consumer_record(record: Json) -> bool:
+    """Whether a record in Kafka's JSON is of a consumer group."""
+    return "key" in record and record["key"]["type"] in _KINDS
+
+
+def consumer_record_words(record: Json, named: Naming, first: int) -> tuple[str, Words]:
+    """Return the kind of a consumer group's record, and its words; `gone=yes` for a tombstone."""
+    key = record["key"]
+    data = key["data"]
+    words: Words = {}
+    if "memberId" in data:
+        words["of"] = named(data["memberId"])
+    if "regularExpression" in data:
+        words["of"] = data["regularExpression"]
+    if record["value"] is None:
+        words["gone"] = "yes"
+    else:
+        words |= _value_words(record["value"]["data"], named, first)
+    return _KINDS[key["type"]], words
+
+
+def _value_words(data: Json, named: Naming, first: int) -> Words:
+    words: Words = {}
+    for field in ("epoch", "memberEpoch", "assignmentEpoch"):
+        if field in data:
+            words["epoch"] = epoch_word(data[field], first)
+    if "state" in data:
+        words["state"] = _MEMBER_STATES[data["state"]]
+        words["before"] = epoch_word(data["previousMemberEpoch"], first)
+        words["has"] = held(data["assignedPartitions"], named)
+        words["revokes"] = held(data["partitionsPendingRevocation"], named)
+    elif "topicPartitions" in data:
+        words["shall"] = held(data["topicPartitions"], named)
+    if "subscribedTopicNames" in data:
+        words["names"] = ",".join(sorted(data["subscribedTopicNames"])) or "-"
+        words["assignor"] = data["serverAssignor"] or "-"
+    if "topics" in data:
+        words["topics"] = ",".join(sorted(map(_topic_name, data["topics"]))) or "-"
+    return words
+
+
+def _topic_name(topic: str | Json) -> str:
+    return topic if isinstance(topic, str) else str(topic["topicName"])

@@ -1,0 +1,194 @@
+"""The topics that streams groups need, created by the broker whose coordinator asks for them.
+
+A broker sends CreateTopics to the controller with the rights of the member whose heartbeat it was,
+and does not wait: members hear with a later heartbeat what became of it. A topic that could not
+be created is tried again when its error has expired.
+
+Source: kafka 4.4, DefaultAutoTopicCreationManager.createStreamsInternalTopics; ExpiringErrorCache.
+"""
+
+from collections.abc import Iterable
+from heapq import heappop, heappush
+from typing import Any, Final, Protocol, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from coordinator_sim.broker.contract import Call, Instants
+from coordinator_sim.broker.pending_answer import AnswerPlace
+from coordinator_sim.broker.scheduler import Scheduler
+from coordinator_sim.coordinator.effects import InternalTopic
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.error_texts import error_message
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.messages.catalogue import newest_version
+from coordinator_sim.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+_CAPACITY: Final = 1_000
+"""Errors that a broker remembers. Source: DefaultAutoTopicCreationManager."""
+_DEFAULT: Final = -1
+
+
+class TakesRequests(Protocol):
+    """The cluster, as far as its own parts ask it for something."""
+
+    latest: Instants
+
+    def handle(self, call: Call[Any], place: AnswerPlace) -> None:
+        """Take a request, whose answer goes to that place, now or later."""
+        ...
+
+    def new_token(self) -> int:
+        """Draw a name for the answer to a request."""
+        ...
+
+
+class TopicErrors:
+    """Why topics could not be created, each for a while; the first to expire go first.
+
+    Args:
+        capacity: How many are remembered at most.
+    """
+
+    __slots__ = ("_by_topic", "_capacity", "_expiries")
+
+    def __init__(self, capacity: int = _CAPACITY) -> None:
+        self._capacity = capacity
+        self._by_topic: dict[str, tuple[int, str]] = {}
+        self._expiries: list[tuple[int, str]] = []
+
+    def put(self, topic: str, text: str, now_ms: int, ttl_ms: int) -> None:
+        """Remember an error from now on for so many milliseconds."""
+        self._by_topic[topic] = (now_ms + ttl_ms, text)
+        heappush(self._expiries, (now_ms + ttl_ms, topic))
+        while self._expiries and (
+            self._expiries[0][0] <= now_ms or len(self._by_topic) > self._capacity
+        ):
+            expired_ms, name = heappop(self._expiries)
+            if self._by_topic.get(name, (None, ""))[0] == expired_ms:
+                del self._by_topic[name]
+
+    def of(self, topics: Iterable[str], now_ms: int) -> dict[str, str]:
+        """The errors of some topics that have not expired, in the order of the topics."""
+        known = ((name, self._by_topic[name]) for name in topics if name in self._by_topic)
+        return {name: text for name, (expires_ms, text) in known if expires_ms > now_ms}
+
+
+class InternalTopics:
+    """Has topics created for the streams groups that one broker coordinates.
+
+    Args:
+        broker_id: The broker.
+        cluster: Takes CreateTopics.
+        scheduler: Sends it when the heartbeat is dealt with.
+    """
+
+    __slots__ = ("_broker_id", "_cluster", "_errors", "_in_flight", "_scheduler")
+
+    def __init__(self, broker_id: int, cluster: TakesRequests, scheduler: Scheduler) -> None:
+        self._broker_id = broker_id
+        self._cluster = cluster
+        self._scheduler = scheduler
+        self._errors = TopicErrors()
+        self._in_flight: dict[str, None] = {}
+
+    def create(
+        self, topics: Iterable[InternalTopic], context: RequestContext, ttl_ms: int
+    ) -> dict[str, str]:
+        """Have topics created soon, but those that are being created or failed lately.
+
+        Args:
+            topics: What is needed, in the order of Kafka's map.
+            context: Of the heartbeat; its sender must have the right.
+            ttl_ms: How long an error is remembered.
+
+        Returns:
+            Why those that failed lately did.
+        """
+        by_name = {topic.name: topic for topic in topics}
+        failed = self._errors.of(by_name, self._cluster.latest.group_ms)
+        wanted = [
+            topic
+            for name, topic in by_name.items()
+            if name not in failed and name not in self._in_flight
+        ]
+        if wanted:
+            self._in_flight.update(dict.fromkeys(topic.name for topic in wanted))
+            asked = _Creation(self, tuple(_creatable(topic) for topic in wanted), context, ttl_ms)
+            self._scheduler.at_wall_ms(0, asked.send)
+        return failed
+
+    def send(
+        self, request: CreateTopicsRequest, context: RequestContext, place: AnswerPlace
+    ) -> None:
+        """Send CreateTopics with somebody's rights."""
+        own = replace(
+            context,
+            token=self._cluster.new_token(),
+            api_version=newest_version(ApiKey.CREATE_TOPICS),
+        )
+        call = Call(
+            broker_id=self._broker_id,
+            api=ApiKey.CREATE_TOPICS,
+            request=request,
+            context=own,
+            now=self._cluster.latest,
+        )
+        self._cluster.handle(call, place)
+
+    def created(
+        self, topics: Iterable[CreatableTopic], errors: dict[str, str], ttl_ms: int
+    ) -> None:
+        """What became of topics: those without an error are there."""
+        now_ms = self._cluster.latest.group_ms
+        for topic in topics:
+            self._in_flight.pop(topic.name, None)
+        for name, text in errors.items():
+            self._errors.put(name, text, now_ms, ttl_ms)
+
+
+class _Creation(Struct, frozen=True):
+    """One CreateTopics of a broker's own; where its answer goes.
+
+    Args:
+        asker: Whose it is.
+        topics: What is asked for.
+        context: Whose rights count.
+        ttl_ms: How long an error is remembered.
+    """
+
+    asker: InternalTopics
+    topics: tuple[CreatableTopic, ...]
+    context: RequestContext
+    ttl_ms: int
+
+    def send(self, _now: Instants) -> None:
+        self.asker.send(CreateTopicsRequest(topics=self.topics), self.context, self)
+
+    def answered(self, response: Struct | None) -> None:
+        results = cast("CreateTopicsResponse", response).topics
+        errors = {
+            each.name: each.error_message or error_message(each.error_code)
+            for each in results
+            if each.error_code is not ErrorCode.NONE
+        }
+        self.asker.created(self.topics, errors, self.ttl_ms)
+
+    def closed(self) -> None:
+        """CreateTopics is always answered."""
+
+
+def _creatable(topic: InternalTopic) -> CreatableTopic:
+    """Source: InternalTopicManager.toCreatableTopic."""
+    return CreatableTopic(
+        name=topic.name,
+        num_partitions=topic.partition_count,
+        replication_factor=topic.replication_factor or _DEFAULT,
+        configs=tuple(CreatableTopicConfig(key, value) for key, value in topic.configs),
+    )

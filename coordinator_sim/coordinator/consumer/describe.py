@@ -1,0 +1,105 @@
+"""ConsumerGroupDescribe: what consumer groups are made of, as far as it is committed.
+
+Source: kafka 4.4, GroupCoordinatorService.consumerGroupDescribe, ConsumerGroup.asDescribedGroup
+and ConsumerGroupMember.asConsumerGroupDescribeMember.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from coordinator_sim.coordinator.consumer.group import ConsumerGroup, Target
+from coordinator_sim.coordinator.consumer.member import ConsumerMember
+from coordinator_sim.coordinator.consumer.refusal import no_such_group, other_type
+from coordinator_sim.coordinator.inspection import by_partition
+from coordinator_sim.coordinator.runtime import (
+    Partition,
+    PartitionState,
+    Runtime,
+    partition_error,
+)
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.orders.iteration_order import java_string_key
+from coordinator_sim.messages.consumer_group_describe import (
+    Assignment,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedGroup,
+    Member,
+    TopicPartitions,
+)
+
+_CLASSIC: Final = 0
+_CONSUMER: Final = 1
+
+
+def describe_consumer_groups(
+    runtime: Runtime, request: ConsumerGroupDescribeRequest, context: RequestContext
+) -> None:
+    """Describe groups, partition by partition; those without a name come first."""
+    nameless = sum(not name for name in request.group_ids)
+    error = ErrorCode.INVALID_GROUP_ID
+    described = [DescribedGroup(group_id="", error_code=error)] * nameless
+    batches = by_partition(runtime, tuple(name for name in request.group_ids if name))
+    for index, names in batches.items():
+        partition = runtime.partitions.get(index)
+        described += [_described(runtime, partition, name) for name in names]
+    runtime.reply(context.token, ConsumerGroupDescribeResponse(groups=tuple(described)))
+
+
+def _described(runtime: Runtime, partition: Partition | None, group_id: str) -> DescribedGroup:
+    if partition is None or partition.state is not PartitionState.ACTIVE:
+        error = partition_error(partition, runtime.profile)
+        return DescribedGroup(group_id=group_id, error_code=error)
+    position = partition.high_watermark
+    group = partition.group_as_of(group_id, position)
+    if not isinstance(group, ConsumerGroup):
+        refusal = (no_such_group if group is None else other_type)(group_id)
+        return DescribedGroup(
+            group_id=group_id, error_code=refusal.error, error_message=refusal.text
+        )
+    heads = group.heads_as_of(position)
+    default = runtime.config.group_consumer_assignors[0]
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=heads.state.value,
+        group_epoch=heads.group_epoch,
+        assignment_epoch=heads.assignment_epoch,
+        assignor_name=group.preferred_assignor(position) or default,
+        members=tuple(
+            _member(runtime, member, group.targets.get(member.member_id, position) or {})
+            for _, member in group.members.items(position)
+        ),
+    )
+
+
+def _member(runtime: Runtime, member: ConsumerMember, target: Target) -> Member:
+    """A member; topics that are gone are left out of what it has and shall have."""
+    held = {topic_id: set(partitions) for topic_id, partitions in member.assigned.items()}
+    if runtime.profile.consumer_describes_revocations:
+        for topic_id, partitions in member.pending_revocation.items():
+            held.setdefault(topic_id, set()).update(partitions)
+    return Member(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        member_epoch=member.member_epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=tuple(sorted(member.subscribed_topic_names, key=java_string_key)),
+        subscribed_topic_regex=member.subscribed_topic_regex,
+        assignment=_assignment(runtime, held),
+        target_assignment=_assignment(runtime, target),
+        member_type=_CONSUMER if member.classic is None else _CLASSIC,
+    )
+
+
+def _assignment(runtime: Runtime, held: Mapping[bytes, Iterable[int]]) -> Assignment:
+    by_id = runtime.topics.by_id
+    return Assignment(
+        tuple(
+            TopicPartitions(topic_id, by_id[topic_id].name, tuple(sorted(partitions)))
+            for topic_id, partitions in sorted(held.items())
+            if topic_id in by_id
+        )
+    )

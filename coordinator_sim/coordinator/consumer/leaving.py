@@ -1,0 +1,236 @@
+"""Members that leave a consumer group, or are fenced from it.
+
+Source: kafka 4.4, GroupMetadataManager.consumerGroupLeave, consumerGroupFenceMembers,
+consumerGroupStaticMemberGroupLeave, classicGroupLeaveToConsumerGroup and the timers' operations.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from coordinator_sim.coordinator.consumer.downgrade import downgrade_without, downgrades_without
+from coordinator_sim.coordinator.consumer.embedded import MalformedBlob
+from coordinator_sim.coordinator.consumer.group import ConsumerGroup
+from coordinator_sim.coordinator.consumer.member import (
+    NONE_OWNED,
+    STATIC_LEAVE_EPOCH,
+    ConsumerMember,
+)
+from coordinator_sim.coordinator.consumer.records import (
+    assignment_record,
+    group_record,
+    member_tombstones,
+    regex_tombstone,
+    target_epoch_record,
+)
+from coordinator_sim.coordinator.consumer.refusal import (
+    Refusal,
+    fenced_instance,
+    no_downgrade,
+    no_such_group,
+    other_type,
+    unknown_instance,
+    unknown_member,
+)
+from coordinator_sim.coordinator.consumer.subscription import CountedTopics
+from coordinator_sim.coordinator.consumer.timers import (
+    MemberTimeout,
+    RetryTimeout,
+    cancel_member_timers,
+)
+from coordinator_sim.coordinator.consumer.topics_seen import topics_seen
+from coordinator_sim.coordinator.effects import NO_EFFECT, Effect
+from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
+from coordinator_sim.errors import OperationAborted
+from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
+from coordinator_sim.kafka.records import LogRecord
+from coordinator_sim.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from coordinator_sim.messages.leave_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+    MemberResponse,
+)
+from coordinator_sim.trace.consumer_groups import NOTHING_BESIDE, Beside
+from coordinator_sim.trace.events import Event
+
+_UNKNOWN_TIME: Final = 0
+"""Timestamp of a target that no assignor computed."""
+
+
+def leave_consumer_group(
+    runtime: Runtime, partition: Partition, request: ConsumerGroupHeartbeatRequest
+) -> Effect | Refusal:
+    """A heartbeat that leaves, for good or for a while; its epoch is not compared."""
+    group = partition.consumer_group(request.group_id)
+    if group is None:
+        known = request.group_id in partition.groups
+        return (other_type if known else no_such_group)(request.group_id)
+    found = _leaver(group, request.member_id, request.instance_id)
+    if isinstance(found, Refusal):
+        return found
+    response = ConsumerGroupHeartbeatResponse(
+        member_id=request.member_id, member_epoch=request.member_epoch
+    )
+    if request.instance_id is not None and request.member_epoch == STATIC_LEAVE_EPOCH:
+        return Effect(records=(_away(runtime, group, found),), response=response)
+    effect = fence_members(runtime, partition, group, (found,))
+    return effect if isinstance(effect, Refusal) else replace(effect, response=response)
+
+
+def _leaver(
+    group: ConsumerGroup, member_id: str, instance_id: str | None
+) -> ConsumerMember | Refusal:
+    if instance_id is None:
+        member = group.members.get(member_id)
+        return unknown_member(group.group_id, member_id) if member is None else member
+    lost_id = group.lost_member(instance_id)
+    if lost_id is not None:
+        return unknown_member(group.group_id, lost_id)
+    member = group.static_member(instance_id)
+    if member is None:
+        return unknown_instance(instance_id)
+    if member.member_id != member_id:
+        return fenced_instance(instance_id, member_id, member.member_id)
+    return member
+
+
+def _away(runtime: Runtime, group: ConsumerGroup, member: ConsumerMember) -> LogRecord:
+    """A static member that will be back keeps what it has; its session goes on as it is.
+
+    Source: consumerGroupStaticMemberGroupLeave.
+    """
+    with_epochs = runtime.profile.consumer_stores_assignment_epochs
+    away = replace(member, member_epoch=STATIC_LEAVE_EPOCH, pending_revocation=NONE_OWNED)
+    if with_epochs:
+        assigned = {topic_id: dict.fromkeys(held, 0) for topic_id, held in away.assigned.items()}
+        away = replace(away, assigned=assigned)
+    return assignment_record(group.group_id, away, with_epochs=with_epochs)
+
+
+def fence_members(
+    runtime: Runtime,
+    partition: Partition,
+    group: ConsumerGroup,
+    members: Sequence[ConsumerMember],
+) -> Effect | Refusal:
+    """The records that remove members, whose timers are called off at once.
+
+    A group left with classic members alone becomes a classic one. QUIRK: the timers run on then.
+
+    Source: consumerGroupFenceMembers.
+    """
+    if not members:
+        return NO_EFFECT
+    group_id = group.group_id
+    if downgrades_without(runtime, group, members):
+        try:
+            tombstones = downgrade_without(runtime, partition, group, members)
+        except MalformedBlob as error:
+            return no_downgrade(group_id, str(error))
+        return Effect(records=tombstones, is_replayed=False)
+    records = [record for each in members for record in member_tombstones(group_id, each.member_id)]
+    topics = CountedTopics(group.topic_counts.entries)
+    for member in members:
+        topics.replace(member, None)
+    for regex in _left_regexes(group, members):
+        records.append(regex_tombstone(group_id, regex))
+        topics.step(group.regex_topics(regex), -1, by_name=False)
+    epoch = group.heads.group_epoch + 1
+    seen = topics_seen(runtime, group, topics.counts)
+    records += [*seen.records, group_record(group_id, epoch, seen.metadata_hash)]
+    is_last = len(members) == len(group.members)
+    if is_last and runtime.profile.consumer_empty_group_is_assigned:
+        records.append(target_epoch_record(group_id, epoch, _UNKNOWN_TIME))
+    for member in members:
+        cancel_member_timers(runtime, group_id, member.member_id)
+    return Effect(records=tuple(records))
+
+
+def _left_regexes(group: ConsumerGroup, members: Sequence[ConsumerMember]) -> list[str]:
+    """The expressions that nobody else subscribes by.
+
+    Source: maybeDeleteResolvedRegularExpressions.
+    """
+    counts: dict[str, int] = {}
+    for member in members:
+        if member.subscribed_topic_regex:
+            regex = member.subscribed_topic_regex
+            counts[regex] = counts.get(regex, 0) + 1
+    return [regex for regex, count in counts.items() if group.regex_counts.get(regex) == count]
+
+
+def expire_member(runtime: Runtime, timeout: MemberTimeout) -> None:
+    """Fence a member whose time is over, unless it is gone or has left the epoch in question."""
+    partition = timeout.partition
+    if partition.state is not PartitionState.ACTIVE:
+        return
+    group = partition.consumer_group(timeout.group_id)
+    member = None if group is None else group.members.get(timeout.member_id)
+    effect: Effect | Refusal = NO_EFFECT
+    retry = RetryTimeout(runtime, timeout)
+    is_due = member is not None and timeout.epoch in (None, member.member_epoch)
+    try:
+        if group is not None and member is not None and is_due:
+            effect = fence_members(runtime, partition, group, (member,))
+    except OperationAborted:
+        retry.finish(ErrorCode.UNKNOWN_SERVER_ERROR)
+        return
+    if isinstance(effect, Refusal):
+        # QUIRK: a downgrade that is refused looks like a group that is gone: nothing is repeated.
+        effect = NO_EFFECT
+    if effect is not NO_EFFECT or not partition.is_settled:
+        # QUIRK: a write without records that is late is repeated too, until one is in time.
+        beside = _departure(runtime, timeout, member) if is_due and member else NOTHING_BESIDE
+        try:
+            runtime.submit(partition, None, replace(effect, follow=retry, beside=beside))
+        except OperationAborted:
+            return
+
+
+def _departure(runtime: Runtime, timeout: MemberTimeout, member: ConsumerMember) -> Beside:
+    """Which time of a member was over, for the trace."""
+    if timeout.epoch is None:
+        session_ms = runtime.config.group_consumer_session_timeout_ms
+        return Beside(departure=Event.MEMBER_FAILED, departed={"session_timeout_ms": session_ms})
+    columns = {
+        "rebalance_timeout_ms": member.rebalance_timeout_ms,
+        "attrs": {"cause": "rebalance_timeout", "member_epoch": str(timeout.epoch)},
+    }
+    return Beside(departure=Event.MEMBER_KICKED, departed=columns)
+
+
+def leave_by_classic_request(
+    runtime: Runtime, partition: Partition, group: ConsumerGroup, request: LeaveGroupRequest
+) -> Effect | ErrorCode:
+    """A LeaveGroup of a consumer group's members, all removed in one epoch.
+
+    Source: classicGroupLeaveToConsumerGroup.
+    """
+    leavers: dict[str, ConsumerMember] = {}
+    answers = []
+    for entry in request.members:
+        found = _identified(group, entry)
+        error = NO_ERROR
+        if isinstance(found, Refusal):
+            error = found.error
+        else:
+            leavers[found.member_id] = found
+        answers.append(MemberResponse(entry.member_id, entry.group_instance_id, error))
+    effect = fence_members(runtime, partition, group, tuple(leavers.values()))
+    if isinstance(effect, Refusal):
+        return effect.error
+    return replace(effect, response=LeaveGroupResponse(members=tuple(answers)))
+
+
+def _identified(group: ConsumerGroup, entry: MemberIdentity) -> ConsumerMember | Refusal:
+    """The member that an entry names; an administrator names a static one without its id."""
+    instance_id = entry.group_instance_id
+    if instance_id is not None and not entry.member_id:
+        member = group.static_member(instance_id)
+        return Refusal(ErrorCode.UNKNOWN_MEMBER_ID) if member is None else member
+    return _leaver(group, entry.member_id, instance_id)

@@ -1,0 +1,164 @@
+"""One member's next step towards its target: what it keeps, gives up and gets.
+
+Only the member whose heartbeat is handled moves. A partition is given to it when nobody has it, and
+is free when its owner has told that it gave it up.
+
+Source: kafka 4.4, group-coordinator/.../modern/consumer/CurrentAssignmentBuilder.java.
+"""
+
+from collections.abc import Callable, Container
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from coordinator_sim.coordinator.consumer.group import UNOWNED, Target
+from coordinator_sim.coordinator.consumer.member import (
+    NONE_OWNED,
+    ConsumerMember,
+    Epochs,
+    MemberState,
+    Owned,
+    owns_any,
+)
+from coordinator_sim.kafka.profiles import Profile
+
+_EMPTY: Final[dict[int, int]] = {}
+
+
+class Goal(Struct, frozen=True):
+    """Where a member shall go.
+
+    Args:
+        epoch: Of the target.
+        target: What the member shall have.
+        topics: Ids of the topics that it subscribes to and that exist.
+        has_topics: Whether it names any topic, existing or not.
+        is_new: Whether its subscription has changed with this heartbeat.
+    """
+
+    epoch: int
+    target: Target
+    topics: Container[bytes]
+    has_topics: bool
+    is_new: bool
+
+
+class Reconciliation(Struct, frozen=True):
+    """A heartbeat that moves its member.
+
+    Args:
+        profile: Of the coordinator.
+        member: As it is, its subscription updated.
+        goal: Where it shall go.
+        owned: What it reports to have; None when it reports nothing.
+        partition_epoch: The epoch of whoever has a partition, or UNOWNED.
+    """
+
+    profile: Profile
+    member: ConsumerMember
+    goal: Goal
+    owned: Owned | None
+    partition_epoch: Callable[[bytes, int], int]
+
+    def run(self) -> ConsumerMember | None:
+        """The member after the step; None for one that must abandon all and join again."""
+        member, goal = self.member, self.goal
+        watches = goal.is_new and self.profile.consumer_trims_assignment
+        if not watches and member.is_reconciled_to(goal.epoch):
+            return member
+        match member.state:
+            case MemberState.STABLE:
+                if member.member_epoch != goal.epoch:
+                    return self._next(member.member_epoch)
+                return self._trimmed() if watches else member
+            case MemberState.UNREVOKED_PARTITIONS:
+                if owns_any(self.owned, member.pending_revocation):
+                    return self._trimmed() if watches else member
+                step = 0 if self.profile.consumer_keeps_epoch_on_revocation else 1
+                return self._next(member.member_epoch + step)
+            case MemberState.UNRELEASED_PARTITIONS:
+                return self._next(member.member_epoch)
+            case MemberState.UNKNOWN:
+                return None if self.owned is None or self.owned else self._next(goal.epoch)
+
+    def _next(self, epoch: int) -> ConsumerMember:
+        """Go towards the target; `epoch` is kept while partitions are to be given up.
+
+        Source: CurrentAssignmentBuilder.computeNextAssignment.
+        """
+        member, goal = self.member, self.goal
+        kept: dict[bytes, dict[int, int]] = {}
+        revoked: dict[bytes, dict[int, int]] = {}
+        granted: dict[bytes, list[int]] = {}
+        is_unreleased = False
+        for topic_id in dict.fromkeys((*goal.target, *member.assigned)):
+            wanted = goal.target.get(topic_id, ())
+            if self.profile.consumer_trims_assignment and topic_id not in goal.topics:
+                wanted = ()
+            held = member.assigned.get(topic_id, _EMPTY)
+            keep = {index: epoch for index, epoch in held.items() if index in set(wanted)}
+            leave = {index: epoch for index, epoch in held.items() if index not in keep}
+            missing = [index for index in wanted if index not in keep]
+            free = [index for index in missing if self._is_free(topic_id, index)]
+            is_unreleased = is_unreleased or len(free) < len(missing)
+            for found, part in ((kept, keep), (revoked, leave)):
+                if part:
+                    found[topic_id] = part
+            if free:
+                granted[topic_id] = free
+        if revoked and owns_any(self.owned, revoked):
+            return self._stepped(epoch, MemberState.UNREVOKED_PARTITIONS, kept, revoked)
+        for topic_id, indexes in granted.items():
+            kept.setdefault(topic_id, {}).update(dict.fromkeys(indexes, goal.epoch))
+        state = MemberState.UNRELEASED_PARTITIONS if is_unreleased else MemberState.STABLE
+        return self._stepped(goal.epoch, state, kept, NONE_OWNED)
+
+    def _is_free(self, topic_id: bytes, index: int) -> bool:
+        """Whether nobody else has a partition."""
+        if self.partition_epoch(topic_id, index) == UNOWNED:
+            return True
+        return index in self.member.pending_revocation.get(topic_id, _EMPTY)
+
+    def _stepped(
+        self, epoch: int, state: MemberState, assigned: Epochs, pending: Epochs
+    ) -> ConsumerMember:
+        return replace(
+            self.member.moved(epoch), state=state, assigned=assigned, pending_revocation=pending
+        )
+
+    def _trimmed(self) -> ConsumerMember:
+        """Give up what the member no longer subscribes to, before there is another target.
+
+        Source: CurrentAssignmentBuilder.updateCurrentAssignment.
+        """
+        member = self.member
+        if not self.goal.has_topics and not member.pending_revocation:
+            # QUIRK: a member that no record has given anything yet takes no step, one whose record
+            # says that it has nothing does: the maps are compared by identity.
+            if member.assigned is NONE_OWNED:
+                return member
+            kept: Epochs = NONE_OWNED
+            pending = member.assigned
+        else:
+            gone = {
+                topic_id: held
+                for topic_id, held in member.assigned.items()
+                if topic_id not in self.goal.topics
+            }
+            if not gone:
+                return member
+            kept = {
+                topic_id: held for topic_id, held in member.assigned.items() if topic_id not in gone
+            }
+            before = member.pending_revocation
+            pending = {
+                **before,
+                **{topic: {**before.get(topic, _EMPTY), **held} for topic, held in gone.items()},
+            }
+        counted = self.profile.consumer_trim_is_a_step
+        moved = member.moved(member.member_epoch) if counted else member
+        if pending and owns_any(self.owned, pending):
+            state = MemberState.UNREVOKED_PARTITIONS
+            return replace(moved, state=state, assigned=kept, pending_revocation=pending)
+        return replace(moved, assigned=kept)

@@ -1,0 +1,248 @@
+"""Subscriptions by regular expression: RE2's syntax, resolved beside the heartbeat.
+
+A member's expression is looked up in the topics by a step of its own, after the heartbeat that asks
+for it; what it finds is written, and the group's epoch with it.
+
+Source: kafka 4.4, GroupMetadataManager.maybeUpdateRegularExpressions and
+handleRegularExpressionsResult; modern/consumer/TopicRegexResolver.java, on RE2/J.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum, unique
+from functools import lru_cache
+from typing import Final, Protocol
+
+import re2
+
+from coordinator_sim.coordinator.consumer.group import ConsumerGroup
+from coordinator_sim.coordinator.consumer.member import ConsumerMember
+from coordinator_sim.coordinator.consumer.records import (
+    group_record,
+    regex_record,
+    regex_tombstone,
+)
+from coordinator_sim.coordinator.consumer.refusal import Refusal
+from coordinator_sim.coordinator.consumer.subscription import (
+    CopiedCounts,
+    CountedTopics,
+    ResolvedRegex,
+)
+from coordinator_sim.coordinator.consumer.topics_seen import topics_seen
+from coordinator_sim.coordinator.consumer.tracing import trace_scan
+from coordinator_sim.coordinator.effects import Effect
+from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.orders.iteration_order import java_hash_order
+from coordinator_sim.kafka.records import LogRecord
+
+BATCH_MS: Final = 10_000
+"""How long what was found is believed at least. Source: REGEX_BATCH_REFRESH_MIN_INTERVAL_MS."""
+REFRESH_MS: Final = 2_147_483_647
+"""How long the topics' hash is believed while no topic changes. Source: Integer.MAX_VALUE."""
+_NEVER_MS: Final = -(1 << 63)
+
+# What RE2/J says of a fault, by how RE2 begins to.
+_FAULTS: Final = {
+    "missing )": "missing closing )",
+    "missing ]": "missing closing ]",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid repetition size": "invalid repeat count",
+    "trailing \\": "trailing backslash at end of expression",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid named capture group": "invalid named capture",
+    "invalid character class range": "invalid character class range",
+    "invalid escape sequence": "invalid escape sequence",
+    "unexpected )": "regexp/syntax: internal error",
+}
+
+
+class Pattern(Protocol):
+    """A compiled expression."""
+
+    def fullmatch(self, text: str) -> object | None:
+        """Match a whole text; None if it does not match."""
+        ...
+
+
+@unique
+class RegexChange(Enum):
+    """What a heartbeat does to its member's expression."""
+
+    NONE = "none"
+    UNRESOLVED = "unresolved"
+    RESOLVED = "resolved"
+
+
+@lru_cache(maxsize=1_024)
+def compiled(regex: str) -> Pattern | str:
+    """An expression ready for use, or what is wrong with it in the words of RE2/J."""
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        pattern: Pattern = re2.compile(regex, options=options)
+    except re2.error as error:
+        said = error.args[0]
+        text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+        return next((ours for begin, ours in _FAULTS.items() if text.startswith(begin)), text)
+    return pattern
+
+
+def change_regex(
+    runtime: Runtime,
+    partition: Partition,
+    group: ConsumerGroup,
+    members: tuple[ConsumerMember, ConsumerMember],
+    records: list[LogRecord],
+    context: RequestContext,
+) -> RegexChange | Refusal:
+    """See to a member's expression, and have expressions resolved where that is due.
+
+    Args:
+        runtime: Where the resolution is scheduled.
+        partition: Of the group.
+        group: As it is.
+        members: The member as it was, and with what its heartbeat says of it.
+        records: Gets a tombstone of an expression that nobody else subscribes by.
+        context: Of the heartbeat; a resolution finds what its sender may describe.
+    """
+    before, updated = members
+    old, new = before.subscribed_topic_regex or None, updated.subscribed_topic_regex or None
+    change = RegexChange.NONE
+    is_new = False
+    if before.subscribed_topic_regex != updated.subscribed_topic_regex:
+        change = RegexChange.UNRESOLVED
+        if old is not None and group.regex_counts.get(old) == 1:
+            records.append(regex_tombstone(group.group_id, old))
+        if new is None:
+            if old is not None and runtime.profile.consumer_cleared_regex_bumps:
+                change = RegexChange.RESOLVED
+        elif new not in group.regex_counts:
+            fault = compiled(new)
+            if isinstance(fault, str):
+                return _invalid(new, fault)
+            is_new = True
+        elif new in group.resolved:
+            change = RegexChange.RESOLVED
+    if is_new or group.regex_counts.entries:
+        regexes = _wanted(group, old, new)
+        if regexes and _is_due(runtime, partition, group, regexes, is_new=is_new):
+            resolution = Resolution(partition, group.group_id, tuple(regexes), context)
+            runtime.in_background.append(resolution)
+    return change
+
+
+def _invalid(regex: str, fault: str) -> Refusal:
+    return Refusal(
+        ErrorCode.INVALID_REGULAR_EXPRESSION,
+        f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {fault}.",
+    )
+
+
+def _wanted(group: ConsumerGroup, old: str | None, new: str | None) -> list[str]:
+    """The expressions that members will subscribe by, in the order of Kafka's map."""
+    counts = CopiedCounts(group.regex_counts.items())
+    counts.replace(old, new)
+    return counts.copied().names()
+
+
+def _is_due(
+    runtime: Runtime,
+    partition: Partition,
+    group: ConsumerGroup,
+    regexes: list[str],
+    *,
+    is_new: bool,
+) -> bool:
+    """Whether all expressions are to be resolved; at most once in `BATCH_MS`."""
+    last = next((resolved for _, resolved in group.resolved.items()), None)
+    last_ms = _NEVER_MS if last is None else last.timestamp_ms
+    now_ms = runtime.wall_ms
+    if now_ms <= last_ms + BATCH_MS:
+        return False
+    newest = max(partition.loaded_version, runtime.topics.newest_version)
+    return (
+        is_new
+        or len(regexes) != len(group.resolved)
+        or (0 if last is None else last.version) < newest
+        or now_ms > last_ms + runtime.config.group_consumer_regex_refresh_interval_ms
+    )
+
+
+@dataclass(slots=True, frozen=True)
+class Resolution:
+    """Looks expressions up in the topics, and writes what it finds.
+
+    What the sender of the heartbeat that asked for it may not describe is left out, also of the
+    expressions of other members.
+
+    Source: kafka 4.4, TopicRegexResolver.filterTopicDescribeAuthorizedTopics.
+    """
+
+    partition: Partition
+    group_id: str
+    regexes: tuple[str, ...]
+    context: RequestContext
+
+    def run(self, runtime: Runtime) -> None:
+        """Do it, unless the partition is not led any more."""
+        if self.partition.state is not PartitionState.ACTIVE:
+            return
+        if runtime.tracing:
+            trace_scan(runtime, self.group_id, self._scanned())
+        group = self.partition.consumer_group(self.group_id)
+        records = () if group is None else self._records(runtime, group)
+        if records or not self.partition.is_settled:
+            runtime.submit(self.partition, None, Effect(records=records))
+
+    def _scanned(self) -> list[str]:
+        """The expressions in the order of Kafka's map."""
+        return java_hash_order(self.regexes, _capacity(len(self.regexes)))
+
+    def _records(self, runtime: Runtime, group: ConsumerGroup) -> tuple[LogRecord, ...]:
+        """What was found, and another epoch if that changes anything."""
+        records: list[LogRecord] = []
+        topics = CountedTopics(group.topic_counts.entries)
+        bumps = False
+        for regex in self._scanned():
+            if regex not in group.regex_counts:
+                continue
+            found = self._seen(runtime, _matched(regex, runtime.topics.by_name))
+            known = group.regex_topics(regex)
+            if known != found:
+                bumps = True
+                topics.step(known, -1, by_name=False)
+                topics.step(found, 1, by_name=False)
+            resolved = ResolvedRegex(found, runtime.topics.version, runtime.wall_ms)
+            records.append(regex_record(group.group_id, regex, resolved))
+        seen = topics_seen(runtime, group, topics.counts)
+        records += seen.records
+        if bumps or seen.has_changed:
+            epoch = group.heads.group_epoch + 1
+            records.append(group_record(group.group_id, epoch, seen.metadata_hash))
+            group.refresh = (runtime.wall_ms + REFRESH_MS, epoch)
+            group.seen_version = runtime.topics.version
+        return tuple(records)
+
+    def _seen(self, runtime: Runtime, found: frozenset[str]) -> frozenset[str]:
+        may_describe = runtime.topic_rights
+        if may_describe is None:
+            return found
+        return frozenset(name for name in found if may_describe(self.context, name))
+
+
+def _matched(regex: str, names: Iterable[str]) -> frozenset[str]:
+    pattern = compiled(regex)
+    if isinstance(pattern, str):
+        return frozenset()
+    return frozenset(name for name in names if pattern.fullmatch(name))
+
+
+def _capacity(size: int) -> int:
+    """The buckets of a HashMap made for `size` keys that has taken them."""
+    capacity = 1 << max(size - 1, 0).bit_length()
+    while size * 4 > capacity * 3:
+        capacity *= 2
+    return capacity

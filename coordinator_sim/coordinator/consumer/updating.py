@@ -1,0 +1,230 @@
+"""What a heartbeat changes in its group: another epoch, another target, its member's next step.
+
+The JoinGroup of a classic member does the same.
+
+Source: kafka 4.4, GroupMetadataManager.consumerGroupHeartbeat, updateSubscriptionMetadata,
+maybeUpdateTargetAssignment, hasPreferredServerAssignorChanged, maybeReconcile.
+"""
+
+from dataclasses import dataclass
+
+from coordinator_sim.coordinator.consumer.group import ConsumerGroup, Target
+from coordinator_sim.coordinator.consumer.member import ConsumerMember, MemberState, Owned
+from coordinator_sim.coordinator.consumer.reconciliation import Goal, Reconciliation
+from coordinator_sim.coordinator.consumer.records import (
+    assignment_record,
+    group_record,
+    target_epoch_record,
+    target_record,
+    topics_tombstone,
+)
+from coordinator_sim.coordinator.consumer.refusal import Refusal
+from coordinator_sim.coordinator.consumer.regex import REFRESH_MS, RegexChange
+from coordinator_sim.coordinator.consumer.subscription import (
+    CopiedCounts,
+    CountedTopics,
+    is_homogeneous,
+)
+from coordinator_sim.coordinator.consumer.target import (
+    TargetFailed,
+    computed_targets,
+    view_with,
+)
+from coordinator_sim.coordinator.consumer.timers import cancel_rebalance, start_rebalance
+from coordinator_sim.coordinator.consumer.topics_seen import topics_seen
+from coordinator_sim.coordinator.runtime import Partition, Runtime
+from coordinator_sim.coordinator.topics_refresh import has_expired
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.records import LogRecord
+
+
+@dataclass(slots=True, frozen=True)
+class Draft:
+    """A heartbeat under way, or the JoinGroup of a classic member.
+
+    Args:
+        runtime: Its clock, topics and profile.
+        group: As it is; perhaps not in its partition's table yet.
+        before: The member as it was.
+        updated: The member with what the heartbeat says of it.
+        records: What is to be appended, in order.
+        regex: What becomes of the member's expression.
+    """
+
+    runtime: Runtime
+    group: ConsumerGroup
+    before: ConsumerMember
+    updated: ConsumerMember
+    records: list[LogRecord]
+    regex: RegexChange
+
+    @property
+    def names_changed(self) -> bool:
+        """Whether the member names other topics than before."""
+        return self.updated.subscribed_topic_names != self.before.subscribed_topic_names
+
+
+def goal_of(draft: Draft) -> Goal | Refusal:
+    """Bump the group's epoch and compute its target where that is due; where the member shall go.
+
+    At most one bump comes of a request.
+    """
+    epoch, alike = compared_topics(draft)
+    found = _target(draft, epoch, alike=alike)
+    return found if isinstance(found, Refusal) else _goal(draft, *found)
+
+
+def last_goal(draft: Draft) -> Goal:
+    """Where the member shall go by the target that there is."""
+    group = draft.group
+    return _goal(draft, group.heads.assignment_epoch, group.target_of(draft.updated))
+
+
+def _goal(draft: Draft, epoch: int, target: Target) -> Goal:
+    runtime, updated = draft.runtime, draft.updated
+    matched = draft.group.regex_topics(updated.subscribed_topic_regex)
+    return Goal(
+        epoch=epoch,
+        target=target,
+        topics=runtime.topics.ids_of(updated.subscribed_topic_names | matched),
+        has_topics=bool(updated.subscribed_topic_names or matched),
+        is_new=draft.names_changed or draft.regex is not RegexChange.NONE,
+    )
+
+
+def compared_topics(draft: Draft) -> tuple[int, bool]:
+    """Look at the topics if that is due, and write another epoch where there is to be one.
+
+    Returns:
+        The group's epoch, and whether all members subscribe to the same topics.
+    """
+    heads = draft.group.heads
+    if draft.updated.classic is not None:
+        bumps = draft.names_changed or draft.regex is not RegexChange.NONE
+    else:
+        bumps = (
+            draft.names_changed
+            or draft.regex is RegexChange.RESOLVED
+            or _assignor_changed(draft)
+            or heads.group_epoch == 0 == draft.runtime.profile.consumer_first_epoch
+        )
+    if bumps or has_expired(draft.runtime, draft.group):
+        return _compare_topics(draft, bumps=bumps)
+    return heads.group_epoch, heads.is_homogeneous
+
+
+def _compare_topics(draft: Draft, *, bumps: bool) -> tuple[int, bool]:
+    """Look at the topics, and write another epoch if they changed, or if there is to be one.
+
+    Returns:
+        The group's epoch, and whether all members subscribe to the same topics.
+    """
+    runtime, group, before, updated = draft.runtime, draft.group, draft.before, draft.updated
+    heads = group.heads
+    topics = CountedTopics(group.topic_counts.entries)
+    topics.replace(before, updated)
+    regexes = dict(group.regex_counts.entries)
+    old, new = before.subscribed_topic_regex or None, updated.subscribed_topic_regex or None
+    if old != new:
+        if old is not None and regexes.get(old) == 1:
+            topics.step(group.regex_topics(old), -1, by_name=False)
+        for regex, step in ((old, -1), (new, 1)):
+            if regex is not None:
+                regexes[regex] = regexes.get(regex, 0) + step
+                if regexes[regex] == 0:
+                    del regexes[regex]
+    instance_id = updated.instance_id
+    is_known = updated.member_id in group.members or instance_id in group.static_members
+    count = len(group.members) + (not is_known)
+    seen = topics_seen(runtime, group, topics.counts)
+    draft.records.extend(seen.records)
+    epoch = heads.group_epoch
+    if bumps or seen.has_changed:
+        epoch += 1
+        draft.records.append(group_record(group.group_id, epoch, seen.metadata_hash))
+    group.refresh = (runtime.wall_ms + REFRESH_MS, epoch)
+    group.seen_version = runtime.topics.version
+    if heads.has_topic_record and runtime.profile.consumer_hashes_topics:
+        draft.records.append(topics_tombstone(group.group_id))
+    return epoch, is_homogeneous(regexes, topics.counts, count)
+
+
+def _assignor_changed(draft: Draft) -> bool:
+    """Whether the group would like another assignor now, and that is reason enough."""
+    if not draft.runtime.profile.consumer_assignor_change_bumps:
+        return False
+    default = draft.runtime.config.group_consumer_assignors[0]
+    return (draft.group.preferred_assignor() or default) != assignor_of(draft)
+
+
+def assignor_of(draft: Draft) -> str:
+    """The assignor that most members would like, this one included.
+
+    Source: ConsumerGroup.computePreferredServerAssignor.
+    """
+    group = draft.group
+    counts = CopiedCounts(group.assignor_counts.items())
+    counts.replace(draft.before.server_assignor, draft.updated.server_assignor)
+    return counts.copied().winner() or draft.runtime.config.group_consumer_assignors[0]
+
+
+def _target(draft: Draft, epoch: int, *, alike: bool) -> tuple[int, Target] | Refusal:
+    """The epoch and the target that the member goes to: the last one, or one computed now."""
+    runtime, group, updated = draft.runtime, draft.group, draft.updated
+    heads = group.heads
+    if heads.assignment_epoch >= epoch or not _is_due(draft):
+        return heads.assignment_epoch, group.target_of(updated)
+    view = view_with(group, updated)
+    found = computed_targets(
+        group, view, runtime.topics, assignor=assignor_of(draft), is_homogeneous=alike
+    )
+    if isinstance(found, TargetFailed):
+        return Refusal(
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            f"Failed to compute a new target assignment for epoch {epoch}: {found.text}",
+        )
+    follows = runtime.profile.consumer_target_follows_replacement
+    known = view.targets if follows else group.targets.entries
+    for member_id, target in found.items():
+        if known.get(member_id) != target:
+            draft.records.append(target_record(group.group_id, member_id, target))
+    now_ms = runtime.wall_ms if runtime.profile.consumer_assignment_interval else 0
+    draft.records.append(target_epoch_record(group.group_id, epoch, now_ms))
+    return epoch, found[updated.member_id]
+
+
+def _is_due(draft: Draft) -> bool:
+    """Whether enough time has passed since the last target. Source: canComputeNextTargetAssignment.
+
+    QUIRK: nothing happens by itself when it has; the next heartbeat computes the target.
+    """
+    runtime = draft.runtime
+    if not runtime.profile.consumer_assignment_interval:
+        return True
+    computed_ms = draft.group.heads.assignment_timestamp_ms
+    config = runtime.config_of(draft.group.group_id)
+    interval_ms = config.group_consumer_assignment_interval_ms
+    return not computed_ms or not interval_ms or runtime.wall_ms >= computed_ms + interval_ms
+
+
+def reconciled(
+    draft: Draft, partition: Partition, goal: Goal, owned: Owned | None
+) -> ConsumerMember | None:
+    """Let the member take its next step; None for one that must abandon all.
+
+    Source: GroupMetadataManager.maybeReconcile.
+    """
+    runtime, group, updated = draft.runtime, draft.group, draft.updated
+    step = Reconciliation(runtime.profile, updated, goal, owned, group.partition_epoch)
+    after = step.run()
+    if after is None or after == updated:
+        return after
+    with_epochs = runtime.profile.consumer_stores_assignment_epochs
+    draft.records.append(assignment_record(group.group_id, after, with_epochs=with_epochs))
+    if after.classic is not None:
+        return after
+    if after.state is MemberState.UNREVOKED_PARTITIONS:
+        start_rebalance(runtime, partition, group.group_id, after)
+    else:
+        cancel_rebalance(runtime, group.group_id, after.member_id)
+    return after

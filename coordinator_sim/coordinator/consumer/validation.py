@@ -1,0 +1,85 @@
+"""What a ConsumerGroupHeartbeat must look like, before any group is looked at.
+
+Source: kafka 4.4, GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid.
+"""
+
+from typing import Final
+
+from coordinator_sim.coordinator.consumer.member import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    STATIC_LEAVE_EPOCH,
+)
+from coordinator_sim.coordinator.consumer.refusal import Refusal
+from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.orders.iteration_order import java_hash_order
+from coordinator_sim.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+
+_TRIMMED: Final = "".join(chr(code) for code in range(ord(" ") + 1))
+"""What Java's String.trim takes away."""
+_NAMED_VERSION: Final = 1
+"""First version whose members make their own ids. Source: KIP-1082."""
+
+
+def invalid_heartbeat(
+    request: ConsumerGroupHeartbeatRequest, api_version: int, config: CoordinatorConfig
+) -> Refusal | None:
+    """What is wrong with a heartbeat by itself; None if nothing is. The first finding counts."""
+    epoch = request.member_epoch
+    if api_version >= _NAMED_VERSION or epoch > JOIN_EPOCH or epoch == LEAVE_EPOCH:
+        named = (("MemberId", request.member_id), *_names(request))
+    else:
+        named = _names(request)
+    for name, text in named:
+        if is_blank(text):
+            return _invalid(f"{name} can't be empty.")
+    text = _epoch_fault(request)
+    if text is not None:
+        return _invalid(text)
+    assignor = request.server_assignor
+    if assignor is not None and assignor not in config.group_consumer_assignors:
+        known = ", ".join(java_hash_order(config.group_consumer_assignors))
+        return Refusal(
+            ErrorCode.UNSUPPORTED_ASSIGNOR,
+            f"ServerAssignor {assignor} is not supported. Supported assignors: {known}.",
+        )
+    return None
+
+
+def is_blank(text: str | None) -> bool:
+    """Whether a field is given, and holds nothing. Source: throwIfEmptyString."""
+    return text is not None and not text.strip(_TRIMMED)
+
+
+def _names(request: ConsumerGroupHeartbeatRequest) -> tuple[tuple[str, str | None], ...]:
+    return (
+        ("GroupId", request.group_id),
+        ("InstanceId", request.instance_id),
+        ("RackId", request.rack_id),
+    )
+
+
+def _epoch_fault(request: ConsumerGroupHeartbeatRequest) -> str | None:
+    """What is wrong for a member at the request's epoch; None if nothing is."""
+    epoch = request.member_epoch
+    if epoch == JOIN_EPOCH:
+        if request.rebalance_timeout_ms == -1:
+            return "RebalanceTimeoutMs must be provided in first request."
+        if request.topic_partitions is None or request.topic_partitions:
+            return "TopicPartitions must be empty when (re-)joining."
+        if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
+            return (
+                "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when "
+                "(re-)joining."
+            )
+    elif epoch == STATIC_LEAVE_EPOCH:
+        if request.instance_id is None:
+            return "InstanceId can't be null."
+    elif epoch < STATIC_LEAVE_EPOCH:
+        return "MemberEpoch is invalid."
+    return None
+
+
+def _invalid(text: str) -> Refusal:
+    return Refusal(ErrorCode.INVALID_REQUEST, text)

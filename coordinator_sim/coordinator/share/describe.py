@@ -1,0 +1,77 @@
+"""ShareGroupDescribe: what share groups are made of, as far as it is committed.
+
+Source: kafka 4.4, GroupCoordinatorService.shareGroupDescribe, ShareGroup.asDescribedGroup and
+ShareGroupMember.asShareGroupDescribeMember.
+"""
+
+from collections.abc import Iterable
+
+from coordinator_sim.assignors.share_simple import SIMPLE_NAME
+from coordinator_sim.coordinator.consumer.refusal import no_such_group
+from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime, partition_error
+from coordinator_sim.coordinator.share.group import ShareGroup
+from coordinator_sim.coordinator.share.member import ShareMember
+from coordinator_sim.coordinator.share.refusal import no_share_group
+from coordinator_sim.kafka.error_texts import error_message
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.messages.share_group_describe import (
+    Assignment,
+    DescribedGroup,
+    Member,
+    ShareGroupDescribeResponse,
+    TopicPartitions,
+)
+
+
+def undescribed_shares(names: Iterable[str], error: ErrorCode) -> ShareGroupDescribeResponse:
+    """The answer that refuses each of some groups."""
+    text = error_message(error)
+    refused = tuple(
+        DescribedGroup(group_id=name, error_code=error, error_message=text) for name in names
+    )
+    return ShareGroupDescribeResponse(groups=refused)
+
+
+def described_share_group(
+    runtime: Runtime, partition: Partition | None, group_id: str
+) -> DescribedGroup:
+    """One group, or why there is nothing to tell of it."""
+    if partition is None or partition.state is not PartitionState.ACTIVE:
+        refused = undescribed_shares((group_id,), partition_error(partition, runtime.profile))
+        return refused.groups[0]
+    position = partition.high_watermark
+    group = partition.group_as_of(group_id, position)
+    if not isinstance(group, ShareGroup):
+        refusal = (no_such_group if group is None else no_share_group)(group_id)
+        return DescribedGroup(
+            group_id=group_id, error_code=refusal.error, error_message=refusal.text
+        )
+    heads = group.heads_as_of(position)
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=heads.state.value,
+        group_epoch=heads.group_epoch,
+        assignment_epoch=heads.assignment_epoch,
+        assignor_name=SIMPLE_NAME,
+        members=tuple(_member(runtime, member) for _, member in group.members.items(position)),
+    )
+
+
+def _member(runtime: Runtime, member: ShareMember) -> Member:
+    """A member; topics that are gone are left out of what it has."""
+    by_id = runtime.topics.by_id
+    return Member(
+        member_id=member.member_id,
+        rack_id=member.rack_id,
+        member_epoch=member.member_epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=member.topic_names,
+        assignment=Assignment(
+            tuple(
+                TopicPartitions(topic_id, by_id[topic_id].name, partitions)
+                for topic_id, partitions in member.assigned
+                if topic_id in by_id
+            )
+        ),
+    )

@@ -1,0 +1,252 @@
+"""ShareGroupHeartbeat: a member joins, says what it subscribes to, and is told what it has.
+
+Source: kafka 4.4, GroupMetadataManager.shareGroupHeartbeat and what it calls.
+"""
+
+from msgspec.structs import replace
+
+from coordinator_sim.assignors.share_contract import Target
+from coordinator_sim.coordinator.consumer.member import JOIN_EPOCH, LEAVE_EPOCH, MemberState
+from coordinator_sim.coordinator.consumer.refusal import Refusal, unknown_member
+from coordinator_sim.coordinator.consumer.regex import REFRESH_MS
+from coordinator_sim.coordinator.consumer.subscription import CountedTopics, is_homogeneous
+from coordinator_sim.coordinator.effects import Effect, Parked
+from coordinator_sim.coordinator.runtime import Partition, Runtime
+from coordinator_sim.coordinator.share.group import ShareGroup
+from coordinator_sim.coordinator.share.initializing import (
+    AskToInitialize,
+    initialize_call,
+    initializing_record,
+    topics_to_initialize,
+)
+from coordinator_sim.coordinator.share.leaving import leave_share_group, start_share_session
+from coordinator_sim.coordinator.share.member import (
+    ShareMember,
+    is_same,
+    is_same_member,
+    set_order,
+    without_topics,
+)
+from coordinator_sim.coordinator.share.records import (
+    assignment_record,
+    group_record,
+    member_record,
+)
+from coordinator_sim.coordinator.share.refusal import (
+    epoch_too_great,
+    epoch_too_small,
+    no_share_group,
+    refused_share,
+    share_group_is_full,
+    unknown_share_group,
+)
+from coordinator_sim.coordinator.share.target import Goal, Topics, goal_of, has_unassigned
+from coordinator_sim.coordinator.timeline import Timeline
+from coordinator_sim.coordinator.topics_refresh import has_expired
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.records import LogRecord
+from coordinator_sim.messages.share_group_heartbeat import (
+    Assignment,
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+    TopicPartitions,
+)
+
+
+def handle_share_heartbeat(
+    runtime: Runtime,
+    partition: Partition,
+    request: ShareGroupHeartbeatRequest,
+    parked: Parked,
+) -> Effect | None:
+    """Take a heartbeat whose form is right; a refusal is answered at once."""
+    if request.member_epoch == LEAVE_EPOCH:
+        outcome = leave_share_group(runtime, partition, request)
+    else:
+        outcome = _beat(runtime, partition, request, parked.context)
+    if isinstance(outcome, Refusal):
+        runtime.answer(parked, refused_share(outcome))
+        return None
+    return outcome
+
+
+def _beat(
+    runtime: Runtime,
+    partition: Partition,
+    request: ShareGroupHeartbeatRequest,
+    context: RequestContext,
+) -> Effect | Refusal:
+    group = _group_of(runtime, partition, request)
+    if isinstance(group, Refusal):
+        return group
+    before = _member_of(runtime, partition, group, request)
+    if isinstance(before, Refusal):
+        return before
+    records: list[LogRecord] = []
+    updated = _updated(before, request, context)
+    if not is_same_member(before, updated):
+        records.append(member_record(group.group_id, updated))
+    seen = _compare_topics(runtime, partition, group, (before, updated), records)
+    goal = goal_of(runtime, partition, group, updated, seen, records)
+    after = _reconciled(runtime, updated, goal, is_new=seen.has_bumped)
+    if not is_same_member(after, updated):
+        records.append(assignment_record(group.group_id, after))
+    start_share_session(runtime, partition, group.group_id, after.member_id)
+    follow = None
+    wanted = topics_to_initialize(runtime, partition, group.group_id, seen.names)
+    if wanted:
+        records.append(initializing_record(runtime, partition, group.group_id, wanted))
+        call = initialize_call(runtime, partition, group.group_id, seen.epoch, wanted)
+        follow = AskToInitialize(runtime, partition, call)
+    response = _answer(runtime, request, before, after)
+    return Effect(records=tuple(records), response=response, follow=follow)
+
+
+def _group_of(
+    runtime: Runtime, partition: Partition, request: ShareGroupHeartbeatRequest
+) -> ShareGroup | Refusal:
+    """The group of a heartbeat; a new one, not in the partition's table yet, for one that joins.
+
+    Source: getOrMaybeCreateShareGroup.
+    """
+    group_id = request.group_id
+    known = partition.groups.get(group_id)
+    if isinstance(known, ShareGroup):
+        return known
+    if known is not None:
+        return no_share_group(group_id)
+    if request.member_epoch != JOIN_EPOCH:
+        return unknown_share_group(group_id)
+    return ShareGroup(Timeline(), group_id, runtime.profile)
+
+
+def _member_of(
+    runtime: Runtime,
+    partition: Partition,
+    group: ShareGroup,
+    request: ShareGroupHeartbeatRequest,
+) -> ShareMember | Refusal:
+    """The member of a heartbeat, its epoch checked.
+
+    QUIRK: a member that joins is put into the group before its records say so.
+
+    Source: throwIfShareGroupIsFull, getOrMaybeSubscribeShareGroupMember and
+    throwIfShareGroupMemberEpochIsInvalid.
+    """
+    member_id, received = request.member_id, request.member_epoch
+    limit = runtime.config.group_share_max_size
+    member = group.members.get(member_id)
+    if member is None and len(group.members) >= limit:
+        return share_group_is_full(limit)
+    if received == JOIN_EPOCH:
+        if member is None and group.group_id in partition.groups:
+            partition.expect_append()
+        return group.joined(member_id)
+    if member is None:
+        return unknown_member(group.group_id, member_id)
+    known, previous = member.member_epoch, member.previous_member_epoch
+    if received > known:
+        return epoch_too_great(received, known)
+    if received < known and received != previous:
+        return epoch_too_small(received, known, previous)
+    return member
+
+
+def _updated(
+    member: ShareMember, request: ShareGroupHeartbeatRequest, context: RequestContext
+) -> ShareMember:
+    """The member with what the heartbeat says of it; what is not said stays."""
+    names = request.subscribed_topic_names
+    return replace(
+        member,
+        rack_id=member.rack_id if request.rack_id is None else request.rack_id,
+        topic_names=member.topic_names if names is None else set_order(names),
+        client_id=context.client_id,
+        client_host=context.client_host,
+    )
+
+
+def _compare_topics(
+    runtime: Runtime,
+    partition: Partition,
+    group: ShareGroup,
+    change: tuple[ShareMember, ShareMember],
+    records: list[LogRecord],
+) -> Topics:
+    """Write another epoch if topics, subscriptions or what may be assigned have changed."""
+    before, updated = change
+    heads = group.heads
+    epoch = heads.group_epoch
+    bumps = set(before.topic_names) != set(updated.topic_names)
+    is_assigned = heads.assignment_epoch >= epoch
+    if not bumps and (is_assigned or not runtime.profile.share_pending_target_is_awaited):
+        bumps = has_unassigned(partition, group)
+    if not bumps and not has_expired(runtime, group):
+        names = tuple(group.topic_counts.keys())
+        return Topics(epoch, False, names, heads.is_homogeneous)  # noqa: FBT003 - a struct
+    topics = CountedTopics(group.topic_counts.entries)
+    topics.step(before.topic_names, -1, by_name=True)
+    topics.step(updated.topic_names, 1, by_name=True)
+    metadata_hash = runtime.topics.hash_of_all(topics.counts)
+    bumps = bumps or metadata_hash != heads.metadata_hash
+    if bumps:
+        epoch += 1
+        records.append(group_record(group.group_id, epoch, metadata_hash))
+    group.refresh = (runtime.wall_ms + REFRESH_MS, epoch)
+    group.seen_version = runtime.topics.version
+    alike = is_homogeneous({}, topics.counts, len(group.members))
+    return Topics(epoch, bumps, tuple(topics.counts), alike)
+
+
+def _reconciled(runtime: Runtime, member: ShareMember, goal: Goal, *, is_new: bool) -> ShareMember:
+    """The member with its target, of which it gets the topics that it subscribes to.
+
+    Source: GroupMetadataManager.maybeReconcile and ShareGroupAssignmentBuilder.
+    """
+    if not is_new and member.is_reconciled_to(goal.epoch):
+        return member
+    is_moved = goal.epoch != member.member_epoch
+    if not is_moved and not is_new:
+        return member
+    by_id = runtime.topics.by_id
+    foreign = {
+        topic_id
+        for topic_id, _ in goal.target
+        if topic_id not in by_id or by_id[topic_id].name not in member.topic_names
+    }
+    assigned = without_topics(goal.target, foreign)
+    if not is_moved:
+        return replace(member, assigned=assigned)
+    return replace(
+        member,
+        state=MemberState.STABLE,
+        assigned=assigned,
+        member_epoch=goal.epoch,
+        previous_member_epoch=member.member_epoch,
+    )
+
+
+def _answer(
+    runtime: Runtime,
+    request: ShareGroupHeartbeatRequest,
+    before: ShareMember,
+    after: ShareMember,
+) -> ShareGroupHeartbeatResponse:
+    """The answer: what the member has is told when it may not know it."""
+    is_told = (
+        request.member_epoch == JOIN_EPOCH
+        or request.subscribed_topic_names is not None
+        or not is_same(before.assigned, after.assigned)
+    )
+    return ShareGroupHeartbeatResponse(
+        member_id=after.member_id,
+        member_epoch=after.member_epoch,
+        heartbeat_interval_ms=runtime.config.group_share_heartbeat_interval_ms,
+        assignment=_assignment(after.assigned) if is_told else None,
+    )
+
+
+def _assignment(assigned: Target) -> Assignment:
+    return Assignment(
+        tuple(TopicPartitions(topic_id, partitions) for topic_id, partitions in assigned)
+    )

@@ -1,0 +1,91 @@
+"""What a group coordinator asks of the share coordinator, and what it is told.
+
+Plain data: a call leaves with the result of a verb, a driver carries it out, and its answer comes
+back by `GroupCoordinator.persister_answered`.
+
+Source: kafka 4.4, server-common/.../share/persister/Persister.java and its parameters and results.
+"""
+
+from msgspec import Struct
+
+from coordinator_sim.kafka.errors import ErrorCode
+
+
+class PartitionStart(Struct, frozen=True, gc=False):
+    """Where the state of one partition is to begin.
+
+    Args:
+        partition: Its number.
+        state_epoch: The group's epoch.
+        start_offset: The first offset that is delivered; -1 leaves it to the group's settings.
+    """
+
+    partition: int
+    state_epoch: int
+    start_offset: int
+
+
+class InitializeState(Struct, frozen=True, gc=False):
+    """Begin to keep the state of these partitions, by topic id."""
+
+    group_id: str
+    topics: tuple[tuple[bytes, tuple[PartitionStart, ...]], ...]
+
+    def places(self) -> tuple[tuple[bytes, tuple[int, ...]], ...]:
+        """The partitions, by topic id."""
+        return tuple(
+            (topic_id, tuple(start.partition for start in starts))
+            for topic_id, starts in self.topics
+        )
+
+
+class DeleteState(Struct, frozen=True, gc=False):
+    """Forget the state of these partitions, by topic id."""
+
+    group_id: str
+    topics: tuple[tuple[bytes, tuple[int, ...]], ...]
+
+    def places(self) -> tuple[tuple[bytes, tuple[int, ...]], ...]:
+        """The partitions, by topic id."""
+        return self.topics
+
+
+class PersisterCall(Struct, frozen=True, gc=False):
+    """A call to be carried out.
+
+    Args:
+        call_id: Names it in the answer.
+        request: What is asked.
+    """
+
+    call_id: int
+    request: InitializeState | DeleteState
+
+
+class PartitionOutcome(Struct, frozen=True, gc=False):
+    """What became of one partition."""
+
+    partition: int
+    error: ErrorCode = ErrorCode.NONE
+
+
+class PersisterAnswer(Struct, frozen=True, gc=False):
+    """How a call ended.
+
+    Args:
+        topics: What became of its partitions, by topic id.
+        failure: The error of a call that failed as a whole; it has no topics.
+    """
+
+    topics: tuple[tuple[bytes, tuple[PartitionOutcome, ...]], ...] = ()
+    failure: ErrorCode = ErrorCode.NONE
+
+
+def answer_alike(call: PersisterCall, error: ErrorCode = ErrorCode.NONE) -> PersisterAnswer:
+    """The answer that says the same of every partition of a call."""
+    return PersisterAnswer(
+        tuple(
+            (topic_id, tuple(PartitionOutcome(index, error) for index in partitions))
+            for topic_id, partitions in call.request.places()
+        )
+    )

@@ -1,0 +1,31 @@
+"""What a ShareGroupHeartbeat must look like, before any group is looked at.
+
+Source: kafka 4.4, GroupCoordinatorService.throwIfShareGroupHeartbeatRequestIsInvalid.
+"""
+
+from coordinator_sim.coordinator.consumer.member import JOIN_EPOCH, LEAVE_EPOCH
+from coordinator_sim.coordinator.consumer.refusal import Refusal
+from coordinator_sim.coordinator.consumer.validation import is_blank
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+
+
+def invalid_share_heartbeat(request: ShareGroupHeartbeatRequest) -> Refusal | None:
+    """What is wrong with a heartbeat by itself; None if nothing is. The first finding counts."""
+    for name, text in (
+        ("MemberId", request.member_id),
+        ("GroupId", request.group_id),
+        ("RackId", request.rack_id),
+    ):
+        if is_blank(text):
+            return _invalid(f"{name} can't be empty.")
+    if request.member_epoch == JOIN_EPOCH:
+        if not request.subscribed_topic_names:
+            return _invalid("SubscribedTopicNames must be set in first request.")
+    elif request.member_epoch < LEAVE_EPOCH:
+        return _invalid("MemberEpoch is invalid.")
+    return None
+
+
+def _invalid(text: str) -> Refusal:
+    return Refusal(ErrorCode.INVALID_REQUEST, text)

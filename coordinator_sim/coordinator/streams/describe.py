@@ -1,0 +1,199 @@
+"""StreamsGroupDescribe: what streams groups are made of, as far as it is committed.
+
+Source: kafka 4.4, GroupCoordinatorService.streamsGroupDescribe, StreamsGroup.asDescribedGroup and
+StreamsGroupMember.asStreamsGroupDescribeMember.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from coordinator_sim.coordinator.consumer.refusal import no_such_group
+from coordinator_sim.coordinator.effects import InternalTopic
+from coordinator_sim.coordinator.inspection import by_partition
+from coordinator_sim.coordinator.runtime import (
+    Partition,
+    PartitionState,
+    Runtime,
+    partition_error,
+)
+from coordinator_sim.coordinator.streams.group import StreamsGroup
+from coordinator_sim.coordinator.streams.member import StreamsMember
+from coordinator_sim.coordinator.streams.refusal import no_streams_type
+from coordinator_sim.coordinator.streams.target import ASSIGNOR
+from coordinator_sim.coordinator.streams.tasks import (
+    NOTHING_WANTED,
+    Tasks,
+    TaskSet,
+    numbers_of,
+    sorted_tasks,
+)
+from coordinator_sim.coordinator.streams.topology import (
+    ConfiguredSubtopology,
+    ConfiguredTopology,
+)
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.orders.iteration_order import java_hash_order, java_string_key
+from coordinator_sim.kafka.streams_records import Subtopology as StoredSubtopology
+from coordinator_sim.kafka.streams_records import TopicInfo as StoredInfo
+from coordinator_sim.messages.streams_group_describe import (
+    Assignment,
+    DescribedGroup,
+    Endpoint,
+    KeyValue,
+    Member,
+    StreamsGroupDescribeRequest,
+    StreamsGroupDescribeResponse,
+    Subtopology,
+    TaskIds,
+    TaskOffset,
+    TopicInfo,
+    Topology,
+)
+
+
+def describe_streams_groups(
+    runtime: Runtime, request: StreamsGroupDescribeRequest, context: RequestContext
+) -> None:
+    """Describe groups, partition by partition; those without a name come first."""
+    nameless = sum(not name for name in request.group_ids)
+    error = ErrorCode.INVALID_GROUP_ID
+    described = [DescribedGroup(group_id="", error_code=error)] * nameless
+    batches = by_partition(runtime, tuple(name for name in request.group_ids if name))
+    for index, names in batches.items():
+        partition = runtime.partitions.get(index)
+        described += [_described(runtime, partition, name) for name in names]
+    runtime.reply(context.token, StreamsGroupDescribeResponse(groups=tuple(described)))
+
+
+def _described(runtime: Runtime, partition: Partition | None, group_id: str) -> DescribedGroup:
+    if partition is None or partition.state is not PartitionState.ACTIVE:
+        error = partition_error(partition, runtime.profile)
+        return DescribedGroup(group_id=group_id, error_code=error)
+    position = partition.high_watermark
+    group = partition.group_as_of(group_id, position)
+    if not isinstance(group, StreamsGroup):
+        refusal = (no_such_group if group is None else no_streams_type)(group_id)
+        return DescribedGroup(
+            group_id=group_id, error_code=refusal.error, error_message=refusal.text
+        )
+    heads = group.heads_as_of(position)
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=heads.state.value,
+        group_epoch=heads.group_epoch,
+        assignment_epoch=heads.assignment_epoch,
+        assignor_name=ASSIGNOR,
+        topology=_topology(group, position),
+        members=tuple(
+            _member(group, member, group.targets.get(member.member_id, position))
+            for _, member in group.members.items(position)
+        ),
+    )
+
+
+def _topology(group: StreamsGroup, position: int) -> Topology | None:
+    configured = group.configured(position)
+    if configured is not None and configured.is_ready:
+        return _configured(configured)
+    topology = group.heads_as_of(position).topology
+    if topology is None:
+        return None
+    parts = topology.subtopologies
+    order = sorted(parts, key=java_string_key)
+    return Topology(topology.epoch, tuple(_stored(parts[name]) for name in order))
+
+
+def _configured(configured: ConfiguredTopology) -> Topology:
+    parts = configured.subtopologies or {}
+    return Topology(configured.epoch, tuple(_part(name, each) for name, each in parts.items()))
+
+
+def _part(name: str, part: ConfiguredSubtopology) -> Subtopology:
+    return Subtopology(
+        subtopology_id=name,
+        source_topics=_ascending(part.source_topics),
+        repartition_sink_topics=_ascending(part.repartition_sink_topics),
+        state_changelog_topics=_by_name(_internal(part.state_changelog_topics)),
+        repartition_source_topics=_by_name(_internal(part.repartition_source_topics)),
+    )
+
+
+def _stored(part: StoredSubtopology) -> Subtopology:
+    return Subtopology(
+        subtopology_id=part.subtopology_id,
+        source_topics=_ascending(part.source_topics),
+        repartition_sink_topics=_ascending(part.repartition_sink_topics),
+        state_changelog_topics=_by_name(_infos(part.state_changelog_topics)),
+        repartition_source_topics=_by_name(_infos(part.repartition_source_topics)),
+    )
+
+
+def _ascending(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(names, key=java_string_key))
+
+
+def _by_name(infos: list[TopicInfo]) -> tuple[TopicInfo, ...]:
+    return tuple(sorted(infos, key=lambda info: java_string_key(info.name)))
+
+
+def _internal(topics: Mapping[str, InternalTopic]) -> list[TopicInfo]:
+    return [
+        TopicInfo(
+            topic.name,
+            topic.partition_count,
+            topic.replication_factor,
+            tuple(KeyValue(key, value) for key, value in topic.configs),
+        )
+        for topic in topics.values()
+    ]
+
+
+def _infos(infos: Iterable[StoredInfo]) -> list[TopicInfo]:
+    return [
+        TopicInfo(
+            info.name,
+            info.partitions,
+            info.replication_factor,
+            tuple(KeyValue(each.key, each.value) for each in info.topic_configs),
+        )
+        for info in infos
+    ]
+
+
+def _member(group: StreamsGroup, member: StreamsMember, target: Tasks | None) -> Member:
+    wanted = NOTHING_WANTED if target is None else target
+    held, endpoint = member.assigned, member.user_endpoint
+    offsets = group.offsets_of(member.member_id)
+    tags = member.client_tags
+    return Member(
+        member_id=member.member_id,
+        member_epoch=member.member_epoch,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        topology_epoch=member.topology_epoch,
+        process_id=member.process_id or "",
+        user_endpoint=None if endpoint is None else Endpoint(endpoint.host, endpoint.port),
+        client_tags=tuple(KeyValue(key, tags[key]) for key in java_hash_order(tags)),
+        task_offsets=_offsets(offsets.offsets),
+        task_end_offsets=_offsets(offsets.end_offsets),
+        assignment=Assignment(
+            _listed(numbers_of(held.active)), _listed(held.standby), _listed(held.warmup)
+        ),
+        target_assignment=Assignment(
+            _listed(wanted.active), _listed(wanted.standby), _listed(wanted.warmup)
+        ),
+    )
+
+
+def _listed(tasks: TaskSet) -> tuple[TaskIds, ...]:
+    return tuple(TaskIds(each.subtopology_id, each.partitions) for each in sorted_tasks(tasks))
+
+
+def _offsets(offsets: Mapping[str, Mapping[int, int]]) -> tuple[TaskOffset, ...]:
+    return tuple(
+        TaskOffset(name, number, offsets[name][number])
+        for name in sorted(offsets, key=java_string_key)
+        for number in sorted(offsets[name])
+    )

@@ -1,0 +1,347 @@
+"""A streams group: what its records say, and what follows from them.
+
+What the log says changes by the replay of records alone (`replaying`), on the timeline of the
+offsets partition. Beside it a group has what heartbeats leave behind and no record holds: its
+configured topology, where its members answer queries, how far their copies are.
+
+Source: kafka 4.4, group-coordinator/.../streams/StreamsGroup.java.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum, unique
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from coordinator_sim.coordinator.consumer.group import NOT_CHECKED
+from coordinator_sim.coordinator.streams.member import NO_TOPOLOGY_EPOCH, StreamsMember
+from coordinator_sim.coordinator.streams.reconciliation import TaskOwners
+from coordinator_sim.coordinator.streams.tasks import HeldTasks, Tasks
+from coordinator_sim.coordinator.streams.topology import ConfiguredTopology, Topology
+from coordinator_sim.coordinator.timeline import LATEST, Timeline, TimelineTable, TimelineValue
+from coordinator_sim.kafka.partitioning import java_string_hash
+from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.messages.streams_group_heartbeat import EndpointToPartitions
+
+NOT_REFINED: Final = -1
+"""Epoch of a target that no heartbeat has gone towards yet."""
+NO_PROCESS: Final[frozenset[str]] = frozenset()
+
+
+@unique
+class StreamsGroupState(Enum):
+    """The states of a group by their names on the wire; Dead is never entered."""
+
+    EMPTY = "Empty"
+    NOT_READY = "NotReady"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+class Heads(Struct, frozen=True):
+    """The numbers of a group.
+
+    Args:
+        group_epoch: Grows whenever a new assignment is needed.
+        assignment_epoch: The group's epoch when the target was computed.
+        metadata_hash: Of the topics that it needs when the epoch was written.
+        assignment_timestamp_ms: When the target was computed; 0 when unknown.
+        validated_topology_epoch: Of the topology whose topics are as they must be.
+        settings: Of the assignment, by name, as they were when the epoch was written.
+        topology: What the group runs.
+        unreconciled_count: Members that are not where the target wants them.
+        state: What follows from all of it.
+    """
+
+    group_epoch: int
+    assignment_epoch: int
+    metadata_hash: int = 0
+    assignment_timestamp_ms: int = 0
+    validated_topology_epoch: int = NO_TOPOLOGY_EPOCH
+    settings: Mapping[str, str] = {}
+    topology: Topology | None = None
+    unreconciled_count: int = 0
+    state: StreamsGroupState = StreamsGroupState.EMPTY
+
+
+class TaskOffsets(Struct, frozen=True):
+    """How far the copies of a member are, and how far they could be, by subtopology and number."""
+
+    offsets: Mapping[str, Mapping[int, int]] = {}
+    end_offsets: Mapping[str, Mapping[int, int]] = {}
+
+
+NO_OFFSETS: Final = TaskOffsets()
+
+
+class Refined(Struct, frozen=True):
+    """What members went towards at an epoch of the target."""
+
+    epoch: int = NOT_REFINED
+    targets: Mapping[str, Tasks] = {}
+
+
+class StreamsGroup:
+    """One streams group.
+
+    Args:
+        timeline: Of the offsets partition; a group that is not in its table yet has its own.
+        group_id: The group.
+        profile: Of the coordinator.
+
+    Attributes:
+        members: By id.
+        targets: What each member shall have; one without an entry shall have nothing.
+        static_members: Instance id to member id.
+        refresh: When the topics' hash is compared again at the latest, and the group epoch that
+            was written when it last was.
+        seen_version: Of the topics when it was last compared or asked for.
+        shutdown_member_id: Who asked the whole application to stop; no record tells.
+        endpoint_epoch: Grows whenever a member answers queries elsewhere; no record tells.
+        endpoints: Of members, as they were last told.
+        task_offsets: Of members, as they were last reported.
+    """
+
+    __slots__ = (
+        "_active",
+        "_configured",
+        "_heads",
+        "_refined",
+        "_standby",
+        "_timeline",
+        "_warmup",
+        "endpoint_epoch",
+        "endpoints",
+        "group_id",
+        "members",
+        "refresh",
+        "seen_version",
+        "shutdown_member_id",
+        "static_members",
+        "targets",
+        "task_offsets",
+    )
+
+    def __init__(self, timeline: Timeline, group_id: str, profile: Profile) -> None:
+        self.group_id = group_id
+        self._timeline = timeline
+        self.members = TimelineTable[str, StreamsMember](timeline, java_string_hash)
+        self.targets = TimelineTable[str, Tasks](timeline, java_string_hash)
+        self.static_members = TimelineTable[str, str](timeline, java_string_hash)
+        self._active = TimelineTable[tuple[str, int], str](timeline, _no_order)
+        self._standby = TimelineTable[tuple[str, int], set[str]](timeline, _no_order)
+        self._warmup = TimelineTable[tuple[str, int], set[str]](timeline, _no_order)
+        epoch = profile.streams_first_epoch
+        validated = profile.streams_first_validated_epoch
+        first = Heads(epoch, epoch, validated_topology_epoch=validated)
+        self._heads = TimelineValue(timeline, first)
+        self._configured = TimelineValue[ConfiguredTopology | None](timeline, None)
+        self._refined = TimelineValue(timeline, Refined())
+        self.refresh = NOT_CHECKED
+        self.seen_version = 0
+        self.shutdown_member_id: str | None = None
+        self.endpoint_epoch = 0
+        self.endpoints: dict[str, EndpointToPartitions] = {}
+        self.task_offsets: dict[str, TaskOffsets] = {}
+
+    # -- questions -------------------------------------------------------------------------
+
+    @property
+    def heads(self) -> Heads:
+        """The numbers as they are."""
+        return self._heads.value
+
+    def heads_as_of(self, position: int) -> Heads:
+        """The numbers as a reader at that log position sees them."""
+        return self._heads.as_of(position)
+
+    @property
+    def state(self) -> StreamsGroupState:
+        """The state as it is."""
+        return self._heads.value.state
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are no members."""
+        return self.state is StreamsGroupState.EMPTY
+
+    def static_member(self, instance_id: str) -> StreamsMember | None:
+        """The member of that instance id."""
+        member_id = self.static_members.get(instance_id)
+        return None if member_id is None else self.members.get(member_id)
+
+    def configured(self, position: int = LATEST) -> ConfiguredTopology | None:
+        """The topology with the topics that there are, as a reader at that log position sees it."""
+        return self._configured.as_of(position) if position != LATEST else self._configured.value
+
+    @property
+    def refined(self) -> Refined:
+        """What members went towards last."""
+        return self._refined.value
+
+    def offsets_of(self, member_id: str) -> TaskOffsets:
+        """How far the copies of a member are."""
+        return self.task_offsets.get(member_id, NO_OFFSETS)
+
+    def owners(self) -> TaskOwners:
+        """Which processes have a task."""
+        active, standby, warmup = self._active.entries, self._standby, self._warmup
+        return TaskOwners(
+            active=lambda name, number: active.get((name, number)),
+            standby=lambda name, number: standby.get((name, number)) or NO_PROCESS,
+            warmup=lambda name, number: warmup.get((name, number)) or NO_PROCESS,
+        )
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        """Whether its topology reads that topic. Source: StreamsGroup.isSubscribedToTopic."""
+        heads = self.heads
+        if heads.state is StreamsGroupState.EMPTY or heads.topology is None:
+            return False
+        return topic in heads.topology.source_topics()
+
+    # -- what no record tells ----------------------------------------------------------------
+
+    def remember_from(self, end_offset: int) -> None:
+        """Changes that come before the append of a heartbeat are taken back with it."""
+        self._timeline.written = end_offset
+        self._timeline.remember()
+
+    def configure(self, configured: ConfiguredTopology) -> None:
+        """Keep the topology with the topics that there are."""
+        self._configured.value = configured
+        self.endpoints.clear()
+
+    def refine(self, refined: Refined) -> None:
+        """Keep what members went towards."""
+        self._refined.value = refined
+
+    # -- changes ---------------------------------------------------------------------------
+
+    def set_group_epoch(self, heads: Heads) -> None:
+        """Begin another epoch of the group: take its numbers over from these."""
+        self._set(
+            replace(
+                self.heads,
+                group_epoch=heads.group_epoch,
+                metadata_hash=heads.metadata_hash,
+                validated_topology_epoch=heads.validated_topology_epoch,
+                settings=heads.settings,
+            )
+        )
+
+    def set_assignment_epoch(self, epoch: int, timestamp_ms: int) -> None:
+        """The target is of that epoch now."""
+        count = sum(not member.is_reconciled_to(epoch) for member in self.members.entries.values())
+        self._set(
+            replace(
+                self.heads,
+                assignment_epoch=epoch,
+                assignment_timestamp_ms=timestamp_ms,
+                unreconciled_count=count,
+            )
+        )
+
+    def set_topology(self, topology: Topology | None) -> None:
+        """The group runs this topology."""
+        self._set(replace(self.heads, topology=topology))
+
+    def put_member(self, member: StreamsMember) -> None:
+        """Add or replace a member. Source: StreamsGroup.updateMember."""
+        old = self.members.get(member.member_id)
+        self.members.put(member.member_id, member)
+        if old is not None:
+            self._release(old)
+        if member.process_id is not None:
+            self._take(member.assigned, member.process_id)
+            self._take(member.pending_revocation, member.process_id)
+        if old is not None and old.instance_id is not None:
+            self.static_members.remove(old.instance_id)
+        if member.instance_id is not None:
+            self.static_members.put(member.instance_id, member.member_id)
+        self._derive(old, member)
+        self.endpoints.pop(member.member_id, None)
+
+    def remove_member(self, member_id: str) -> None:
+        """Remove a member, if it is there. Source: StreamsGroup.removeMember."""
+        old = self.members.remove(member_id)
+        if old is None:
+            return
+        self._release(old)
+        if old.instance_id is not None:
+            self.static_members.remove(old.instance_id)
+        self._derive(old, None)
+        self.endpoints.pop(member_id, None)
+        self.task_offsets.pop(member_id, None)
+
+    # -- inside ----------------------------------------------------------------------------
+
+    def _release(self, member: StreamsMember) -> None:
+        """Free what a member has. Source: StreamsGroup.removeTaskProcessIds.
+
+        QUIRK: the sets of processes are no part of the timeline; what was freed in vain stays free.
+        """
+        process_id = member.process_id
+        for held in (member.assigned, member.pending_revocation):
+            for task in _listed(held.active):
+                if self._active.entries.get(task) == process_id:
+                    self._active.remove(task)
+            for table, task in self._copies(held):
+                processes = table.get(task)
+                if processes is not None and process_id is not None:
+                    processes.discard(process_id)
+
+    def _take(self, held: HeldTasks, process_id: str) -> None:
+        """Note which process has these. Source: StreamsGroup.addTaskProcessId."""
+        for task in _listed(held.active):
+            self._active.put(task, process_id)
+        for table, task in self._copies(held):
+            processes = table.get(task)
+            if processes is None:
+                processes = set()
+                table.put(task, processes)
+            processes.add(process_id)
+
+    def _copies(
+        self, held: HeldTasks
+    ) -> Iterator[tuple[TimelineTable[tuple[str, int], set[str]], tuple[str, int]]]:
+        """Every copy, with the table that says which processes have it."""
+        for table, tasks in ((self._standby, held.standby), (self._warmup, held.warmup)):
+            for task in _listed(tasks):
+                yield table, task
+
+    def _derive(self, old: StreamsMember | None, new: StreamsMember | None) -> None:
+        """Count who is not where the target wants it, and derive the state."""
+        heads = self.heads
+        epoch = heads.assignment_epoch
+        count = heads.unreconciled_count
+        count -= old is not None and not old.is_reconciled_to(epoch)
+        count += new is not None and not new.is_reconciled_to(epoch)
+        self._set(replace(heads, unreconciled_count=count))
+
+    def _set(self, heads: Heads) -> None:
+        """The one door of the state. Source: StreamsGroup.maybeUpdateGroupState."""
+        topology = heads.topology
+        if not self.members.entries:
+            state = StreamsGroupState.EMPTY
+            self.shutdown_member_id = None
+        elif topology is None or topology.epoch != heads.validated_topology_epoch:
+            state = StreamsGroupState.NOT_READY
+        elif heads.group_epoch > heads.assignment_epoch:
+            state = StreamsGroupState.ASSIGNING
+        elif heads.unreconciled_count:
+            state = StreamsGroupState.RECONCILING
+        else:
+            state = StreamsGroupState.STABLE
+        self._heads.value = heads if heads.state is state else replace(heads, state=state)
+
+
+def _listed(tasks: Mapping[str, Iterable[int]]) -> Iterator[tuple[str, int]]:
+    return ((name, number) for name, numbers in tasks.items() for number in numbers)
+
+
+def _no_order(_key: tuple[str, int]) -> int:
+    """The hash of a key whose order shows nowhere."""
+    return 0

@@ -1,0 +1,478 @@
+"""StreamsGroupHeartbeat: a member that joins, goes on, gives tasks up, or leaves.
+
+A heartbeat makes the records of one batch, whose replay changes the group, and arms timers. What no
+record tells (the configured topology, endpoints, offsets of copies) changes as it goes, and stays
+where the heartbeat ends with an error after that.
+
+Source: kafka 4.4, GroupMetadataManager.streamsGroupHeartbeat and what it calls.
+"""
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from coordinator_sim.coordinator.consumer.group import NOT_CHECKED
+from coordinator_sim.coordinator.consumer.member import JOIN_EPOCH
+from coordinator_sim.coordinator.consumer.refusal import Refusal
+from coordinator_sim.coordinator.consumer.timers import cancel_rebalance
+from coordinator_sim.coordinator.effects import Effect, Parked
+from coordinator_sim.coordinator.expiry import RemoveGroups
+from coordinator_sim.coordinator.group import Group
+from coordinator_sim.coordinator.offset_records import group_tombstone
+from coordinator_sim.coordinator.runtime import Partition, Runtime
+from coordinator_sim.coordinator.streams.answering import Beat, told_answer
+from coordinator_sim.coordinator.streams.group import (
+    Refined,
+    StreamsGroup,
+    StreamsGroupState,
+    TaskOffsets,
+)
+from coordinator_sim.coordinator.streams.internal_topics import configured_topology
+from coordinator_sim.coordinator.streams.joining import (
+    Found,
+    found_streams_member,
+    full_streams_group,
+)
+from coordinator_sim.coordinator.streams.leaving import leave_streams_group
+from coordinator_sim.coordinator.streams.member import (
+    NO_TOPOLOGY_EPOCH,
+    MemberState,
+    StreamsMember,
+)
+from coordinator_sim.coordinator.streams.reconciliation import Reconciliation
+from coordinator_sim.coordinator.streams.records import (
+    assignment_record,
+    group_record,
+    member_record,
+    target_epoch_record,
+    topology_record,
+)
+from coordinator_sim.coordinator.streams.refusal import (
+    NO_TOPOLOGY_UPDATE,
+    UNKNOWN_STATE,
+    no_streams_group,
+    no_streams_type,
+    no_subtopology,
+    no_task,
+    refused_streams,
+    repeated_offset,
+)
+from coordinator_sim.coordinator.streams.target import (
+    Aim,
+    Question,
+    assignment_settings,
+    members_with,
+    updated_target,
+)
+from coordinator_sim.coordinator.streams.tasks import NOTHING_WANTED, Tasks, reported
+from coordinator_sim.coordinator.streams.timers import (
+    start_initial_delay,
+    start_streams_rebalance,
+    start_streams_session,
+)
+from coordinator_sim.coordinator.streams.topology import (
+    ConfiguredTopology,
+    Topology,
+    distinct,
+    topology_from,
+    topology_value,
+)
+from coordinator_sim.coordinator.streams.validation import LEAVING
+from coordinator_sim.coordinator.timeline import Timeline
+from coordinator_sim.errors import OperationAborted
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.records import LogRecord
+from coordinator_sim.kafka.states import EMPTY
+from coordinator_sim.kafka.streams_records import Endpoint
+from coordinator_sim.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    TaskOffset,
+)
+
+_SECOND_EPOCH = 2
+"""What follows the epoch 0 that groups of 4.2 begin with: members that wait have 1."""
+_REFRESH_MS = 2_147_483_647
+"""How long after a bump topics are not compared unless they change. Source: Integer.MAX_VALUE."""
+
+
+def handle_streams_heartbeat(
+    runtime: Runtime,
+    partition: Partition,
+    request: StreamsGroupHeartbeatRequest,
+    parked: Parked,
+) -> Effect | None:
+    """Take a heartbeat whose form is right; a refusal is answered at once."""
+    if request.member_epoch in LEAVING:
+        outcome = leave_streams_group(runtime, partition, request)
+    else:
+        outcome = _beat(runtime, partition, request, parked.context)
+    if isinstance(outcome, Refusal):
+        runtime.answer(parked, refused_streams(outcome))
+        return None
+    return outcome
+
+
+class _Draft(Struct, frozen=True):
+    """A heartbeat under way.
+
+    Args:
+        request: The heartbeat.
+        group: As it is; perhaps not in its partition's table yet.
+        found: The member as it was.
+        updated: The member with what the heartbeat says of it.
+        topology: That the group runs, or shall run.
+        configured: The same with the topics that there are.
+        metadata_hash: Of its topics.
+        records: What is to be appended, in order.
+    """
+
+    request: StreamsGroupHeartbeatRequest
+    group: StreamsGroup
+    found: Found
+    updated: StreamsMember
+    topology: Topology
+    configured: ConfiguredTopology
+    metadata_hash: int
+    records: list[LogRecord]
+
+
+def _beat(
+    runtime: Runtime,
+    partition: Partition,
+    request: StreamsGroupHeartbeatRequest,
+    context: RequestContext,
+) -> Effect | Refusal:
+    group = _group_of(runtime, partition, request)
+    if isinstance(group, Refusal):
+        return group
+    group.remember_from(partition.end_offset)
+    records: list[LogRecord] = []
+    is_conversion = partition.classic_group(request.group_id) is not None
+    if is_conversion:
+        records.append(group_tombstone(request.group_id))
+    if request.member_epoch == JOIN_EPOCH:
+        limit = runtime.config.group_streams_max_size
+        refusal = full_streams_group(runtime.profile, group, request, limit)
+        if refusal is not None:
+            return refusal
+    found = found_streams_member(group, request)
+    if isinstance(found, Refusal):
+        return found
+    records += found.records
+    draft = _drafted(runtime, group, request, found, context, records)
+    if isinstance(draft, Refusal):
+        return draft
+    refusal = _invalid_tasks(draft) or _report_offsets(draft)
+    if refusal is not None:
+        return refusal
+    aim = _aim(runtime, partition, draft)
+    after = _reconciled(runtime, partition, draft, aim)
+    if after is None:
+        return UNKNOWN_STATE
+    start_streams_session(runtime, partition, group.group_id, request.member_id)
+    if request.shutdown_application and group.shutdown_member_id is None:
+        group.shutdown_member_id = request.member_id
+    beat = Beat(
+        request=request,
+        api_version=context.api_version,
+        group=group,
+        found=found,
+        updated=draft.updated,
+        after=after,
+        configured=draft.configured,
+        delay=aim.delay,
+        is_known=request.group_id in partition.groups,
+    )
+    response = told_answer(runtime, beat)
+    removal = RemoveGroups(runtime, partition, "converted") if is_conversion else None
+    return Effect(
+        records=tuple(records),
+        response=response,
+        apply=removal,
+        internal_topics=draft.configured.missing_topics,
+    )
+
+
+def _group_of(
+    runtime: Runtime, partition: Partition, request: StreamsGroupHeartbeatRequest
+) -> StreamsGroup | Refusal:
+    """The group of a heartbeat; a new one, not in the partition's table yet, for one that joins.
+
+    An Empty classic group gives way to it, and its offsets stay.
+
+    Source: getOrCreateStreamsGroup and getStreamsGroupOrThrow.
+    """
+    group_id = request.group_id
+    known = partition.groups.get(group_id)
+    if isinstance(known, StreamsGroup):
+        return known
+    if request.member_epoch != JOIN_EPOCH:
+        return (no_streams_group if known is None else no_streams_type)(group_id)
+    if known is None or (isinstance(known, Group) and known.state is EMPTY):
+        return StreamsGroup(Timeline(), group_id, runtime.profile)
+    return no_streams_type(group_id)
+
+
+def _drafted(
+    runtime: Runtime,
+    group: StreamsGroup,
+    request: StreamsGroupHeartbeatRequest,
+    found: Found,
+    context: RequestContext,
+    records: list[LogRecord],
+) -> _Draft | Refusal:
+    """Update the member and the topology, and see to the topics."""
+    updated = _updated(runtime, found.member, request, context)
+    if updated != found.member:
+        records.append(member_record(group.group_id, updated))
+    topology = _topology(group, request, records)
+    if isinstance(topology, Refusal):
+        return topology
+    heads = group.heads
+    configured, metadata_hash = group.configured(), heads.metadata_hash
+    if heads.topology is None or configured is None or _has_expired(runtime, group):
+        metadata_hash = runtime.topics.hash_of_all(topology.required_topics())
+        is_new = heads.topology is None or metadata_hash != heads.metadata_hash
+        if is_new or configured is None:
+            made = configured_topology(topology, runtime.topics)
+            if isinstance(made, Refusal):
+                return made
+            configured = made
+            group.configure(configured)
+    return _Draft(request, group, found, updated, topology, configured, metadata_hash, records)
+
+
+def _updated(
+    runtime: Runtime,
+    member: StreamsMember,
+    request: StreamsGroupHeartbeatRequest,
+    context: RequestContext,
+) -> StreamsMember:
+    """The member with what the heartbeat says of it; what is not said stays.
+
+    Source: StreamsGroupMember.Builder.maybeUpdate...
+    """
+    endpoint = member.user_endpoint
+    if request.user_endpoint is not None:
+        endpoint = Endpoint(request.user_endpoint.host, request.user_endpoint.port)
+    elif request.member_epoch == JOIN_EPOCH and runtime.profile.streams_join_says_endpoint:
+        endpoint = None
+    tags = member.client_tags
+    if request.client_tags is not None:
+        distinct((each.key for each in request.client_tags), "a tag")
+        tags = {each.key: each.value for each in request.client_tags}
+    timeout_ms = request.rebalance_timeout_ms
+    topology = request.topology
+    return replace(
+        member,
+        instance_id=_said(request.instance_id, member.instance_id),
+        rack_id=_said(request.rack_id, member.rack_id),
+        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
+        topology_epoch=member.topology_epoch if topology is None else topology.epoch,
+        client_id=context.client_id,
+        client_host=context.client_host,
+        process_id=_said(request.process_id, member.process_id),
+        user_endpoint=endpoint,
+        client_tags=tags,
+    )
+
+
+def _said(said: str | None, known: str | None) -> str | None:
+    return known if said is None else said
+
+
+def _topology(
+    group: StreamsGroup, request: StreamsGroupHeartbeatRequest, records: list[LogRecord]
+) -> Topology | Refusal:
+    """The topology that the group runs, or shall run. Source: maybeUpdateTopology."""
+    known = group.heads.topology
+    if request.topology is None:
+        if known is None:
+            raise OperationAborted(f"group {group.group_id}: there is no topology")
+        return known
+    value = topology_value(request.topology)
+    wanted = topology_from(value)
+    if known is None:
+        records.append(topology_record(group.group_id, value))
+        return wanted
+    if known.epoch <= wanted.epoch and not known.is_same_as(wanted):
+        return NO_TOPOLOGY_UPDATE
+    return known
+
+
+def _has_expired(runtime: Runtime, group: StreamsGroup) -> bool:
+    """Whether the topics' hash is to be compared again. Source: hasMetadataExpired."""
+    topics, topology = runtime.topics, group.heads.topology
+    names = () if topology is None else topology.required_topics()
+    if topics.has_changed(names, group.seen_version):
+        group.refresh = NOT_CHECKED
+    group.seen_version = topics.version
+    deadline_ms, epoch = group.refresh
+    return runtime.wall_ms >= deadline_ms or group.heads.group_epoch < epoch
+
+
+def _invalid_tasks(draft: _Draft) -> Refusal | None:
+    """Why reported tasks are refused. Source: throwIfRequestContainsInvalidTasks."""
+    parts, request = draft.configured.subtopologies, draft.request
+    if not draft.configured.is_ready or parts is None:
+        return None
+    for tasks in (request.active_tasks, request.standby_tasks, request.warmup_tasks):
+        for each in tasks or ():
+            part = parts.get(each.subtopology_id)
+            if part is None:
+                return no_subtopology(each.subtopology_id)
+            for number in each.partitions:
+                if not 0 <= number < part.task_count:
+                    return no_task(each.subtopology_id, number, part.task_count)
+    return None
+
+
+def _report_offsets(draft: _Draft) -> Refusal | None:
+    """Keep how far the copies of the member are. Source: MemberTaskOffsets.update."""
+    request, group = draft.request, draft.group
+    if request.task_offsets is None and request.task_end_offsets is None:
+        return None
+    known = group.offsets_of(request.member_id)
+    offsets, ends = known.offsets, known.end_offsets
+    for told in (request.task_offsets, request.task_end_offsets):
+        if told is None:
+            continue
+        found = _nested(told)
+        if isinstance(found, Refusal):
+            return found
+        if told is request.task_offsets:
+            offsets = found
+        else:
+            ends = found
+    group.task_offsets[request.member_id] = TaskOffsets(offsets, ends)
+    return None
+
+
+def _nested(told: tuple[TaskOffset, ...]) -> dict[str, dict[int, int]] | Refusal:
+    found: dict[str, dict[int, int]] = {}
+    for each in told:
+        numbers = found.setdefault(each.subtopology_id, {})
+        if each.partition in numbers:
+            return repeated_offset(each.subtopology_id, each.partition)
+        numbers[each.partition] = each.offset
+    return found
+
+
+def _needs_target(draft: _Draft, settings: dict[str, str]) -> bool:
+    """Whether the heartbeat is reason for another target.
+
+    A static member that comes back as it was is none.
+
+    Source: hasStreamsMemberMetadataChanged, hasEpochRelevantMemberConfigChanged.
+    """
+    before, updated, heads = draft.found.member, draft.updated, draft.group.heads
+    has_changed = updated != before
+    if has_changed and draft.request.instance_id is not None:
+        has_changed = (
+            updated.topology_epoch != before.topology_epoch
+            or updated.rack_id != before.rack_id
+            or updated.client_tags != before.client_tags
+            or updated.process_id != before.process_id
+        )
+    return (
+        has_changed
+        or draft.metadata_hash != heads.metadata_hash
+        or _validated(draft) != heads.validated_topology_epoch
+        or settings != heads.settings
+    )
+
+
+def _validated(draft: _Draft) -> int:
+    return draft.topology.epoch if draft.configured.is_ready else NO_TOPOLOGY_EPOCH
+
+
+def _aim(runtime: Runtime, partition: Partition, draft: _Draft) -> Aim:
+    """Begin another epoch where that is due; where the members go then.
+
+    Source: streamsGroupHeartbeat, refineAssignment (which changes nothing in 4.4) and
+    refinedAssignmentForEpoch.
+    """
+    group, heads, member_id = draft.group, draft.group.heads, draft.request.member_id
+    settings = assignment_settings(runtime, draft.group.group_id)
+    recomputes = _needs_target(draft, settings)
+    refined = None
+    deviates = False
+    if not recomputes and runtime.profile.streams_refines and group.state is _STABLE:
+        refined = dict(group.targets.entries)
+        held = draft.updated.assigned
+        deviates = not refined.get(member_id, NOTHING_WANTED).is_same_as(held)
+    epoch = heads.group_epoch
+    if recomputes or deviates:
+        epoch = epoch + 1 if epoch else _SECOND_EPOCH
+        begun = replace(
+            heads,
+            group_epoch=epoch,
+            metadata_hash=draft.metadata_hash,
+            validated_topology_epoch=_validated(draft),
+            settings=settings,
+        )
+        draft.records.append(group_record(group.group_id, begun))
+        group.refresh = (runtime.wall_ms + _REFRESH_MS, epoch)
+        group.seen_version = runtime.topics.version
+    if group.is_empty:
+        start_initial_delay(runtime, partition, group.group_id)
+    if deviates:
+        timestamp_ms = heads.assignment_timestamp_ms
+        draft.records.append(target_epoch_record(group.group_id, epoch, timestamp_ms))
+        aim = Aim(epoch, members_with(group, draft.updated)[1])
+    else:
+        question = Question(group, epoch, draft.updated, draft.configured, settings)
+        aim = updated_target(runtime, question, draft.records)
+    return _refined(runtime, group, aim, refined)
+
+
+_STABLE = StreamsGroupState.STABLE
+
+
+def _refined(
+    runtime: Runtime, group: StreamsGroup, aim: Aim, refined: dict[str, Tasks] | None
+) -> Aim:
+    """What members went towards at that epoch first counts for all of them."""
+    if not runtime.profile.streams_refines:
+        return aim
+    keeps = runtime.config_of(group.group_id).group_streams_num_warmup_replicas > 0
+    if refined is None:
+        known = group.refined
+        if known.epoch == aim.epoch:
+            return replace(aim, targets=dict(known.targets))
+        refined = aim.targets
+    if keeps:
+        group.refine(Refined(aim.epoch, refined))
+    return replace(aim, targets=refined)
+
+
+def _reconciled(
+    runtime: Runtime, partition: Partition, draft: _Draft, aim: Aim
+) -> StreamsMember | None:
+    """Let the member take its next step; None for one that must abandon all.
+
+    Source: GroupMetadataManager.maybeReconcile.
+    """
+    request, updated, group = draft.request, draft.updated, draft.group
+    if updated.is_reconciled_to(aim.epoch):
+        return updated
+    roles = (request.active_tasks, request.standby_tasks, request.warmup_tasks)
+    owned = None
+    if roles[0] is not None and roles[1] is not None and roles[2] is not None:
+        owned = Tasks(reported(roles[0]), reported(roles[1]), reported(roles[2]))
+    step = Reconciliation(
+        member=updated,
+        epoch=aim.epoch,
+        target=aim.targets.get(request.member_id, NOTHING_WANTED),
+        owned=owned,
+        owners=group.owners(),
+        swaps_roles=runtime.profile.streams_swaps_roles,
+    )
+    after = step.run()
+    if after is None or after == updated:
+        return after
+    draft.records.append(assignment_record(group.group_id, after))
+    if after.state is MemberState.UNREVOKED_TASKS:
+        start_streams_rebalance(runtime, partition, group.group_id, after)
+    else:
+        cancel_rebalance(runtime, group.group_id, after.member_id)
+    return after

@@ -1,0 +1,152 @@
+"""Members that leave a streams group, or are fenced from it; the first target of a group.
+
+Source: kafka 4.4, GroupMetadataManager.streamsGroupLeave, streamsGroupFenceMember,
+streamsGroupStaticMemberGroupLeave, computeDelayedTargetAssignment and the timers' operations.
+"""
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from coordinator_sim.coordinator.consumer.member import STATIC_LEAVE_EPOCH
+from coordinator_sim.coordinator.consumer.refusal import (
+    Refusal,
+    fenced_instance,
+    no_such_group,
+    unknown_instance,
+    unknown_member,
+)
+from coordinator_sim.coordinator.consumer.timers import RetryTimeout, cancel_member_timers
+from coordinator_sim.coordinator.effects import Effect
+from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
+from coordinator_sim.coordinator.streams.group import StreamsGroup
+from coordinator_sim.coordinator.streams.member import StreamsMember
+from coordinator_sim.coordinator.streams.records import (
+    assignment_record,
+    group_record,
+    member_tombstones,
+    target_epoch_record,
+)
+from coordinator_sim.coordinator.streams.refusal import no_streams_type
+from coordinator_sim.coordinator.streams.target import Question, updated_target
+from coordinator_sim.coordinator.streams.tasks import NOTHING_HELD
+from coordinator_sim.coordinator.streams.timers import InitialAssignment, StreamsTimeout
+from coordinator_sim.errors import OperationAborted
+from coordinator_sim.kafka.records import LogRecord
+from coordinator_sim.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+)
+
+_UNKNOWN_TIME: Final = 0
+"""Timestamp of a target that no assignor computed."""
+
+
+def leave_streams_group(
+    runtime: Runtime, partition: Partition, request: StreamsGroupHeartbeatRequest
+) -> Effect | Refusal:
+    """A heartbeat that leaves, for good or for a while; its epoch is not compared."""
+    group = partition.groups.get(request.group_id)
+    if not isinstance(group, StreamsGroup):
+        return (no_such_group if group is None else no_streams_type)(request.group_id)
+    if request.shutdown_application and group.shutdown_member_id is None:
+        group.shutdown_member_id = request.member_id
+    found = _leaver(group, request.member_id, request.instance_id)
+    if isinstance(found, Refusal):
+        return found
+    response = StreamsGroupHeartbeatResponse(
+        member_id=request.member_id, member_epoch=request.member_epoch
+    )
+    if request.instance_id is not None and request.member_epoch == STATIC_LEAVE_EPOCH:
+        return Effect(records=(_away(group, found),), response=response)
+    return Effect(records=fence_streams_member(runtime, group, found), response=response)
+
+
+def _leaver(
+    group: StreamsGroup, member_id: str, instance_id: str | None
+) -> StreamsMember | Refusal:
+    if instance_id is None:
+        member = group.members.get(member_id)
+        return unknown_member(group.group_id, member_id) if member is None else member
+    member = group.static_member(instance_id)
+    if member is None:
+        return unknown_instance(instance_id)
+    if member.member_id != member_id:
+        return fenced_instance(instance_id, member_id, member.member_id)
+    return member
+
+
+def _away(group: StreamsGroup, member: StreamsMember) -> LogRecord:
+    """A static member that will be back keeps what it has; its session goes on as it is."""
+    held = member.assigned
+    active = {name: dict.fromkeys(numbers, 0) for name, numbers in held.active.items()}
+    away = replace(
+        member,
+        member_epoch=STATIC_LEAVE_EPOCH,
+        assigned=replace(held, active=active),
+        pending_revocation=NOTHING_HELD,
+    )
+    return assignment_record(group.group_id, away)
+
+
+def fence_streams_member(
+    runtime: Runtime, group: StreamsGroup, member: StreamsMember
+) -> tuple[LogRecord, ...]:
+    """The records that remove a member; its timers are called off at once.
+
+    Source: streamsGroupFenceMember.
+    """
+    group_id, heads = group.group_id, group.heads
+    epoch = heads.group_epoch + 1
+    records = [
+        *member_tombstones(group_id, member.member_id),
+        group_record(group_id, replace(heads, group_epoch=epoch)),
+    ]
+    if len(group.members) == 1 and runtime.profile.streams_empty_group_is_assigned:
+        records.append(target_epoch_record(group_id, epoch, _UNKNOWN_TIME))
+    cancel_member_timers(runtime, group_id, member.member_id)
+    return tuple(records)
+
+
+def expire_streams_member(runtime: Runtime, timeout: StreamsTimeout) -> None:
+    """Fence a member whose time is over, unless it is gone or has left the epoch in question."""
+    partition = timeout.partition
+    if partition.state is not PartitionState.ACTIVE:
+        return
+    group = partition.groups.get(timeout.group_id)
+    records: tuple[LogRecord, ...] = ()
+    if isinstance(group, StreamsGroup):
+        member = group.members.get(timeout.member_id)
+        if member is not None and timeout.epoch in (None, member.member_epoch):
+            records = fence_streams_member(runtime, group, member)
+    if records or not partition.is_settled:
+        # QUIRK: a write without records that is late is repeated too, until one is in time.
+        effect = Effect(records=records, follow=RetryTimeout(runtime, timeout))
+        _submit(runtime, partition, effect)
+
+
+def expire_initial_delay(runtime: Runtime, delay: InitialAssignment) -> None:
+    """Compute the first target of a group; a write that fails is not repeated.
+
+    QUIRK: nothing is computed where no heartbeat after the first has configured the topology; the
+    next one does both.
+    """
+    partition = delay.partition
+    if partition.state is not PartitionState.ACTIVE:
+        return
+    group = partition.groups.get(delay.group_id)
+    records: list[LogRecord] = []
+    if isinstance(group, StreamsGroup) and not group.is_empty:
+        heads, configured = group.heads, group.configured()
+        if heads.group_epoch > heads.assignment_epoch and configured is not None:
+            question = Question(group, heads.group_epoch, None, configured, heads.settings)
+            updated_target(runtime, question, records)
+    if records or not partition.is_settled:
+        _submit(runtime, partition, Effect(records=tuple(records)))
+
+
+def _submit(runtime: Runtime, partition: Partition, effect: Effect) -> None:
+    try:
+        runtime.submit(partition, None, effect)
+    except OperationAborted:
+        return

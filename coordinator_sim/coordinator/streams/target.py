@@ -1,0 +1,166 @@
+"""What the members of a streams group shall have.
+
+Source: kafka 4.4, group-coordinator/.../streams/TargetAssignmentBuilder.java and
+GroupMetadataManager.maybeUpdateStreamsTargetAssignment, streamsGroupAssignmentConfigs.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.assignors.streams_sticky import (
+    AskedSubtopology,
+    AskingMember,
+    assign_tasks,
+)
+from coordinator_sim.coordinator.runtime import Runtime
+from coordinator_sim.coordinator.streams.group import StreamsGroup
+from coordinator_sim.coordinator.streams.member import StreamsMember
+from coordinator_sim.coordinator.streams.records import target_epoch_record, target_record
+from coordinator_sim.coordinator.streams.tasks import NOTHING_WANTED, Tasks, numbers_of
+from coordinator_sim.coordinator.streams.timers import is_delayed
+from coordinator_sim.coordinator.streams.topology import ConfiguredTopology
+from coordinator_sim.kafka.orders.iteration_order import java_hash_order
+from coordinator_sim.kafka.records import LogRecord
+
+ASSIGNOR: Final = "sticky"
+"""The only task assignor that Kafka has."""
+STANDBY_SETTING: Final = "num.standby.replicas"
+TAGS_SETTING: Final = "rack.aware.assignment.tags"
+
+_FIRST_MEMBER_EPOCH: Final = 1
+_DELAYED: Final = "Assignment delayed due to the configured initial rebalance delay."
+_TOO_SOON: Final = "Assignment delayed due to the configured assignment interval."
+
+
+class Aim(Struct, frozen=True):
+    """Where the members go.
+
+    Args:
+        epoch: Of the target.
+        targets: What each member shall have; nothing where it has no entry.
+        delay: Why it is not of the group's epoch yet, in Kafka's words; None if it is.
+    """
+
+    epoch: int
+    targets: dict[str, Tasks]
+    delay: str | None = None
+
+
+def assignment_settings(runtime: Runtime, group_id: str) -> dict[str, str]:
+    """The settings that an assignment of a group depends on, by name."""
+    config = runtime.config_of(group_id)
+    settings = {STANDBY_SETTING: str(config.group_streams_num_standby_replicas)}
+    if config.group_streams_rack_aware_assignment_tags:
+        settings[TAGS_SETTING] = ",".join(config.group_streams_rack_aware_assignment_tags)
+    return settings
+
+
+def members_with(
+    group: StreamsGroup, updated: StreamsMember | None
+) -> tuple[dict[str, StreamsMember], dict[str, Tasks]]:
+    """The members and their targets with one that is not in the records yet.
+
+    A static member takes the place and the target of the one whose instance id it has.
+
+    Source: UpdatedMembersAndTargetAssignmentView.addOrUpdateMember.
+    """
+    members = dict(group.members.items())
+    targets = dict(group.targets.entries)
+    if updated is None:
+        return members, targets
+    members[updated.member_id] = updated
+    if updated.instance_id is not None:
+        predecessor = group.static_members.get(updated.instance_id)
+        if predecessor is not None and predecessor != updated.member_id:
+            members.pop(predecessor, None)
+            inherited = targets.pop(predecessor, None)
+            if inherited is not None:
+                targets[updated.member_id] = inherited
+    return members, targets
+
+
+class Question(Struct, frozen=True):
+    """What a target is computed of.
+
+    Args:
+        group: As it is.
+        epoch: Of the group, which may not be in its records yet.
+        updated: A member that is not in the records yet; None when time asks.
+        configured: The topology with the topics that there are.
+        settings: Of the assignment, by name.
+    """
+
+    group: StreamsGroup
+    epoch: int
+    updated: StreamsMember | None
+    configured: ConfiguredTopology
+    settings: Mapping[str, str]
+
+
+def updated_target(runtime: Runtime, question: Question, records: list[LogRecord]) -> Aim:
+    """The last target, or one that is computed now for that epoch and added to the records.
+
+    Source: GroupMetadataManager.maybeUpdateStreamsTargetAssignment.
+    """
+    group, epoch, updated = question.group, question.epoch, question.updated
+    heads = group.heads
+    is_open = heads.assignment_epoch < epoch or runtime.profile.streams_assignment_interval
+    if is_open and is_delayed(runtime, group.group_id):
+        return Aim(max(heads.assignment_epoch, _FIRST_MEMBER_EPOCH), {}, _DELAYED)
+    members, known = members_with(group, updated)
+    if heads.assignment_epoch >= epoch:
+        return Aim(heads.assignment_epoch, known)
+    if not _is_due(runtime, group.group_id, heads.assignment_timestamp_ms):
+        return Aim(heads.assignment_epoch, known, _TOO_SOON)
+    found = _computed(runtime, question, members, known)
+    for member_id, target in found.items():
+        if known.get(member_id) != target:
+            records.append(target_record(group.group_id, member_id, target))
+    now_ms = runtime.wall_ms if runtime.profile.streams_assignment_interval else 0
+    records.append(target_epoch_record(group.group_id, epoch, now_ms))
+    return Aim(epoch, found)
+
+
+def _is_due(runtime: Runtime, group_id: str, computed_ms: int) -> bool:
+    """Whether enough time has passed since the last target.
+
+    Source: GroupMetadataManager.canComputeNextTargetAssignment.
+    """
+    if not runtime.profile.streams_assignment_interval:
+        return True
+    interval_ms = runtime.config_of(group_id).group_streams_assignment_interval_ms
+    return not computed_ms or not interval_ms or runtime.wall_ms >= computed_ms + interval_ms
+
+
+def _computed(
+    runtime: Runtime,
+    question: Question,
+    members: dict[str, StreamsMember],
+    targets: dict[str, Tasks],
+) -> dict[str, Tasks]:
+    """What each member shall have, in the order in which Kafka writes it."""
+    group, configured = question.group, question.configured
+    order = java_hash_order(members)
+    if not configured.is_ready or configured.subtopologies is None:
+        return dict.fromkeys(order, NOTHING_WANTED)
+    by_current = runtime.profile.streams_assigns_by_current_tasks
+    asking = {}
+    for member_id in order:
+        member = members[member_id]
+        former = targets.get(member_id, NOTHING_WANTED)
+        held = member.assigned
+        asking[member_id] = AskingMember(
+            process_id=member.process_id or "",
+            active=numbers_of(held.active) if by_current else former.active,
+            standby=held.standby if by_current else former.standby,
+            offsets=group.offsets_of(member_id).offsets,
+        )
+    asked = {
+        name: AskedSubtopology(each.task_count, bool(each.state_changelog_topics))
+        for name, each in configured.subtopologies.items()
+    }
+    copies = int(question.settings.get(STANDBY_SETTING, "0"))
+    found = assign_tasks(asking, asked, copies, is_early=not by_current)
+    return {name: Tasks(each.active, each.standby) for name, each in found.items()}

@@ -1,0 +1,148 @@
+"""Records of consumer groups in the offsets topic as events; `consumer_groups` says what they tell.
+
+Records name topics by their ids alone. A topic is called by its name where records tell it before
+anything is told of the topic: a record of the group's topics, a commit, or a member that subscribes
+to one topic and is given partitions of one. Otherwise it is called by its id, throughout.
+
+Why a member went no record tells. It is inferred, with a confidence below 1: a static member that
+was away did not come back in time; of others their last commits tell, as for classic groups.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, cast
+
+from coordinator_sim.kafka.consumer_records import (
+    CONSUMER_RECORD_TYPES,
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupKey,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+)
+from coordinator_sim.kafka.records import LogKey, LogRecord
+from coordinator_sim.trace.consumer_groups import Beside, ConsumerGroupStory
+from coordinator_sim.trace.consumer_members import (
+    AWAY_EPOCH,
+    SeenMember,
+    held,
+    id_text,
+    partitions_of,
+)
+from coordinator_sim.trace.events import Event, TraceEvent
+
+SESSION_US: Final = 45_000_000
+"""A member that was silent for so long has failed. Source: `group.consumer.session.timeout.ms`."""
+_AWAY_CONFIDENCE: Final = 0.9
+_FAILED_CONFIDENCE: Final = 0.6
+_LEFT_CONFIDENCE: Final = 0.7
+_UNTOLD_CONFIDENCE: Final = 0.5
+_OF_MEMBERS: Final = (
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupCurrentMemberAssignmentKey,
+)
+
+LastCommit = Callable[[list[tuple[str, int]]], tuple[int, int | None] | None]
+"""Of partitions, when the group committed the last of them, and how long after the time before, in
+microseconds; None without any commit."""
+
+
+def is_of_consumer_group(key: LogKey) -> bool:
+    """Whether a record of that key is of a consumer group."""
+    return type(key) in CONSUMER_RECORD_TYPES
+
+
+def group_of(key: LogKey) -> str:
+    """The group of a record of a consumer group."""
+    return cast("ConsumerGroupKey", key).group_id
+
+
+def _topic_ids(value: object) -> list[bytes]:
+    """The topics of which a member is given partitions, or has some."""
+    if isinstance(value, ConsumerGroupTargetAssignmentMemberValue):
+        return list(held(value.topic_partitions))
+    if isinstance(value, ConsumerGroupCurrentMemberAssignmentValue):
+        return list(held(value.assigned_partitions))
+    return []
+
+
+class ConsumerGroupsTopic:
+    """The consumer groups of one or more partitions of the offsets topic."""
+
+    def __init__(self) -> None:
+        self._stories: dict[str, ConsumerGroupStory] = {}
+        self._names: dict[bytes, str] = {}
+        self._shown: dict[bytes, str] = {}
+        """How a topic was called first; it keeps that name."""
+
+    def learn(self, topic_id: bytes, name: str) -> None:
+        """Hear the name of a topic."""
+        self._names[topic_id] = name
+
+    def told(
+        self,
+        group_id: str,
+        records: Sequence[LogRecord],
+        columns: Mapping[str, Any],
+        last_commit: LastCommit,
+    ) -> Iterator[TraceEvent]:
+        """Yield what records of one group tell that were written together.
+
+        Args:
+            group_id: The group.
+            records: Its records, in their order.
+            columns: Time and place of the events.
+            last_commit: See `LastCommit`.
+        """
+        story = self._stories.setdefault(group_id, ConsumerGroupStory())
+        self._learn_from(story, records)
+        beside = Beside(
+            name_of=self._name_of,
+            judge=lambda member: self._judged(member, columns, last_commit),
+        )
+        for event, own in story.told(records, beside):
+            yield TraceEvent(event=event, **{**columns, **own})
+            if event is Event.GROUP_DEAD:
+                self._stories.pop(group_id, None)
+
+    def _learn_from(self, story: ConsumerGroupStory, records: Sequence[LogRecord]) -> None:
+        """Find names of topics in a batch: one topic subscribed to, and one that is given."""
+        said = {name: (each.topics, each.regex) for name, each in story.members.items()}
+        for record in records:
+            key, value = record.key, record.value
+            if not isinstance(key, _OF_MEMBERS):
+                continue
+            if isinstance(value, ConsumerGroupMemberMetadataValue):
+                regex = value.subscribed_topic_regex or None
+                said[key.member_id] = tuple(value.subscribed_topic_names), regex
+            topics, regex = said.get(key.member_id, ((), None))
+            ids = _topic_ids(value)
+            if regex is None and len(topics) == 1 and len(ids) == 1:
+                self._names.setdefault(ids[0], topics[0])
+
+    def _name_of(self, topic_id: bytes) -> str:
+        shown = self._shown.get(topic_id)
+        if shown is None:
+            shown = self._shown[topic_id] = self._names.get(topic_id) or id_text(topic_id)
+        return shown
+
+    def _judged(
+        self, member: SeenMember, columns: Mapping[str, Any], last_commit: LastCommit
+    ) -> tuple[Event, Mapping[str, Any]]:
+        """Why a member went, as far as its records and commits show it."""
+        if member.epoch == AWAY_EPOCH:
+            return Event.MEMBER_FAILED, {"confidence": _AWAY_CONFIDENCE}
+        owned = [
+            (each.topic, each.partition) for each in partitions_of(member.assigned, self._name_of)
+        ]
+        said = last_commit(owned)
+        if said is not None:
+            last_us, period_us = said
+            silent_us = columns["ts_us"] - last_us
+            if silent_us >= SESSION_US:
+                return Event.MEMBER_FAILED, {"confidence": _FAILED_CONFIDENCE}
+            if period_us is not None and silent_us < 2 * period_us:
+                return Event.MEMBER_LEFT, {"confidence": _LEFT_CONFIDENCE}
+        return Event.MEMBER_LEFT, {"confidence": _UNTOLD_CONFIDENCE}

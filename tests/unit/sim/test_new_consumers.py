@@ -1,0 +1,133 @@
+"""Scenarios with members of the consumer protocol: what is refused, and what moves."""
+
+import pytest
+from msgspec import structs
+
+from coordinator_sim.errors import ConfigError, ScenarioError
+from coordinator_sim.sim.polled_consumer import PolledConsumer
+from coordinator_sim.sim.runner import Simulation, run_scenario
+from coordinator_sim.sim.scenario import (
+    ConsumerGroupSpec,
+    ConsumerSpec,
+    DropResponse,
+    Scenario,
+    TopicSpec,
+)
+from coordinator_sim.sim.scenario.scenario import with_settings
+from coordinator_sim.trace.events import Event
+from coordinator_sim.trace.recorder import MemoryRecorder
+from coordinator_sim_scenarios.catalog import scenario_named
+
+NEW = {"group.protocol": "consumer"}
+
+
+def scenario(*members: ConsumerSpec, profile: str = "4.4", **settings: str) -> Scenario:
+    """One group with one topic, for a minute."""
+    own = {name.replace("_", "."): value for name, value in settings.items()}
+    return Scenario(
+        name="new",
+        title="t",
+        story="s",
+        duration_ms=60_000,
+        profile=profile,
+        topics=(TopicSpec(name="t", partitions=4),),
+        groups=(
+            ConsumerGroupSpec(
+                group_id="g",
+                topics=("t",),
+                settings={**NEW, **own},
+                members=members or (ConsumerSpec(name="a"),),
+            ),
+        ),
+    )
+
+
+def events_of(scenario: Scenario) -> list[tuple[Event, str | None]]:
+    """What the members of a run were given and gave up, with their clients."""
+    recorder = MemoryRecorder()
+    run_scenario(scenario, seed=1, recorder=recorder)
+    kinds = (Event.ASSIGNED, Event.REVOKED, Event.LOST)
+    return [(each.event, each.client_id) for each in recorder.events if each.event in kinds]
+
+
+def test_brokers_that_are_too_old_are_named() -> None:
+    """With what to do."""
+    with pytest.raises(
+        ScenarioError, match=r"profile '3\.9' have no such groups; use profile 4\.0"
+    ):
+        scenario(profile="3.9")
+
+
+def test_clients_without_a_model_are_named() -> None:
+    """With what to do."""
+    with pytest.raises(ScenarioError, match="'librdkafka' is modelled with the classic protocol"):
+        scenario(ConsumerSpec(name="a", client="librdkafka"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"session_timeout_ms": "9000"}, r"session\.timeout\.ms does not go with"),
+        ({"group_remote_assignor": "sticky"}, "must be one of uniform, range"),
+        ({"group_protocol": "share"}, "must be one of classic, consumer"),
+    ],
+)
+def test_settings_that_do_not_go_with_it_are_named(settings: dict[str, str], words: str) -> None:
+    """Before anything is run."""
+    with pytest.raises(ConfigError, match=words):
+        scenario(**settings)
+
+
+def test_workloads_consume_with_the_classic_protocol() -> None:
+    """A task that wants otherwise is told so."""
+    world = Simulation(scenario(), recorder=MemoryRecorder()).world
+    with pytest.raises(ConfigError, match="workloads consume with the classic protocol"):
+        PolledConsumer(world, NEW, host="agent", woken=lambda: None)
+
+
+@pytest.mark.parametrize("profile", ["4.0", "4.1", "4.2", "4.3", "4.4"])
+def test_every_release_with_such_groups_shares_the_partitions(profile: str) -> None:
+    """The first member has all, then gives up the newcomer's half."""
+    two = (ConsumerSpec(name="a"), ConsumerSpec(name="b", start_ms=10_000))
+    wanted = [(Event.ASSIGNED, "a"), (Event.REVOKED, "a"), (Event.ASSIGNED, "b")]
+
+    assert events_of(scenario(*two, profile=profile)) == wanted
+
+
+def test_static_members_keep_their_partitions_over_a_restart() -> None:
+    """In a rolling bounce of static members nothing moves: each is given what it had."""
+    bounce = with_settings(
+        structs.replace(scenario_named("static-rolling-bounce"), groups=static_groups()), NEW
+    )
+    recorder = MemoryRecorder()
+    run_scenario(bounce, seed=1, recorder=recorder)
+    owners: dict[str, list[str]] = {}
+    for event in recorder.events:
+        if event.event is Event.ASSIGNED and event.ts_us > 20_000_000:
+            for resource in event.attrs["resources"].split():
+                owners.setdefault(resource, []).append(event.client_id or "")
+
+    assert owners
+    assert all(len(dict.fromkeys(clients)) == 1 for clients in owners.values()), owners
+
+
+def static_groups() -> tuple[ConsumerGroupSpec, ...]:
+    """The groups of the static rolling bounce, without settings of the classic protocol."""
+    groups = scenario_named("static-rolling-bounce").groups
+    return tuple(
+        structs.replace(group, settings={})
+        for group in groups
+        if isinstance(group, ConsumerGroupSpec)
+    )
+
+
+def test_a_lost_answer_to_a_heartbeat_is_waited_for() -> None:
+    """The member's request times out, it tells everything again, and nothing is lost."""
+    lossy = structs.replace(
+        scenario(request_timeout_ms="10000"),
+        happenings=(
+            DropResponse(at_ms=20_000, member="a", api="CONSUMER_GROUP_HEARTBEAT", count=1),
+        ),
+    )
+
+    assert events_of(lossy) == [(Event.ASSIGNED, "a")]
