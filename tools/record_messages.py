@@ -56,7 +56,10 @@ _STREAMS_RECORDS: Final = (
     "StreamsGroupCurrentMemberAssignment",
 )
 """The same of streams groups."""
+_SHARE_STATE_RECORDS: Final = ("ShareSnapshot", "ShareUpdate")
+"""Records of `__share_group_state`, the log of the share coordinator."""
 _RECORDS_OF: Final = {
+    "share_state": _SHARE_STATE_RECORDS,
     "consumer": _CONSUMER_RECORDS,
     "share": _SHARE_RECORDS,
     "streams": _STREAMS_RECORDS,
@@ -68,7 +71,9 @@ _KEPT: Final = ("versions", "nullableVersions", "tag", "default", "ignorable", "
 
 def _schemas_in(release: str) -> Iterator[Json]:
     for jar in sorted(jars_of(release).glob("*.jar")):
-        if not re.match(r"(kafka-clients|kafka-group-coordinator)-\d", jar.name):
+        if not re.match(
+            r"(kafka-clients|kafka-group-coordinator|kafka-share-coordinator)-\d", jar.name
+        ):
             continue
         with zipfile.ZipFile(jar) as archive:
             for name in archive.namelist():
