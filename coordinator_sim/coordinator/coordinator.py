@@ -245,7 +245,9 @@ class GroupCoordinator:
         runtime.now_ms = now_ms
         asker = runtime.persister_calls.pop(call_id, None)
         if asker is not None:
+            runtime.is_idle = True
             asker.answered(answer)
+            runtime.is_idle = False
         return runtime.take()
 
     def topics_changed(

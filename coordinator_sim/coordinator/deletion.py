@@ -205,8 +205,7 @@ class ShareGroupsFirst:
     def _go_on(self, errors: dict[str, ErrorCode]) -> None:
         """The groups have been through a HashSet meanwhile, and lost those with errors."""
         refused = tuple(
-            DeletableGroupResult(group_id=name, error_code=errors[name])
-            for name in java_hash_order(errors)
+            DeletableGroupResult(group_id=name, error_code=error) for name, error in errors.items()
         )
         capacity = java_copy_capacity(len(self.group_ids))
         ordered = java_hash_order(self.group_ids, capacity)

@@ -8,7 +8,6 @@ Source: kafka trunk, coordinator-common/.../runtime/CoordinatorRuntime.java: Coo
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Protocol
 
@@ -26,6 +25,7 @@ from coordinator_sim.coordinator.contract import (
     TopicRights,
     TransactionVerifier,
 )
+from coordinator_sim.coordinator.counters import Counters
 from coordinator_sim.coordinator.effects import (
     NO_EFFECT,
     Effect,
@@ -110,25 +110,6 @@ class Writes(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class Counters:
-    """Totals since the coordinator was made.
-
-    Attributes:
-        offset_commits: By the Java coordinator one for each offset, also of a refused append; by
-            the Scala one, one for each request whose append is through.
-        offset_expirations: Offsets whose retention was over.
-        offset_deletions: Offsets that OffsetDelete removed.
-        completed_rebalances: By the Java coordinator, generations that became Stable; by the
-            Scala one, assignments that leaders brought.
-    """
-
-    offset_commits: int = 0
-    offset_expirations: int = 0
-    offset_deletions: int = 0
-    completed_rebalances: int = 0
-
-
 class Runtime:
     """The shared workbench of one coordinator's handlers.
 
@@ -149,6 +130,7 @@ class Runtime:
         open_groups: By producer id the groups with offsets in its transaction, by profiles whose
             groups keep them. Source: GroupMetadataManager.openGroupsForProducer.
         scheduled: Events to be run at the end of the verb.
+        is_idle: Whether no event is under way, so that another one is run as soon as it is there.
         in_background: What another thread is to do once no timer is due. Source:
             CoordinatorExecutorImpl.
         stories: Of the consumer groups that the trace was told of; see `consumer.tracing`.
@@ -174,6 +156,7 @@ class Runtime:
         "ids",
         "in_background",
         "is_active",
+        "is_idle",
         "is_over",
         "linger_ms",
         "now_ms",
@@ -230,6 +213,7 @@ class Runtime:
         self.topics = KnownTopics()
         self.open_groups: dict[int, dict[str, None]] = {}
         self.scheduled: list[Scheduled] = []
+        self.is_idle = False
         self.in_background: list[Scheduled] = []
         self.stories: dict[str, ConsumerGroupStory] = {}
         self._write_seq = 0
@@ -307,6 +291,15 @@ class Runtime:
         batches.clear()
         events.clear()
         return result
+
+    def enqueue(self, step: Scheduled) -> None:
+        """Run an event: now if none is under way, else after that one and those that wait."""
+        self.scheduled.append(step)
+        if self.is_idle:
+            self.is_idle = False
+            while self.scheduled:
+                self.run_scheduled()
+            self.is_idle = True
 
     def run_scheduled(self) -> None:
         """Run the events that those before them have caused."""

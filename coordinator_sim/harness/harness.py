@@ -351,7 +351,7 @@ class Harness:
                 break
             answer = outcome(call, error, thrown=thrown)
             self._take(self.coordinator.persister_answered(call.call_id, answer, self.now_ms))
-            self._settle()
+        self._settle()
         return self._step()
 
     def fail_verification(self, error: ErrorCode) -> None:

@@ -137,8 +137,8 @@ class _Altering:
         if errors:
             self.runtime.answer(self.parked, self._failed_partly(errors))
             return
+        self.runtime.enqueue(_Initialized(self, answer))
         self.runtime.answer(self.parked, self.response)
-        self.runtime.scheduled.append(_Initialized(self, answer))
 
     def _failed_alike(self, error: ErrorCode) -> AlterShareGroupOffsetsResponse:
         return AlterShareGroupOffsetsResponse(

@@ -19,7 +19,11 @@ from coordinator_sim.coordinator.share.state import (
     named_state_value,
 )
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
-from coordinator_sim.kafka.orders.iteration_order import java_hash_order, uuid_hash
+from coordinator_sim.kafka.orders.iteration_order import (
+    java_filled_capacity,
+    java_hash_order,
+    uuid_hash,
+)
 from coordinator_sim.kafka.orders.java_map import JavaHashMap
 from coordinator_sim.kafka.records import LogRecord
 
@@ -86,31 +90,43 @@ class DeletingStates:
     """Calls for several groups under way; once all are answered it is gone on.
 
     Args:
-        errors: Of the groups so far; gets those of the answers, by group.
-        go_on: Called with all errors.
+        refused: Errors of the groups that nothing is asked about.
+        go_on: Called with all errors, by group, in the order of the answer.
     """
 
-    errors: dict[str, ErrorCode]
+    refused: dict[str, ErrorCode]
     go_on: Callable[[dict[str, ErrorCode]], None]
+    outcomes: dict[str, ErrorCode] = field(default_factory=dict)
     missing_count: int = 0
 
     def start(self, runtime: Runtime, requests: dict[str, DeleteState]) -> None:
         """Ask for each group."""
-        if not requests:
-            self.go_on(self.errors)
-            return
+        asked = java_hash_order(requests)
+        self.outcomes = dict.fromkeys(asked, NO_ERROR)
         self.missing_count = len(requests)
-        for group_id in java_hash_order(requests):
+        if not requests:
+            self.go_on(self._errors())
+            return
+        for group_id in asked:
             request = requests[group_id]
             runtime.ask_persister(request, _DeletingState(self, request))
 
     def found(self, group_id: str, error: ErrorCode) -> None:
         """One call is answered."""
-        if error is not NO_ERROR:
-            self.errors[group_id] = error
+        self.outcomes[group_id] = error
         self.missing_count -= 1
         if self.missing_count == 0:
-            self.go_on(self.errors)
+            self.go_on(self._errors())
+
+    def _errors(self) -> dict[str, ErrorCode]:
+        """The groups with errors, in the order of the map that all outcomes were put into.
+
+        QUIRK: it has as few buckets as hold them, where no group was refused before.
+        """
+        known = self.refused | self.outcomes
+        capacity = None if self.refused or not known else java_filled_capacity(len(known))
+        ordered = java_hash_order(known, capacity)
+        return {name: known[name] for name in ordered if known[name] is not NO_ERROR}
 
 
 @dataclass(slots=True, frozen=True)

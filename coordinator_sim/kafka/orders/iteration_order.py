@@ -51,6 +51,14 @@ def java_copy_capacity(size: int) -> int:
     return 1 << (wanted - 1).bit_length()
 
 
+def java_filled_capacity(size: int) -> int:
+    """The number of buckets of `new HashMap<>()` after `putAll` of a map of `size` keys, above 0.
+
+    Source: java.util.HashMap.putMapEntries, which makes the table of a map that has none yet.
+    """
+    return 1 << (size * 4 // 3).bit_length()
+
+
 def _wrap(value: int) -> int:
     value &= 0xFFFFFFFF
     return value - (1 << 32) if value >= 1 << 31 else value

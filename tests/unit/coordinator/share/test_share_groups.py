@@ -50,10 +50,10 @@ class Members:
         self.broker = Harness(config, profile_named(profile))
         self.broker.set_topic("foo", count, FOO)
 
-    def beat(self, member_id: str, epoch: int) -> ShareGroupHeartbeatResponse:
+    def beat(self, member_id: str, epoch: int, group_id: str = "g") -> ShareGroupHeartbeatResponse:
         """A heartbeat; one of epoch 0 subscribes to `foo`."""
         request = ShareGroupHeartbeatRequest(
-            group_id="g",
+            group_id=group_id,
             member_id=member_id,
             member_epoch=epoch,
             subscribed_topic_names=("foo",) if epoch == 0 else None,
@@ -197,6 +197,21 @@ def test_a_group_is_deleted_once_the_share_coordinator_has_forgotten_it() -> Non
     assert members.beat("a", epoch).error_code is ErrorCode.GROUP_ID_NOT_FOUND
 
 
+def test_groups_that_stay_are_told_in_the_order_of_a_map_with_few_buckets() -> None:
+    """HashMap.putAll makes a table of four buckets for two groups; `same-1` comes first there."""
+    members = Members()
+    long_name = "x" * 300
+    for group_id in ("same-1", long_name):
+        members.beat("a", 0, group_id)
+        members.beat("a", -1, group_id)
+    members.broker.persister.holds = True
+    members.broker.call(DeleteGroupsRequest((long_name, "same-1")), api_version=2)
+    step = members.broker.answer_persister(ErrorCode.COORDINATOR_NOT_AVAILABLE, 2)
+    told = step.replies[0].response
+    assert isinstance(told, DeleteGroupsResponse)
+    assert [each.group_id for each in told.results] == ["same-1", long_name]
+
+
 def test_groups_of_two_types_do_not_mix() -> None:
     """A consumer is turned away from a share group, which is listed under its own type."""
     members = Members()
@@ -242,6 +257,22 @@ def test_offsets_of_an_empty_group_are_set_and_forgotten() -> None:
     assert forgotten.responses[0].error_code is ErrorCode.NONE
     again = answer(members.broker.call(forget, api_version=0), DeleteShareGroupOffsetsResponse)
     assert again.responses[0].error_code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_setting_offsets_is_answered_after_those_who_wait_for_the_record_behind_it() -> None:
+    """The share coordinator's answer is noted first, which commits what another waited for."""
+    members = Members()
+    members.broker.persister.holds = True
+    topics = (
+        AlterShareGroupOffsetsRequestTopic("foo", (AlterShareGroupOffsetsRequestPartition(1, 7),)),
+    )
+    members.broker.call(AlterShareGroupOffsetsRequest("g", topics), api_version=0)
+    members.broker.hold(high_watermark=True)
+    members.broker.call(DeleteShareGroupOffsetsRequest("g"), api_version=0)
+    members.broker.hold(high_watermark=False)
+    step = members.broker.answer_persister(ErrorCode.NONE)
+    told = [type(reply.response) for reply in step.replies]
+    assert told == [DeleteShareGroupOffsetsResponse, AlterShareGroupOffsetsResponse]
 
 
 def test_offsets_of_a_group_with_members_stay() -> None:
