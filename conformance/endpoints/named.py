@@ -28,6 +28,8 @@ from coordinator_sim_conformance.targets.asked import (
     MIGRATION,
     RETENTION,
     RETENTION_CHECK,
+    SHARE_INTERVAL,
+    SHARE_MEMBERS,
     SHORTEST_SESSION,
     VERIFIES,
     misfit,
@@ -110,14 +112,14 @@ _VARIANTS: Final = (
 )
 """Settings that cases ask for, in as few brokers as can be."""
 _NEW_VARIANTS: Final = (
-    Variant(name="full at one", settings=_QUICK | {MEMBERS: "1"}),
+    Variant(name="full at one", settings=_QUICK | {MEMBERS: "1", SHARE_MEMBERS: "1"}),
     Variant(name="full at one classic", settings=_QUICK | {GROUP_SIZE: "1"}),
     Variant(name="full at two", settings=_QUICK | {MEMBERS: "2", MIGRATION: "disabled"}),
     Variant(name="downgrading", settings=_QUICK | {MIGRATION: "downgrade"}),
 )
 """Those that cases about consumer groups ask for; targets are computed without a wait."""
 _LATER: Final = Variant(name="later targets", settings=_QUICK | {INTERVAL: "15000"})
-_AT_ONCE: Final = {INTERVAL: "0"}
+_AT_ONCE: Final = {INTERVAL: "0", SHARE_INTERVAL: "0"}
 _LATER_SINCE: Final = ("4.3", "4.4")
 """Releases in which a target may have to wait."""
 

@@ -64,7 +64,8 @@ _BY_PLACE: Final[dict[tuple[str, str], dict[ErrorCode, int]]] = {
         E.INVALID_COMMIT_OFFSET_SIZE: 0,
         E.FENCED_INSTANCE_ID: 7,
         E.STALE_MEMBER_EPOCH: 9,
-        E.GROUP_ID_NOT_FOUND: 9,
+        # Of a group that is not there from version 9 on, of a share group in any.
+        E.GROUP_ID_NOT_FOUND: 0,
     },
     ("OffsetFetch", "top"): {
         E.UNKNOWN_MEMBER_ID: 8,

@@ -208,6 +208,11 @@ def consumer_group_describe(groups: Sequence[str]) -> Json:
     return {"groupIds": list(groups), "includeAuthorizedOperations": False}
 
 
+def share_group_describe(groups: Sequence[str]) -> Json:
+    """Return a ShareGroupDescribe."""
+    return {"groupIds": list(groups), "includeAuthorizedOperations": False}
+
+
 def leave_group(version: int, group_id: str, members: Sequence[tuple[str, str | None]]) -> Json:
     """Return a LeaveGroup of member ids with instance ids; one member alone before version 3."""
     if version < 3:  # noqa: PLR2004 - version 3 brings the list

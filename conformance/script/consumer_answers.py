@@ -87,10 +87,13 @@ def _describe(data: Json, named: Naming, first: int) -> Words:
             words |= {
                 name: epoch_word(member["memberEpoch"], first),
                 f"{name}.has": held(member["assignment"]["topicPartitions"], named),
-                f"{name}.shall": held(member["targetAssignment"]["topicPartitions"], named),
+                f"{name}.count": str(len(_partitions([member]))),
                 f"{name}.topics": _names(member["assignment"]["topicPartitions"]),
                 f"{name}.kind": str(member.get("memberType", "-")),
             }
+            if "targetAssignment" in member:
+                shall = held(member["targetAssignment"]["topicPartitions"], named)
+                words[f"{name}.shall"] = shall
     return words
 
 
@@ -100,19 +103,24 @@ def _names(topics: Iterable[Json]) -> str:
 
 def _shared(members: Iterable[Json]) -> str:
     """Return how many partitions more than one member has."""
-    owned = [
+    owned = _partitions(members)
+    return str(len(owned) - len(set(owned)))
+
+
+def _partitions(members: Iterable[Json]) -> list[tuple[str, int]]:
+    return [
         (topic["topicId"], partition)
         for member in members
         for topic in member["assignment"]["topicPartitions"]
         for partition in topic["partitions"]
     ]
-    return str(len(owned) - len(set(owned)))
 
 
 _FIELDS: Final[dict[str, Callable[[Json, Naming, int], Words]]] = {
     "ConsumerGroupHeartbeat": _heartbeat,
     "ShareGroupHeartbeat": _heartbeat,
     "ConsumerGroupDescribe": _describe,
+    "ShareGroupDescribe": _describe,
 }
 
 

@@ -146,6 +146,7 @@ _ACTIONS: Final[dict[str, Callable[[Stage, list[str]], Outcome]]] = {
     "beat": consumer_requests.beat,
     "inspect": consumer_requests.inspect,
     "share": share_requests.share,
+    "shares": share_requests.shares,
 }
 _OTHERS: Final[dict[str, Callable[[Stage, list[str]], None]]] = {
     "broker": broker.broker,

@@ -14,6 +14,8 @@ RETENTION_CHECK: Final = "offsets.retention.check.interval.ms"
 INTERVAL: Final = "group.consumer.assignment.interval.ms"
 MIGRATION: Final = "group.consumer.migration.policy"
 MEMBERS: Final = "group.consumer.max.size"
+SHARE_INTERVAL: Final = "group.share.assignment.interval.ms"
+SHARE_MEMBERS: Final = "group.share.max.size"
 
 ADDS_PARTITION: Final = 5
 """The version of TxnOffsetCommit that adds the group's partition to its transaction itself."""
@@ -34,6 +36,7 @@ _NAMES: Final = {
     "linger": "group.coordinator.append.linger.ms",
     "interval": INTERVAL,
     "members": MEMBERS,
+    "sharing_members": SHARE_MEMBERS,
     "assignors": ASSIGNORS,
     "migration": MIGRATION,
 }

@@ -27,13 +27,17 @@ from coordinator_sim_conformance.targets.asked import (
     SHORTEST_SESSION,
     VERIFIES,
 )
+from coordinator_sim_conformance.targets.lone_join import (
+    PATIENCE_S,
+    POLL_S,
+    STARTING,
+    joined_alone,
+)
 from coordinator_sim_conformance.targets.target import Unsupported
 from coordinator_sim_conformance.wire.kio_bodies import Json
 from coordinator_sim_conformance.wire.links import Address, ConnectionEnded, Link, Watch
 from coordinator_sim_conformance.wire.security import Security
 
-_PATIENCE_S: Final = 30.0
-_POLL_S: Final = 0.1
 _MAKING_S: Final = 2.0
 _ABSENT: Final = 20
 """How far apart two Kafkas are by an API that only one of them has."""
@@ -43,16 +47,8 @@ _TELLS_IDS: Final = 12
 """A version of Metadata in which topics have ids, and may be asked for by name."""
 _NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 _UNSUPPORTED: Final = ErrorCode.UNSUPPORTED_VERSION
-_STARTING: Final = frozenset(
-    {
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.NOT_COORDINATOR,
-    }
-)
 _GONE: Final = frozenset({ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND})
 _EXISTS: Final = ErrorCode.TOPIC_ALREADY_EXISTS
-_ID_FIRST: Final = ErrorCode.MEMBER_ID_REQUIRED
 _USUAL_SESSION_MS: Final = 10_000
 _PROBED_SESSIONS_MS: Final = (100, 1_000, 6_000)
 """Sessions that cases want, shortest first; the last is Kafka's own minimum."""
@@ -135,6 +131,8 @@ class Endpoint:
         self.settings = self._asked_settings()
         self.has_consumer_groups = self._asked_consumer_groups()
         """Whether groups of KIP-848 are on."""
+        self.has_share_groups = self._asked_share_groups()
+        """Whether groups of KIP-932 are on."""
 
     @property
     def name(self) -> str:
@@ -213,7 +211,7 @@ class Endpoint:
         """
         version = self.best("FindCoordinator", 4)
         data = bodies.find_coordinator(version, [group], 0)
-        deadline = time.monotonic() + _PATIENCE_S
+        deadline = time.monotonic() + PATIENCE_S
         while True:
             found = self._ask("FindCoordinator", version, data)
             found = found["coordinators"][0] if "coordinators" in found else found
@@ -223,8 +221,8 @@ class Endpoint:
                 return address
             if time.monotonic() > deadline:
                 said = ErrorCode(error).name
-                raise DataError(f"no coordinator of groups within {_PATIENCE_S:.0f} s: {said}")
-            time.sleep(_POLL_S)
+                raise DataError(f"no coordinator of groups within {PATIENCE_S:.0f} s: {said}")
+            time.sleep(POLL_S)
 
     def _started(self, address: Address, group: str) -> int:
         """Return the error of a coordinator that was named and does not take requests yet, or 0.
@@ -244,7 +242,7 @@ class Endpoint:
                 self._coordinators.pop(address).close()
                 raise
         error: int = answer["groups"][0]["errorCode"]
-        return error if error in _STARTING else 0
+        return error if error in STARTING else 0
 
     def create_topic(self, name: str, partitions: int) -> None:
         """Create a topic, and return when it has leaders.
@@ -284,7 +282,7 @@ class Endpoint:
         while not self._leaders(name, may_make=True):
             if time.monotonic() > deadline_s:
                 raise Unsupported(f"{self.name} creates no topics, asked for or not")
-            time.sleep(_POLL_S)
+            time.sleep(POLL_S)
 
     def grow_topic(self, name: str, partitions: int) -> None:
         """Give a topic more partitions, and return when they have leaders.
@@ -350,11 +348,11 @@ class Endpoint:
         return sum(each["leaderId"] >= 0 for each in found["partitions"])
 
     def _await(self, is_so: Callable[[], bool], problem: str) -> None:
-        deadline = time.monotonic() + _PATIENCE_S
+        deadline = time.monotonic() + PATIENCE_S
         while not is_so():
             if time.monotonic() > deadline:
-                raise DataError(f"{problem} within {_PATIENCE_S:.0f} s")
-            time.sleep(_POLL_S)
+                raise DataError(f"{problem} within {PATIENCE_S:.0f} s")
+            time.sleep(POLL_S)
 
     def _at_controller(self) -> Link:
         return self.opened(self._nodes.get(self._controller))
@@ -394,12 +392,20 @@ class Endpoint:
         }
 
     def _asked_consumer_groups(self) -> bool:
-        if "ConsumerGroupDescribe" not in self.versions or "Metadata" not in self.versions:
+        data = bodies.consumer_group_describe([f"{self.run}-none"])
+        return self._describes_groups("ConsumerGroupDescribe", 0, data)
+
+    def _asked_share_groups(self) -> bool:
+        data = bodies.share_group_describe([f"{self.run}-none"])
+        return self._describes_groups("ShareGroupDescribe", 1, data)
+
+    def _describes_groups(self, api: str, version: int, data: Json) -> bool:
+        """Whether it has groups of a new protocol, and tells the ids of their topics."""
+        if api not in self.versions or "Metadata" not in self.versions:
             return False
         if self.versions["Metadata"][1] < _TELLS_IDS:
             return False
-        data = bodies.consumer_group_describe([f"{self.run}-none"])
-        answer = self._ask("ConsumerGroupDescribe", 0, data)
+        answer = self._ask(api, version, data)
         return bool(answer["groups"][0]["errorCode"] != _UNSUPPORTED)
 
     def _metadata(self, topics: list[str], *, may_make: bool = False) -> Json:
@@ -468,30 +474,8 @@ class Endpoint:
         group = f"{self.run}-probe-{next(self._probes)}"
         self.groups.add(group)
         link = self.opened(self.coordinator_of(group))
-        version, member_id = self.best("JoinGroup", 5), ""
-        began = time.monotonic()
         try:
-            while True:
-                data = bodies.join_group(
-                    version,
-                    bodies.Identity(group_id=group, member_id=member_id),
-                    timeouts_ms=(session_ms, 60_000),
-                    protocol_type="consumer",
-                    protocols={"range": bodies.subscription(())},
-                )
-                answer = link.ask("JoinGroup", version, data)
-                error = ErrorCode(answer["errorCode"])
-                if error in _STARTING and time.monotonic() < began + _PATIENCE_S:
-                    time.sleep(_POLL_S)
-                elif error is _ID_FIRST and not member_id:
-                    member_id = answer["memberId"]
-                else:
-                    break
-            took_s = time.monotonic() - began
-            if error is ErrorCode.NONE:
-                leaving = self.best("LeaveGroup", 5)
-                members = [(answer["memberId"], None)]
-                link.ask("LeaveGroup", leaving, bodies.leave_group(leaving, group, members))
-            return error, took_s
+            versions = self.best("JoinGroup", 5), self.best("LeaveGroup", 5)
+            return joined_alone(link, group, session_ms, versions)
         finally:
             link.close()

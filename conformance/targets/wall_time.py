@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim_conformance.frames import Frame
 from coordinator_sim_conformance.requirements import family_of
 from coordinator_sim_conformance.script import bodies
@@ -21,6 +22,7 @@ from coordinator_sim_conformance.targets.asked import (
     INTERVAL,
     LARGEST_REQUEST,
     LONGEST_SESSION,
+    SHARE_INTERVAL,
     SHORTEST_SESSION,
     VERIFIES,
     misfit,
@@ -157,6 +159,8 @@ class WallTimeTarget:
                 self._sockets.own.ask("LeaveGroup", version, data)
             if self.offers(Capability.CONSUMER_GROUPS):
                 self._leave_consumer_group(there)
+            if self.offers(Capability.SHARE_GROUPS):
+                self._leave_share_group(there)
 
     def _leave_consumer_group(self, group: str) -> None:
         asked = bodies.consumer_group_describe([group])
@@ -173,8 +177,21 @@ class WallTimeTarget:
             )
             self._sockets.own.ask("ConsumerGroupHeartbeat", 0, data)
 
+    def _leave_share_group(self, group: str) -> None:
+        asked = bodies.share_group_describe([group])
+        answer = self._sockets.own.ask("ShareGroupDescribe", 1, asked)
+        for member in answer["groups"][0]["members"]:
+            identity = bodies.Identity(
+                group_id=group, member_id=member["memberId"], generation_id=_LEAVES
+            )
+            data = bodies.share_group_heartbeat(identity, None)
+            self._sockets.own.ask("ShareGroupHeartbeat", 1, data)
+
     def offers(self, capability: Capability) -> bool:
         """Whether the operations of that capability work."""
+        if capability is Capability.SHARE_GROUPS:
+            has_them = self._endpoint.has_share_groups
+            return has_them and profile_named(self._world.profile).share_groups
         if capability is Capability.CONSUMER_GROUPS:
             has_them = self._endpoint.has_consumer_groups
             return has_them and family_of(self._world.profile) == "J"
@@ -301,10 +318,11 @@ class WallTimeTarget:
         Raises:
             Unsupported: targets are computed later than the script wants.
         """
-        wanted = self._world.settings.get(INTERVAL, "0")
-        found = self._endpoint.settings.get(INTERVAL, wanted)
-        if found != wanted:
-            raise Unsupported(f"wants {INTERVAL}={wanted}; {self.name} has {found}")
+        for interval in (INTERVAL, SHARE_INTERVAL):
+            wanted = self._world.settings.get(interval, "0")
+            found = self._endpoint.settings.get(interval, wanted)
+            if found != wanted:
+                raise Unsupported(f"wants {interval}={wanted}; {self.name} has {found}")
         self._stretch = 1
         if not self._topic_ids:
             for topic in self._world.topics or {}:
