@@ -40,6 +40,7 @@ MODULES: Final = (
     "consumer_groups",
     "consumer_migration",
     "share_groups",
+    "streams_groups",
 )
 """The modules of `conformance.cases`, in the order of a report."""
 WIRE_MODULES: Final = ("versions", "broken_frames")

@@ -31,6 +31,8 @@ from coordinator_sim_conformance.targets.asked import (
     SHARE_INTERVAL,
     SHARE_MEMBERS,
     SHORTEST_SESSION,
+    STREAMS_DELAY,
+    STREAMS_INTERVAL,
     VERIFIES,
     misfit,
 )
@@ -118,8 +120,16 @@ _NEW_VARIANTS: Final = (
     Variant(name="downgrading", settings=_QUICK | {MIGRATION: "downgrade"}),
 )
 """Those that cases about consumer groups ask for; targets are computed without a wait."""
-_LATER: Final = Variant(name="later targets", settings=_QUICK | {INTERVAL: "15000"})
-_AT_ONCE: Final = {INTERVAL: "0", SHARE_INTERVAL: "0"}
+_AT_ONCE: Final = {
+    INTERVAL: "0",
+    SHARE_INTERVAL: "0",
+    STREAMS_INTERVAL: "0",
+    STREAMS_DELAY: "0",
+}
+_LATER: Final = (
+    Variant(name="later targets", settings=_QUICK | _AT_ONCE | {INTERVAL: "15000"}),
+    Variant(name="later first targets", settings=_QUICK | _AT_ONCE | {STREAMS_DELAY: "3000"}),
+)
 _LATER_SINCE: Final = ("4.3", "4.4")
 """Releases in which a target may have to wait."""
 
@@ -173,7 +183,7 @@ def _variants_of(profile: str) -> tuple[Variant, ...]:
     """The variants of a broker that has the coordinator of Java, or of Scala."""
     if profile not in _LATER_SINCE:
         return _VARIANTS
-    return (*_with((*_VARIANTS, *_NEW_VARIANTS), settings=_AT_ONCE), _LATER)
+    return (*_with((*_VARIANTS, *_NEW_VARIANTS), settings=_AT_ONCE), *_LATER)
 
 
 def _released(release: str) -> Named:

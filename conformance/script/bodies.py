@@ -203,13 +203,61 @@ def share_group_heartbeat(who: Identity, names: Sequence[str] | None) -> Json:
     }
 
 
-def consumer_group_describe(groups: Sequence[str]) -> Json:
-    """Return a ConsumerGroupDescribe."""
-    return {"groupIds": list(groups), "includeAuthorizedOperations": False}
+def streams_group_heartbeat(
+    who: Identity,
+    *,
+    topology: Json | None,
+    active: Mapping[str, Sequence[int]] | None,
+    process_id: str | None,
+    rebalance_timeout_ms: int = -1,
+    shuts_down: bool = False,
+) -> Json:
+    """Return a StreamsGroupHeartbeat of version 0; None for tasks that are not reported."""
+    others: list[Json] | None = None if active is None else []
+    return {
+        "groupId": who.group_id,
+        "memberId": who.member_id,
+        "memberEpoch": who.generation_id,
+        "endpointInformationEpoch": 0,
+        "instanceId": who.instance_id,
+        "rackId": None,
+        "rebalanceTimeoutMs": rebalance_timeout_ms,
+        "topology": topology,
+        "activeTasks": None
+        if active is None
+        else [{"subtopologyId": name, "partitions": list(ids)} for name, ids in active.items()],
+        "standbyTasks": others,
+        "warmupTasks": others,
+        "processId": process_id,
+        "userEndpoint": None,
+        "clientTags": None,
+        "taskOffsets": None,
+        "taskEndOffsets": None,
+        "shutdownApplication": shuts_down,
+    }
 
 
-def share_group_describe(groups: Sequence[str]) -> Json:
-    """Return a ShareGroupDescribe."""
+def topology(epoch: int, topics: Sequence[str]) -> Json:
+    """Return a topology with a subtopology for each source topic, named `0` and so on."""
+    return {
+        "epoch": epoch,
+        "subtopologies": [
+            {
+                "subtopologyId": str(number),
+                "sourceTopics": [topic],
+                "sourceTopicRegex": [],
+                "stateChangelogTopics": [],
+                "repartitionSinkTopics": [],
+                "repartitionSourceTopics": [],
+                "copartitionGroups": [],
+            }
+            for number, topic in enumerate(topics)
+        ],
+    }
+
+
+def describe_new_groups(groups: Sequence[str]) -> Json:
+    """Return a ConsumerGroupDescribe, ShareGroupDescribe or StreamsGroupDescribe."""
     return {"groupIds": list(groups), "includeAuthorizedOperations": False}
 
 

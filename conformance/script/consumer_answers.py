@@ -116,24 +116,13 @@ def _partitions(members: Iterable[Json]) -> list[tuple[str, int]]:
     ]
 
 
-_FIELDS: Final[dict[str, Callable[[Json, Naming, int], Words]]] = {
+CONSUMER_ANSWERS: Final[dict[str, Callable[[Json, Naming, int], Words]]] = {
     "ConsumerGroupHeartbeat": _heartbeat,
     "ShareGroupHeartbeat": _heartbeat,
     "ConsumerGroupDescribe": _describe,
     "ShareGroupDescribe": _describe,
 }
-
-
-def is_of_consumers(api: str) -> bool:
-    """Whether the API is one of consumer groups or share groups alone."""
-    return api in _FIELDS
-
-
-def consumer_reply_words(api: str, data: Json, named: Naming, first: int) -> Words:
-    """Return the words of a reply; `error` is the top-level one, `first` the epoch `E`."""
-    if "error" in data:
-        return {"error": str(data["error"] or "NONE")}
-    return {"error": error_name(data.get("errorCode", 0)), **_FIELDS[api](data, named, first)}
+"""The words of each reply of consumer groups and share groups."""
 
 
 def is_consumer_record(record: Json) -> bool:

@@ -112,5 +112,5 @@ def inspect(stage: Stage, words: list[str]) -> Outcome:
     _need_groups(stage)
     options = options_of(words)
     version = stage.version("ConsumerGroupDescribe", 1, options)
-    data = bodies.consumer_group_describe(names_of(words) or [stage.group])
+    data = bodies.describe_new_groups(names_of(words) or [stage.group])
     return stage.call("inspect", "ConsumerGroupDescribe", version, data, options)

@@ -35,7 +35,13 @@ from msgspec.structs import replace
 
 from coordinator_sim.errors import ConfigError, CoordinatorSimError, DataError
 from coordinator_sim_conformance.requirements import RELEASES, Level, Requirement, family_of
-from coordinator_sim_conformance.script import broker, consumer_requests, requests, share_requests
+from coordinator_sim_conformance.script import (
+    broker,
+    consumer_requests,
+    requests,
+    share_requests,
+    streams_requests,
+)
 from coordinator_sim_conformance.script.comparing import names_of, options_of
 from coordinator_sim_conformance.script.stage import BREAKS, CaseBroken, CaseFailed, Stage
 from coordinator_sim_conformance.targets.target import MalformedAnswer, Outcome, Target, Unsupported
@@ -147,6 +153,8 @@ _ACTIONS: Final[dict[str, Callable[[Stage, list[str]], Outcome]]] = {
     "inspect": consumer_requests.inspect,
     "share": share_requests.share,
     "shares": share_requests.shares,
+    "stream": streams_requests.stream,
+    "streams": streams_requests.streams,
 }
 _OTHERS: Final[dict[str, Callable[[Stage, list[str]], None]]] = {
     "broker": broker.broker,

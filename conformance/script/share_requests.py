@@ -42,7 +42,7 @@ def share(stage: Stage, words: list[str]) -> Outcome:
 def shares(stage: Stage, words: list[str]) -> Outcome:
     """`shares [g1 g2]`: a ShareGroupDescribe of the script's group, or of others."""
     _need_groups(stage)
-    data = bodies.share_group_describe(names_of(words) or [stage.group])
+    data = bodies.describe_new_groups(names_of(words) or [stage.group])
     version = stage.version("ShareGroupDescribe", _VERSION, options_of(words))
     return stage.call("shares", "ShareGroupDescribe", version, data, options_of(words))
 

@@ -18,12 +18,11 @@ from coordinator_sim_conformance.script.bodies import version_for
 from coordinator_sim_conformance.script.comparing import Observed, mismatch, said
 from coordinator_sim_conformance.script.consumer_answers import (
     consumer_record_words,
-    consumer_reply_words,
     epoch_of,
     first_epoch,
     is_consumer_record,
-    is_of_consumers,
 )
+from coordinator_sim_conformance.script.new_group_answers import is_of_new_groups, new_group_words
 from coordinator_sim_conformance.targets.asked import FAILING, settings_of
 from coordinator_sim_conformance.targets.target import (
     Answer,
@@ -80,6 +79,8 @@ class CaseBroken(CaseFailed):
 
 BREAKS: Final = (AttributeError, LookupError, TypeError, ValueError)
 """What an answer of another form than Kafka's raises in a case."""
+
+_BEATS: Final = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
 
 
 @dataclass
@@ -165,6 +166,8 @@ class Stage:
             # A target is computed when it is due, unless a case is about waiting for it.
             defaults["group.consumer.assignment.interval.ms"] = "0"
             defaults["group.share.assignment.interval.ms"] = "0"
+            defaults["group.streams.assignment.interval.ms"] = "0"
+            defaults["group.streams.initial.rebalance.delay.ms"] = "0"
         self.target.start(
             World(
                 profile=self.profile,
@@ -400,7 +403,7 @@ class Stage:
     def _learn(self, answer: Answer) -> None:
         label, api = self._sent.get(answer.call_id, ("", ""))
         code = answer.data.get("errorCode")
-        if api in ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat") and code == 0:
+        if api in _BEATS and code == 0:
             self._learn_epoch(self.actors[label], self._words(answer)[1], answer.data)
         if api != "JoinGroup":
             return
@@ -416,14 +419,15 @@ class Stage:
         """Keep what a member was told by a heartbeat; one that left joins anew."""
         actor.member_id = data["memberId"]
         actor.generation_id = max(data["memberEpoch"], -1)
-        if words["has"] != "-":
-            actor.holds = words["has"]
+        told = words["active"] if "active" in words else words["has"]
+        if told != "-":
+            actor.holds = told
 
     def _words(self, answer: Answer) -> Observed:
         label, api = self._sent.get(answer.call_id, ("marker", "EndTxnMarker"))
         data: dict[str, Any] = answer.data
-        if is_of_consumers(api):
-            return label, consumer_reply_words(api, data, self.named, first_epoch(self.profile))
+        if is_of_new_groups(api):
+            return label, new_group_words(api, data, self.named, first_epoch(self.profile))
         return label, reply_words(api, data, self.named)
 
     def _record_words(self, record: Json) -> Observed:

@@ -15,6 +15,8 @@ INTERVAL: Final = "group.consumer.assignment.interval.ms"
 MIGRATION: Final = "group.consumer.migration.policy"
 MEMBERS: Final = "group.consumer.max.size"
 SHARE_INTERVAL: Final = "group.share.assignment.interval.ms"
+STREAMS_DELAY: Final = "group.streams.initial.rebalance.delay.ms"
+STREAMS_INTERVAL: Final = "group.streams.assignment.interval.ms"
 SHARE_MEMBERS: Final = "group.share.max.size"
 
 ADDS_PARTITION: Final = 5
@@ -37,6 +39,7 @@ _NAMES: Final = {
     "interval": INTERVAL,
     "members": MEMBERS,
     "sharing_members": SHARE_MEMBERS,
+    "first_target_delay": STREAMS_DELAY,
     "assignors": ASSIGNORS,
     "migration": MIGRATION,
 }

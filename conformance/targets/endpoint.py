@@ -33,7 +33,7 @@ from coordinator_sim_conformance.targets.lone_join import (
     STARTING,
     joined_alone,
 )
-from coordinator_sim_conformance.targets.target import Unsupported
+from coordinator_sim_conformance.targets.target import Capability, Unsupported
 from coordinator_sim_conformance.wire.kio_bodies import Json
 from coordinator_sim_conformance.wire.links import Address, ConnectionEnded, Link, Watch
 from coordinator_sim_conformance.wire.security import Security
@@ -47,6 +47,12 @@ _TELLS_IDS: Final = 12
 """A version of Metadata in which topics have ids, and may be asked for by name."""
 _NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 _UNSUPPORTED: Final = ErrorCode.UNSUPPORTED_VERSION
+_DESCRIBING: Final = {
+    Capability.CONSUMER_GROUPS: ("ConsumerGroupDescribe", 0),
+    Capability.SHARE_GROUPS: ("ShareGroupDescribe", 1),
+    Capability.STREAMS_GROUPS: ("StreamsGroupDescribe", 0),
+}
+"""The API that describes groups of each new protocol, and a version of it that all have."""
 _GONE: Final = frozenset({ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND})
 _EXISTS: Final = ErrorCode.TOPIC_ALREADY_EXISTS
 _USUAL_SESSION_MS: Final = 10_000
@@ -129,10 +135,10 @@ class Endpoint:
         self.topics: set[str] = set()
         self.groups: set[str] = set()
         self.settings = self._asked_settings()
-        self.has_consumer_groups = self._asked_consumer_groups()
-        """Whether groups of KIP-848 are on."""
-        self.has_share_groups = self._asked_share_groups()
-        """Whether groups of KIP-932 are on."""
+        self.kinds_of_groups = frozenset(
+            kind for kind, (api, version) in _DESCRIBING.items() if self._describes(api, version)
+        )
+        """The groups of new protocols that are on."""
 
     @property
     def name(self) -> str:
@@ -391,16 +397,9 @@ class Endpoint:
             if api in ranges
         }
 
-    def _asked_consumer_groups(self) -> bool:
-        data = bodies.consumer_group_describe([f"{self.run}-none"])
-        return self._describes_groups("ConsumerGroupDescribe", 0, data)
-
-    def _asked_share_groups(self) -> bool:
-        data = bodies.share_group_describe([f"{self.run}-none"])
-        return self._describes_groups("ShareGroupDescribe", 1, data)
-
-    def _describes_groups(self, api: str, version: int, data: Json) -> bool:
+    def _describes(self, api: str, version: int) -> bool:
         """Whether it has groups of a new protocol, and tells the ids of their topics."""
+        data = bodies.describe_new_groups([f"{self.run}-none"])
         if api not in self.versions or "Metadata" not in self.versions:
             return False
         if self.versions["Metadata"][1] < _TELLS_IDS:

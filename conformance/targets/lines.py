@@ -7,7 +7,6 @@ from base64 import urlsafe_b64encode
 from collections.abc import Iterable
 from typing import Final, Protocol
 
-from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim_conformance.requirements import family_of
 from coordinator_sim_conformance.targets.target import (
     Answer,
@@ -18,6 +17,7 @@ from coordinator_sim_conformance.targets.target import (
     Outcome,
     Unsupported,
     World,
+    has_groups,
     view_of,
 )
 
@@ -107,15 +107,9 @@ class LinesTarget:
 
     def offers(self, capability: Capability) -> bool:
         """Whether the operations of that capability work."""
-        if capability is Capability.CONSUMER_GROUPS and family_of(self.world.profile) != "J":
-            return False
-        if capability is Capability.SHARE_GROUPS and not self._has_share_groups():
+        if self.world.profile and not has_groups(capability, self.world.profile):
             return False
         return capability in self._capabilities
-
-    def _has_share_groups(self) -> bool:
-        profile = self.world.profile
-        return bool(profile) and profile_named(profile).share_groups
 
     def newest(self, api: str, most: int) -> int:  # noqa: ARG002 - an interface of all targets
         """Return the bound: a script's versions are those of the profile."""

@@ -11,7 +11,7 @@ Made = Callable[[str], str]
 
 _ONE_GROUP: Final = frozenset({"groupId", "key"})
 _GROUPS: Final = frozenset({"groups", "groupsNames", "coordinatorKeys", "groupIds"})
-_TOPICS: Final = frozenset({"topicName", "subscribedTopicNames"})
+_TOPICS: Final = frozenset({"topicName", "subscribedTopicNames", "sourceTopics"})
 _REGEX: Final = "subscribedTopicRegex"
 
 

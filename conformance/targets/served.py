@@ -38,6 +38,7 @@ from coordinator_sim_conformance.targets.target import (
     Outcome,
     Unsupported,
     World,
+    has_groups,
     view_of,
 )
 from coordinator_sim_conformance.wire.links import Address, Link, Links
@@ -53,6 +54,7 @@ _OFFERED: Final = frozenset(
         Capability.TOPICS,
         Capability.CLUSTER,
         Capability.CONSUMER_GROUPS,
+        Capability.STREAMS_GROUPS,
         Capability.FAILING_ASSIGNOR,
     }
 )
@@ -90,7 +92,7 @@ class ServedTarget:
 
     def offers(self, capability: Capability) -> bool:
         """Whether the operations of that capability work."""
-        if capability is Capability.CONSUMER_GROUPS and family_of(self.world.profile) != "J":
+        if self.world.profile and not has_groups(capability, self.world.profile):
             return False
         return capability in _OFFERED
 

@@ -11,6 +11,9 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from coordinator_sim.errors import CoordinatorSimError
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.api_versions import recorded_versions
+from coordinator_sim.kafka.profiles import profile_named
 
 Json = dict[str, Any]
 
@@ -32,6 +35,21 @@ class Capability(StrEnum):
     CONSUMER_GROUPS = "consumer groups (KIP-848)"
     FAILING_ASSIGNOR = "a server-side assignor that fails"
     SHARE_GROUPS = "share groups (KIP-932)"
+    STREAMS_GROUPS = "streams groups (KIP-1071)"
+
+
+def has_groups(capability: Capability, profile: str) -> bool:
+    """Whether a Kafka has the groups that a capability names; True of any other capability."""
+    known = profile_named(profile)
+    match capability:
+        case Capability.CONSUMER_GROUPS:
+            return known.has_coordinator_runtime
+        case Capability.SHARE_GROUPS:
+            return known.share_groups
+        case Capability.STREAMS_GROUPS:
+            return ApiKey.STREAMS_GROUP_HEARTBEAT in recorded_versions(known).ranges
+        case _:
+            return True
 
 
 class Unsupported(CoordinatorSimError):

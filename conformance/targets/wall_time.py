@@ -12,9 +12,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim_conformance.frames import Frame
-from coordinator_sim_conformance.requirements import family_of
 from coordinator_sim_conformance.script import bodies
 from coordinator_sim_conformance.targets.asked import (
     ADDS_PARTITION,
@@ -24,6 +22,8 @@ from coordinator_sim_conformance.targets.asked import (
     LONGEST_SESSION,
     SHARE_INTERVAL,
     SHORTEST_SESSION,
+    STREAMS_DELAY,
+    STREAMS_INTERVAL,
     VERIFIES,
     misfit,
 )
@@ -39,6 +39,7 @@ from coordinator_sim_conformance.targets.target import (
     Outcome,
     Unsupported,
     World,
+    has_groups,
     view_of,
 )
 from coordinator_sim_conformance.wire.links import OWN_CLIENT, Address, ConnectionEnded, Links
@@ -161,9 +162,11 @@ class WallTimeTarget:
                 self._leave_consumer_group(there)
             if self.offers(Capability.SHARE_GROUPS):
                 self._leave_share_group(there)
+            if self.offers(Capability.STREAMS_GROUPS):
+                self._leave_streams_group(there)
 
     def _leave_consumer_group(self, group: str) -> None:
-        asked = bodies.consumer_group_describe([group])
+        asked = bodies.describe_new_groups([group])
         answer = self._sockets.own.ask("ConsumerGroupDescribe", 0, asked)
         for member in answer["groups"][0]["members"]:
             identity = bodies.Identity(
@@ -178,7 +181,7 @@ class WallTimeTarget:
             self._sockets.own.ask("ConsumerGroupHeartbeat", 0, data)
 
     def _leave_share_group(self, group: str) -> None:
-        asked = bodies.share_group_describe([group])
+        asked = bodies.describe_new_groups([group])
         answer = self._sockets.own.ask("ShareGroupDescribe", 1, asked)
         for member in answer["groups"][0]["members"]:
             identity = bodies.Identity(
@@ -187,14 +190,25 @@ class WallTimeTarget:
             data = bodies.share_group_heartbeat(identity, None)
             self._sockets.own.ask("ShareGroupHeartbeat", 1, data)
 
+    def _leave_streams_group(self, group: str) -> None:
+        asked = bodies.describe_new_groups([group])
+        answer = self._sockets.own.ask("StreamsGroupDescribe", 0, asked)
+        for member in answer["groups"][0]["members"]:
+            identity = bodies.Identity(
+                group_id=group,
+                member_id=member["memberId"],
+                instance_id=member["instanceId"],
+                generation_id=_LEAVES,
+            )
+            data = bodies.streams_group_heartbeat(
+                identity, topology=None, active=None, process_id=None
+            )
+            self._sockets.own.ask("StreamsGroupHeartbeat", 0, data)
+
     def offers(self, capability: Capability) -> bool:
         """Whether the operations of that capability work."""
-        if capability is Capability.SHARE_GROUPS:
-            has_them = self._endpoint.has_share_groups
-            return has_them and profile_named(self._world.profile).share_groups
-        if capability is Capability.CONSUMER_GROUPS:
-            has_them = self._endpoint.has_consumer_groups
-            return has_them and family_of(self._world.profile) == "J"
+        if capability in self._endpoint.kinds_of_groups:
+            return has_groups(capability, self._world.profile)
         return capability in _OFFERED
 
     def newest(self, api: str, most: int) -> int:
@@ -318,7 +332,7 @@ class WallTimeTarget:
         Raises:
             Unsupported: targets are computed later than the script wants.
         """
-        for interval in (INTERVAL, SHARE_INTERVAL):
+        for interval in (INTERVAL, SHARE_INTERVAL, STREAMS_INTERVAL, STREAMS_DELAY):
             wanted = self._world.settings.get(interval, "0")
             found = self._endpoint.settings.get(interval, wanted)
             if found != wanted:
