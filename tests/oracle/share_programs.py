@@ -4,14 +4,13 @@
 """
 
 import random
-from base64 import urlsafe_b64encode
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
-from msgspec.structs import replace
-
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.shares.acquisition_locks import AcquisitionLocks
+from coordinator_sim.broker.shares.dead_letters import DeadLetters
 from coordinator_sim.broker.shares.in_flight_batch import InFlightBatch
 from coordinator_sim.broker.shares.in_flight_state import InFlightState
 from coordinator_sim.broker.shares.persister import (
@@ -38,6 +37,7 @@ from coordinator_sim.coordinator.share.persister import (
 )
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.kafka.records import EndTransactionMarker, LogBatch
 from coordinator_sim.log.contract import AbortedTransaction
 from coordinator_sim.log.format.log_batches import encode_batch
@@ -48,6 +48,7 @@ from coordinator_sim.messages.share_acknowledge import AcknowledgementBatch
 Json = dict[str, Any]
 
 T_MS = 1_700_000_000_000
+_TIMESTAMP = re.compile(r"timestamp \d+")
 TOPIC_ID = (1).to_bytes(8, "big") + (2).to_bytes(8, "big")
 ERRORS = [
     "NOT_COORDINATOR",
@@ -140,6 +141,46 @@ class HeldPersister:
         raise NotImplementedError
 
 
+class HeldLetters:
+    """A queue for dead letters that takes them at once, or when it is told to."""
+
+    def __init__(self) -> None:
+        self.enabled = False
+        self.is_held = False
+        self.taken: list[object] = []
+        self._held: list[Callable[[Instants], None]] = []
+
+    @property
+    def waiting(self) -> int:
+        """How many letters wait."""
+        return len(self._held)
+
+    def answer(self, index: int, now: Instants) -> None:
+        """End one of those that wait; Kafka goes on alike, however that is."""
+        self._held.pop(index)(now)
+
+    def is_enabled(self, group_id: str) -> bool:
+        """Whether it is on."""
+        return self.enabled and group_id == "g"
+
+    def enqueue(
+        self, letters: DeadLetters, then: Callable[[Instants], None], now: Instants
+    ) -> None:
+        """Keep what is taken for the answer of the command."""
+        self.taken.append(
+            [
+                letters.first_offset,
+                letters.last_offset,
+                letters.delivery_count,
+                letters.cause.name,
+            ]
+        )
+        if self.is_held:
+            self._held.append(then)
+        else:
+            then(now)
+
+
 class ScriptedOffsets:
     """A log's offsets by what is looked for; None has none."""
 
@@ -160,9 +201,14 @@ class ScriptedOffsets:
 
 
 class OurPartition:
-    """A share partition of ours behind the oracle's commands."""
+    """A share partition of ours behind the oracle's commands.
 
-    def __init__(self) -> None:
+    Args:
+        profile: The Kafka that it is to be.
+    """
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
         self._now_ms = 0
         self._commands: dict[str, Callable[[Json, Json], None]] = {
             "open": lambda _command, _answer: None,
@@ -170,6 +216,8 @@ class OurPartition:
             "settings": lambda command, _: self._set(command["settings"]),
             "persister": self._persist,
             "answer": self._answer_held,
+            "letters": self._set_letters,
+            "letter": lambda command, _: self._letters.answer(command["index"], self._now),
             "initialize": self._initialize,
             "lock": self._lock,
             "unlock": lambda command, _: self._partition.release_fetch_lock(command["fetch"]),
@@ -194,6 +242,7 @@ class OurPartition:
         if command["op"] == "open":
             self._open(command)
         self._persister.writes = answer["writes"] = []
+        self._letters.taken = answer["letters"] = []
         try:
             self._commands[command["op"]](command, answer)
             self._locks.expire(self._now)
@@ -208,6 +257,7 @@ class OurPartition:
         stored = command["stored"]
         batches = tuple(StateBatch(*batch) for batch in stored["batches"])
         self._persister = HeldPersister(StateRead(stored["stateEpoch"], stored["start"], batches))
+        self._letters = HeldLetters()
         self._locks = AcquisitionLocks()
         self._locks.start(self._now)
         self._reset = command["reset"]
@@ -221,6 +271,7 @@ class OurPartition:
             offsets=ScriptedOffsets(command["offsets"]),
             locks=self._locks,
             on_fetchable=self._became_fetchable,
+            dead_letters=self._letters if self._profile.share_dead_letters else None,
         )
 
     def _became_fetchable(self) -> None:
@@ -244,6 +295,10 @@ class OurPartition:
 
     def _answer_held(self, command: Json, answer: Json) -> None:
         self._persister.answer(command["index"], ErrorCode[command["error"]])
+
+    def _set_letters(self, command: Json, answer: Json) -> None:
+        self._letters.enabled = command["enabled"]
+        self._letters.is_held = command["held"]
 
     def _then(self, command: Json) -> Callable[[Refusal | None], None]:
         def told(refusal: Refusal | None) -> None:
@@ -304,6 +359,7 @@ class OurPartition:
             "complete": partition.delivery_complete_count,
             "epochs": f"{partition.state_epoch} {partition.leader_epoch}",
             "waiting": self._persister.waiting,
+            "posting": self._letters.waiting,
             "batches": len(records.batches),
         }
         if whole:
@@ -427,22 +483,25 @@ class Programs:
 
     Args:
         seed: Of everything.
+        has_letters: Whether there may be a queue for dead letters.
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, has_letters: bool) -> None:
         self._draw = random.Random(seed)  # noqa: S311 - draws programs
         draw = self._draw
         self._members = [f"m{i}" for i in range(draw.choice([1, 2, 4]))]
         self._batch_size = draw.choice([1, 3, 10, 500])
         self._modes = draw.choice([(0,), (1,), (0, 1)])
         self._committed = draw.choice([(False,), (True,), (False, True)])
-        self._lateness = draw.choice([0.0, 0.1, 0.4])
-        self._insanity = draw.choice([0.0, 0.02, 0.2])
+        self._lateness = draw.choice([0.0, 0.2, 0.5])
+        self._insanity = draw.choice([0.0, 0.01, 0.02, 0.15])
         self._compacts = draw.random() < 0.4
         self._deletes = draw.random() < 0.6
+        self._has_letters = has_letters and draw.random() < 0.5
         self._acquired: dict[str, list[tuple[int, int]]] = {one: [] for one in self._members}
         self._state: Json = {}
         self._number = 0
+        self._is_near_end = False
         self._settings = self._new_settings()
 
     def commands(self, count: int) -> Iterator[Json]:
@@ -460,10 +519,13 @@ class Programs:
             self._compact: 2 if self._compacts else 0,
             self._lock: 2,
             self._change_settings: 1,
+            self._change_letters: 2 if self._has_letters else 0,
+            self._answer_letter: 8 if self._has_letters else 0,
             self._odd: 1,
         }
         for number in range(1, count):
             self._number = number
+            self._is_near_end = number > 0.9 * count
             (maker,) = self._draw.choices(list(makers), list(makers.values()))
             command = maker()
             if number % 7 == 0:
@@ -494,7 +556,7 @@ class Programs:
             for _ in range(draw.randrange(8)):
                 at += draw.choice([0, 0, 0, 1, 3, 10])
                 last = at + draw.choice([0, 1, 4, 9])
-                state = draw.choice([0, 0, 2, 4])
+                state = draw.choice([0, 0, 0, 2, 2, 4, 4, 3])
                 batches.append([at, last, state, draw.randrange(4)])
                 at = last + 1
         if batches and draw.random() < 0.05:
@@ -570,6 +632,9 @@ class Programs:
     def _advance(self) -> Json:
         lock_ms = cast("int", self._settings["lockMs"])
         wait = self._draw.choice([0, 1, 100, lock_ms // 3, lock_ms - 1, lock_ms, 2 * lock_ms])
+        if wait >= lock_ms and self._draw.random() < 0.7:
+            for owned in self._acquired.values():
+                owned.clear()
         return {"op": "advance", "ms": wait}
 
     def _answer(self) -> Json:
@@ -610,12 +675,28 @@ class Programs:
         self._settings = self._new_settings()
         return {"op": "settings", "settings": self._settings}
 
+    def _change_letters(self) -> Json:
+        draw = self._draw
+        enabled = draw.random() < 0.8
+        return {"op": "letters", "enabled": enabled, "held": draw.random() < 0.5}
+
+    def _answer_letter(self) -> Json:
+        posting = self._state["posting"]
+        if not posting:
+            return self._acknowledge()
+        draw = self._draw
+        return {"op": "letter", "index": draw.randrange(posting), "fails": draw.random() < 0.3}
+
     def _odd(self) -> Json:
-        if self._draw.random() < 0.05:
+        if self._is_near_end and self._draw.random() < 0.3:
             return {"op": "fence"}
         return {"op": "initialize", "id": self._number}
 
 
 def comparable(answer: Json) -> Json:
-    """An answer without the words that are for people."""
-    return {name: value for name, value in answer.items() if name != "why"}
+    """An answer without what Kafka takes from the machine's clock, and without words for people."""
+    done = [
+        [_TIMESTAMP.sub("timestamp", told) if isinstance(told, str) else told for told in one]
+        for one in answer["done"]
+    ]
+    return {name: value for name, value in answer.items() if name != "why"} | {"done": done}

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from coordinator_sim.errors import MissingDependencyError
+from coordinator_sim.kafka.profiles import PROFILES
 from coordinator_sim_conformance.differ.building import built
 from coordinator_sim_conformance.differ.references import REFERENCES
 from coordinator_sim_conformance.differ.sides import LinesProcess
@@ -17,10 +18,16 @@ COMMANDS = 250
 
 
 @pytest.fixture(scope="module", params=["kafka-4.3.1", "kafka-4.4.0"])
-def kafka(request: pytest.FixtureRequest) -> Iterator[LinesProcess]:
+def name(request: pytest.FixtureRequest) -> str:
+    """Name of the Kafka."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def kafka(name: str) -> Iterator[LinesProcess]:
     """Kafka's share partition, behind JSON lines."""
     reference = msgspec.structs.replace(
-        REFERENCES[request.param],
+        REFERENCES[name],
         harness="shares",
         main_class="kafka.server.share.ShareOracle",
     )
@@ -51,6 +58,10 @@ def run(programs: Programs, kafka: LinesProcess, ours: OurPartition) -> None:
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("seed", range(PROGRAMS))
-def test_random_programs_share_a_partition_as_kafka_does(seed: int, kafka: LinesProcess) -> None:
+def test_random_programs_share_a_partition_as_kafka_does(
+    seed: int, name: str, kafka: LinesProcess
+) -> None:
     """Fetches, acknowledgements, sessions' ends, lock timeouts, late and failed writes."""
-    run(Programs(seed), kafka, OurPartition())
+    profile = PROFILES[REFERENCES[name].profile]
+    programs = Programs(seed, has_letters=profile.share_dead_letters)
+    run(programs, kafka, OurPartition(profile))

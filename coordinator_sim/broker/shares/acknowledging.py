@@ -9,9 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from coordinator_sim.broker.shares.acquiring import Locking
+from coordinator_sim.broker.shares.dead_letters import Change, DeadLetterCause
 from coordinator_sim.broker.shares.in_flight_batch import InFlightBatch
 from coordinator_sim.broker.shares.in_flight_records import InFlightRecords
-from coordinator_sim.broker.shares.in_flight_state import NO_MEMBER, InFlightState, RecordState
+from coordinator_sim.broker.shares.in_flight_state import (
+    NO_MEMBER,
+    DeliveryLimit,
+    InFlightState,
+    RecordState,
+)
 from coordinator_sim.broker.shares.persister import StateBatch
 from coordinator_sim.broker.shares.share_values import (
     Acknowledgement,
@@ -22,14 +28,10 @@ from coordinator_sim.coordinator.consumer.refusal import Refusal
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import ErrorCode
 
-Change = tuple[InFlightState, StateBatch]
-"""A transition under way, and what is written of it."""
-
 _STATE_OF: Final[Mapping[int, RecordState]] = {
     AcknowledgeType.GAP: RecordState.ARCHIVED,
     AcknowledgeType.ACCEPT: RecordState.ACKNOWLEDGED,
     AcknowledgeType.RELEASE: RecordState.AVAILABLE,
-    AcknowledgeType.REJECT: RecordState.ARCHIVED,
 }
 _TYPES: Final = frozenset(AcknowledgeType)
 
@@ -40,14 +42,22 @@ class Acknowledging:
     Args:
         records: Changed by it.
         settings: The group's.
+        limit: How often a record is handed out, and what it becomes then.
         locking: Names the member, and locks what it renews.
     """
 
-    __slots__ = ("_locking", "_records", "_settings", "changes")
+    __slots__ = ("_limit", "_locking", "_records", "_settings", "changes")
 
-    def __init__(self, records: InFlightRecords, settings: ShareSettings, locking: Locking) -> None:
+    def __init__(
+        self,
+        records: InFlightRecords,
+        settings: ShareSettings,
+        limit: DeliveryLimit,
+        locking: Locking,
+    ) -> None:
         self._records = records
         self._settings = settings
+        self._limit = limit
         self._locking = locking
         self.changes: list[Change] = []
         """The transitions that were started, in order."""
@@ -160,7 +170,7 @@ class Acknowledging:
         if kind == AcknowledgeType.RENEW:
             return self._renew(state, in_flight.first_offset, in_flight.last_offset)
         return self._start(
-            _STATE_OF[kind],
+            self._state_of(kind),
             state,
             (in_flight.first_offset, in_flight.last_offset),
             "Unable to acknowledge records for the batch",
@@ -191,7 +201,7 @@ class Acknowledging:
                 refusal = self._renew(state, offset, offset)
             else:
                 refusal = self._start(
-                    _STATE_OF[kind],
+                    self._state_of(kind),
                     state,
                     (offset, offset),
                     "Unable to acknowledge records for the batch",
@@ -221,16 +231,24 @@ class Acknowledging:
         state.set_lock(self._locking.lock(first_offset, last_offset))
         return None
 
+    def _state_of(self, kind: int) -> RecordState:
+        """What a record becomes. Source: kafka 4.4.0, SharePartition.recordStateWithDlq."""
+        return self._limit.at_limit if kind == AcknowledgeType.REJECT else _STATE_OF[kind]
+
     def _start(
         self, to: RecordState, state: InFlightState, offsets: tuple[int, int], failure: str
     ) -> Refusal | None:
         """Start a transition; where it ends in a terminal state, that is counted already."""
-        if not state.start_transition(to, self._settings.delivery_count_limit):
+        if not state.start_transition(to, self._limit):
             return _invalid_state(failure)
         first_offset, last_offset = offsets
-        self.changes.append(
-            (state, StateBatch(first_offset, last_offset, state.state, state.delivery_count))
-        )
+        cause = None
+        if to is RecordState.ARCHIVING:
+            cause = DeadLetterCause.CLIENT_REJECT
+        elif state.state is RecordState.ARCHIVING:
+            cause = DeadLetterCause.DELIVERY_COUNT_EXCEEDED
+        batch = StateBatch(first_offset, last_offset, state.state, state.delivery_count)
+        self.changes.append(Change(state, batch, cause))
         if state.state.is_terminal:
             self._records.delivery_complete_count += self._records.count_from_start(
                 first_offset, last_offset

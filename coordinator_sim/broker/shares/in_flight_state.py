@@ -35,6 +35,18 @@ class RecordState(IntEnum):
         return self is not RecordState.AVAILABLE or other is RecordState.ACQUIRED
 
 
+class DeliveryLimit(NamedTuple):
+    """How often a record is handed out, and what it becomes then.
+
+    Args:
+        max_count: `share.delivery.count.limit`.
+        at_limit: ARCHIVED, or ARCHIVING where the group has a queue for dead letters.
+    """
+
+    max_count: int
+    at_limit: RecordState = RecordState.ARCHIVED
+
+
 class _Before(NamedTuple):
     """The state before a transition that is not sure yet."""
 
@@ -79,6 +91,11 @@ class InFlightState:
         return self._before is not None
 
     @property
+    def is_acquired(self) -> bool:
+        """Whether a member works on it."""
+        return self.state is RecordState.ACQUIRED
+
+    @property
     def is_acquirable(self) -> bool:
         """Whether a member may have it now."""
         return self.state is RecordState.AVAILABLE and self._before is None
@@ -112,7 +129,7 @@ class InFlightState:
         self.member_id = member_id
         return True
 
-    def give_up(self, to: RecordState, delivery_count_limit: int) -> bool:
+    def give_up(self, to: RecordState, limit: DeliveryLimit) -> bool:
         """Take it from its member for good; return whether that could be.
 
         A record that was handed out as often as may be is archived where it would be available.
@@ -121,21 +138,21 @@ class InFlightState:
         """
         if self._before is not None:
             return False
-        if to is RecordState.AVAILABLE and self.delivery_count >= delivery_count_limit:
-            to = RecordState.ARCHIVED
+        if to is RecordState.AVAILABLE and self.delivery_count >= limit.max_count:
+            to = limit.at_limit
         if not self.state.may_become(to):
             return False
         self.state = to
         self.member_id = NO_MEMBER
         return True
 
-    def start_transition(self, to: RecordState, delivery_count_limit: int) -> bool:
+    def start_transition(self, to: RecordState, limit: DeliveryLimit) -> bool:
         """Take it from its member, not for good yet; return whether that could be.
 
         Source: InFlightState.startStateTransition.
         """
-        before = _Before(self.state, self.delivery_count, self.member_id, delivery_count_limit)
-        if not self.give_up(to, delivery_count_limit):
+        before = _Before(self.state, self.delivery_count, self.member_id, limit.max_count)
+        if not self.give_up(to, limit):
             return False
         self._before = before
         return True

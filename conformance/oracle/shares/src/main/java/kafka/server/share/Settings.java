@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 /** The settings of the one group, set by command; no bounds are looked at. */
 class Settings extends ShareGroupConfigProvider {
     JsonNode now;
+    Release.Letters letters;
 
     Settings() { super(null); }
 

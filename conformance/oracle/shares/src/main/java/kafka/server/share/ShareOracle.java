@@ -49,6 +49,7 @@ public final class ShareOracle {
     private VirtualWheelTimer timer;
     private Settings settings;
     private Release.Offsets offsets;
+    private Release.Letters letters;
     private SharePartition partition;
     private ArrayNode done;
     private int fetchable;
@@ -71,6 +72,7 @@ public final class ShareOracle {
         try {
             if (command.get("op").asText().equals("open")) open(command);
             persister.writes = answer.putArray("writes");
+            letters.taken = answer.putArray("letters");
             carryOut(command, answer);
             timer.runReady(NOTHING);
         } catch (Throwable e) {
@@ -89,8 +91,10 @@ public final class ShareOracle {
         timer = new VirtualWheelTimer(time.now, () -> time.now, Runnable::run);
         settings = new Release.ReleaseSettings(command.get("reset").asText());
         settings.now = command.get("settings");
+        letters = new Release.Letters();
+        settings.letters = letters;
         offsets = new Release.Offsets(command.get("offsets"));
-        partition = Release.partition("g", PLACE, command.get("leaderEpoch").asInt(), timer, time, persister, offsets, settings, () -> fetchable++);
+        partition = Release.partition("g", PLACE, command.get("leaderEpoch").asInt(), timer, time, persister, offsets, settings, letters, () -> fetchable++);
     }
 
     private void carryOut(JsonNode command, ObjectNode answer) {
@@ -100,6 +104,8 @@ public final class ShareOracle {
             case "settings" -> settings.now = command.get("settings");
             case "persister" -> persister.error = command.get("error").isNull() ? null : Errors.valueOf(command.get("error").asText());
             case "answer" -> persister.answer(command.get("index").asInt(), Errors.valueOf(command.get("error").asText()));
+            case "letters" -> letters.set(command.get("enabled").asBoolean(), command.get("held").asBoolean());
+            case "letter" -> letters.answer(command.get("index").asInt(), command.get("fails").asBoolean());
             case "initialize" -> tell(command, partition.maybeInitialize());
             case "lock" -> answer.put("locked", partition.maybeAcquireFetchLock(new Uuid(0, command.get("fetch").asLong())));
             case "unlock" -> partition.releaseFetchLock(new Uuid(0, command.get("fetch").asLong()));
@@ -158,7 +164,7 @@ public final class ShareOracle {
         told.put("start", partition.startOffset()).put("end", partition.endOffset());
         told.put("complete", partition.deliveryCompleteCount());
         told.put("epochs", partition.stateEpoch() + " " + partition.leaderEpoch());
-        told.put("waiting", persister.waiting());
+        told.put("waiting", persister.waiting()).put("posting", letters.waiting());
         told.put("batches", partition.cachedState().size());
         if (!whole) return;
         told.put("find", partition.findNextFetchOffset());

@@ -16,6 +16,7 @@ import org.apache.kafka.server.util.timer.Timer;
 import org.apache.kafka.storage.internals.log.OffsetResultHolder;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 
 import java.lang.reflect.Field;
 import java.util.Map;
@@ -35,6 +36,14 @@ final class Release {
 
     /** The log's offsets by what is looked for; null has none. */
     record Offsets(JsonNode found) { }
+
+    /** There is no queue for dead letters. */
+    static final class Letters {
+        ArrayNode taken;
+        void set(boolean enabled, boolean held) { throw new UnsupportedOperationException(); }
+        void answer(int index, boolean fails) { throw new UnsupportedOperationException(); }
+        int waiting() { return 0; }
+    }
 
     private static final class Replicas extends ReplicaManager {
         private Offsets offsets;
@@ -59,7 +68,7 @@ final class Release {
     }
 
     static SharePartition partition(String groupId, TopicIdPartition place, int leaderEpoch, Timer timer, Time time, Persister persister,
-            Offsets offsets, Settings settings, Runnable fetchable) throws Exception {
+            Offsets offsets, Settings settings, Letters letters, Runnable fetchable) throws Exception {
         Replicas replicas = unbuilt(Replicas.class);
         replicas.offsets = offsets;
         replicas.fetchable = fetchable;
