@@ -133,48 +133,29 @@ class Acknowledging:
                 and in_flight.is_within(batch.first_offset, batch.last_offset)
                 and not in_flight.is_split_by(start_offset)
             ):
-                refusal = self._acknowledge_whole(batch, in_flight)
+                kind = _type_of(batch, batch.first_offset)
+                offsets = (in_flight.first_offset, in_flight.last_offset)
+                refusal = self._apply(kind, in_flight.state, offsets)
             else:
                 refusal = self._acknowledge_offsets(batch, in_flight)
             if refusal is not None:
                 return refusal
         return None
 
+    # What has a member is acquired, and not in transition: Kafka's further checks cannot fail.
+
     def _whole_refusal(self, state: InFlightState) -> Refusal | None:
-        """Why a batch with one state is not acknowledged by the member."""
+        """Why a batch with one state is not acknowledged by the member.
+
+        Source: SharePartition.validateAcknowledgementBatchMemberId.
+        """
         if state.member_id == NO_MEMBER:
             return _invalid_state(
                 "The batch cannot be acknowledged. The batch is not in the acquired state."
             )
         if state.member_id != self._locking.member_id:
             return _invalid_state("Member is not the owner of batch record")
-        if state.is_in_transition:
-            return _invalid_state(
-                "The record state is invalid. The acknowledgement of delivery could not be "
-                "completed."
-            )
         return None
-
-    def _acknowledge_whole(
-        self, batch: Acknowledgement, in_flight: InFlightBatch
-    ) -> Refusal | None:
-        """Acknowledge all of a batch at once. Source: SharePartition.acknowledgeCompleteBatch."""
-        if not batch.acknowledge_types:
-            raise OperationAborted("no acknowledge type")
-        state = in_flight.state
-        if state.state is not RecordState.ACQUIRED:
-            return _invalid_state(
-                "The batch cannot be acknowledged. The batch is not in the acquired state."
-            )
-        (kind,) = batch.acknowledge_types
-        if kind == AcknowledgeType.RENEW:
-            return self._renew(state, in_flight.first_offset, in_flight.last_offset)
-        return self._start(
-            self._state_of(kind),
-            state,
-            (in_flight.first_offset, in_flight.last_offset),
-            "Unable to acknowledge records for the batch",
-        )
 
     def _acknowledge_offsets(
         self, batch: Acknowledgement, in_flight: InFlightBatch
@@ -183,44 +164,32 @@ class Acknowledging:
 
         Source: SharePartition.acknowledgePerOffsetBatchRecords.
         """
-        if in_flight.offsets is None and in_flight.state.state is not RecordState.ACQUIRED:
-            return _invalid_state(
-                "The batch cannot be acknowledged. The subset batch is not in the acquired state."
-            )
         first_offset = max(batch.first_offset, self._records.start_offset)
         for offset, state in in_flight.split().items():
             if offset < first_offset:
                 continue
             if offset > batch.last_offset:
                 break
-            refusal = self._offset_refusal(state)
-            if refusal is not None:
-                return refusal
-            kind = _type_of(batch, offset)
-            if kind == AcknowledgeType.RENEW:
-                refusal = self._renew(state, offset, offset)
-            else:
-                refusal = self._start(
-                    self._state_of(kind),
-                    state,
-                    (offset, offset),
-                    "Unable to acknowledge records for the batch",
+            if not state.is_acquired:
+                return _invalid_state(
+                    "The offset cannot be acknowledged. The offset is not acquired."
                 )
+            if state.member_id != self._locking.member_id:
+                return _invalid_state("Member is not the owner of offset")
+            refusal = self._apply(_type_of(batch, offset), state, (offset, offset))
             if refusal is not None:
                 return refusal
         return None
 
-    def _offset_refusal(self, state: InFlightState) -> Refusal | None:
-        """Why a record is not acknowledged by the member."""
-        if state.state is not RecordState.ACQUIRED:
-            return _invalid_state("The offset cannot be acknowledged. The offset is not acquired.")
-        if state.is_in_transition:
-            return _invalid_state(
-                "The record state is invalid. The acknowledgement of delivery could not be "
-                "completed."
-            )
-        if state.member_id != self._locking.member_id:
-            return _invalid_state("Member is not the owner of offset")
+    def _apply(self, kind: int, state: InFlightState, offsets: tuple[int, int]) -> Refusal | None:
+        """Do with records what their type says.
+
+        Source: SharePartition.acknowledgeCompleteBatch; kafka 4.4.0, recordStateWithDlq.
+        """
+        if kind == AcknowledgeType.RENEW:
+            return self._renew(state, *offsets)
+        is_rejected = kind == AcknowledgeType.REJECT
+        self._start(self._limit.at_limit if is_rejected else _STATE_OF[kind], state, offsets)
         return None
 
     def _renew(self, state: InFlightState, first_offset: int, last_offset: int) -> Refusal | None:
@@ -231,16 +200,9 @@ class Acknowledging:
         state.set_lock(self._locking.lock(first_offset, last_offset))
         return None
 
-    def _state_of(self, kind: int) -> RecordState:
-        """What a record becomes. Source: kafka 4.4.0, SharePartition.recordStateWithDlq."""
-        return self._limit.at_limit if kind == AcknowledgeType.REJECT else _STATE_OF[kind]
-
-    def _start(
-        self, to: RecordState, state: InFlightState, offsets: tuple[int, int], failure: str
-    ) -> Refusal | None:
+    def _start(self, to: RecordState, state: InFlightState, offsets: tuple[int, int]) -> None:
         """Start a transition; where it ends in a terminal state, that is counted already."""
-        if not state.start_transition(to, self._limit):
-            return _invalid_state(failure)
+        state.start_transition(to, self._limit)
         first_offset, last_offset = offsets
         cause = None
         if to is RecordState.ARCHIVING:
@@ -253,51 +215,26 @@ class Acknowledging:
             self._records.delivery_complete_count += self._records.count_from_start(
                 first_offset, last_offset
             )
-        return None
 
-    def release(self) -> Refusal | None:
-        """Start to give up all that the member has.
+    def release(self) -> None:
+        """Start to give up all that the member has; behind the start offset it is archived.
 
         Source: SharePartition.releaseAcquiredRecords.
         """
         start_offset = self._records.start_offset
-        member_id = self._locking.member_id
         for batch in self._records.batches:
-            if (
-                batch.offsets is None
-                and batch.state.state is RecordState.ACQUIRED
-                and batch.state.member_id == member_id
-                and batch.is_split_by(start_offset)
-            ):
+            if batch.offsets is None and not self._has(batch.state):
+                continue
+            if batch.is_split_by(start_offset):
                 batch.split()
-            if batch.offsets is None:
-                offsets = (batch.first_offset, batch.last_offset)
-                refusal = self._release(batch.state, offsets, "batch")
-            else:
-                refusal = self._release_offsets(batch.offsets)
-            if refusal is not None:
-                return refusal
-        return None
+            for first_offset, last_offset, state in batch.parts():
+                if self._has(state):
+                    is_behind = last_offset < start_offset
+                    to = RecordState.ARCHIVED if is_behind else RecordState.AVAILABLE
+                    self._start(to, state, (first_offset, last_offset))
 
-    def _release_offsets(self, offsets: Mapping[int, InFlightState]) -> Refusal | None:
-        for offset, state in offsets.items():
-            refusal = self._release(state, (offset, offset), "offset")
-            if refusal is not None:
-                return refusal
-        return None
-
-    def _release(self, state: InFlightState, offsets: tuple[int, int], what: str) -> Refusal | None:
-        """Start to give up a record or a batch; behind the start offset it is archived.
-
-        Source: SharePartition.releaseAcquiredRecordsForCompleteBatch and ForPerOffsetBatch.
-        """
-        if state.member_id not in (self._locking.member_id, NO_MEMBER):
-            return None
-        if state.state is not RecordState.ACQUIRED:
-            return None
-        is_behind = offsets[1] < self._records.start_offset
-        to = RecordState.ARCHIVED if is_behind else RecordState.AVAILABLE
-        return self._start(to, state, offsets, f"Unable to release acquired records for the {what}")
+    def _has(self, state: InFlightState) -> bool:
+        return state.is_acquired and state.member_id == self._locking.member_id
 
 
 def _type_of(batch: Acknowledgement, offset: int) -> int:

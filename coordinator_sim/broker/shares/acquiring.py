@@ -195,8 +195,7 @@ class Acquisition:
             if is_throttled and self._count > before:
                 self._max_records = 0
             return
-        if not batch.state.acquire(self._locking.member_id):
-            return
+        batch.state.acquire(self._locking.member_id)
         batch.state.set_lock(self._locking.lock(batch.first_offset, batch.last_offset))
         self._acquired.append(
             AcquiredRecords(batch.first_offset, batch.last_offset, batch.state.delivery_count)

@@ -22,24 +22,16 @@ def release_timed_out(
         return []
     changed: list[Change] = []
     for batch in records.batches.beginning_in(floor.first_offset, lock.last_offset):
-        if (
-            batch.offsets is None
-            and batch.state.state is RecordState.ACQUIRED
-            and batch.is_split_by(records.start_offset)
-        ):
-            batch.split()
         if batch.offsets is None:
-            parts = [(batch.first_offset, batch.last_offset, batch.state)]
-        else:
-            parts = [
-                (offset, offset, state)
-                for offset, state in batch.offsets.items()
-                if lock.first_offset <= offset <= lock.last_offset
-            ]
-        for first, last, state in parts:
-            found = _release(records, (first, last), state, limit)
-            if found is not None:
-                changed.append(found)
+            if not batch.state.is_acquired:
+                continue
+            if batch.is_split_by(records.start_offset):
+                batch.split()
+        is_whole = batch.offsets is None
+        for first, last, state in batch.parts():
+            is_locked = is_whole or lock.first_offset <= first <= lock.last_offset
+            if is_locked and state.is_acquired:
+                changed.append(_release(records, (first, last), state, limit))
     return changed
 
 
@@ -48,17 +40,14 @@ def _release(
     offsets: tuple[int, int],
     state: InFlightState,
     limit: DeliveryLimit,
-) -> Change | None:
+) -> Change:
     """Take records with one state from their member; behind the start offset they are archived.
 
     Source: SharePartition.releaseAcquisitionLockOnTimeoutForCompleteBatch and ForPerOffsetBatch.
     """
     first, last = offsets
-    if not state.is_acquired:
-        return None
     to = RecordState.ARCHIVED if last < records.start_offset else RecordState.AVAILABLE
-    if not state.give_up(to, limit):
-        return None
+    state.give_up(to, limit)
     state.clear_lock()
     if state.state.is_terminal:
         records.delivery_complete_count += records.count_from_start(first, last)

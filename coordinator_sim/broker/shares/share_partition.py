@@ -281,7 +281,8 @@ class SharePartition:
         settings = self._settings()
         locking = self._locking(member_id, settings, now)
         call = Acknowledging(self._records, settings, self._limit(settings), locking)
-        self._conclude(call.release(), call.changes, now, then)
+        call.release()
+        self._conclude(None, call.changes, now, then)
 
     def update_cache_and_offsets(self, log_start_offset: int) -> None:
         """The log begins later now. Source: SharePartition.updateCacheAndOffsets."""
