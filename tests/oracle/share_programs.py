@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
+from coordinator_sim.broker.configs.setting_types import settings_of
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.shares.acquisition_locks import AcquisitionLocks
 from coordinator_sim.broker.shares.dead_letters import DeadLetters
@@ -47,6 +48,7 @@ from coordinator_sim.messages.share_acknowledge import AcknowledgementBatch
 
 Json = dict[str, Any]
 
+RENEW = "share.renew.acknowledge.enable"
 T_MS = 1_700_000_000_000
 _TIMESTAMP = re.compile(r"timestamp \d+")
 TOPIC_ID = (1).to_bytes(8, "big") + (2).to_bytes(8, "big")
@@ -92,6 +94,7 @@ class HeldPersister:
 
     def read(self, request: ReadState, then: Callable[[StateRead], None], now: Instants) -> None:
         """Answer what is stored, or an error."""
+        del request, now
 
         def answered(error: ErrorCode) -> None:
             failed = StateRead(error=error, message=f"no {error.name}")
@@ -103,6 +106,7 @@ class HeldPersister:
         self, request: WriteState, then: Callable[[StateWritten], None], now: Instants
     ) -> None:
         """Keep what is written for the answer of the command."""
+        del now
         batches = [
             [one.first_offset, one.last_offset, one.delivery_state, one.delivery_count]
             for one in request.batches
@@ -197,6 +201,7 @@ class ScriptedOffsets:
 
     def offset_for_timestamp(self, timestamp_ms: int) -> int | Refusal | None:
         """The offset of any timestamp."""
+        del timestamp_ms
         return self._found["timestamp"]
 
 
@@ -286,17 +291,17 @@ class OurPartition:
             is_renew_acknowledge_enabled=settings["renews"],
         )
 
-    def _advance(self, command: Json, answer: Json) -> None:
+    def _advance(self, command: Json, _answer: Json) -> None:
         self._now_ms += command["ms"]
 
-    def _persist(self, command: Json, answer: Json) -> None:
+    def _persist(self, command: Json, _answer: Json) -> None:
         error = command["error"]
         self._persister.error = None if error is None else ErrorCode[error]
 
-    def _answer_held(self, command: Json, answer: Json) -> None:
+    def _answer_held(self, command: Json, _answer: Json) -> None:
         self._persister.answer(command["index"], ErrorCode[command["error"]])
 
-    def _set_letters(self, command: Json, answer: Json) -> None:
+    def _set_letters(self, command: Json, _answer: Json) -> None:
         self._letters.enabled = command["enabled"]
         self._letters.is_held = command["held"]
 
@@ -311,7 +316,7 @@ class OurPartition:
 
         return told
 
-    def _initialize(self, command: Json, answer: Json) -> None:
+    def _initialize(self, command: Json, _answer: Json) -> None:
         self._partition.maybe_initialize(self._now, self._then(command))
 
     def _lock(self, command: Json, answer: Json) -> None:
@@ -337,14 +342,14 @@ class OurPartition:
         ]
         answer["count"] = acquired.count
 
-    def _acknowledge(self, command: Json, answer: Json) -> None:
+    def _acknowledge(self, command: Json, _answer: Json) -> None:
         batches = [
             AcknowledgementBatch(first, last, tuple(types))
             for first, last, types in command["batches"]
         ]
         self._partition.acknowledge(command["member"], batches, self._now, self._then(command))
 
-    def _release(self, command: Json, answer: Json) -> None:
+    def _release(self, command: Json, _answer: Json) -> None:
         self._partition.release_acquired_records(command["member"], self._now, self._then(command))
 
     def _state(self, *, whole: bool) -> Json:
@@ -483,10 +488,10 @@ class Programs:
 
     Args:
         seed: Of everything.
-        has_letters: Whether there may be a queue for dead letters.
+        profile: The Kafka that they are for.
     """
 
-    def __init__(self, seed: int, *, has_letters: bool) -> None:
+    def __init__(self, seed: int, profile: Profile) -> None:
         self._draw = random.Random(seed)  # noqa: S311 - draws programs
         draw = self._draw
         self._members = [f"m{i}" for i in range(draw.choice([1, 2, 4]))]
@@ -497,7 +502,10 @@ class Programs:
         self._insanity = draw.choice([0.0, 0.01, 0.02, 0.15])
         self._compacts = draw.random() < 0.4
         self._deletes = draw.random() < 0.6
-        self._has_letters = has_letters and draw.random() < 0.5
+        self._has_letters = profile.share_dead_letters and draw.random() < 0.5
+        self._may_forbid_renewal = RENEW in settings_of(profile.name, "group")
+        # 4.2 knows no state 3, and fails; nothing of its time wrote it.
+        self._stored_states = (0, 0, 0, 2, 2, 4, 4, *((3,) if self._may_forbid_renewal else ()))
         self._acquired: dict[str, list[tuple[int, int]]] = {one: [] for one in self._members}
         self._state: Json = {}
         self._number = 0
@@ -544,7 +552,7 @@ class Programs:
             "lockMs": draw.choice([1000, 5000, 30_000]),
             "deliveries": draw.choice([2, 2, 3, 5, 5, 6, 10]),
             "locks": draw.choice([10, 20, 50, 200, 2000]),
-            "renews": draw.random() < 0.8,
+            "renews": draw.random() < 0.8 or not self._may_forbid_renewal,
         }
 
     def _opening(self) -> Json:
@@ -556,12 +564,12 @@ class Programs:
             for _ in range(draw.randrange(8)):
                 at += draw.choice([0, 0, 0, 1, 3, 10])
                 last = at + draw.choice([0, 1, 4, 9])
-                state = draw.choice([0, 0, 0, 2, 2, 4, 4, 3])
+                state = draw.choice(self._stored_states)
                 batches.append([at, last, state, draw.randrange(4)])
                 at = last + 1
         if batches and draw.random() < 0.05:
             bad = draw.choice(batches)
-            bad[draw.randrange(3)] = draw.choice([0, 3, 9])
+            bad[draw.randrange(3)] = draw.choice([0, 4, 9])
         self._log = Log(draw, max(0, base - draw.choice([0, 0, 3])))
         none = draw.random() < 0.05
         return {

@@ -17,7 +17,7 @@ PROGRAMS = int(os.environ.get("COORDINATOR_SIM_SHARE_PROGRAMS", "40"))
 COMMANDS = 250
 
 
-@pytest.fixture(scope="module", params=["kafka-4.3.1", "kafka-4.4.0"])
+@pytest.fixture(scope="module", params=["kafka-4.2.1", "kafka-4.3.1", "kafka-4.4.0"])
 def name(request: pytest.FixtureRequest) -> str:
     """Name of the Kafka."""
     return str(request.param)
@@ -63,5 +63,4 @@ def test_random_programs_share_a_partition_as_kafka_does(
 ) -> None:
     """Fetches, acknowledgements, sessions' ends, lock timeouts, late and failed writes."""
     profile = PROFILES[REFERENCES[name].profile]
-    programs = Programs(seed, has_letters=profile.share_dead_letters)
-    run(programs, kafka, OurPartition(profile))
+    run(Programs(seed, profile), kafka, OurPartition(profile))

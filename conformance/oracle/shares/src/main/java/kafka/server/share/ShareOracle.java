@@ -7,7 +7,7 @@ import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.message.FetchResponseData;
 import org.apache.kafka.common.message.ShareFetchResponseData.AcquiredRecords;
 import org.apache.kafka.common.protocol.Errors;
-import org.apache.kafka.common.record.internal.MemoryRecords;
+import org.apache.kafka.common.${records}.MemoryRecords;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.server.share.acknowledge.ShareAcknowledgementBatch;
 import org.apache.kafka.server.share.fetch.InFlightBatch;
@@ -90,18 +90,18 @@ public final class ShareOracle {
         persister.stored = command.get("stored");
         timer = new VirtualWheelTimer(time.now, () -> time.now, Runnable::run);
         settings = new Release.ReleaseSettings(command.get("reset").asText());
-        settings.now = command.get("settings");
+        settings.set(command.get("settings"));
         letters = new Release.Letters();
         settings.letters = letters;
         offsets = new Release.Offsets(command.get("offsets"));
         partition = Release.partition("g", PLACE, command.get("leaderEpoch").asInt(), timer, time, persister, offsets, settings, letters, () -> fetchable++);
     }
 
-    private void carryOut(JsonNode command, ObjectNode answer) {
+    private void carryOut(JsonNode command, ObjectNode answer) throws Exception {
         switch (command.get("op").asText()) {
             case "open" -> { }
             case "advance" -> timer.runUntil(time.now + command.get("ms").asLong(), ms -> time.now = ms, NOTHING);
-            case "settings" -> settings.now = command.get("settings");
+            case "settings" -> settings.set(command.get("settings"));
             case "persister" -> persister.error = command.get("error").isNull() ? null : Errors.valueOf(command.get("error").asText());
             case "answer" -> persister.answer(command.get("index").asInt(), Errors.valueOf(command.get("error").asText()));
             case "letters" -> letters.set(command.get("enabled").asBoolean(), command.get("held").asBoolean());
