@@ -108,9 +108,7 @@ class Acquisition:
         """
         request = self._request
         records = self._records
-        if request.max_fetch_records <= 0 or not request.batches:
-            return Acquired()
-        if self._last_offset < records.start_offset:
+        if not request.batches or self._last_offset < records.start_offset:
             return Acquired()
         self._bound()
         if self._max_records <= 0:
