@@ -1,34 +1,37 @@
 """What holds of a share partition whatever its members, writes and clock do."""
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator_sim.broker.shares.in_flight_state import RecordState
+from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import ErrorCode
 from tests.unit.broker.shares.share_stage import LOCK_MS, Stage, active
 
 pytestmark = pytest.mark.property
-LIMIT = 3
-MEMBERS = ["a", "b", "c"]
+LIMIT = 2
+MEMBERS = ["a", "b"]
 
 steps = st.one_of(
     st.tuples(
         st.just("acquire"),
         st.sampled_from(MEMBERS),
+        st.integers(1, 6),
         st.integers(1, 12),
-        st.integers(1, 20),
         st.booleans(),
     ),
     st.tuples(
         st.just("acknowledge"),
         st.sampled_from(MEMBERS),
-        st.integers(0, 30),
-        st.integers(0, 8),
+        st.integers(0, 12),
+        st.integers(0, 4),
         st.integers(0, 4),
     ),
     st.tuples(st.just("release"), st.sampled_from(MEMBERS)),
-    st.tuples(st.just("advance"), st.sampled_from([1, LOCK_MS // 2, LOCK_MS])),
+    st.tuples(st.just("advance"), st.sampled_from([LOCK_MS // 2, LOCK_MS])),
     st.tuples(st.just("persister"), st.sampled_from([None, ErrorCode.NONE, ErrorCode.NONE])),
     st.tuples(st.just("answer"), st.integers(0, 5), st.booleans()),
 )
@@ -57,7 +60,9 @@ class Watched:
                         assert self.deliveries[at] == count <= LIMIT
                         assert self.holders()[at] == member
             case ("acknowledge", str(member), int(first), int(span), int(kind)):
-                stage.acknowledge(member, (first, first + span, kind))
+                # Kafka throws where the cache is empty and the start offset within the range.
+                with suppress(OperationAborted):
+                    stage.acknowledge(member, (first, first + span, kind))
             case ("release", str(member)):
                 stage.release(member)
             case ("advance", int(ms)):
@@ -79,7 +84,7 @@ class Watched:
         }
 
 
-@given(st.lists(steps, max_size=40))
+@given(st.lists(steps, min_size=10, max_size=50))
 def test_records_have_one_member_at_a_time_and_few_deliveries(
     program: list[tuple[object, ...]],
 ) -> None:

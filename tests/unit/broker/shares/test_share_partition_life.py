@@ -162,6 +162,16 @@ def test_acknowledgement_over_a_gap_that_the_log_start_reached_is_aborted() -> N
         stage.acknowledge("a", (11, 24, ACCEPT))
 
 
+def test_acknowledgement_over_the_start_offset_of_an_empty_cache_is_aborted() -> None:
+    """QUIRK of Kafka: a late member names records that others are done with, and one more."""
+    stage = active()
+    stage.acquire("a", (0, 4))
+    stage.acknowledge("a", (0, 4, ACCEPT))
+
+    with pytest.raises(OperationAborted):
+        stage.acknowledge("b", (4, 5, ACCEPT))
+
+
 def test_fenced_partition_hands_out_nothing_and_still_takes_acknowledgements() -> None:
     """The write will tell whether this leader is too old."""
     stage = active()
