@@ -49,6 +49,7 @@ from coordinator_sim.broker.security.authorizer import Authorizer
 from coordinator_sim.broker.security.sasl_api import SaslApi
 from coordinator_sim.broker.security.security import Security
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
+from coordinator_sim.broker.share_coordinator.family import ShareCoordination
 from coordinator_sim.broker.transactions.family import Transactions
 from coordinator_sim.broker.versions_api import VersionsApi
 from coordinator_sim.coordinator.contract import CoordinatorResult
@@ -99,6 +100,7 @@ class Cluster:
         logs: Of all partitions.
         hosted: These logs, as the brokers may use them.
         transactions: The transaction coordinators of the brokers.
+        share_coordinators: Their share coordinators.
         data: The APIs about records.
         faults: What is done to requests on purpose.
         scheduler: What is to be done later.
@@ -171,9 +173,12 @@ class Cluster:
         self.transactions = Transactions(self)
         self.transactions.listen(self.cluster_events)
         self.groups.verifier = self.transactions.verifier
+        self.share_coordinators = ShareCoordination(self, chance(settings.seed + 1))
+        self.share_coordinators.listen(self.cluster_events)
         self.data = self._data_apis()
         upkeep = LogMaintenance(self.logs, self.configs, self._storage_failed, self._trouble)
-        self.scheduler.watch(self.groups, self.data, self.transactions, upkeep)
+        timed = (self.groups, self.data, self.transactions, self.share_coordinators)
+        self.scheduler.watch(*timed, upkeep)
         self._handlers: dict[ApiKey, Handler] = {}
         self.versions = self._serve_families()
         for broker_id in settings.broker_ids:
@@ -329,6 +334,7 @@ class Cluster:
             self.data,
             *administration_apis(admin),
             self.transactions,
+            self.share_coordinators,
             SaslApi(),
             DiscoveryApi(
                 self.image,

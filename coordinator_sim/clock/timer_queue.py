@@ -48,6 +48,8 @@ class TimerKind(Enum):
     CONSUMER_SYNC = "consumer-sync"
     PERSISTER = "persister"
     STREAMS_INITIAL_DELAY = "streams-initial-delay"
+    LOAD = "load"
+    UPKEEP = "upkeep"
 
     # Python's Enum hashes the name; a kind is one object, and no order depends on its hash.
     __hash__ = object.__hash__
