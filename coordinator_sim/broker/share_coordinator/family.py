@@ -84,11 +84,13 @@ def _config_of(cluster: ClusterParts) -> ShareCoordinatorConfig:
         for field, name in _SETTINGS.items()
         if name in configs.broker
     }
+    settings = cluster.settings
     return convert(
         {
             **given,
-            "state_topic_partitions": cluster.settings.share_state_partitions,
-            "load_ms": cluster.settings.load_ms,
+            "state_topic_partitions": settings.share_state_partitions,
+            "profile": settings.profile,
+            "load_ms": settings.load_ms,
         },
         ShareCoordinatorConfig,
     )
