@@ -3,6 +3,7 @@
 A program learns nothing from answers: its epochs and offsets are drawn from few, so that they meet.
 """
 
+from collections.abc import Iterable
 from random import Random
 from typing import Any, Final
 
@@ -11,6 +12,8 @@ from coordinator_sim_conformance.differ.references import Reference
 
 Json = dict[str, Any]
 
+SHARE_STATE: Final = "share-state"
+"""The name of these worlds beside those of `programs.WORLDS`."""
 _GROUPS: Final = ("g", "g", "größe", "a:b")
 _TOPICS: Final = {"t": 4, "u": 2}
 _WAITS_MS: Final = (1, 5, 20, 100, 1_000, 1_000, 2_000, 5_000, 20_000, 60_000, 300_000, 600_000)
@@ -34,7 +37,7 @@ class ShareStateProgram:
         without: Events and APIs to leave out.
     """
 
-    def __init__(self, reference: Reference, seed: int, without: tuple[str, ...] = ()) -> None:
+    def __init__(self, reference: Reference, seed: int, without: Iterable[str] = ()) -> None:
         self.seed = seed
         self._random = Random(seed)  # noqa: S311 - draws programs, guards nothing
         self._reference = reference
@@ -43,6 +46,7 @@ class ShareStateProgram:
         self._is_held = False
         self._is_settled = True
         self._is_lingering = False
+        self._is_over = False
         self._lives = dict.fromkeys(_TOPICS, 0)
         self._is_rough = self._chance(0.6)
         events = {
@@ -52,9 +56,11 @@ class ShareStateProgram:
             "elect": (0.20, self._elect),
             "topics": (0.10, self._change_topics),
             "features": (0.05, self._features),
+            "shutdown": (0.003, self._shutdown),
         }
-        self._events = {name: event for name, event in events.items() if name not in without}
-        self._apis = {name: weight for name, (weight, _) in _APIS.items() if name not in without}
+        left_out = frozenset(without)
+        self._events = {name: event for name, event in events.items() if name not in left_out}
+        self._apis = {name: weight for name, (weight, _) in _APIS.items() if name not in left_out}
 
     def _chance(self, share: float) -> bool:
         return self._random.random() < share
@@ -81,6 +87,7 @@ class ShareStateProgram:
             },
             {"op": "topics", "set": [self._topic(name) for name in _TOPICS]},
             {"op": "features", "share": pick((0, 1, 1, 1))},
+            *(self._call("InitializeShareGroupState") for _ in range(6)),
         ]
 
     def _topic(self, name: str) -> Json:
@@ -101,7 +108,7 @@ class ShareStateProgram:
         drawn = self._random.random()
         if drawn < 0.15:
             return {"op": "advance", "ms": self._random.choice(_WAITS_MS)}
-        if self._is_rough and drawn < 0.35 and self._events:
+        if self._is_rough and drawn < 0.3 and self._events and not self._is_over:
             draws = [draw for _, draw in self._events.values()]
             shares = [share for share, _ in self._events.values()]
             event = self._random.choices(draws, shares)[0]()
@@ -138,10 +145,10 @@ class ShareStateProgram:
         index = pick((0, 0, 0, 1, 1, 2, 3, -1 if self._chance(0.2) else 0))
         asked: Json = {"partition": index}
         if api in ("InitializeShareGroupState", "WriteShareGroupState"):
-            asked["stateEpoch"] = pick((-1, 0, 1, 1, 1, 2, 3))
+            asked["stateEpoch"] = pick((1, 1, 1, 1, 1, 2, 2, 3, 0, -1))
             asked["startOffset"] = pick((-1, -1, 0, 5, 10, self._random.randrange(40)))
         if api in ("ReadShareGroupState", "ReadShareGroupStateSummary", "WriteShareGroupState"):
-            asked["leaderEpoch"] = pick((-1, 0, 1, 1, 2, 3, 4))
+            asked["leaderEpoch"] = pick((1, 1, 1, 1, 2, 2, 3, 4, 0, -1))
         if api == "WriteShareGroupState":
             if version > 0:
                 asked["deliveryCompleteCount"] = pick((-1, 0, 0, 3, 7))
@@ -179,13 +186,17 @@ class ShareStateProgram:
     def _elect(self) -> Json:
         self._epoch += 1
         where = {"partition": self._random.randrange(self._partitions)}
-        if self._chance(0.3):
-            where = {}
         kind = self._random.random()
-        if kind < 0.5:
+        if kind < 0.7:
+            if self._chance(0.5):
+                where = {}
             epoch = self._epoch if self._chance(0.85) else self._random.choice((0, 1))
             return {"op": "elect", "epoch": epoch, **where}
-        return {"op": "resign", **({"epoch": self._epoch} if kind < 0.75 else {}), **where}
+        return {"op": "resign", **({"epoch": self._epoch} if kind < 0.85 else {}), **where}
+
+    def _shutdown(self) -> Json:
+        self._is_over = True
+        return {"op": "shutdown"}
 
     def _features(self) -> Json:
         return {"op": "features", "share": self._random.choice((0, 1, 1))}
@@ -195,7 +206,7 @@ class ShareStateProgram:
         name = self._random.choice(list(_TOPICS))
         if self._chance(0.5):
             return {"op": "topics", "set": [self._topic(name)]}
-        if self._is_lingering or not self._is_settled:
+        if self._is_lingering or self._is_held or not self._is_settled:
             # A broker blocks until its tombstones are committed.
             return None
         self._lives[name] += 1
