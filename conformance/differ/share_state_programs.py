@@ -1,4 +1,4 @@
-"""Random programs for a share coordinator: the five APIs, time, faults of the log, elections, topics.
+"""Random programs for a share coordinator: the five APIs, time, log faults, elections, topics.
 
 A program learns nothing from answers: its epochs and offsets are drawn from few, so that they meet.
 """

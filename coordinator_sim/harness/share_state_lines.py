@@ -160,16 +160,18 @@ class ShareStateLines:
         self._begin(ShareCoordinatorConfig())
 
     def _begin(self, config: ShareCoordinatorConfig) -> None:
-        self._log = MemoryStateLog(self._committed, lambda record: self._records.append(record))
+        self._log = MemoryStateLog(self._committed, self._appended)
         self._coordinator = ShareCoordinator(config, self._log, self)
 
     def _committed(self, partition: int, offset: int) -> None:
         self._coordinator.runtime.committed(partition, offset)
 
+    def _appended(self, record: Json) -> None:
+        self._records.append(record)
+
     def partition_count(self, topic_id: bytes) -> int | None:
         """How many partitions a topic has; see `KnownTopics`."""
-        counts = {known_id: count for known_id, count in self._topics.values()}
-        return counts.get(topic_id)
+        return dict(self._topics.values()).get(topic_id)
 
     def answer(self, command: Json) -> Json:
         """Return the answer to one command."""

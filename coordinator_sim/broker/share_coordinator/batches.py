@@ -154,9 +154,7 @@ def _put_together(before: StateBatch, after: StateBatch) -> tuple[StateBatch, ..
     Source: handleSameStateMerge and handleDiffStateOverlap.
     """
     if _weight(after) == _weight(before):
-        return (
-            _part(before, before.first_offset, max(after.last_offset, before.last_offset)),
-        )
+        return (_part(before, before.first_offset, max(after.last_offset, before.last_offset)),)
     is_weaker = _weight(after) < _weight(before)
     if after.first_offset == before.first_offset:
         if is_weaker and after.last_offset > before.last_offset:

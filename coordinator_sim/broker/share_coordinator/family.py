@@ -1,4 +1,4 @@
-"""The share coordinators as one family of a served cluster, and how the cluster's parts ask them."""
+"""The share coordinators as one family of a served cluster, and how its parts ask them."""
 
 from collections.abc import Callable, Container
 from typing import Final, Protocol

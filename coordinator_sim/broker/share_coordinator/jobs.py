@@ -1,4 +1,4 @@
-"""What a share coordinator does every few minutes: the log is cut short, cold state is written anew.
+"""What a share coordinator does every few minutes: it cuts its log, and writes cold state anew.
 
 Each job is armed again when it is through. While no partition has anything to do for a job, its
 timer is not shown to drivers and goes on by itself: it fires when Kafka's would.
@@ -22,6 +22,7 @@ from coordinator_sim.broker.share_coordinator.shard import (
 )
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
 from coordinator_sim.kafka.errors import ErrorCode
+
 
 class _Job(Struct, frozen=True, eq=False):
     """What is done again and again.

@@ -240,7 +240,9 @@ class StatePersister:
 
     # -- attempts -----------------------------------------------------------------------------
 
-    def _ask(self, key: SharePartitionKey, request: StateRequest, told: Told, now: Instants) -> None:
+    def _ask(
+        self, key: SharePartitionKey, request: StateRequest, told: Told, now: Instants
+    ) -> None:
         self.attempt(_Call(key, request, told), now)
 
     def attempt(self, call: "_Call", now: Instants) -> None:

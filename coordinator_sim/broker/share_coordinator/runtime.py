@@ -127,9 +127,7 @@ class ShareCoordinatorRuntime:
         "timers",
     )
 
-    def __init__(
-        self, config: ShareCoordinatorConfig, log: StateLog, topics: KnownTopics
-    ) -> None:
+    def __init__(self, config: ShareCoordinatorConfig, log: StateLog, topics: KnownTopics) -> None:
         self._config = config
         self._log = log
         self._topics = topics

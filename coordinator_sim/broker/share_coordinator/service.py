@@ -127,9 +127,7 @@ class ShareCoordinator:
 
     __slots__ = ("_config", "_is_active", "jobs", "runtime")
 
-    def __init__(
-        self, config: ShareCoordinatorConfig, log: StateLog, topics: KnownTopics
-    ) -> None:
+    def __init__(self, config: ShareCoordinatorConfig, log: StateLog, topics: KnownTopics) -> None:
         self._config = config
         self._is_active = False
         self.runtime = ShareCoordinatorRuntime(config, log, topics)
@@ -189,8 +187,7 @@ class ShareCoordinator:
             not request.group_id
             or not request.topics
             or (
-                operation.wants_partitions
-                and any(not topic.partitions for topic in request.topics)
+                operation.wants_partitions and any(not topic.partitions for topic in request.topics)
             )
         )
         if not self._is_active and not (is_empty and operation.looks_before):

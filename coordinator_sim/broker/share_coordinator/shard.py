@@ -6,7 +6,7 @@ them count. Nothing here writes, waits or knows other partitions.
 Source: kafka 4.3, share-coordinator/.../ShareCoordinatorShard.java.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Final
 
 from msgspec import Struct
@@ -191,7 +191,7 @@ class ShareCoordinatorShard:
         )
         if refusal is not None:
             return (), refusal
-        # QUIRK: the leader epoch of a write is only compared. What is kept is that of the last read.
+        # QUIRK: the leader epoch of a write is only compared; kept is that of the last read.
         leader_epoch = self._states.entries[key].leader_epoch
         return (self._change(writing, leader_epoch, now_ms),), None
 
@@ -341,16 +341,16 @@ class ShareCoordinatorShard:
 
     def without_topics(self, topic_ids: Collection[bytes]) -> Records:
         """Tombstones of the share partitions of deleted topics. Source: maybeCleanupShareState."""
-        found: Iterable[SharePartitionKey] = (
-            key for key in self._states.keys() if key.topic_id in topic_ids  # noqa: SIM118
-        )
-        return tuple(
-            tombstone(key) for key in java_hash_order(found, hash_of=share_partition_hash)
-        )
+        found = [key for key, _ in self._states.items() if key.topic_id in topic_ids]
+        ordered = java_hash_order(found, hash_of=share_partition_hash)
+        return tuple(tombstone(key) for key in ordered)
 
 
 def _grown(writing: Writing, state: ShareSnapshotValue) -> Writing:
-    """A write that does not go back behind what is kept. Source: generateShareStateRecord of 4.4."""
+    """A write that does not go back behind what is kept.
+
+    Source: kafka 4.4, ShareCoordinatorShard.generateShareStateRecord.
+    """
     count = writing.delivery_complete_count
     if writing.start_offset == state.start_offset:
         count = max(count, state.delivery_complete_count)
