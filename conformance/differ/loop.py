@@ -17,8 +17,8 @@ from msgspec import Struct
 from coordinator_sim_conformance.differ.comparison import Difference, first_difference
 from coordinator_sim_conformance.differ.explained import Explanation, explanation_of
 from coordinator_sim_conformance.differ.programs import Program, program_of
-from coordinator_sim_conformance.differ.share_state_programs import ShareStateProgram
 from coordinator_sim_conformance.differ.references import Reference
+from coordinator_sim_conformance.differ.share_state_programs import ShareStateProgram
 from coordinator_sim_conformance.differ.sides import LinesProcess
 
 Json = dict[str, Any]

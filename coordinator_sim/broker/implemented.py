@@ -2,8 +2,8 @@
 
 Clients use every offered version: the newest one switches features on. So an API is offered only
 if it has a row here, and no newer than the row says; `docs/api-versions.md` is generated from
-these rows. Share groups, telemetry and delegation tokens have no row, because they are not
-implemented.
+these rows. The APIs of members of share groups, telemetry and delegation tokens have no row,
+because they are not implemented.
 """
 
 from collections.abc import Mapping

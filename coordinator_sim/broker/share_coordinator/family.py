@@ -97,7 +97,7 @@ def _config_of(cluster: ClusterParts) -> ShareCoordinatorConfig:
 
 
 class ShareCoordination:
-    """The family.
+    """The family; it hears of the cluster's events, and has its deadlines met.
 
     Args:
         cluster: The cluster; its logs, groups and metadata must exist already.
@@ -144,14 +144,12 @@ class ShareCoordination:
             draw=draw,
         )
         self._apis = ShareStateApis(cluster.access, self.brokers.coordinator, cluster)
+        self.brokers.listen(cluster.cluster_events)
+        cluster.scheduler.watch(self)
 
     def handlers(self) -> Handlers:
         """Handlers of the APIs of the share coordinator."""
         return self._apis.handlers()
-
-    def listen(self, cluster_events: ClusterEvents) -> None:
-        """Subscribe to changes of leaders and topics, and to what is written."""
-        self.brokers.listen(cluster_events)
 
     def expire(self, now: Instants) -> None:
         """Run due upkeep, timeouts and loads."""

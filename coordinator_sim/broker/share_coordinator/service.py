@@ -12,7 +12,6 @@ from typing import Any, Final
 from msgspec import Struct
 
 from coordinator_sim.broker.share_coordinator.jobs import PeriodicJobs
-from coordinator_sim.broker.shares.partition_keys import state_partition
 from coordinator_sim.broker.share_coordinator.operations import (
     API_OPERATIONS,
     ApiOperation,
@@ -27,6 +26,7 @@ from coordinator_sim.broker.share_coordinator.ports import (
 )
 from coordinator_sim.broker.share_coordinator.runtime import Operation, ShareCoordinatorRuntime
 from coordinator_sim.broker.share_coordinator.shard import Refusal, ShareCoordinatorShard
+from coordinator_sim.broker.shares.partition_keys import state_partition
 from coordinator_sim.broker.shares.persister import SharePartitionKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import integer_hash, uuid_hash

@@ -13,7 +13,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.broker.share_coordinator.batches import combined
-from coordinator_sim.broker.shares.partition_keys import share_partition_hash
 from coordinator_sim.broker.share_coordinator.ports import KnownTopics, ShareCoordinatorConfig
 from coordinator_sim.broker.share_coordinator.redundant import RedundantOffsets
 from coordinator_sim.broker.share_coordinator.state import (
@@ -25,6 +24,7 @@ from coordinator_sim.broker.share_coordinator.state import (
     update,
     updated,
 )
+from coordinator_sim.broker.shares.partition_keys import share_partition_hash
 from coordinator_sim.broker.shares.persister import SharePartitionKey
 from coordinator_sim.coordinator.timeline import Timeline, TimelineTable
 from coordinator_sim.kafka.error_texts import error_message

@@ -1,4 +1,4 @@
-"""How share partitions and group coordinators reach the share coordinators: attempts and answers."""
+"""How share partitions and group coordinators reach the share coordinators."""
 
 from typing import Any
 
