@@ -14,15 +14,15 @@ Json = dict[str, Any]
 
 SHARE_STATE: Final = "share-state"
 """The name of these worlds beside those of `programs.WORLDS`."""
-_GROUPS: Final = ("g", "g", "größe", "a:b")
+_GROUPS: Final = (("g",), ("g", "größe"), ("g", "h", "a:b"))
 _TOPICS: Final = {"t": 4, "u": 2}
 _WAITS_MS: Final = (1, 5, 20, 100, 1_000, 1_000, 2_000, 5_000, 20_000, 60_000, 300_000, 600_000)
 _PARTITION_COUNTS: Final = (1, 2, 3, 3, 13)
 _APIS: Final = {
-    "InitializeShareGroupState": (0.20, 0),
+    "InitializeShareGroupState": (0.24, 0),
     "ReadShareGroupState": (0.20, 0),
     "WriteShareGroupState": (0.42, 1),
-    "DeleteShareGroupState": (0.08, 0),
+    "DeleteShareGroupState": (0.04, 0),
     "ReadShareGroupStateSummary": (0.10, 1),
 }
 """Weight and newest version of each API."""
@@ -42,6 +42,7 @@ class ShareStateProgram:
         self._random = Random(seed)  # noqa: S311 - draws programs, guards nothing
         self._reference = reference
         self._partitions = self._random.choice(_PARTITION_COUNTS)
+        self._groups = self._random.choice(_GROUPS)
         self._epoch = 1
         self._is_held = False
         self._is_settled = True
@@ -122,7 +123,7 @@ class ShareStateProgram:
     def _call(self, api: str) -> Json:
         newest = _APIS[api][1]
         version = newest if self._chance(0.9) else 0
-        group_id = "" if self._chance(0.02) else self._random.choice(_GROUPS)
+        group_id = "" if self._chance(0.02) else self._random.choice(self._groups)
         count = self._random.choice((1, 1, 1, 2, 0 if self._chance(0.1) else 1))
         topics = [
             {"topicId": self._asked_topic(), "partitions": self._partitions_of(api, version)}
