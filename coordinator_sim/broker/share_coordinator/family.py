@@ -126,6 +126,7 @@ class ShareCoordination:
             cluster.hosted,
             touched=touched,
             append_failure=lambda: cluster.append_failure,
+            is_slowed=True,
         )
         self.brokers = ShareCoordinators(
             _config_of(cluster),

@@ -10,6 +10,7 @@ from coordinator_sim.broker.security.authorizer import Acl, Operation, ResourceT
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.broker.shares.partition_keys import state_partition
 from coordinator_sim.broker.shares.persister import SharePartitionKey
+from coordinator_sim.disk.losses import LossError
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
@@ -160,6 +161,30 @@ def test_a_write_waits_for_the_high_watermark() -> None:
     assert client.now_ms == now.group_ms + 1_500
     hold(SHARE_STATE_TOPIC, place, hold=False, now=now)
     assert batches_of(states.read()) == [(0, 4, 2, 1)]
+
+
+def test_slow_followers_hold_a_write_up() -> None:
+    """It is answered when the high watermark has passed it."""
+    client = served(share_state_partitions=1)
+    states = States(client)
+    states.initialize()
+    client.cluster.operations.slow_appends.set_delay(SHARE_STATE_TOPIC, 0, 700)
+    began_ms = client.now_ms
+    assert states.write((0, 4, 2, 1))["errorCode"] == ErrorCode.NONE
+    assert client.now_ms == began_ms + 700
+
+
+def test_a_damaged_topic_is_a_loss(tmp_path: Path) -> None:
+    """What share groups are done with is missing: the next start says so."""
+    world = KeptWorld(tmp_path, settings=ClusterSettings(share_state_partitions=1))
+    for name in (SHARE_STATE_TOPIC, "t"):
+        world.cluster.topics.create_asked_for(name, NOW)
+    States(FieldsClient(world.cluster)).initialize()
+    world.cluster.leave()
+    (segment,) = tmp_path.rglob(f"{SHARE_STATE_TOPIC}-0/*.log")
+    segment.write_bytes(segment.read_bytes()[:-5])
+    with pytest.raises(LossError, match="what share groups are done with"):
+        world.begin()
 
 
 def test_a_refused_append_is_taken_back() -> None:
