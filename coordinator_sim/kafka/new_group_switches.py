@@ -115,6 +115,9 @@ NEW_GROUPS: Final[dict[str, tuple[Switch, ...]]] = {
             "Partitions that a known topic gets are read from their first offset; before, from "
             "where the group's settings say",
             "GroupMetadataManager.buildInitializeShareGroupStateRequest", whose=JAVA),
+        since("4.3", "share_state_reads_unfenced",
+            "A read of the share coordinator with leader epoch -1 is fenced by no other epoch",
+            "ShareCoordinatorShard.maybeGetReadStateError", whose=JAVA),
         since("4.4", "share_state_refuses_negative_epochs",
             "The share coordinator refuses negative epochs; before, -1 fenced nobody",
             "ShareCoordinatorShard.maybeGetWriteStateError", whose=JAVA),
