@@ -49,6 +49,7 @@ from coordinator_sim.broker.security.authorizer import Authorizer
 from coordinator_sim.broker.security.sasl_api import SaslApi
 from coordinator_sim.broker.security.security import Security
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
+from coordinator_sim.broker.share_coordinator.family import ShareCoordination
 from coordinator_sim.broker.transactions.family import Transactions
 from coordinator_sim.broker.versions_api import VersionsApi
 from coordinator_sim.coordinator.contract import CoordinatorResult
@@ -99,6 +100,7 @@ class Cluster:
         logs: Of all partitions.
         hosted: These logs, as the brokers may use them.
         transactions: The transaction coordinators of the brokers.
+        share_coordinators: Their share coordinators.
         data: The APIs about records.
         faults: What is done to requests on purpose.
         scheduler: What is to be done later.
@@ -191,6 +193,7 @@ class Cluster:
 
     def _serve_families(self) -> VersionsApi:
         """Take up whatever answers requests; what of it is offered."""
+        self.share_coordinators = ShareCoordination(self, chance(self.settings.seed + 1))
         for family in self._families():
             self._handlers.update(family.handlers())
         spoken = [ApiKey.API_VERSIONS, *self._handlers]
@@ -329,6 +332,7 @@ class Cluster:
             self.data,
             *administration_apis(admin),
             self.transactions,
+            self.share_coordinators,
             SaslApi(),
             DiscoveryApi(
                 self.image,

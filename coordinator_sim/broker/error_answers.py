@@ -1,8 +1,8 @@
 """Error responses to any request, made from the message layouts of its version.
 
-Kafka has one such function for each API. All follow one rule, which is implemented here: the
-error stands at the top level if the response has an error field there, otherwise once for each
-item of the request.
+Kafka has one such function for each API. All but those of share coordinators follow one rule, which
+is implemented here: the error stands at the top level if the response has an error field there,
+otherwise once for each item of the request.
 
 Source: kafka trunk, clients/.../common/requests/*Request.java, getErrorResponse.
 """
@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from coordinator_sim.broker.share_coordinator.operations import API_OPERATIONS, refused_state
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.catalogue import layout_of, name_of, structs_module
@@ -75,6 +76,8 @@ def error_answer(api: ApiKey, version: int, request: Struct, error: ErrorCode) -
     Raises:
         UnsupportedVersion: no such API or version.
     """
+    if type(request) in API_OPERATIONS:
+        return refused_state(request, error)  # type: ignore[arg-type] # one of these requests
     asked = _said(layout_of(api, version, response=False), request)
     layout = layout_of(api, version, response=True)
     is_listed = api is ApiKey.FETCH and version < _FETCH_ANSWERS_AT_TOP_SINCE
