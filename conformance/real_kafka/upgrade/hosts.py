@@ -96,7 +96,7 @@ class Host:
         self._alive.discard(who)
 
     def kill(self) -> None:
-        """End the process as `kill -9` does; once all is read, its members are told to be killed."""
+        """End the process as `kill -9` does; once all is read, its members count as killed."""
         self._process.kill()
         self._process.wait()
         at_us = time.time_ns() // 1_000
