@@ -4,14 +4,27 @@ The same at a real broker and at ours: no record is lost, none is read twice whe
 killed, and an administrator sees the same steps.
 """
 
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from coordinator_sim_conformance.real_kafka.kafka import BROKER_VERSION, TOOLS_VERSION, Broker
+from coordinator_sim_conformance.real_kafka.kafka import (
+    BROKER_VERSION,
+    TOOLS_VERSION,
+    Broker,
+    free_ports,
+)
 from coordinator_sim_conformance.real_kafka.upgrade.hosts import Host
-from coordinator_sim_conformance.real_kafka.upgrade.story import VARIANTS, Outcome, play_upgrade
-from tests.unit.cli.test_serve import serving
+from coordinator_sim_conformance.real_kafka.upgrade.story import (
+    VARIANTS,
+    Outcome,
+    Upgrade,
+    Variant,
+    play_upgrade,
+)
+from tests.unit.cli.test_serve import COMMAND, serving
 
 pytestmark = pytest.mark.real_kafka
 
@@ -21,7 +34,14 @@ QUICK = {
     "group.consumer.min.session.timeout.ms": "3000",
     "group.consumer.session.timeout.ms": "8000",
 }
-OPTIONS = tuple(word for name in QUICK for word in ("--set", f"{name}={QUICK[name]}"))
+
+
+def options(settings: dict[str, str]) -> tuple[str, ...]:
+    """Arguments of `serve` for broker settings."""
+    return tuple(word for name in settings for word in ("--set", f"{name}={settings[name]}"))
+
+
+OPTIONS = options(QUICK)
 
 
 def outcomes(bootstrap: str) -> list[Outcome]:
@@ -53,3 +73,72 @@ def test_groups_under_load_are_upgraded_and_come_back_as_at_a_real_broker(
             if variant.killed is None:
                 assert outcome.account.repeated == 0
         assert served.steps == real.steps
+
+
+PATIENT = {**QUICK, "group.consumer.session.timeout.ms": "45000"}
+"""Sessions that outlast the restart of a broker in a JVM."""
+BROKEN = Variant(
+    group="broken", members=("j0", "r0"), assignor="range", commits="own", session_ms=45_000
+)
+
+
+def broken(bootstrap: str, break_broker: Callable[[], None]) -> Outcome:
+    """What a group leaves whose broker is killed and comes back while the group is mixed."""
+    with (
+        Host.of_java(bootstrap) as java,
+        Upgrade(bootstrap, BROKEN, java, lambda _: None, break_broker) as upgrade,
+    ):
+        return upgrade.play()
+
+
+class Served:
+    """A server on a directory that can be killed and started again at the same address."""
+
+    def __init__(self, folder: Path) -> None:
+        self._port = free_ports()[0]
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+        self.bootstrap = f"127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        """Start it, with what it left."""
+        where = ("--port", str(self._port), "--log-dir", self._folder)
+        self._process = subprocess.Popen(
+            [*COMMAND, "serve", *where, *options(PATIENT)], stdout=subprocess.PIPE
+        )
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline().startswith(b"{")
+
+    def kill(self) -> None:
+        """End it as `kill -9` does."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.communicate()
+
+
+@pytest.mark.nightly
+def test_mixed_group_outlives_its_broker_as_at_a_real_broker(tmp_path: Path) -> None:
+    """A broker that is killed loads the group from its log; both kinds of members go on."""
+    with Broker(tmp_path / "real", dict(PATIENT)) as broker:
+
+        def again() -> None:
+            broker.kill()
+            broker.start()
+
+        real = broken(broker.bootstrap, again)
+    server = Served(tmp_path / "served")
+    server.start()
+
+    def served_again() -> None:
+        server.kill()
+        server.start()
+
+    try:
+        served = broken(server.bootstrap, served_again)
+    finally:
+        server.kill()
+
+    for outcome in (real, served):
+        assert outcome.faults() == []
+        assert outcome.account.repeated == 0
+    assert served.steps == real.steps

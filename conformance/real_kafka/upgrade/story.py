@@ -27,8 +27,6 @@ TOPICS: Final = {"orders": 6, "bills": 6}
 """Topics of a group, which are named after it, with their numbers of partitions: two members, or
 three, have equal shares by every assignor."""
 
-_SESSION_MS: Final = 8_000
-"""Session timeout of classic members: short, as one of them dies."""
 _PAUSE_S: Final = 0.005
 """Between two records of the producer."""
 _LOOK_S: Final = 0.3
@@ -52,6 +50,7 @@ class Variant(Struct, frozen=True, kw_only=True):
         assignor: Of the classic protocol.
         commits: `auto`, or `own`: every 400 ms and when partitions are revoked.
         killed: Member whose process is killed while the group is mixed, instead of a clean end.
+        session_ms: Session timeout of classic members: short where one of them dies.
     """
 
     group: str
@@ -59,6 +58,7 @@ class Variant(Struct, frozen=True, kw_only=True):
     assignor: str
     commits: str
     killed: str | None = None
+    session_ms: int = 8_000
 
 
 VARIANTS: Final = (
@@ -103,7 +103,12 @@ class Load:
 
     def __init__(self, bootstrap: str, topics: Mapping[str, int]) -> None:
         self._producer = Producer(
-            {"bootstrap.servers": bootstrap, "linger.ms": 2, "enable.idempotence": True}
+            {
+                "bootstrap.servers": bootstrap,
+                "linger.ms": 2,
+                "enable.idempotence": True,
+                "log_level": 0,
+            }
         )
         self._places = [(topic, index) for topic, count in topics.items() for index in range(count)]
         self._stopped = Flag()
@@ -157,15 +162,22 @@ class Upgrade:
         variant: Which group.
         java: Process for Java's members, which also asks as an administrator.
         tell: Told each step as it is over.
+        disturb: Called once, when the group has members of both protocols.
     """
 
     def __init__(
-        self, bootstrap: str, variant: Variant, java: Host, tell: Callable[[str], None]
+        self,
+        bootstrap: str,
+        variant: Variant,
+        java: Host,
+        tell: Callable[[str], None],
+        disturb: Callable[[], None] | None = None,
     ) -> None:
         self._bootstrap = bootstrap
         self._variant = variant
         self._java = java
         self._tell = tell
+        self._disturb = disturb
         self._topics = {f"{variant.group}-{name}": count for name, count in TOPICS.items()}
         self._places = {
             f"{topic}-{index}" for topic, count in self._topics.items() for index in range(count)
@@ -208,6 +220,9 @@ class Upgrade:
             self._settle("all are classic")
             for name in names:
                 self._restart(name, "consumer")
+                if self._disturb is not None and name == names[0]:
+                    self._disturb()
+                    self._settle("disturbed")
             for name in names if self._variant.killed is None else ():
                 self._restart(name, "classic")
             load.stop()
@@ -246,7 +261,7 @@ class Upgrade:
         settings.update(_AUTO_COMMIT if self._variant.commits == "auto" else _OWN_COMMIT)
         if protocol == "classic":
             assignor = self._variant.assignor
-            settings["session.timeout.ms"] = str(_SESSION_MS)
+            settings["session.timeout.ms"] = str(self._variant.session_ms)
             settings["heartbeat.interval.ms"] = "300"
             settings["partition.assignment.strategy"] = (
                 _ASSIGNORS[assignor] if host is self._java else assignor
