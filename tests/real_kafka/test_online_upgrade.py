@@ -5,7 +5,7 @@ killed, and an administrator sees the same steps.
 """
 
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -42,31 +42,36 @@ def options(settings: dict[str, str]) -> tuple[str, ...]:
 
 
 OPTIONS = options(QUICK)
+NAMED = {each.group: each for each in VARIANTS}
 
 
-def outcomes(bootstrap: str) -> list[Outcome]:
+def outcomes(bootstrap: str, variants: Sequence[Variant]) -> list[Outcome]:
     """What each group left at a broker."""
     with Host.of_java(bootstrap) as java:
-        return [play_upgrade(bootstrap, each, java, lambda _: None) for each in VARIANTS]
+        return [play_upgrade(bootstrap, each, java, lambda _: None) for each in variants]
 
 
 @pytest.mark.parametrize(
-    ("version", "profile"),
+    ("version", "profile", "groups"),
     [
-        (BROKER_VERSION, "4.4"),
-        pytest.param(TOOLS_VERSION, "4.3", marks=pytest.mark.nightly),
+        pytest.param(BROKER_VERSION, "4.4", ("java", "mixed", "killed"), id="4.4"),
+        pytest.param(BROKER_VERSION, "4.4", ("static",), marks=pytest.mark.nightly, id="static"),
+        pytest.param(
+            TOOLS_VERSION, "4.3", tuple(NAMED), marks=pytest.mark.nightly, id="4.3 and static"
+        ),
     ],
 )
 def test_groups_under_load_are_upgraded_and_come_back_as_at_a_real_broker(
-    tmp_path: Path, version: str, profile: str
+    tmp_path: Path, version: str, profile: str, groups: tuple[str, ...]
 ) -> None:
     """Commits in callbacks and by themselves, Java and librdkafka, and a member that is killed."""
+    variants = [NAMED[group] for group in groups]
     with Broker(tmp_path, dict(QUICK), version) as broker:
-        theirs = outcomes(broker.bootstrap)
+        theirs = outcomes(broker.bootstrap, variants)
     with serving("--port", "0", "--profile", profile, *OPTIONS) as ready:
-        ours = outcomes(ready["bootstrap"])
+        ours = outcomes(ready["bootstrap"], variants)
 
-    for variant, real, served in zip(VARIANTS, theirs, ours, strict=True):
+    for variant, real, served in zip(variants, theirs, ours, strict=True):
         for outcome in (real, served):
             assert outcome.faults() == []
             assert outcome.account.produced > 0

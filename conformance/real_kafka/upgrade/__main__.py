@@ -1,9 +1,10 @@
 """Upgrades groups under load at a broker, and counts each record.
 
-`python -m conformance.real_kafka.upgrade HOST:PORT [GROUP...]` plays the groups `java`, `mixed` and
-`killed`: members go over to the consumer protocol one by one, and back. The broker needs groups of
-the consumer protocol, a consumer session of few seconds (`group.consumer.session.timeout.ms`), and
-no topics of these groups yet. Exit code 1: something is against the rules.
+`python -m conformance.real_kafka.upgrade HOST:PORT [GROUP...]` plays the groups `java`, `mixed`,
+`static` and `killed`: members go over to the consumer protocol one by one, and back. The broker
+needs groups of the consumer protocol, a consumer session of few seconds
+(`group.consumer.session.timeout.ms`), and no topics of these groups yet. Exit code 1: something is
+against the rules.
 """
 
 import sys

@@ -8,7 +8,7 @@ to start is a matter of time.
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from threading import Event as Flag
 from threading import Thread
@@ -51,6 +51,8 @@ class Variant(Struct, frozen=True, kw_only=True):
         commits: `auto`, or `own`: every 400 ms and when partitions are revoked.
         killed: Member whose process is killed while the group is mixed, instead of a clean end.
         session_ms: Session timeout of classic members: short where one of them dies.
+        is_static: Whether members have their names as instance ids; nobody takes their part then
+            while they restart.
     """
 
     group: str
@@ -59,6 +61,7 @@ class Variant(Struct, frozen=True, kw_only=True):
     commits: str
     killed: str | None = None
     session_ms: int = 8_000
+    is_static: bool = False
 
 
 VARIANTS: Final = (
@@ -69,6 +72,13 @@ VARIANTS: Final = (
         commits="own",
     ),
     Variant(group="mixed", members=("j0", "j1", "r0"), assignor="range", commits="auto"),
+    Variant(
+        group="static",
+        members=("j0", "j1", "r0"),
+        assignor="range",
+        commits="own",
+        is_static=True,
+    ),
     Variant(group="killed", members=("j0", "r0"), assignor="range", commits="own", killed="r0"),
 )
 
@@ -229,7 +239,7 @@ class Upgrade:
             self._read_up(load.acknowledged)
         for name in names:
             self._stop(name)
-        self._look("all are gone", ())
+        self._look("all are gone", "Empty")
         events = [
             event
             for host in self._hosts
@@ -247,6 +257,9 @@ class Upgrade:
         if name == self._variant.killed:
             self._running.pop(name)[1].kill()
             self._settle(f"{name} is killed")
+        elif self._variant.is_static:
+            self._stop(name)
+            self._look(f"{name} is gone")
         else:
             self._stop(name)
             self._settle(f"{name} is gone")
@@ -258,6 +271,8 @@ class Upgrade:
         who = f"{name}.{self._lives[name]}"
         host = self._java if name.startswith("j") else self._process()
         settings = {"group.id": self._variant.group, "group.protocol": protocol}
+        if self._variant.is_static:
+            settings["group.instance.id"] = name
         settings.update(_AUTO_COMMIT if self._variant.commits == "auto" else _OWN_COMMIT)
         if protocol == "classic":
             assignor = self._variant.assignor
@@ -292,14 +307,13 @@ class Upgrade:
             )
 
         self._java.wait_for(is_settled, f"all partitions to be owned by {sorted(names)}: {step}")
-        self._look(step, names)
+        self._look(step, "Stable")
 
-    def _look(self, step: str, names: Iterable[str]) -> None:
-        """Note what an administrator sees of the group, once it stays the same."""
-        state = "Stable" if names else "Empty"
+    def _look(self, step: str, state: str = "") -> None:
+        """Note what an administrator sees of the group, once it stays the same, in that state."""
         until_s = time.monotonic() + PATIENCE_S
         last, seen = "", self._seen()
-        while seen != last or f" {state} " not in seen:
+        while seen != last or state not in seen:
             if time.monotonic() > until_s:
                 raise DataError(f"the group did not become {state}: {step}: {seen}")
             time.sleep(_LOOK_S)
