@@ -9,10 +9,14 @@ rules that follow, each of which is one list of `Account`:
 - `misplaced`: an owner begins at a commit: no earlier than the last one acknowledged before the
   partition was assigned to it, no later than the last one that was attempted.
 - `shared`: a partition has one owner at a time, until it gives it up, loses it or dies.
-- `unclean`: who gives a partition up has committed what it read, unless it was killed.
+- `unclean`: who gives a partition up has committed what it read, unless its end is excused.
 
-What is read again is therefore exactly what lies between a killed owner's last commit and the end
-of its reading; `repeated` counts it, `permitted` is how much of it may be.
+Excused is who was killed, and who commits automatically: a classic member of Java that rebalances
+cooperatively reads on after the commit that precedes a rebalance. So each record that was read
+again, `repeats`, must have been read before by such an owner, after its last commit.
+
+Source: kafka 4.4, ConsumerCoordinator.onJoinPrepare, which commits, and onJoinComplete, which
+revokes without a commit.
 """
 
 from collections.abc import Iterable, Iterator
@@ -65,24 +69,42 @@ class Holding(Struct):
     attempts: list[int] = field(default_factory=list)
 
 
+class Repeat(Struct, frozen=True, kw_only=True):
+    """A record that was read again.
+
+    Args:
+        who: Who read it again.
+        place: Its partition.
+        offset: Its offset.
+        before: Who had read it before.
+        end: How that owner's holding ended.
+        is_permitted: Whether that owner had not committed it, and is excused.
+    """
+
+    who: str
+    place: str
+    offset: int
+    before: str
+    end: str
+    is_permitted: bool
+
+
 class Account(Struct, frozen=True):
     """What became of the records of a run.
 
     Args:
         produced: How many were acknowledged to the producer.
         lost: Those that nobody read.
-        repeated: How many readings were of a record that was read before.
-        permitted: How many such readings the ends of killed owners permit.
+        repeats: Those that were read again, each time.
         skipped: Offsets that an owner left out, or read out of order.
         misplaced: Owners that began where no commit was.
         shared: Partitions that had two owners at once.
-        unclean: Owners that were not killed and did not commit all they had read.
+        unclean: Owners that did not commit all they had read and are not excused.
     """
 
     produced: int
     lost: list[str]
-    repeated: int
-    permitted: int
+    repeats: list[Repeat]
     skipped: list[str]
     misplaced: list[str]
     shared: list[str]
@@ -92,36 +114,43 @@ class Account(Struct, frozen=True):
         """Everything that is against the rules; empty of a right run."""
         found = [f"lost {each}" for each in self.lost]
         found += self.skipped + self.misplaced + self.shared + self.unclean
-        if self.repeated > self.permitted:
-            found.append(f"{self.repeated} read again, {self.permitted} permitted")
+        found += [
+            f"{each.who} read {each.place} {each.offset} again after {each.before}"
+            for each in self.repeats
+            if not each.is_permitted
+        ]
         return found
 
 
-def account_of(events: Iterable[Event], acknowledged: Iterable[str]) -> Account:
+def account_of(
+    events: Iterable[Event], acknowledged: Iterable[str], *, commits_itself: bool
+) -> Account:
     """Judge a run by what its members told.
 
     Args:
         events: Of all members.
         acknowledged: Values of the records that the producer knows to be written.
+        commits_itself: Whether the members' consumers commit automatically.
     """
+    excused = ("killed", "revoked") if commits_itself else ("killed",)
     ordered = sorted(events, key=lambda each: each.at_us)
     written = list(acknowledged)
-    readings = [each for each in ordered if each.what == "read"]
-    seen = {each.value for each in readings}
+    seen = {each.value for each in ordered if each.what == "read"}
     holdings = holdings_of(ordered)
     every = [(place, held) for place, chain in holdings.items() for held in chain]
     return Account(
         produced=len(written),
         lost=[each for each in written if each not in seen],
-        repeated=len(readings) - len(seen),
-        permitted=sum(_uncommitted(held) for _, held in every if held.end == "killed"),
+        repeats=[
+            each for place, chain in holdings.items() for each in _repeats(place, chain, excused)
+        ],
         skipped=[line for place, held in every for line in _skips(place, held)],
         misplaced=[line for place, chain in holdings.items() for line in _beginnings(place, chain)],
         shared=[line for place, chain in holdings.items() for line in _overlaps(place, chain)],
         unclean=[
             f"{held.who} left {place} by {held.end} with {_uncommitted(held)} uncommitted"
             for place, held in every
-            if held.end != "killed" and _uncommitted(held)
+            if held.end not in excused and _uncommitted(held)
         ],
     )
 
@@ -166,12 +195,34 @@ def _take(held: Holding, event: Event) -> None:
         held.end, held.to_us = event.what, event.at_us
 
 
+def _committed(held: Holding) -> int:
+    """The offset up to which what its owner read is committed; it has read something."""
+    return max([held.offsets[0], *(offset for _, offset in held.commits)])
+
+
 def _uncommitted(held: Holding) -> int:
     """How many records its owner read after its last acknowledged commit."""
-    if not held.offsets:
-        return 0
-    done = max([held.offsets[0], *(offset for _, offset in held.commits)])
-    return max(0, held.offsets[-1] + 1 - done)
+    return max(0, held.offsets[-1] + 1 - _committed(held)) if held.offsets else 0
+
+
+def _repeats(place: str, chain: list[Holding], excused: Iterable[str]) -> Iterator[Repeat]:
+    """The records of a partition that were read again."""
+    readers: dict[int, Holding] = {}
+    for held in chain:
+        for offset in held.offsets:
+            before = readers.get(offset)
+            if before is not None:
+                may = before is not held and before.end in excused
+                may = may and offset >= _committed(before)
+                yield Repeat(
+                    who=held.who,
+                    place=place,
+                    offset=offset,
+                    before=before.who,
+                    end=before.end,
+                    is_permitted=may,
+                )
+            readers[offset] = held
 
 
 def _skips(place: str, held: Holding) -> Iterator[str]:

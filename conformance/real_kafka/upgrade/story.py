@@ -72,6 +72,7 @@ VARIANTS: Final = (
         commits="own",
     ),
     Variant(group="mixed", members=("j0", "j1", "r0"), assignor="range", commits="auto"),
+    Variant(group="auto", members=("j0", "j1"), assignor="cooperative-sticky", commits="auto"),
     Variant(
         group="static",
         members=("j0", "j1", "r0"),
@@ -247,7 +248,7 @@ class Upgrade:
         ]
         return Outcome(
             self._steps,
-            account_of(events, load.acknowledged),
+            account_of(events, load.acknowledged, commits_itself=self._variant.commits == "auto"),
             self._behind(load.ends),
             [each for host in self._hosts for each in host.troubles],
         )
