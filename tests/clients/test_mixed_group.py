@@ -141,6 +141,7 @@ def test_classic_members_live_in_a_consumer_group(kafka_server: ServedKafka, als
     sessions = sorted(each["session_timeout_ms"] for each in seen["members"])
     new, classic = [45_000] * (1 + len(franz)), [QUICK["session_timeout_ms"]] * 2
     assert sessions == [*classic, *new]
+    assert kafka_server.wait_for_group("g", "Empty", timeout_s=5)["member_count"] == 0
 
 
 def each_reads_its_part(
