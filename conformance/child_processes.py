@@ -17,7 +17,7 @@ _watchers: Final[list[subprocess.Popen[bytes]]] = []
 _lock: Final = Lock()
 
 
-def end_with_us(process: subprocess.Popen[bytes]) -> None:
+def end_with_us(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
     """Have a process killed when this one has ended, unless it has ended by then itself."""
     with _lock:
         if not _watchers or _watchers[-1].poll() is not None:

@@ -79,7 +79,8 @@ class FranzConsumer:
 
     Args:
         bootstrap: Of the brokers.
-        settings: Of the program: `topic`, `group`, `balancer`, `instance`, `max_versions`.
+        settings: Of the program: `topic`, `group`, `balancer`, `instance`, `protocol`,
+            `max_versions`.
     """
 
     def __init__(self, bootstrap: str, **settings: object) -> None:

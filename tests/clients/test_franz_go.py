@@ -48,6 +48,41 @@ def test_members_come_and_go_and_each_record_is_read_once(
     assert offsets["state"] == "Empty"
 
 
+@pytest.mark.kafka_profile("4.4")
+@pytest.mark.parametrize("balancer", ["range", "sticky"])
+def test_members_of_the_new_protocol_come_and_go_under_load(
+    kafka_server: ServedKafka, balancer: str
+) -> None:
+    """Alone, two, three, two: records are written at each change, and each is read once."""
+    kafka_server.create_topic("t", PARTITIONS)
+    bootstrap = kafka_server.bootstrap
+    settings = {"topic": "t", "group": "g", "balancer": balancer, "protocol": "consumer"}
+    members: list[FranzConsumer] = []
+    gone: list[FranzConsumer] = []
+    written = 0
+    for share in (6, 3, 2):
+        members.append(FranzConsumer(bootstrap, **settings))
+        franz("produce", bootstrap, topic="t", partitions=6, first=written, count=300)
+        written += 300
+        wait_until(
+            lambda share=share: [len(each.owned) for each in members] == [share] * len(members)
+        )
+    assert kafka_server.wait_for_group("g", "Stable", members=3)["protocol_name"] == (
+        "range" if balancer == "range" else "uniform"
+    )
+    gone.append(members.pop(0))
+    gone[0].close()
+    franz("produce", bootstrap, topic="t", partitions=6, first=written, count=300)
+    wait_until(lambda: [len(each.owned) for each in members] == [3, 3])
+    everybody = [*members, *gone]
+    wait_until(lambda: sum(len(each.values) for each in everybody) >= written + 300)
+    for each in members:
+        each.close()
+    found = sorted(int(value) for each in everybody for value in each.values)
+    assert found == list(range(written + 300))
+    assert kafka_server.wait_for_group("g", "Empty")["state"] == "Empty"
+
+
 @pytest.mark.parametrize("profile", MODERN)
 def test_static_member_that_restarts_disturbs_nobody(
     kafka_server: ServedKafka, profile: str

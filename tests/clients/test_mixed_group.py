@@ -31,14 +31,20 @@ QUICK = {
 
 
 class Members:
-    """A consumer of each library; those that block share a thread, aiokafka reads in a task."""
+    """A consumer of each library; those that block share a thread, aiokafka reads in a task.
 
-    def __init__(self, served: ServedKafka) -> None:
+    Args:
+        served: The cluster.
+        protocol: Protocol of librdkafka's consumer; the others are classic ones.
+    """
+
+    def __init__(self, served: ServedKafka, protocol: str) -> None:
         kafka = importlib.import_module("kafka")
         assignors = importlib.import_module("kafka.coordinator.assignors.range")
-        self.librdkafka = consumer(
-            served.bootstrap, "g", partition_assignment_strategy="range", client_id="librdkafka"
-        )
+        told = {"partition_assignment_strategy": "range"}
+        if protocol == "consumer":
+            told = {"group_protocol": protocol}
+        self.librdkafka = consumer(served.bootstrap, "g", client_id="librdkafka", **told)
         self.kafka_python = kafka.KafkaConsumer(
             bootstrap_servers=served.bootstrap,
             group_id="g",
@@ -118,8 +124,38 @@ def test_libraries_share_a_topic(kafka_server: ServedKafka, profile: str, also: 
         else []
     )
 
+    seen = each_reads_its_part(kafka_server, franz, "classic")
+    assert seen["protocol_name"] == "range", profile
+
+
+@pytest.mark.kafka_profile("4.4")
+@pytest.mark.kafka_settings({"group.consumer.heartbeat.interval.ms": 200})
+@pytest.mark.parametrize("also", ["", pytest.param("franz-go", marks=pytest.mark.real_kafka)])
+def test_classic_members_live_in_a_consumer_group(kafka_server: ServedKafka, also: str) -> None:
+    """The broker assigns, to the new members and to the classic ones, each in its own protocol."""
+    kafka_server.create_topic("t", PARTITIONS)
+    told = {"topic": "t", "group": "g", "balancer": "range", "protocol": "consumer"}
+    franz = [FranzConsumer(kafka_server.bootstrap, **told)] if also else []
+    seen = each_reads_its_part(kafka_server, franz, "consumer")
+    assert seen["protocol_name"] == ("range" if also else "uniform")
+    sessions = sorted(each["session_timeout_ms"] for each in seen["members"])
+    new, classic = [45_000] * (1 + len(franz)), [QUICK["session_timeout_ms"]] * 2
+    assert sessions == [*classic, *new]
+    assert kafka_server.wait_for_group("g", "Empty", timeout_s=5)["member_count"] == 0
+
+
+def each_reads_its_part(
+    served: ServedKafka, franz: list[FranzConsumer], protocol: str
+) -> dict[str, Any]:
+    """All members join, share the partitions, read each record once, and leave.
+
+    Returns:
+        The group with all its members.
+    """
+    seen: dict[str, Any] = {}
+
     async def program() -> None:
-        async with Members(kafka_server) as members:
+        async with Members(served, protocol) as members:
             deadline_s = time.monotonic() + PATIENCE_S
             share = PARTITIONS // (3 + len(franz))
 
@@ -134,15 +170,17 @@ def test_libraries_share_a_topic(kafka_server: ServedKafka, profile: str, also: 
                 await members.poll()
             assert sorted(chain.from_iterable(owned())) == list(range(PARTITIONS))
             numbers = [b"%d" % number for number in range(COUNT)]
-            await asyncio.to_thread(produce, kafka_server.bootstrap, "t", numbers)
+            await asyncio.to_thread(produce, served.bootstrap, "t", numbers)
             while len(values()) < COUNT:
                 assert time.monotonic() < deadline_s, len(values())
                 await members.poll()
             await members.poll()
-            assert sorted(values(), key=int) == numbers, profile
+            assert sorted(values(), key=int) == numbers
+            seen.update(served.group("g"))
 
     try:
         asyncio.run(program())
     finally:
         for each in franz:
             each.close()
+    return seen

@@ -1,6 +1,7 @@
 """Consumer groups of librdkafka's members, as Kafka's own tools show and change them.
 
-The same calls at a real broker and at ours, while the members live and afterwards.
+The same calls at a real broker and at ours, while the members live and afterwards; also of a group
+on its way to the new protocol, and back.
 """
 
 import re
@@ -24,10 +25,14 @@ QUICK = {
 OPTIONS = tuple(word for name in QUICK for word in ("--set", f"{name}={QUICK[name]}"))
 ORDERS = ("--topic", "orders")
 APP = ("--group", "app")
-MEMBER = re.compile(r"(?<= )[\w/+-]{22}(?= )")
+MEMBER = re.compile(
+    r"(?<= )(?:\w+-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[\w/+-]{22}(?:==)?)(?= )"
+)
 ADDRESS = re.compile(r"127\.0\.0\.1:\d+")
 LEVEL = re.compile(r"(Feature: group\.version\s+Supported.*?FinalizedVersionLevel: \d+)")
 COUNT = 60
+Told = list[tuple[tuple[str, ...], list[str]]]
+"""Each call, and what was said."""
 
 
 def while_they_live() -> Iterator[tuple[str, ...]]:
@@ -36,12 +41,17 @@ def while_they_live() -> Iterator[tuple[str, ...]]:
     yield ("groups", "--list", "--state", "--type")
     yield ("groups", "--list", "--type", "consumer", "--state", "stable")
     yield ("groups", "--list", "--type", "classic")
-    for detail in ("", "--members", "--state", "--offsets"):
-        yield tuple(filter(None, ("groups", "--describe", *APP, detail)))
-        yield tuple(filter(None, ("groups", "--describe", *APP, detail, "--verbose")))
+    yield from descriptions()
     yield ("groups", "--reset-offsets", *APP, *ORDERS, "--to-earliest", "--execute")
     yield ("groups", "--delete-offsets", *APP, *ORDERS)
     yield ("groups", "--delete", *APP)
+
+
+def descriptions() -> Iterator[tuple[str, ...]]:
+    """Every description of a group."""
+    for detail in ("", "--members", "--state", "--offsets"):
+        yield tuple(filter(None, ("groups", "--describe", *APP, detail)))
+        yield tuple(filter(None, ("groups", "--describe", *APP, detail, "--verbose")))
 
 
 def afterwards() -> Iterator[tuple[str, ...]]:
@@ -74,9 +84,9 @@ def lines(said: Said) -> list[str]:
     return [str(said.status), *sorted(masked)]
 
 
-def story(bootstrap: str) -> list[tuple[tuple[str, ...], list[str]]]:
-    """Each call, and what was said."""
-    told = []
+def story(bootstrap: str) -> Told:
+    """A group of the consumer protocol alone."""
+    told: Told = []
     with Tools(bootstrap) as tools:
         create = ("topics", "--create", *ORDERS, "--partitions", "6", "--replication-factor", "1")
         assert tools.run(*create).status == 0
@@ -114,6 +124,54 @@ def test_tools_say_of_consumer_groups_what_they_say_at_a_real_broker(tmp_path: P
         theirs = story(broker.bootstrap)
     with serving("--port", "0", *OPTIONS) as ready:
         ours = story(ready["bootstrap"])
+
+    for call, said in zip(theirs, ours, strict=True):
+        assert said == call
+
+
+def asked(tools: Tools, calls: Iterator[tuple[str, ...]]) -> Told:
+    """Each call, and what is said now."""
+    return [(call, lines(tools.run(*call))) for call in calls]
+
+
+def migration(bootstrap: str) -> Told:
+    """A group with a classic member and a new one, on its way there and on its way back."""
+    with Tools(bootstrap) as tools:
+        create = ("topics", "--create", *ORDERS, "--partitions", "6", "--replication-factor", "1")
+        assert tools.run(*create).status == 0
+        produce(bootstrap, "orders", [b"%d" % number for number in range(COUNT)])
+        old = joined(bootstrap, "old", "classic", [])
+        read([old], COUNT)
+        old.commit(asynchronous=False)
+        told = asked(tools, descriptions())
+        new = joined(bootstrap, "new", "consumer", [old])
+        told += asked(tools, while_they_live())
+        old.close()
+        settle([new], 6)
+        told += asked(tools, descriptions())
+        back = joined(bootstrap, "back", "classic", [new])
+        told += asked(tools, while_they_live())
+        new.close()
+        settle([back], 6)
+        told += asked(tools, while_they_live())
+        back.close()
+        return told + asked(tools, afterwards())
+
+
+def joined(bootstrap: str, name: str, protocol: str, others: list[Consumer]) -> Consumer:
+    """Another member, once the partitions are shared with it."""
+    member = consumer(bootstrap, "app", client_id=name, group_protocol=protocol)
+    member.subscribe(["orders"])
+    settle([*others, member], 6)
+    return member
+
+
+def test_tools_say_of_groups_in_an_upgrade_what_they_say_at_a_real_broker(tmp_path: Path) -> None:
+    """Classic, mixed, new, mixed again, classic again: lists, descriptions, refusals, offsets."""
+    with Broker(tmp_path, dict(QUICK)) as broker:
+        theirs = migration(broker.bootstrap)
+    with serving("--port", "0", *OPTIONS) as ready:
+        ours = migration(ready["bootstrap"])
 
     for call, said in zip(theirs, ours, strict=True):
         assert said == call

@@ -7,7 +7,8 @@ from typing import Final
 
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.groups.broker import Broker
-from coordinator_sim.clock.timer_queue import TimerKind
+from coordinator_sim.clock.timer_queue import Timer, TimerKind
+from coordinator_sim.coordinator.consumer.timers import MemberTimeout
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, partition_for
@@ -79,34 +80,41 @@ def consumer_summary(cluster: Cluster, found: Found) -> GroupSummary:
 
 
 def consumer_members(cluster: Cluster, found: Found) -> tuple[MemberView, ...]:
-    """The members of a consumer group."""
+    """The members of a consumer group; a classic one has the session timeout that it brought."""
     broker, group = found
-    timeout_ms = cluster.configs.group_value(group.group_id, _SESSION)
-    ends = {
-        timer.key.member_id: timer.deadline_ms
+    timeout_ms = int(str(cluster.configs.group_value(group.group_id, _SESSION)))
+    sessions = {
+        timer.key.member_id: timer
         for timer in broker.coordinator.timers()
         if timer.key.kind is TimerKind.CONSUMER_SESSION and timer.key.group_id == group.group_id
     }
-    return tuple(
-        _member(each, int(str(timeout_ms)), ends.get(each.member_id)) for each in group.members
-    )
+    return tuple(_member(each, timeout_ms, sessions.get(each.member_id)) for each in group.members)
 
 
-def _member(member: Member, timeout_ms: int, ends_ms: int | None) -> MemberView:
+def _member(member: Member, timeout_ms: int, session: Timer | None) -> MemberView:
     regex = member.subscribed_topic_regex
     return MemberView(
         member_id=member.member_id,
         group_instance_id=member.instance_id,
         client_id=member.client_id,
         client_host=member.client_host.removeprefix("/"),
-        session_timeout_ms=timeout_ms,
+        session_timeout_ms=_brought(session) or timeout_ms,
         rebalance_timeout_ms=None,
         is_leader=False,
         subscription=(*sorted(member.subscribed_topic_names), *((regex,) if regex else ())),
         assignment=_owned(member.assignment),
         waits_for=None,
-        session_ends_ms=ends_ms,
+        session_ends_ms=None if session is None else session.deadline_ms,
     )
+
+
+def _brought(session: Timer | None) -> int | None:
+    """The session timeout of a classic member, which no description tells; None of others."""
+    if session is None or not isinstance(session.data, MemberTimeout):
+        return None
+    group = session.data.partition.consumer_group(session.data.group_id)
+    member = None if group is None else group.members.get(session.data.member_id)
+    return None if member is None or member.classic is None else member.classic.session_timeout_ms
 
 
 def _owned(assignment: Assignment) -> tuple[str, ...]:

@@ -3,9 +3,10 @@
 //	franz_go_clients COMMAND BOOTSTRAP KEY=VALUE...
 //
 // produce     topic, partitions, first, count: numbers to partitions in turn, acknowledged
-// consume     topic, group, count, balancer, instance, idle_ms, static: prints "owned P..." after
+// consume     topic, group, balancer, instance, protocol: prints "owned P..." after each rebalance
 //
-//	each rebalance and "record P N" for each record; commits and leaves after count
+//	and "record P N" for each record; commits what it polled before it lets others rebalance, and
+//	leaves when standard input ends; protocol=consumer asks for the new protocol
 //
 // transact    topic, group, source: a committed, an aborted and a committed transaction by a
 //
@@ -70,6 +71,7 @@ func inGroup(given settings) []kgo.Opt {
 	balancers := map[string]kgo.GroupBalancer{
 		"range":              kgo.RangeBalancer(),
 		"roundrobin":         kgo.RoundRobinBalancer(),
+		"sticky":             kgo.StickyBalancer(),
 		"cooperative-sticky": kgo.CooperativeStickyBalancer(),
 	}
 	made := []kgo.Opt{
@@ -83,6 +85,9 @@ func inGroup(given settings) []kgo.Opt {
 	}
 	if instance := given["instance"]; instance != "" {
 		made = append(made, kgo.InstanceID(instance))
+	}
+	if given["protocol"] == "consumer" {
+		made = append(made, kgo.ServerSideBalancer())
 	}
 	return made
 }
@@ -134,6 +139,7 @@ func consume(ctx context.Context, bootstrap string, given settings) {
 	owned := &ownership{}
 	client, err := kgo.NewClient(append(append(options(bootstrap, given), inGroup(given)...),
 		kgo.ConsumeTopics(given["topic"]),
+		kgo.BlockRebalanceOnPoll(),
 		kgo.OnPartitionsAssigned(owned.gained),
 		kgo.OnPartitionsRevoked(owned.lost),
 		kgo.OnPartitionsLost(owned.lost))...)
@@ -156,8 +162,9 @@ func consume(ctx context.Context, bootstrap string, given settings) {
 		if fetches.NumRecords() > 0 {
 			must(client.CommitRecords(ctx, fetches.Records()...))
 		}
+		client.AllowRebalance()
 	}
-	client.Close()
+	client.CloseAllowingRebalance()
 }
 
 // Copies one record a transaction, and aborts the second one before it tries again.
