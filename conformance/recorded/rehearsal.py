@@ -6,7 +6,8 @@ the coordinator are answered but not compared: their number depends on a client'
 """
 
 import heapq
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
 from typing import Final, Protocol
@@ -31,6 +32,7 @@ from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.codec.frames import decode_request, encode_request
 from coordinator_sim.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 from coordinator_sim.messages.metadata import (
+    MetadataRequest,
     MetadataResponse,
     MetadataResponsePartition,
     MetadataResponseTopic,
@@ -69,6 +71,16 @@ class RecordedPort(ClientPort, Protocol):
         """Return from a poll that waits for records."""
         ...
 
+    def subscribe(self, topics: Sequence[str], now_ms: int) -> Effects:
+        """Replace the subscription."""
+        ...
+
+    def commit(
+        self, offsets: Mapping[TopicPartition, int], *, sync: bool, now_ms: int
+    ) -> tuple[int, Effects]:
+        """Commit the offsets."""
+        ...
+
 
 class Difference(Struct, frozen=True):
     """A difference between the port and the recording."""
@@ -103,6 +115,10 @@ class Rehearsal:
         self._is_closing = False
         self._is_closed = False
         self._now_ms = 0
+        self._returns = deque(ms for ms, note in recording.notes if note == "returned")
+        self._frozen = _intervals(recording.notes)
+        self._read: dict[TopicPartition, int] = {}
+        """Offsets that the application has got, and not committed by itself."""
         self.differences: list[Difference] = []
 
     @property
@@ -116,7 +132,8 @@ class Rehearsal:
         for at_ms, note in recording.notes:
             self._at(at_ms, self._note_action(note))
         for at_ms, node_id in recording.closed:
-            if at_ms < recording.ended_at_ms - _ROUND_TRIP_MS:
+            is_own = (at_ms, node_id) in recording.given_up
+            if at_ms < recording.ended_at_ms - _ROUND_TRIP_MS and not is_own:
                 self._at(at_ms, partial(self._broken, node_id))
         while not self._is_closed and self._step():
             pass
@@ -133,13 +150,17 @@ class Rehearsal:
         instants = [ms for ms in (deadline_ms, event_ms) if ms is not None]
         if not instants or min(instants) > self._recording.ended_at_ms:
             return False
-        self._now_ms = max(self._now_ms, min(instants))
+        self._now_ms = self._awake_ms(max(self._now_ms, min(instants)))
         if event_ms is not None and event_ms <= min(instants):
             _, _, action = heapq.heappop(self._events)
             self._carry_out(action(self._now_ms))
         else:
             self._carry_out(self._port.expire(self._now_ms))
         return True
+
+    def _awake_ms(self, at_ms: int) -> int:
+        """Return the instant, or when the process goes on that is frozen then."""
+        return next((end for begin, end in self._frozen if begin <= at_ms < end), at_ms)
 
     def _at(self, at_ms: int, action: Callable[[int], Effects]) -> None:
         heapq.heappush(self._events, (at_ms, next(self._order), action))
@@ -150,9 +171,13 @@ class Rehearsal:
         match note.split():
             case ["subscribe"]:
                 return lambda now_ms: self._port.poll(now_ms, _POLL_MS)
-            case ["position", partition, offset]:
-                where = TopicPartition(TOPIC, int(partition))
+            case ["position", partition, offset, *topic]:
+                where = TopicPartition(topic[0] if topic else TOPIC, int(partition))
                 return lambda _: self._consumed(where, int(offset))
+            case ["subscribed", *topics]:
+                return lambda now_ms: self._port.subscribe(topics, now_ms)
+            case ["commit"]:
+                return self._commit
             case ["busy"]:
                 return self._busy
             case ["polling"]:
@@ -164,7 +189,12 @@ class Rehearsal:
 
     def _consumed(self, partition: TopicPartition, offset: int) -> Effects:
         self._port.advance_position(partition, offset)
+        self._read[partition] = offset
         return ()
+
+    def _commit(self, now_ms: int) -> Effects:
+        offsets, self._read = self._read, {}
+        return self._port.commit(offsets, sync=True, now_ms=now_ms)[1]
 
     def _busy(self, now_ms: int) -> Effects:
         self._is_busy = True
@@ -200,7 +230,8 @@ class Rehearsal:
             case Connect(node_id):
                 self._connect(node_id)
             case RunCallback(token=token):
-                self._at(now_ms, lambda ms: self._port.callback_completed(token, None, ms))
+                at_ms = max(now_ms, self._returns.popleft() if self._returns else now_ms)
+                self._at(at_ms, lambda ms: self._port.callback_completed(token, None, ms))
             case ResetPositions(partitions=partitions):
                 found = dict.fromkeys(partitions, 0)
                 self._at(now_ms, lambda ms: self._port.positions_found(found, ms))
@@ -230,8 +261,9 @@ class Rehearsal:
 
     def _sent(self, correlation_id: int, request: Request) -> None:
         api = request.api_key
-        if api is ApiKey.METADATA:
-            self._answer(self._now_ms + _ROUND_TRIP_MS, correlation_id, _cluster())
+        if isinstance(request, MetadataRequest):
+            answer = _cluster(request, self._recording.topics)
+            self._answer(self._now_ms + _ROUND_TRIP_MS, correlation_id, answer)
         elif api is ApiKey.FIND_COORDINATOR:
             self._answer(
                 self._now_ms + _ROUND_TRIP_MS,
@@ -283,14 +315,31 @@ class Rehearsal:
         self.differences.append(Difference(at_ms, what))
 
 
-def _cluster() -> MetadataResponse:
-    partitions = tuple(
-        MetadataResponsePartition(partition_index=n, leader_id=NODE.node_id, leader_epoch=0)
-        for n in range(PARTITION_COUNT)
+def _cluster(
+    request: MetadataRequest, recorded: Sequence[MetadataResponseTopic]
+) -> MetadataResponse:
+    """Return the topics that are asked for, as they were recorded; the one topic without that."""
+    if not recorded:
+        partitions = tuple(
+            MetadataResponsePartition(partition_index=n, leader_id=NODE.node_id, leader_epoch=0)
+            for n in range(PARTITION_COUNT)
+        )
+        recorded = (MetadataResponseTopic(name=TOPIC, partitions=partitions),)
+    wanted = request.topics
+    asked = tuple(
+        topic
+        for topic in recorded
+        if wanted is None
+        or any(each.name == topic.name or each.topic_id == topic.topic_id for each in wanted)
     )
-    return MetadataResponse(
-        brokers=(NODE,), topics=(MetadataResponseTopic(name=TOPIC, partitions=partitions),)
-    )
+    return MetadataResponse(brokers=(NODE,), topics=asked)
+
+
+def _intervals(notes: Sequence[tuple[int, str]]) -> list[tuple[int, int]]:
+    """Return when the process was frozen, from the notes that say so."""
+    begins = [ms for ms, note in notes if note == "frozen"]
+    ends = [ms for ms, note in notes if note == "thawed"]
+    return list(zip(begins, ends, strict=True))
 
 
 def _with_ids(request: Request, ids: dict[str, bytes]) -> Request:

@@ -6,11 +6,11 @@ rd_kafka_cgrp_op_handle_OffsetCommit.
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple, Unpack
+from typing import ClassVar, Final, NamedTuple, Unpack
 
 from coordinator_sim.clients.background_port import BackgroundPort
 from coordinator_sim.clients.background_requests import ConsumerSetup
-from coordinator_sim.clients.client_traits import LIBRDKAFKA
+from coordinator_sim.clients.client_traits import LIBRDKAFKA, ClientTraits
 from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.effects import CommitCompleted
 from coordinator_sim.clients.exceptions import COMMIT_FAILED, exception_name
@@ -37,6 +37,7 @@ _COMMIT_FAILURES: Final = (
     ErrorCode.ILLEGAL_GENERATION,
     ErrorCode.UNKNOWN_MEMBER_ID,
     ErrorCode.REBALANCE_IN_PROGRESS,
+    ErrorCode.STALE_MEMBER_EPOCH,
 )
 _OFFSET_FETCH_RETRIED: Final = (
     ErrorCode.UNSTABLE_OFFSET_COMMIT,
@@ -54,6 +55,9 @@ class Commit(NamedTuple):
 class LibrdkafkaOffsets(BackgroundPort):
     """Consumed and committed offsets of the partitions assigned now."""
 
+    TRAITS: ClassVar[ClientTraits] = LIBRDKAFKA
+    """Values of the client, which differ between the group protocols."""
+
     __slots__ = (
         "_assignment_lost",
         "_commits_in_flight",
@@ -70,7 +74,7 @@ class LibrdkafkaOffsets(BackgroundPort):
     )
 
     def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
-        super().__init__(config, LIBRDKAFKA, **setup)
+        super().__init__(config, self.TRAITS, **setup)
         self._join_state = JoinState.INIT
         self._coordinator_state = CoordinatorState.QUERY_COORD
         self._assignment_lost = False
@@ -216,9 +220,15 @@ class LibrdkafkaOffsets(BackgroundPort):
         commit = self._commits_in_flight.pop(pending.correlation_id)
         results = [p.error_code for topic in response.topics for p in topic.partitions]
         error = next((e for e in results if e is not ErrorCode.NONE), ErrorCode.NONE)
+        if error is ErrorCode.NONE:
+            self._committed.update(commit.offsets)
+        elif self._tries_again(commit, error, now_ms):
+            return
+        self._commit_ended(commit, error, now_ms)
+
+    def _tries_again(self, commit: Commit, error: ErrorCode, now_ms: int) -> bool:
+        """Handle the error of a commit; return whether the commit is sent again."""
         match error:
-            case ErrorCode.NONE:
-                self._committed.update(commit.offsets)
             case ErrorCode.UNKNOWN_MEMBER_ID:
                 self._member_id = UNKNOWN_MEMBER_ID
                 self._maybe_revoke_all(now_ms, lost=True)
@@ -228,15 +238,15 @@ class LibrdkafkaOffsets(BackgroundPort):
             case ErrorCode.NOT_COORDINATOR | ErrorCode.COORDINATOR_NOT_AVAILABLE:
                 self._coordinator_dead(now_ms)
                 self._deferred_commits.append(commit)
-                return
+                return True
             case ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
                 self._commits_to_retry.append(commit)
-                return
+                return True
             case ErrorCode.FENCED_INSTANCE_ID:
                 self._fail_for_good(error)
             case _:
                 pass
-        self._commit_ended(commit, error, now_ms)
+        return False
 
     def _commit_lost(self, pending: PendingRequest) -> None:
         """Resend a commit of a broken connection once the coordinator is available."""
@@ -252,6 +262,10 @@ class LibrdkafkaOffsets(BackgroundPort):
         if self._waiting_commit_count == 0:
             self._serve_assignment(now_ms)
 
+    def _fail_for_good(self, error: ErrorCode) -> None:
+        """Handle a fatal error: the next poll raises it, and the group is no longer served."""
+        self._fatal_error = self._poll_error = exception_name(error)
+
     # What the parts above provide.
 
     @abstractmethod
@@ -265,9 +279,6 @@ class LibrdkafkaOffsets(BackgroundPort):
 
     @abstractmethod
     def _coordinator_dead(self, now_ms: int) -> None: ...
-
-    @abstractmethod
-    def _fail_for_good(self, error: ErrorCode) -> None: ...
 
 
 def _by_topic(
