@@ -117,6 +117,8 @@ class Rehearsal:
         self._now_ms = 0
         self._returns = deque(ms for ms, note in recording.notes if note == "returned")
         self._frozen = _intervals(recording.notes)
+        self._closes: dict[int, int] = {}
+        """When the port itself closed a connection last, by node."""
         self._read: dict[TopicPartition, int] = {}
         """Offsets that the application has got, and not committed by itself."""
         self.differences: list[Difference] = []
@@ -216,7 +218,11 @@ class Rehearsal:
     # The network.
 
     def _broken(self, node_id: int, now_ms: int) -> Effects:
-        return () if self._is_closing else self._port.on_disconnected(node_id, now_ms)
+        closed_ms = self._closes.get(node_id)
+        is_own = closed_ms is not None and now_ms - closed_ms <= self._tolerance_ms
+        if self._is_closing or is_own:
+            return ()
+        return self._port.on_disconnected(node_id, now_ms)
 
     def _carry_out(self, effects: Effects) -> None:
         for effect in effects:
@@ -239,7 +245,9 @@ class Rehearsal:
                 self._at(now_ms, self._poll_again)
             case Closed():
                 self._is_closed = True
-            case Disconnect() | _:
+            case Disconnect(node_id):
+                self._closes[node_id] = now_ms
+            case _:
                 pass
 
     def _connect(self, node_id: int) -> None:
@@ -253,10 +261,11 @@ class Rehearsal:
         if outage and outage[0] <= now_ms <= outage[-1]:
             self._at(now_ms + _ROUND_TRIP_MS, lambda ms: self._port.on_disconnected(node_id, ms))
             return
+        broken = [ms for ms, node in recording.closed if node == node_id and ms <= now_ms]
         at_ms = now_ms
-        if not outage and any(ms <= now_ms for ms, node in recording.closed if node == node_id):
-            again = [ms for ms, node in recording.opened if node == node_id and ms >= now_ms]
-            at_ms = again[0] if again else now_ms
+        if not outage and broken:
+            again = [ms for ms, node in recording.opened if node == node_id and ms > broken[-1]]
+            at_ms = max(now_ms, again[0] if again else now_ms)
         self._at(at_ms + _ROUND_TRIP_MS, lambda ms: self._port.on_connected(node_id, ms))
 
     def _sent(self, correlation_id: int, request: Request) -> None:
@@ -265,23 +274,18 @@ class Rehearsal:
             answer = _cluster(request, self._recording.topics)
             self._answer(self._now_ms + _ROUND_TRIP_MS, correlation_id, answer)
         elif api is ApiKey.FIND_COORDINATOR:
-            self._answer(
-                self._now_ms + _ROUND_TRIP_MS,
-                correlation_id,
-                FindCoordinatorResponse(
-                    coordinators=(
-                        Coordinator(
-                            key="",
-                            node_id=NODE.node_id,
-                            host=NODE.host,
-                            port=NODE.port,
-                            error_message=None,
-                        ),
-                    )
-                ),
-            )
+            self._answer(self._found_ms(), correlation_id, _coordinator())
         else:
             self._compare(correlation_id, request)
+
+    def _found_ms(self) -> int:
+        """Return when a look-up is answered: as one that was under way then, or at once."""
+        now_ms = self._now_ms
+        for lookup in self._expected[ApiKey.FIND_COORDINATOR]:
+            answered_ms = lookup.answered_at_ms
+            if lookup.at_ms - self._tolerance_ms <= now_ms < (answered_ms or 0):
+                return answered_ms or now_ms
+        return now_ms + _ROUND_TRIP_MS
 
     def _compare(self, correlation_id: int, request: Request) -> None:
         api, now_ms = request.api_key, self._now_ms
@@ -313,6 +317,13 @@ class Rehearsal:
 
     def _differ(self, at_ms: int, what: str) -> None:
         self.differences.append(Difference(at_ms, what))
+
+
+def _coordinator() -> FindCoordinatorResponse:
+    found = Coordinator(
+        key="", node_id=NODE.node_id, host=NODE.host, port=NODE.port, error_message=None
+    )
+    return FindCoordinatorResponse(coordinators=(found,))
 
 
 def _cluster(

@@ -93,6 +93,10 @@ SeedOption = Annotated[
 AssignorOption = Annotated[
     str, typer.Option(help="Assignor or Connect protocol instead of the scenario's.")
 ]
+ClientOption = Annotated[
+    str,
+    typer.Option(help="Client of all consumers: java, librdkafka or franz-go."),
+]
 ProfileOption = Annotated[
     str, typer.Option(help="Behaviour profile instead of the scenario's, such as 4.4.")
 ]
@@ -110,6 +114,7 @@ def run(
     set_: SettingsOption = None,
     assignor: AssignorOption = "",
     profile: ProfileOption = "",
+    client: ClientOption = "",
     out: Annotated[Path | None, typer.Option(help="Run directory; out/NAME by default.")] = None,
     format_: Annotated[TraceFormat, typer.Option("--format", help="Form of the trace.")] = (
         TraceFormat.PARQUET
@@ -142,7 +147,9 @@ def run(
 
     bugs = bugs_of_command("run", bug or ())
     register_given(assignor_from, assignor_process, assignor_java)
-    simulation = prepare(scenario, seed, set_ or [], assignor=assignor, profile=profile)
+    simulation = prepare(
+        scenario, seed, set_ or [], assignor=assignor, profile=profile, client=client
+    )
     check_whole(simulation.scenario, elide, request_log, log_dir)
     if varied or processing or processing_ms:
         simulation = with_variety(simulation, processing, processing_ms)
@@ -175,7 +182,9 @@ def run(
         raise typer.Exit(1)
 
 
-def prepare(name: str, seed: int, pairs: list[str], *, assignor: str, profile: str) -> Simulation:
+def prepare(
+    name: str, seed: int, pairs: list[str], *, assignor: str, profile: str, client: str = ""
+) -> Simulation:
     """The simulation that the command line asks for.
 
     Raises:
@@ -184,7 +193,11 @@ def prepare(name: str, seed: int, pairs: list[str], *, assignor: str, profile: s
     """
     import msgspec
 
-    from coordinator_sim.sim.scenario.scenario import with_assignor, with_settings
+    from coordinator_sim.sim.scenario.scenario import (
+        with_assignor,
+        with_client,
+        with_settings,
+    )
 
     settings = parse_settings(pairs)
     scenario = with_settings(find_scenario(name), settings)
@@ -192,6 +205,9 @@ def prepare(name: str, seed: int, pairs: list[str], *, assignor: str, profile: s
     if assignor:
         scenario = with_assignor(scenario, assignor)
         options["assignor"] = assignor
+    if client:
+        scenario = with_client(scenario, client)
+        options["client"] = client
     if profile:
         scenario = msgspec.structs.replace(scenario, profile=profile)
         options["profile"] = profile

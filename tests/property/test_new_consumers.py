@@ -5,6 +5,8 @@ time: who has what, and who is a member.
 """
 
 from collections import defaultdict
+from collections.abc import Sequence
+from itertools import cycle
 
 import pytest
 from hypothesis import given, settings
@@ -21,6 +23,7 @@ from coordinator_sim.messages.embedded.consumer_protocol import decode_assignmen
 from coordinator_sim.sim.runner import Simulation
 from coordinator_sim.sim.scenario import ChangeSubscription, Scenario, scenario_to_json
 from coordinator_sim.sim.scenario.happenings import ResponseHappening
+from coordinator_sim.sim.scenario.world import Client, ConsumerGroupSpec
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_conformance.scenario_timing import calm_from_ms
@@ -50,6 +53,15 @@ SCENARIOS = consumer_scenarios(
         "group.consumer.heartbeat.interval.ms": ["5000", "1000"],
     },
 )
+
+
+CLIENTS = {
+    "java": st.just(("java",)),
+    "librdkafka": st.just(("librdkafka",)),
+    "mixed": st.lists(st.sampled_from(("java", "librdkafka")), min_size=2, max_size=6).map(tuple),
+}
+"""Clients of a group's members, in turn."""
+EVERY_KIND = pytest.mark.parametrize("kind", CLIENTS)
 
 
 class Owners:
@@ -122,9 +134,20 @@ def with_new_requests(drawn: Scenario) -> Scenario:
     return structs.replace(drawn, happenings=tuple(happenings))
 
 
-def check(drawn: Scenario, seed: int) -> None:
+def with_clients(drawn: Scenario, clients: Sequence[Client]) -> Scenario:
+    """The scenario with members of these clients, in turn."""
+    (group,) = drawn.groups
+    assert isinstance(group, ConsumerGroupSpec)
+    members = tuple(
+        structs.replace(member, client=client)
+        for member, client in zip(group.members, cycle(clients), strict=False)
+    )
+    return structs.replace(drawn, groups=(structs.replace(group, members=members),))
+
+
+def check(drawn: Scenario, seed: int, clients: Sequence[Client]) -> None:
     """Run the scenario and a quiet time, and look at the group all the while."""
-    drawn = with_new_requests(drawn)
+    drawn = with_clients(with_new_requests(drawn), clients)
     scenario = structs.replace(drawn, duration_ms=calm_from_ms(drawn) + QUIET_MS)
     note = f"{scenario_to_json(scenario).decode()}\nseed {seed}"
     group_id = scenario.groups[0].group_id
@@ -155,16 +178,22 @@ def check(drawn: Scenario, seed: int) -> None:
     assert narrowed or set(owned) == subscribed, f"{subscribed ^ set(owned)}\n{note}"
 
 
+@EVERY_KIND
 @settings(max_examples=SMOKE_EXAMPLES, derandomize=True)
-@given(scenario=SCENARIOS, seed=SEEDS)
-def test_a_few_groups_come_to_rest(scenario: Scenario, seed: int) -> None:
+@given(scenario=SCENARIOS, seed=SEEDS, data=st.data())
+def test_a_few_groups_come_to_rest(
+    kind: str, scenario: Scenario, seed: int, data: st.DataObject
+) -> None:
     """A small draw of the property below, for every run of the suite."""
-    check(scenario, seed)
+    check(scenario, seed, data.draw(CLIENTS[kind]))
 
 
 @pytest.mark.property
+@EVERY_KIND
 @settings(max_examples=60)
-@given(scenario=SCENARIOS, seed=SEEDS)
-def test_one_owner_at_a_time_and_all_owned_at_the_end(scenario: Scenario, seed: int) -> None:
+@given(scenario=SCENARIOS, seed=SEEDS, data=st.data())
+def test_one_owner_at_a_time_and_all_owned_at_the_end(
+    kind: str, scenario: Scenario, seed: int, data: st.DataObject
+) -> None:
     """Whatever happens, members of the group share no partition, and in the end none is left."""
-    check(scenario, seed)
+    check(scenario, seed, data.draw(CLIENTS[kind]))

@@ -73,15 +73,30 @@ class LibrdkafkaCoordinator(LibrdkafkaAssignment):
         return min(self._tick_due_ms, self._poll_check_due_ms, self._auto_commit_due_ms)
 
     def _reconnect_due_ms(self) -> int:
-        """Return when the coordinator's own thread reconnects; the main thread sleeps on."""
-        if self._coordinator_id is None:
-            return FOREVER
-        return self._net.retry_at_ms(self._coordinator_node_id)
+        """Return when the coordinator's own thread reconnects; the main thread sleeps on.
+
+        While the coordinator is looked for, and no broker can be asked, any of them is tried.
+        """
+        due_ms = FOREVER
+        if self._coordinator_id is not None:
+            due_ms = self._net.retry_at_ms(self._coordinator_node_id)
+        for node_id in self._nodes_to_connect():
+            due_ms = min(due_ms, self._net.retry_at_ms(node_id))
+        return due_ms
+
+    def _nodes_to_connect(self) -> list[int]:
+        """Return the brokers of which one is needed, and none is connected."""
+        nodes = [node.node_id for node in self._metadata.nodes]
+        is_asking = self._coordinator_state is CoordinatorState.QUERY_COORD
+        return nodes if is_asking and not any(map(self._net.is_ready, nodes)) else []
 
     def _fire_due(self, now_ms: int) -> bool:
         """Serve the group on each wake-up of the thread, then run the timers that are due."""
         if now_ms >= self._reconnect_due_ms():
-            self._net.try_connect(self._coordinator_node_id, now_ms)
+            if self._coordinator_id is not None:
+                self._net.try_connect(self._coordinator_node_id, now_ms)
+            for node_id in self._nodes_to_connect():
+                self._net.try_connect(node_id, now_ms)
         if not self._has_started or now_ms < self._thread_due_ms():
             return False
         self._thread_woken(now_ms)
@@ -183,10 +198,15 @@ class LibrdkafkaCoordinator(LibrdkafkaAssignment):
             self._query_coordinator(now_ms)
 
     def _query_coordinator(self, now_ms: int) -> None:
-        """Query the coordinator. Source: rdkafka_cgrp.c, rd_kafka_cgrp_coord_query."""
+        """Query the coordinator, as soon as a broker is connected.
+
+        Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_coord_query.
+        """
         node_id = self._net.least_loaded(self._metadata.nodes, now_ms)
-        if node_id is None:
+        if node_id is None or not self._net.is_ready(node_id):
             self._query_interval.reset()
+            if node_id is not None:
+                self._net.try_connect(node_id, now_ms)
             return
         request = FindCoordinatorRequest(coordinator_keys=(self._group_id,))
         self._request(RequestKind.LOOKUP, node_id, request, now_ms)

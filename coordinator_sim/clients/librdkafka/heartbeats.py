@@ -28,6 +28,8 @@ from coordinator_sim.messages.consumer_group_heartbeat import (
 )
 
 _EXPEDITED_BACKOFF_MS: Final = 1
+_ROUNDED_MS: Final = 1
+"""Source: librdkafka 2.15, rdkafka.c, rd_kafka_thread_main: waits are whole milliseconds."""
 _SCAN_MS: Final = 1_000
 """Interval at which requests are looked at for timeouts. Source: rdkafka_broker.c."""
 _MAX_RETRIES: Final = 2
@@ -107,8 +109,10 @@ class LibrdkafkaHeartbeats(LibrdkafkaTargets):
         return super()._fire_due(now_ms)
 
     def _thread_woken(self, now_ms: int) -> None:
-        if now_ms >= self._heartbeat_due_ms:
+        """Let a heartbeat go that is due within the wait of the thread, which is rounded up."""
+        if now_ms + _ROUNDED_MS >= self._heartbeat_due_ms:
             self._heartbeat_due_ms = FOREVER
+            self._heartbeat_interval.backoff_ms -= _ROUNDED_MS
 
     def _expedite_heartbeat(self, now_ms: int) -> None:
         """Let the next heartbeat wait only for a backoff.

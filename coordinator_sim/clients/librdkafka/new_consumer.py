@@ -40,11 +40,12 @@ class LibrdkafkaNewConsumer(LibrdkafkaHeartbeats):
 
     TRAITS: ClassVar[ClientTraits] = LIBRDKAFKA_CONSUMER
 
-    __slots__ = ("_has_next_subscription",)
+    __slots__ = ("_down_nodes", "_has_next_subscription")
 
     def __init__(self, config: ConsumerConfig, **setup: Unpack[MemberSetup]) -> None:
         super().__init__(config, **setup)
         self._has_next_subscription = False
+        self._down_nodes: dict[int, None] = {}
         # The names of topics come with targets.
         self._metadata.wanted_topics = ()
 
@@ -55,6 +56,32 @@ class LibrdkafkaNewConsumer(LibrdkafkaHeartbeats):
         """
         del node_id, now_ms
         return ()
+
+    # Brokers.
+
+    def on_connected(self, node_id: int, now_ms: int) -> Effects:
+        """Send what waited for this connection; no broker counts as lost any more."""
+        if node_id in self._node_ids():
+            self._down_nodes.clear()
+        return super().on_connected(node_id, now_ms)
+
+    def _on_link_broken(self, node_id: int, now_ms: int) -> None:
+        """Forget the coordinator when every broker is gone: the client begins with the first ones.
+
+        Seen with 2.16.0: the heartbeat after that does not wait for its interval.
+
+        Source: librdkafka 2.15, rdkafka_broker.c, rd_kafka_broker_set_state,
+        rd_kafka_broker_decommission; rdkafka.c, rd_kafka_rebootstrap.
+        """
+        nodes = self._node_ids()
+        if node_id not in nodes or node_id in self._down_nodes:
+            return
+        self._down_nodes[node_id] = None
+        if all(each in self._down_nodes for each in nodes):
+            self._update_coordinator(None, now_ms)
+
+    def _node_ids(self) -> list[int]:
+        return [node.node_id for node in self._metadata.nodes]
 
     # Subscribing.
 
