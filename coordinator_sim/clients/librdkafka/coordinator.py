@@ -67,7 +67,8 @@ class LibrdkafkaCoordinator(LibrdkafkaAssignment):
         self._serve(now_ms)
 
     def _next_wake_ms(self) -> int:
-        return min(self._thread_due_ms(), self._reconnect_due_ms())
+        broker_thread_ms = min(self._reconnect_due_ms(), self._commit_retry_due_ms())
+        return min(self._thread_due_ms(), broker_thread_ms)
 
     def _thread_due_ms(self) -> int:
         return min(self._tick_due_ms, self._poll_check_due_ms, self._auto_commit_due_ms)
@@ -92,6 +93,8 @@ class LibrdkafkaCoordinator(LibrdkafkaAssignment):
 
     def _fire_due(self, now_ms: int) -> bool:
         """Serve the group on each wake-up of the thread, then run the timers that are due."""
+        if now_ms >= self._commit_retry_due_ms():
+            self._retry_due_commits(now_ms)
         if now_ms >= self._reconnect_due_ms():
             if self._coordinator_id is not None:
                 self._net.try_connect(self._coordinator_node_id, now_ms)
@@ -100,8 +103,6 @@ class LibrdkafkaCoordinator(LibrdkafkaAssignment):
         if not self._has_started or now_ms < self._thread_due_ms():
             return False
         self._thread_woken(now_ms)
-        self._deferred_commits += self._commits_to_retry
-        self._commits_to_retry.clear()
         self._serve(now_ms)
         if now_ms >= self._tick_due_ms:
             self._tick_due_ms = now_ms + _TICK_MS

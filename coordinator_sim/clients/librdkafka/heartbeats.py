@@ -158,10 +158,9 @@ class LibrdkafkaHeartbeats(LibrdkafkaTargets):
             acknowledges = self._waits_for_ack
         if self._may_send_heartbeat(now_ms):
             interval_ms = self._heartbeat_interval_ms
-            left_ms = self._heartbeat_interval.left_ms(now_ms, interval_ms)
             if self._heartbeat_interval.passes(now_ms, interval_ms):
                 self._send_heartbeat(now_ms, tells_all=tells_all, acknowledges=acknowledges)
-                left_ms = interval_ms
+            left_ms = self._heartbeat_interval.left_ms(now_ms, interval_ms)
             if interval_ms > 0:
                 self._heartbeat_due_ms = min(self._heartbeat_due_ms, now_ms + left_ms)
 
@@ -230,8 +229,6 @@ class LibrdkafkaHeartbeats(LibrdkafkaTargets):
 
     def _leave(self, now_ms: int) -> None:
         """Leave at once. Source: rdkafka_cgrp.c, rd_kafka_cgrp_consumer_leave."""
-        if self._waits_for_leave:
-            return
         self._waits_for_leave = True
         if self._coordinator_state is not CoordinatorState.UP:
             self._left()
@@ -296,7 +293,7 @@ class LibrdkafkaHeartbeats(LibrdkafkaTargets):
         """Take what the heartbeat acknowledged, or acknowledge it with the next one at once."""
         if self._sends_ack:
             self._take_acknowledgement()
-        elif self._subscription:
+        else:
             self._expedite_heartbeat(now_ms)
 
     def _heartbeat_refused(self, error: ErrorCode, now_ms: int) -> None:

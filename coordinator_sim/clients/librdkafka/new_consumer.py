@@ -99,7 +99,7 @@ class LibrdkafkaNewConsumer(LibrdkafkaHeartbeats):
 
         Source: rdkafka_cgrp.c, rd_kafka_cgrp_consumer_subscribe.
         """
-        self._metadata.wanted_topics = tuple(sorted(dict.fromkeys(self._names_by_id.values())))
+        self._refresh_own_topics()
         if not self._subscription:
             self._unsubscribe(now_ms)
             return
@@ -193,7 +193,7 @@ class LibrdkafkaNewConsumer(LibrdkafkaHeartbeats):
                 pass
 
     def _revocation_done(self, now_ms: int) -> None:
-        """Take over what follows, join anew, or go on with what is left.
+        """Take over what follows, or join anew.
 
         Source: rdkafka_cgrp.c, rd_kafka_cgrp_consumer_incr_unassign_done.
         """
@@ -204,12 +204,9 @@ class LibrdkafkaNewConsumer(LibrdkafkaHeartbeats):
         elif added is not None:
             self._incremental_assignment = None
             self._rebalance_incrementally(CallbackKind.PARTITIONS_ASSIGNED, added, rejoin=False)
-        elif self._rejoins_after_rebalance:
+        else:
             self._rejoins_after_rebalance = False
             self._rejoin(now_ms)
-        else:
-            self._join_state = JoinState.STEADY
-            self._watch_polls(now_ms)
 
     def _settle_assignment(self, now_ms: int) -> None:
         if self._join_state is JoinState.INIT:
@@ -237,7 +234,7 @@ class LibrdkafkaNewConsumer(LibrdkafkaHeartbeats):
             case ErrorCode.STALE_MEMBER_EPOCH:
                 self._expedite_heartbeat(now_ms)
                 if commit.token is None:
-                    self._deferred_commits.append(commit)
+                    self._defer_commit(commit)
                 return commit.token is None
             case _:
                 return super()._tries_again(commit, error, now_ms)
@@ -295,5 +292,3 @@ class LibrdkafkaNewConsumer(LibrdkafkaHeartbeats):
                 self._commit_lost(pending)
             case RequestKind.OFFSET_FETCH:
                 self._offset_fetch_failed(now_ms, retry=True)
-            case _:
-                raise InvariantViolation(f"a {pending.kind.value} request failed, and none is sent")

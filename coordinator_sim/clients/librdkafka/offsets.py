@@ -15,7 +15,7 @@ from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.effects import CommitCompleted
 from coordinator_sim.clients.exceptions import COMMIT_FAILED, exception_name
 from coordinator_sim.clients.librdkafka.states import CoordinatorState, JoinState
-from coordinator_sim.clients.network import PendingRequest, RequestKind
+from coordinator_sim.clients.network import FOREVER, PendingRequest, RequestKind
 from coordinator_sim.kafka.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.resources import TopicPartition
@@ -45,11 +45,24 @@ _OFFSET_FETCH_RETRIED: Final = (
 )
 
 
+_MAX_RETRIES: Final = 2
+"""Source: librdkafka 2.15, rdkafka_proto.h, RD_KAFKA_REQUEST_DEFAULT_RETRIES."""
+
+
 class Commit(NamedTuple):
-    """Offsets being committed; with a token if the application asked."""
+    """Offsets being committed; with a token if the application asked.
+
+    Attributes:
+        offsets: The offsets.
+        token: The application's token; None for a commit of the client's own.
+        request: The request that was sent, to be sent again as it is.
+        retry_count: How often it was sent again.
+    """
 
     offsets: dict[TopicPartition, int]
     token: int | None = None
+    request: OffsetCommitRequest | None = None
+    retry_count: int = 0
 
 
 class LibrdkafkaOffsets(BackgroundPort):
@@ -85,7 +98,8 @@ class LibrdkafkaOffsets(BackgroundPort):
         self._committed: dict[TopicPartition, int] = {}
         self._waiting_commit_count = 0
         self._deferred_commits: list[Commit] = []
-        self._commits_to_retry: list[Commit] = []
+        self._commits_to_retry: list[tuple[int, Commit]] = []
+        """Instant and commit, for those that were refused for the time being."""
         self._commits_in_flight: dict[int, Commit] = {}
 
     # Committed offsets.
@@ -189,7 +203,11 @@ class LibrdkafkaOffsets(BackgroundPort):
             self._send_commit(commit, now_ms)
 
     def _send_commit(self, commit: Commit, now_ms: int) -> None:
-        offsets = commit.offsets
+        request = commit.request or self._commit_request(commit.offsets)
+        pending = self._request(RequestKind.COMMIT, self._coordinator_node_id, request, now_ms)
+        self._commits_in_flight[pending.correlation_id] = commit._replace(request=request)
+
+    def _commit_request(self, offsets: dict[TopicPartition, int]) -> OffsetCommitRequest:
         topics = tuple(
             OffsetCommitRequestTopic(
                 topic,
@@ -200,15 +218,49 @@ class LibrdkafkaOffsets(BackgroundPort):
             )
             for topic, numbers in _by_topic(offsets).items()
         )
-        request = OffsetCommitRequest(
+        return OffsetCommitRequest(
             group_id=self._group_id,
             topics=topics,
             generation_id_or_member_epoch=self._generation_id,
             member_id=self._member_id,
             group_instance_id=self._config.group_instance_id,
         )
-        pending = self._request(RequestKind.COMMIT, self._coordinator_node_id, request, now_ms)
-        self._commits_in_flight[pending.correlation_id] = commit
+
+    def _commit_retry_due_ms(self) -> int:
+        return min((due_ms for due_ms, _ in self._commits_to_retry), default=FOREVER)
+
+    def _retry_due_commits(self, now_ms: int) -> None:
+        """Send commits again whose backoff is over; without a coordinator they wait for one."""
+        waiting, self._commits_to_retry = self._commits_to_retry, []
+        for due_ms, commit in waiting:
+            if now_ms < due_ms:
+                self._commits_to_retry.append((due_ms, commit))
+            elif self._coordinator_id is None:
+                self._defer_commit(commit)
+            else:
+                self._send_commit(commit, now_ms)
+
+    def _defer_commit(self, commit: Commit) -> None:
+        """Commit anew, once the coordinator is available.
+
+        Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_defer_offset_commit.
+        """
+        self._deferred_commits.append(Commit(commit.offsets, commit.token))
+
+    def _retry_commit(self, commit: Commit, now_ms: int) -> bool:
+        """Send the same commit again after a backoff, twice at most; return whether it will be.
+
+        Source: librdkafka 2.15, rdkafka_buf.c, rd_kafka_buf_retry; rdkafka_broker.c,
+        rd_kafka_broker_buf_retry.
+        """
+        if commit.retry_count >= _MAX_RETRIES:
+            return False
+        backoff_ms = self._config.retry_backoff().backoff_ms(
+            commit.retry_count, self._jitter, site="commit-backoff", key=self._client_id
+        )
+        again = commit._replace(retry_count=commit.retry_count + 1)
+        self._commits_to_retry.append((now_ms + backoff_ms, again))
+        return True
 
     def _on_commit(
         self, pending: PendingRequest, response: OffsetCommitResponse, now_ms: int
@@ -227,7 +279,11 @@ class LibrdkafkaOffsets(BackgroundPort):
         self._commit_ended(commit, error, now_ms)
 
     def _tries_again(self, commit: Commit, error: ErrorCode, now_ms: int) -> bool:
-        """Handle the error of a commit; return whether the commit is sent again."""
+        """Handle the error of a commit; return whether the commit is sent again.
+
+        Source: librdkafka 2.15, rdkafka_request.c, rd_kafka_handle_OffsetCommit_error;
+        rdkafka_cgrp.c, rd_kafka_cgrp_op_handle_OffsetCommit.
+        """
         match error:
             case ErrorCode.UNKNOWN_MEMBER_ID:
                 self._member_id = UNKNOWN_MEMBER_ID
@@ -237,11 +293,11 @@ class LibrdkafkaOffsets(BackgroundPort):
                 self._maybe_revoke_all(now_ms, lost=True)
             case ErrorCode.NOT_COORDINATOR | ErrorCode.COORDINATOR_NOT_AVAILABLE:
                 self._coordinator_dead(now_ms)
-                self._deferred_commits.append(commit)
+                if not self._retry_commit(commit, now_ms):
+                    self._defer_commit(commit)
                 return True
-            case ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-                self._commits_to_retry.append(commit)
-                return True
+            case ErrorCode.COORDINATOR_LOAD_IN_PROGRESS | ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                return self._retry_commit(commit, now_ms)
             case ErrorCode.FENCED_INSTANCE_ID:
                 self._fail_for_good(error)
             case _:
@@ -250,7 +306,7 @@ class LibrdkafkaOffsets(BackgroundPort):
 
     def _commit_lost(self, pending: PendingRequest) -> None:
         """Resend a commit of a broken connection once the coordinator is available."""
-        self._deferred_commits.append(self._commits_in_flight.pop(pending.correlation_id))
+        self._defer_commit(self._commits_in_flight.pop(pending.correlation_id))
 
     def _commit_ended(self, commit: Commit, error: ErrorCode, now_ms: int) -> None:
         if commit.token is not None:

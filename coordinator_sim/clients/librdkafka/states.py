@@ -54,10 +54,8 @@ class Interval:
         return True
 
     def left_ms(self, now_ms: int, interval_ms: int) -> int:
-        """Return the time until the action may run; 0 if it may run now."""
-        if self.last_ms is None:
-            return 0
-        return max(0, self.last_ms + interval_ms + self.backoff_ms - now_ms)
+        """Return the time until the action may run, which has run before; 0 for now."""
+        return max(0, (self.last_ms or 0) + interval_ms + self.backoff_ms - now_ms)
 
     def reset(self) -> None:
         """Let the action run at once."""

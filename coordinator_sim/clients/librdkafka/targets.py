@@ -56,13 +56,6 @@ class LibrdkafkaTargets(LibrdkafkaCoordinator):
         self._waits_for_ack = False
         self._sends_ack = False
 
-    def _is_cooperative(self) -> bool:
-        """Whether assignments are incremental, as always in the consumer protocol.
-
-        Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_rebalance_protocol.
-        """
-        return True
-
     def _take_target(self, assignment: Assignment) -> None:
         """Keep a target that is not the one known; it replaces one that still waits."""
         told = {each.topic_id: each.partitions for each in assignment.topic_partitions}
@@ -126,8 +119,6 @@ class LibrdkafkaTargets(LibrdkafkaCoordinator):
         for topic in response.topics:
             if topic.error_code is ErrorCode.NONE and topic.name is not None:
                 self._names_by_id[topic.topic_id] = topic.name
-        # Known topics are refreshed from now on, as the cache of librdkafka does.
-        self._metadata.wanted_topics = tuple(sorted(dict.fromkeys(self._names_by_id.values())))
 
     def _begin_target(self, partitions: PartitionsById, *, is_whole: bool) -> None:
         """Reconcile these partitions, unless others are being reconciled.
@@ -145,9 +136,15 @@ class LibrdkafkaTargets(LibrdkafkaCoordinator):
                 return
             self._waits_for_ack = True
             self._target = partitions
+            self._refresh_own_topics()
             self._adopt_incrementally(self._named(partitions))
         if is_whole:
             self._next_target = None
+
+    def _refresh_own_topics(self) -> None:
+        """Have Metadata ask for the topics that the member has, or is to have."""
+        known = {**self._current, **(self._target or {})}
+        self._metadata.wanted_topics = tuple(sorted(self._names_by_id[each] for each in known))
 
     def _named(self, partitions: PartitionsById) -> Sequence[TopicPartition]:
         return sorted(

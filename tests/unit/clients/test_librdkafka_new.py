@@ -16,7 +16,11 @@ from coordinator_sim.messages.consumer_group_heartbeat import (
 )
 from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
 from coordinator_sim.messages.join_group import JoinGroupResponse
-from coordinator_sim.messages.metadata import MetadataRequest, MetadataResponse
+from coordinator_sim.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
 from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -212,6 +216,21 @@ def test_names_that_come_too_late_are_only_kept() -> None:
     assert bench.waiting(MetadataRequest) == 0
 
 
+def test_names_that_come_while_everything_is_lost_begin_nothing() -> None:
+    """The member joins anew first; a topic that was deleted has no name."""
+    bench = settled()
+    bench.automatic -= {MetadataRequest, RunCallback}
+    bench.topics["u"] = 1
+    bench.advance(INTERVAL_MS)
+    bench.beat(2, {"t": (0,), "u": (0,)})
+    bench.advance(INTERVAL_MS)
+    bench.refuse(ErrorCode.UNKNOWN_MEMBER_ID)
+    gone = MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None)
+    bench.answer(MetadataRequest, MetadataResponse(brokers=(BROKER,), topics=(gone,)))
+
+    assert bench.changes[1:] == [(LOST, (P0, P1))]
+
+
 def test_a_changed_subscription_waits_for_the_rebalance_that_goes_on() -> None:
     """The heartbeats meanwhile do not tell it; the first one afterwards does."""
     bench = settled()
@@ -227,6 +246,38 @@ def test_a_changed_subscription_waits_for_the_rebalance_that_goes_on() -> None:
     bench.beat(2)
     bench.advance(INTERVAL_MS)
     assert bench.beats[-1].subscribed_topic_names is None
+
+
+def test_a_subscription_that_changes_while_a_heartbeat_waits_is_told_by_the_next() -> None:
+    """At once, not after the interval."""
+    bench = settled()
+    bench.advance(INTERVAL_MS)
+    bench.do(bench.port.subscribe(("u",), bench.now_ms))
+    assert bench.beats[-1].subscribed_topic_names is None
+    bench.beat(1)
+    bench.advance(2)
+
+    assert bench.beats[-1].subscribed_topic_names == ("u",)
+
+
+def test_what_was_reconciled_while_a_heartbeat_waits_is_told_by_the_next() -> None:
+    """Its answer acknowledges nothing."""
+    bench = settled()
+    bench.automatic.discard(RunCallback)
+    bench.advance(INTERVAL_MS)
+    bench.beat(2, {"t": (0,)})
+    bench.advance(INTERVAL_MS)
+    bench.release()
+    assert bench.beats[-1].topic_partitions is None
+    bench.answer(
+        ConsumerGroupHeartbeatRequest,
+        ConsumerGroupHeartbeatResponse(member_epoch=2, heartbeat_interval_ms=INTERVAL_MS),
+    )
+    bench.advance(2)
+
+    told = bench.beats[-1].topic_partitions
+    assert told is not None
+    assert [each.partitions for each in told] == [(0,)]
 
 
 def test_a_subscription_that_was_not_answered_is_told_again() -> None:
@@ -260,7 +311,10 @@ def test_unsubscribing_before_the_first_answer_leaves_nothing() -> None:
     bench.do(bench.port.subscribe((), bench.now_ms))
     bench.beat(1, {"t": (0, 1)})
     bench.advance(2 * INTERVAL_MS)
+    bench.close()
+    bench.advance(1_000)
 
+    assert bench.is_closed
     assert len(bench.beats) == 1
     assert bench.callbacks == []
 
@@ -389,6 +443,33 @@ def test_another_coordinator_is_told_at_once() -> None:
     assert bench.beats[-1].topic_partitions is not None
 
 
+def test_one_lost_broker_of_two_is_not_the_end_of_the_coordinator() -> None:
+    """Only when all are gone does the client begin with the first ones."""
+    bench = settled()
+    other = msgspec.structs.replace(BROKER, node_id=2)
+    bench.automatic -= {Connect, MetadataRequest}
+    bench.do(bench.port.subscribe(("t", "u"), bench.now_ms))
+    bench.advance(1_000)
+    bench.answer(MetadataRequest, MetadataResponse(brokers=(BROKER, other)))
+    bench.disconnect(BROKER.node_id)
+    bench.disconnect(BROKER.node_id)
+
+    assert bench.port.coordinator_node == BROKER.node_id
+    bench.disconnect(other.node_id)
+    assert bench.port.coordinator_node is None
+
+
+def test_a_member_without_partitions_leaves() -> None:
+    """Nobody has to be called back for that."""
+    bench = joined()
+    bench.close()
+    bench.beat(-1)
+    bench.advance(1)
+
+    assert bench.is_closed
+    assert [beat.member_epoch for beat in bench.beats] == [0, -1]
+
+
 def test_a_member_without_a_coordinator_leaves_in_silence() -> None:
     """Closing does not wait for one."""
     bench = settled()
@@ -449,7 +530,7 @@ def test_closing_while_a_revocation_is_committed_leaves_afterwards() -> None:
     if bench.waiting(OffsetCommitRequest):
         bench.refuse_commit(ErrorCode.NONE)
     bench.port.advance_position(P1, 30)
-    bench.beat(2, {"t": (0,)})
+    bench.beat(2, {})
     assert bench.waiting(OffsetCommitRequest) == 1
     bench.close()
     bench.refuse_commit(ErrorCode.NONE)
@@ -522,6 +603,71 @@ def test_other_errors_of_a_commit_are_those_of_any_librdkafka_consumer() -> None
     bench.advance(1_000)
     bench.refuse_commit(ErrorCode.NONE)
 
+    assert [each.error for each in bench.committed] == [None]
+
+
+def test_a_refused_commit_is_sent_again_twice() -> None:
+    """After 100 and 200 ms, as it was; then the application hears of the error."""
+    bench = settled()
+    token, effects = bench.port.commit({P0: 20}, sync=True, now_ms=bench.now_ms)
+    bench.do(effects)
+    first_ms = bench.now_ms
+    for _ in range(3):
+        bench.refuse_commit(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        bench.advance(300)
+
+    sent = [at_ms - first_ms for at_ms in bench.sent_at(OffsetCommitRequest)]
+    assert sent == [0, 100, 500]
+    assert [(each.token, each.error) for each in bench.committed] == [
+        (token, "CoordinatorLoadInProgressException")
+    ]
+
+
+def test_two_refused_commits_wait_each_for_itself() -> None:
+    """Each has its backoff."""
+    bench = settled()
+    first_ms = bench.now_ms
+    for offset in (20, 21):
+        bench.do(bench.port.commit({P0: offset}, sync=False, now_ms=bench.now_ms)[1])
+        bench.refuse_commit(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        bench.advance(40)
+    bench.advance(200)
+
+    sent = [at_ms - first_ms for at_ms in bench.sent_at(OffsetCommitRequest)]
+    assert sent == [0, 40, 100, 140]
+
+
+def test_nothing_is_committed_after_a_fatal_error() -> None:
+    """A commit that is refused for good ends the client's own, too."""
+    bench = settled(enable_auto_commit="true", auto_commit_interval_ms="1000")
+    bench.port.advance_position(P0, 20)
+    bench.advance(1_000)
+    bench.refuse_commit(ErrorCode.FENCED_INSTANCE_ID)
+    bench.port.advance_position(P0, 30)
+    bench.advance(2_000)
+
+    assert len(bench.sent(OffsetCommitRequest)) == 1
+    assert "FencedInstanceIdException" in bench.returned
+
+
+def test_a_commit_at_the_wrong_coordinator_waits_for_the_right_one() -> None:
+    """Sent again twice, it is made anew afterwards; without a coordinator it waits at once."""
+    bench = settled()
+    _, effects = bench.port.commit({P0: 20}, sync=True, now_ms=bench.now_ms)
+    bench.do(effects)
+    for _ in range(3):
+        bench.refuse_commit(ErrorCode.NOT_COORDINATOR)
+        bench.advance(600)
+    assert bench.waiting(OffsetCommitRequest) == 1
+    bench.automatic.discard(FindCoordinatorRequest)
+    bench.refuse_commit(ErrorCode.NOT_COORDINATOR)
+    bench.advance(600)
+    assert bench.waiting(OffsetCommitRequest) == 0
+    bench.find()
+    bench.advance(100)
+    bench.refuse_commit(ErrorCode.NONE)
+
+    assert len(bench.sent(OffsetCommitRequest)) == 5
     assert [each.error for each in bench.committed] == [None]
 
 
