@@ -116,6 +116,24 @@ def slow_callback(stage: Stage) -> None:
     stage.wait(3.5)
 
 
+def early_release(stage: Stage) -> None:
+    """Refuse a heartbeat while an application is being given partitions that others shall have.
+
+    The next heartbeat tells what the member has acknowledged, which is nothing yet.
+    """
+    stage.start("a")
+    stage.wait(2)
+    member = stage.start("b")
+    member.tell("callback 2750")
+    stage.wait(1)
+    stage.proxy.set_step("join")
+    stage.start("c")
+    stage.start("d")
+    stage.wait(0.9)
+    stage.fault("b", _BEAT, ErrorCode.NOT_COORDINATOR, "refused")
+    stage.wait(5.4)
+
+
 def frozen(stage: Stage) -> None:
     """Freeze a member with offsets to commit for longer than its session, while another lives."""
     member = stage.start("a")
@@ -250,6 +268,7 @@ SITUATIONS: Final = (
     unreleased,
     slow_poll,
     slow_callback,
+    early_release,
     frozen,
     stalled,
     coordinator_moved,

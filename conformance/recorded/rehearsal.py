@@ -27,6 +27,7 @@ from coordinator_sim.clients.effects import (
     RunCallback,
     Send,
 )
+from coordinator_sim.clients.network import FOREVER
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.codec.frames import decode_request, encode_request
@@ -116,6 +117,7 @@ class Rehearsal:
         self._is_closed = False
         self._now_ms = 0
         self._returns = deque(ms for ms, note in recording.notes if note == "returned")
+        self._tells_returns = bool(self._returns)
         self._frozen = _intervals(recording.notes)
         self._closes: dict[int, int] = {}
         """When the port itself closed a connection last, by node."""
@@ -215,6 +217,16 @@ class Rehearsal:
             return ()
         return self._port.poll(now_ms, _POLL_MS)
 
+    def _returned_ms(self) -> int:
+        """Return when the application's callback ends: as recorded, or at once if nothing is.
+
+        A callback that had not ended in the recording does not end here.
+        """
+        if not self._tells_returns:
+            return self._now_ms
+        recorded_ms = self._returns.popleft() if self._returns else FOREVER
+        return max(self._now_ms, recorded_ms)
+
     # The network.
 
     def _broken(self, node_id: int, now_ms: int) -> Effects:
@@ -236,7 +248,7 @@ class Rehearsal:
             case Connect(node_id):
                 self._connect(node_id)
             case RunCallback(token=token):
-                at_ms = max(now_ms, self._returns.popleft() if self._returns else now_ms)
+                at_ms = self._returned_ms()
                 self._at(at_ms, lambda ms: self._port.callback_completed(token, None, ms))
             case ResetPositions(partitions=partitions):
                 found = dict.fromkeys(partitions, 0)

@@ -72,6 +72,8 @@ NEW_SITUATIONS = [
     ("slow-poll", "a", 0),
     ("slow-callback", "a", 0),
     ("slow-callback", "b", 0),
+    ("early-release", "b", 0),
+    ("early-release", "d", 0),
     ("frozen", "a", 0),
     ("frozen", "b", 0),
     ("stalled", "a", 0),
