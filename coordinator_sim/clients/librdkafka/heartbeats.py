@@ -194,6 +194,9 @@ class LibrdkafkaHeartbeats(LibrdkafkaTargets):
             partitions = self._target
             self._sends_ack = True
         elif tells_all:
+            # QUIRK: what the application is being given is not told, so that the coordinator takes
+            # it for given up, and gives it to others; the application has it all the same. Seen
+            # with 2.16.0 after NOT_COORDINATOR during a callback.
             partitions = self._current
         if self._has_subscription_to_send() or self._sends_subscription:
             self._wants_subscription_sent = False
