@@ -2,6 +2,9 @@
 
     python -m tools.record_clients librdkafka --out tests/unit/clients/recorded [SITUATION...]
     python -m tools.record_clients franz-go --out tests/unit/clients/recorded [SITUATION...]
+    python -m tools.record_clients librdkafka-consumer --out tests/unit/clients/recorded
+
+`librdkafka-consumer` is librdkafka with `group.protocol=consumer`, in situations of its own.
 
 Needs Java and Maven for the broker; confluent-kafka, or Go for `tools/franz_go`. One file a
 situation, `CLIENT-SITUATION.jsonl`, in the form of `record_proxy`.
@@ -12,10 +15,9 @@ import io
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
@@ -23,112 +25,37 @@ from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim_conformance.real_kafka.kafka import Broker, free_ports
+from tools.new_consumer_situations import OTHER_TOPIC
+from tools.new_consumer_situations import SITUATIONS as NEW_CONSUMER_SITUATIONS
 from tools.record_proxy import GROUP_APIS, Fault, RecordingProxy
+from tools.recording_stage import BROKER, HERE, HOST, TOPIC, Stage
 
-HERE: Final = Path(__file__).parent
-TOPIC: Final = "orders"
 PARTITION_COUNT: Final = 4
 RECORD_COUNT: Final = 5
 """Number of records in each partition, so that there is something to commit."""
 SESSION_TIMEOUT_MS: Final = 4_000
 HEARTBEAT_INTERVAL_MS: Final = 500
 MAX_POLL_INTERVAL_MS: Final = 4_000
-_HOST: Final = "127.0.0.1"
 _CLIENT_SETTINGS: Final = {
     "session.timeout.ms": str(SESSION_TIMEOUT_MS),
     "heartbeat.interval.ms": str(HEARTBEAT_INTERVAL_MS),
     "max.poll.interval.ms": str(MAX_POLL_INTERVAL_MS),
     "partition.assignment.strategy": "range",
 }
+_NEW_CONSUMER_SETTINGS: Final = {
+    "group.protocol": "consumer",
+    "max.poll.interval.ms": str(MAX_POLL_INTERVAL_MS),
+}
 _BROKER_SETTINGS: Final = {
     "group.min.session.timeout.ms": "1000",
     "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.num.partitions": "1",
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.session.timeout.ms": str(SESSION_TIMEOUT_MS),
+    "group.consumer.min.heartbeat.interval.ms": str(HEARTBEAT_INTERVAL_MS),
+    "group.consumer.heartbeat.interval.ms": str(HEARTBEAT_INTERVAL_MS),
 }
 _END_TIMEOUT_S: Final = 15
-BROKER: Final = "broker"
-"""Name of the notes with the interval in which connections are refused."""
-
-
-class Program:
-    """One client program; its output becomes notes of the recording."""
-
-    def __init__(self, command: list[str], client_id: str, proxy: RecordingProxy) -> None:
-        self._process = subprocess.Popen(  # noqa: S603 - our own command line
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=HERE.parent
-        )
-        self._client_id = client_id
-        self._proxy = proxy
-        self._listener = threading.Thread(target=self._listen, daemon=True)
-        self._listener.start()
-
-    def tell(self, command: str) -> None:
-        """Send the program a command."""
-        if self._process.stdin is not None and self._process.poll() is None:
-            self._process.stdin.write(command + "\n")
-            self._process.stdin.flush()
-
-    def kill(self) -> None:
-        """End it at once."""
-        self._process.kill()
-        self._process.wait()
-        if self._process.stdin is not None:
-            with suppress(BrokenPipeError):
-                self._process.stdin.close()
-        self._listener.join()
-
-    def close(self) -> None:
-        """Close the program's consumer and wait for its end."""
-        self.tell("close")
-        self._process.wait(_END_TIMEOUT_S)
-
-    def _listen(self) -> None:
-        if self._process.stdout is not None:
-            with self._process.stdout as lines:
-                for line in lines:
-                    self._proxy.note(self._client_id, line.strip())
-
-
-class Stage:
-    """The stage of a situation: a broker behind a proxy, and programs that come and go."""
-
-    def __init__(
-        self, command: list[str], broker: Broker, proxy: RecordingProxy, port: int
-    ) -> None:
-        self.broker = broker
-        self.proxy = proxy
-        self.group_id = "g"
-        self._command = command
-        self._bootstrap = f"{_HOST}:{port}"
-        self._programs: list[Program] = []
-
-    def start(self, client_id: str, **settings: str) -> Program:
-        """Start a program; settings by Kafka's names with `_` for `.`."""
-        chosen = {
-            "client.id": client_id,
-            **_CLIENT_SETTINGS,
-            **{name.replace("_", "."): value for name, value in settings.items()},
-        }
-        self.proxy.note(client_id, "start")
-        arguments = [self._bootstrap, self.group_id, TOPIC]
-        arguments += [f"{name}={value}" for name, value in chosen.items()]
-        program = Program([*self._command, *arguments], client_id, self.proxy)
-        self._programs.append(program)
-        return program
-
-    def wait(self, seconds: float) -> None:
-        """Let the clients run for the given time."""
-        time.sleep(seconds)
-
-    def fault(self, client_id: str, api: ApiKey, error: ErrorCode | None, step: str) -> None:
-        """Inject a fault into the client's next request of the API, and name the step so."""
-        self.proxy.set_step(step)
-        self.proxy.add_fault(Fault(client_id, api, error))
-
-    def end(self) -> None:
-        """Kill running programs."""
-        for program in self._programs:
-            program.kill()
 
 
 # The situations.
@@ -263,23 +190,34 @@ def join_refused(stage: Stage) -> None:
 
 
 Situation = Callable[[Stage], None]
-SITUATIONS: Final[dict[str, Situation]] = {
-    situation.__name__.replace("_", "-"): situation
-    for situation in (
-        start,
-        rejoin,
-        cooperative,
-        killed,
-        close,
-        static_close,
-        fenced,
-        slow_poll,
-        coordinator_moved,
-        refused,
-        join_refused,
-        broker_bounce,
-    )
-}
+NEW_CONSUMER: Final = "librdkafka-consumer"
+CLIENTS: Final = ("librdkafka", "franz-go", NEW_CONSUMER)
+
+
+def _by_name(*situations: Situation) -> dict[str, Situation]:
+    return {situation.__name__.replace("_", "-"): situation for situation in situations}
+
+
+SITUATIONS: Final = _by_name(
+    start,
+    rejoin,
+    cooperative,
+    killed,
+    close,
+    static_close,
+    fenced,
+    slow_poll,
+    coordinator_moved,
+    refused,
+    join_refused,
+    broker_bounce,
+)
+_SITUATIONS_OF: Final = {NEW_CONSUMER: _by_name(*NEW_CONSUMER_SITUATIONS)}
+
+
+def situations_of(client: str) -> dict[str, Situation]:
+    """Return the situations of a client by name."""
+    return _SITUATIONS_OF.get(client, SITUATIONS)
 
 
 def program_of(client: str, directory: Path) -> list[str]:
@@ -288,7 +226,7 @@ def program_of(client: str, directory: Path) -> list[str]:
     Raises:
         ConfigError: the client is unknown, or Go cannot build it.
     """
-    if client == "librdkafka":
+    if client in ("librdkafka", NEW_CONSUMER):
         return [sys.executable, "-m", "tools.librdkafka_member"]
     if client == "franz-go":
         program = directory / "franz_go"
@@ -300,47 +238,52 @@ def program_of(client: str, directory: Path) -> list[str]:
         if built.returncode:
             raise ConfigError("go build failed in tools/franz_go: is Go 1.26 on the path?")
         return [str(program)]
-    raise ConfigError(f"client {client!r}: must be librdkafka or franz-go")
+    raise ConfigError(f"client {client!r}: must be one of {', '.join(CLIENTS)}")
 
 
 def record(client: str, names: list[str], out: Path) -> None:
     """Play the situations, each into a file of its own."""
     out.mkdir(parents=True, exist_ok=True)
+    situations = situations_of(client)
+    settings = _NEW_CONSUMER_SETTINGS if client == NEW_CONSUMER else _CLIENT_SETTINGS
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         command = program_of(client, directory)
         port = free_ports()[0]
-        advertised = {"advertised.listeners": f"PLAINTEXT://{_HOST}:{port}"}
+        advertised = {"advertised.listeners": f"PLAINTEXT://{HOST}:{port}"}
         broker = stack.enter_context(Broker(directory / "broker", _BROKER_SETTINGS | advertised))
-        upstream = (_HOST, int(broker.bootstrap.rpartition(":")[2]))
-        with RecordingProxy((_HOST, port), upstream, io.StringIO()).running():
-            _create_topic(f"{_HOST}:{port}")
+        upstream = (HOST, int(broker.bootstrap.rpartition(":")[2]))
+        with RecordingProxy((HOST, port), upstream, io.StringIO()).running():
+            _create_topics(f"{HOST}:{port}")
         for name in names:
             with (out / f"{client}-{name}.jsonl").open("w", encoding="utf-8") as lines:
                 apis = GROUP_APIS | {ApiKey.METADATA}
-                proxy = RecordingProxy((_HOST, port), upstream, lines, apis=apis, step=name)
+                proxy = RecordingProxy((HOST, port), upstream, lines, apis=apis, step=name)
                 with proxy.running():
-                    stage = Stage(command, broker, proxy, port)
+                    stage = Stage(command, broker, proxy, port, settings)
                     stage.group_id = f"{client}-{name}"
                     try:
-                        SITUATIONS[name](stage)
+                        situations[name](stage)
                     finally:
                         stage.end()
             sys.stdout.write(f"{name}\n")
             sys.stdout.flush()
 
 
-def _create_topic(bootstrap: str) -> None:
-    """Create the topic with its records; a first group creates the offsets topic."""
+def _create_topics(bootstrap: str) -> None:
+    """Create the topics with their records; a first group creates the offsets topic."""
     from confluent_kafka import Consumer, Producer
     from confluent_kafka.admin import AdminClient, NewTopic
 
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(TOPIC, PARTITION_COUNT, 1)])[TOPIC].result()
+    topics = (TOPIC, OTHER_TOPIC)
+    created = admin.create_topics([NewTopic(topic, PARTITION_COUNT, 1) for topic in topics])
+    for each in created.values():
+        each.result()
     producer = Producer({"bootstrap.servers": bootstrap})
-    for partition in range(PARTITION_COUNT):
-        for _ in range(RECORD_COUNT):
-            producer.produce(TOPIC, b"record", partition=partition)
+    for number in range(PARTITION_COUNT * RECORD_COUNT):
+        for topic in topics:
+            producer.produce(topic, b"record", partition=number % PARTITION_COUNT)
     producer.flush()
     first = Consumer({"bootstrap.servers": bootstrap, "group.id": "first"})
     first.subscribe([TOPIC])
@@ -353,14 +296,15 @@ def _create_topic(bootstrap: str) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Record the situations that are named, or all of them."""
     parser = argparse.ArgumentParser(prog="python -m tools.record_clients", description=__doc__)
-    parser.add_argument("client", choices=("librdkafka", "franz-go"))
-    parser.add_argument("situations", nargs="*", metavar="SITUATION", help=", ".join(SITUATIONS))
+    parser.add_argument("client", choices=CLIENTS)
+    parser.add_argument("situations", nargs="*", metavar="SITUATION", help="default: all")
     parser.add_argument("--out", required=True, type=Path, metavar="FOLDER")
-    options = parser.parse_args(arguments)
-    unknown = [name for name in options.situations if name not in SITUATIONS]
+    options = parser.parse_intermixed_args(arguments)
+    known = situations_of(options.client)
+    unknown = [name for name in options.situations if name not in known]
     if unknown:
-        parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(SITUATIONS)}")
-    record(options.client, options.situations or list(SITUATIONS), options.out)
+        parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(known)}")
+    record(options.client, options.situations or list(known), options.out)
 
 
 if __name__ == "__main__":

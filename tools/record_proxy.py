@@ -41,7 +41,13 @@ DISCONNECT: Final = "DISCONNECT"
 _LENGTH: Final = struct.Struct(">i")
 _TURN_S: Final = 0.001
 _START_TIMEOUT_S: Final = 10
-_FAULTY: Final = (ApiKey.JOIN_GROUP, ApiKey.HEARTBEAT, ApiKey.LEAVE_GROUP, ApiKey.SYNC_GROUP)
+_FAULTY: Final = (
+    ApiKey.JOIN_GROUP,
+    ApiKey.HEARTBEAT,
+    ApiKey.LEAVE_GROUP,
+    ApiKey.SYNC_GROUP,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT,
+)
 
 
 @dataclass(slots=True)

@@ -20,6 +20,7 @@ from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.codec.frames import decode_request, decode_response
 from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment
+from coordinator_sim.messages.metadata import MetadataResponse, MetadataResponseTopic
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
 from coordinator_sim.messages.requests import Request, Response
@@ -37,9 +38,12 @@ COMPARED: Final = (
     ApiKey.LEAVE_GROUP,
     ApiKey.OFFSET_COMMIT,
     ApiKey.OFFSET_FETCH,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT,
 )
 """APIs whose requests must equal the recorded ones."""
 _TOGETHER_MS: Final = 20
+_GIVEN_UP_MS: Final = 400
+"""Age of an unanswered request on a broken connection from which on the client itself broke it."""
 _BROKER: Final = "broker"
 """Name of the notes that say when the broker was unreachable."""
 
@@ -65,18 +69,22 @@ class Recording(Struct, frozen=True):
         notes: Messages of the application, with their instants.
         opened: Instants at which connections opened, by the node they led to.
         closed: Instants at which they broke.
+        given_up: Instants at which the client closed them, tired of waiting for an answer.
         ended_at_ms: Instant of the last line.
         outage: Interval in which connections were refused; empty for none.
-        topic_ids: Topic ids as the client learnt them.
+        topic_ids: Topic ids as the client learnt them, where it names topics by their ids.
+        topics: Topics of the Metadata that the client got.
     """
 
     exchanges: tuple[Exchange, ...]
     notes: tuple[tuple[int, str], ...]
     opened: tuple[tuple[int, int], ...]
     closed: tuple[tuple[int, int], ...]
+    given_up: tuple[tuple[int, int], ...]
     ended_at_ms: int
     outage: tuple[int, ...]
     topic_ids: dict[str, bytes]
+    topics: tuple[MetadataResponseTopic, ...]
 
 
 def read_recording(
@@ -121,9 +129,11 @@ def read_recording(
             if line["dir"] == "open" and line["conn"] in nodes
         ),
         closed=tuple(_broken_connections(mine, nodes)),
+        given_up=tuple(_given_up_connections(mine, nodes)),
         ended_at_ms=mine[-1]["t_ms"],
         outage=tuple(line["t_ms"] for line in span if line.get("client_id") == _BROKER),
         topic_ids=_topic_ids(exchanges),
+        topics=tuple(_topics(mine)),
     )
 
 
@@ -135,6 +145,37 @@ def _broken_connections(lines: Sequence[Line], nodes: dict[int, int]) -> Iterato
     for ms, number in ends:
         if any(abs(ms - instant) <= _TOGETHER_MS for instant in instants):
             yield ms, nodes[number]
+
+
+def _given_up_connections(
+    lines: Sequence[Line], nodes: dict[int, int]
+) -> Iterator[tuple[int, int]]:
+    """Yield connections of the group that broke long after a request that has no answer."""
+    asked: dict[int, dict[int, int]] = {number: {} for number in nodes}
+    for line in lines:
+        match line["dir"]:
+            case "req" if line["api_key"] in COMPARED:
+                asked[line["conn"]][line["correlation_id"]] = line["t_ms"]
+            case "resp":
+                asked[line["conn"]].pop(line["correlation_id"], None)
+            case "eof":
+                since_ms = min(asked[line["conn"]].values(), default=line["t_ms"])
+                if line["t_ms"] - since_ms >= _GIVEN_UP_MS:
+                    yield line["t_ms"], nodes[line["conn"]]
+
+
+def _topics(lines: Sequence[Line]) -> Iterator[MetadataResponseTopic]:
+    """Yield each topic of the Metadata, as it was told first."""
+    told: dict[bytes, None] = {}
+    for line in lines:
+        if line["dir"] != "resp" or line["api_key"] != ApiKey.METADATA:
+            continue
+        frame = bytes.fromhex(line["frame"])
+        _, response = decode_response(ApiKey.METADATA, line["api_version"], frame)
+        for topic in response.topics if isinstance(response, MetadataResponse) else ():
+            if topic.topic_id not in told:
+                told[topic.topic_id] = None
+                yield topic
 
 
 def _exchanges(lines: Sequence[Line]) -> Iterator[Exchange]:

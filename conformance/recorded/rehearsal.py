@@ -6,7 +6,8 @@ the coordinator are answered but not compared: their number depends on a client'
 """
 
 import heapq
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
 from typing import Final, Protocol
@@ -26,11 +27,13 @@ from coordinator_sim.clients.effects import (
     RunCallback,
     Send,
 )
+from coordinator_sim.clients.network import FOREVER
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.codec.frames import decode_request, encode_request
 from coordinator_sim.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 from coordinator_sim.messages.metadata import (
+    MetadataRequest,
     MetadataResponse,
     MetadataResponsePartition,
     MetadataResponseTopic,
@@ -69,6 +72,16 @@ class RecordedPort(ClientPort, Protocol):
         """Return from a poll that waits for records."""
         ...
 
+    def subscribe(self, topics: Sequence[str], now_ms: int) -> Effects:
+        """Replace the subscription."""
+        ...
+
+    def commit(
+        self, offsets: Mapping[TopicPartition, int], *, sync: bool, now_ms: int
+    ) -> tuple[int, Effects]:
+        """Commit the offsets."""
+        ...
+
 
 class Difference(Struct, frozen=True):
     """A difference between the port and the recording."""
@@ -103,6 +116,13 @@ class Rehearsal:
         self._is_closing = False
         self._is_closed = False
         self._now_ms = 0
+        self._returns = deque(ms for ms, note in recording.notes if note == "returned")
+        self._tells_returns = bool(self._returns)
+        self._frozen = _intervals(recording.notes)
+        self._closes: dict[int, int] = {}
+        """When the port itself closed a connection last, by node."""
+        self._read: dict[TopicPartition, int] = {}
+        """Offsets that the application has got, and not committed by itself."""
         self.differences: list[Difference] = []
 
     @property
@@ -116,7 +136,8 @@ class Rehearsal:
         for at_ms, note in recording.notes:
             self._at(at_ms, self._note_action(note))
         for at_ms, node_id in recording.closed:
-            if at_ms < recording.ended_at_ms - _ROUND_TRIP_MS:
+            is_own = (at_ms, node_id) in recording.given_up
+            if at_ms < recording.ended_at_ms - _ROUND_TRIP_MS and not is_own:
                 self._at(at_ms, partial(self._broken, node_id))
         while not self._is_closed and self._step():
             pass
@@ -133,13 +154,17 @@ class Rehearsal:
         instants = [ms for ms in (deadline_ms, event_ms) if ms is not None]
         if not instants or min(instants) > self._recording.ended_at_ms:
             return False
-        self._now_ms = max(self._now_ms, min(instants))
+        self._now_ms = self._awake_ms(max(self._now_ms, min(instants)))
         if event_ms is not None and event_ms <= min(instants):
             _, _, action = heapq.heappop(self._events)
             self._carry_out(action(self._now_ms))
         else:
             self._carry_out(self._port.expire(self._now_ms))
         return True
+
+    def _awake_ms(self, at_ms: int) -> int:
+        """Return the instant, or when the process goes on that is frozen then."""
+        return next((end for begin, end in self._frozen if begin <= at_ms < end), at_ms)
 
     def _at(self, at_ms: int, action: Callable[[int], Effects]) -> None:
         heapq.heappush(self._events, (at_ms, next(self._order), action))
@@ -150,9 +175,13 @@ class Rehearsal:
         match note.split():
             case ["subscribe"]:
                 return lambda now_ms: self._port.poll(now_ms, _POLL_MS)
-            case ["position", partition, offset]:
-                where = TopicPartition(TOPIC, int(partition))
+            case ["position", partition, offset, *topic]:
+                where = TopicPartition(topic[0] if topic else TOPIC, int(partition))
                 return lambda _: self._consumed(where, int(offset))
+            case ["subscribed", *topics]:
+                return lambda now_ms: self._port.subscribe(topics, now_ms)
+            case ["commit"]:
+                return self._commit
             case ["busy"]:
                 return self._busy
             case ["polling"]:
@@ -164,7 +193,12 @@ class Rehearsal:
 
     def _consumed(self, partition: TopicPartition, offset: int) -> Effects:
         self._port.advance_position(partition, offset)
+        self._read[partition] = offset
         return ()
+
+    def _commit(self, now_ms: int) -> Effects:
+        offsets, self._read = self._read, {}
+        return self._port.commit(offsets, sync=True, now_ms=now_ms)[1]
 
     def _busy(self, now_ms: int) -> Effects:
         self._is_busy = True
@@ -183,10 +217,24 @@ class Rehearsal:
             return ()
         return self._port.poll(now_ms, _POLL_MS)
 
+    def _returned_ms(self) -> int:
+        """Return when the application's callback ends: as recorded, or at once if nothing is.
+
+        A callback that had not ended in the recording does not end here.
+        """
+        if not self._tells_returns:
+            return self._now_ms
+        recorded_ms = self._returns.popleft() if self._returns else FOREVER
+        return max(self._now_ms, recorded_ms)
+
     # The network.
 
     def _broken(self, node_id: int, now_ms: int) -> Effects:
-        return () if self._is_closing else self._port.on_disconnected(node_id, now_ms)
+        closed_ms = self._closes.get(node_id)
+        is_own = closed_ms is not None and now_ms - closed_ms <= self._tolerance_ms
+        if self._is_closing or is_own:
+            return ()
+        return self._port.on_disconnected(node_id, now_ms)
 
     def _carry_out(self, effects: Effects) -> None:
         for effect in effects:
@@ -200,7 +248,8 @@ class Rehearsal:
             case Connect(node_id):
                 self._connect(node_id)
             case RunCallback(token=token):
-                self._at(now_ms, lambda ms: self._port.callback_completed(token, None, ms))
+                at_ms = self._returned_ms()
+                self._at(at_ms, lambda ms: self._port.callback_completed(token, None, ms))
             case ResetPositions(partitions=partitions):
                 found = dict.fromkeys(partitions, 0)
                 self._at(now_ms, lambda ms: self._port.positions_found(found, ms))
@@ -208,7 +257,9 @@ class Rehearsal:
                 self._at(now_ms, self._poll_again)
             case Closed():
                 self._is_closed = True
-            case Disconnect() | _:
+            case Disconnect(node_id):
+                self._closes[node_id] = now_ms
+            case _:
                 pass
 
     def _connect(self, node_id: int) -> None:
@@ -222,34 +273,31 @@ class Rehearsal:
         if outage and outage[0] <= now_ms <= outage[-1]:
             self._at(now_ms + _ROUND_TRIP_MS, lambda ms: self._port.on_disconnected(node_id, ms))
             return
+        broken = [ms for ms, node in recording.closed if node == node_id and ms <= now_ms]
         at_ms = now_ms
-        if not outage and any(ms <= now_ms for ms, node in recording.closed if node == node_id):
-            again = [ms for ms, node in recording.opened if node == node_id and ms >= now_ms]
-            at_ms = again[0] if again else now_ms
+        if not outage and broken:
+            again = [ms for ms, node in recording.opened if node == node_id and ms > broken[-1]]
+            at_ms = max(now_ms, again[0] if again else now_ms)
         self._at(at_ms + _ROUND_TRIP_MS, lambda ms: self._port.on_connected(node_id, ms))
 
     def _sent(self, correlation_id: int, request: Request) -> None:
         api = request.api_key
-        if api is ApiKey.METADATA:
-            self._answer(self._now_ms + _ROUND_TRIP_MS, correlation_id, _cluster())
+        if isinstance(request, MetadataRequest):
+            answer = _cluster(request, self._recording.topics)
+            self._answer(self._now_ms + _ROUND_TRIP_MS, correlation_id, answer)
         elif api is ApiKey.FIND_COORDINATOR:
-            self._answer(
-                self._now_ms + _ROUND_TRIP_MS,
-                correlation_id,
-                FindCoordinatorResponse(
-                    coordinators=(
-                        Coordinator(
-                            key="",
-                            node_id=NODE.node_id,
-                            host=NODE.host,
-                            port=NODE.port,
-                            error_message=None,
-                        ),
-                    )
-                ),
-            )
+            self._answer(self._found_ms(), correlation_id, _coordinator())
         else:
             self._compare(correlation_id, request)
+
+    def _found_ms(self) -> int:
+        """Return when a look-up is answered: as one that was under way then, or at once."""
+        now_ms = self._now_ms
+        for lookup in self._expected[ApiKey.FIND_COORDINATOR]:
+            answered_ms = lookup.answered_at_ms
+            if lookup.at_ms - self._tolerance_ms <= now_ms < (answered_ms or 0):
+                return answered_ms or now_ms
+        return now_ms + _ROUND_TRIP_MS
 
     def _compare(self, correlation_id: int, request: Request) -> None:
         api, now_ms = request.api_key, self._now_ms
@@ -283,14 +331,38 @@ class Rehearsal:
         self.differences.append(Difference(at_ms, what))
 
 
-def _cluster() -> MetadataResponse:
-    partitions = tuple(
-        MetadataResponsePartition(partition_index=n, leader_id=NODE.node_id, leader_epoch=0)
-        for n in range(PARTITION_COUNT)
+def _coordinator() -> FindCoordinatorResponse:
+    found = Coordinator(
+        key="", node_id=NODE.node_id, host=NODE.host, port=NODE.port, error_message=None
     )
-    return MetadataResponse(
-        brokers=(NODE,), topics=(MetadataResponseTopic(name=TOPIC, partitions=partitions),)
+    return FindCoordinatorResponse(coordinators=(found,))
+
+
+def _cluster(
+    request: MetadataRequest, recorded: Sequence[MetadataResponseTopic]
+) -> MetadataResponse:
+    """Return the topics that are asked for, as they were recorded; the one topic without that."""
+    if not recorded:
+        partitions = tuple(
+            MetadataResponsePartition(partition_index=n, leader_id=NODE.node_id, leader_epoch=0)
+            for n in range(PARTITION_COUNT)
+        )
+        recorded = (MetadataResponseTopic(name=TOPIC, partitions=partitions),)
+    wanted = request.topics
+    asked = tuple(
+        topic
+        for topic in recorded
+        if wanted is None
+        or any(each.name == topic.name or each.topic_id == topic.topic_id for each in wanted)
     )
+    return MetadataResponse(brokers=(NODE,), topics=asked)
+
+
+def _intervals(notes: Sequence[tuple[int, str]]) -> list[tuple[int, int]]:
+    """Return when the process was frozen, from the notes that say so."""
+    begins = [ms for ms, note in notes if note == "frozen"]
+    ends = [ms for ms, note in notes if note == "thawed"]
+    return list(zip(begins, ends, strict=True))
 
 
 def _with_ids(request: Request, ids: dict[str, bytes]) -> Request:

@@ -25,7 +25,7 @@ from coordinator_sim.cli.own_assignors import (
     AssignorProcessOption,
     register_given,
 )
-from coordinator_sim.cli.simulation import Simulation, assignor_label, simulate
+from coordinator_sim.cli.simulation import Simulation, assignor_label, simulate, with_switches
 from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -93,6 +93,10 @@ SeedOption = Annotated[
 AssignorOption = Annotated[
     str, typer.Option(help="Assignor or Connect protocol instead of the scenario's.")
 ]
+ClientOption = Annotated[
+    str,
+    typer.Option(help="Client of all consumers: java, librdkafka or franz-go."),
+]
 ProfileOption = Annotated[
     str, typer.Option(help="Behaviour profile instead of the scenario's, such as 4.4.")
 ]
@@ -110,6 +114,7 @@ def run(
     set_: SettingsOption = None,
     assignor: AssignorOption = "",
     profile: ProfileOption = "",
+    client: ClientOption = "",
     out: Annotated[Path | None, typer.Option(help="Run directory; out/NAME by default.")] = None,
     format_: Annotated[TraceFormat, typer.Option("--format", help="Form of the trace.")] = (
         TraceFormat.PARQUET
@@ -142,13 +147,11 @@ def run(
 
     bugs = bugs_of_command("run", bug or ())
     register_given(assignor_from, assignor_process, assignor_java)
-    simulation = prepare(scenario, seed, set_ or [], assignor=assignor, profile=profile)
+    simulation = prepare(scenario, seed, set_, assignor=assignor, profile=profile, client=client)
     check_whole(simulation.scenario, elide, request_log, log_dir)
     if varied or processing or processing_ms:
         simulation = with_variety(simulation, processing, processing_ms)
-    simulation = with_work(simulation) if work else simulation
-    simulation = with_shuffled_ties(simulation) if shuffle_ties else simulation
-    simulation = with_elision(simulation) if elide else simulation
+    simulation = with_switches(simulation, work=work, shuffle_ties=shuffle_ties, elide=elide)
     simulation = with_bugs(simulation, bugs) if bugs else simulation
     found = simulation.scenario
     directory = out or Path("out") / found.name
@@ -175,7 +178,15 @@ def run(
         raise typer.Exit(1)
 
 
-def prepare(name: str, seed: int, pairs: list[str], *, assignor: str, profile: str) -> Simulation:
+def prepare(
+    name: str,
+    seed: int,
+    pairs: list[str] | None,
+    *,
+    assignor: str,
+    profile: str,
+    client: str = "",
+) -> Simulation:
     """The simulation that the command line asks for.
 
     Raises:
@@ -184,14 +195,17 @@ def prepare(name: str, seed: int, pairs: list[str], *, assignor: str, profile: s
     """
     import msgspec
 
-    from coordinator_sim.sim.scenario.scenario import with_assignor, with_settings
+    from coordinator_sim.sim.scenario.scenario import with_assignor, with_client, with_settings
 
-    settings = parse_settings(pairs)
+    settings = parse_settings(pairs or [])
     scenario = with_settings(find_scenario(name), settings)
     options = dict(settings)
     if assignor:
         scenario = with_assignor(scenario, assignor)
         options["assignor"] = assignor
+    if client:
+        scenario = with_client(scenario, client)
+        options["client"] = client
     if profile:
         scenario = msgspec.structs.replace(scenario, profile=profile)
         options["profile"] = profile
@@ -252,14 +266,6 @@ def check_whole(
             )
 
 
-def with_elision(simulation: Simulation) -> Simulation:
-    """The same simulation, without idle time where it can be skipped exactly."""
-    import msgspec
-
-    options = {**simulation.options, "elide": "true"}
-    return msgspec.structs.replace(simulation, options=options, elide=True)
-
-
 def print_elided(simulation: Simulation, elided: "Elided | None") -> None:
     """How much of the run was skipped, if that was asked for, and what kept the rest from it."""
     if elided is None:
@@ -284,14 +290,6 @@ def print_bugs(bugs: "Sequence[Exhibit]") -> None:
         from coordinator_sim_conformance.museum.bugs import warning_of
 
         typer.echo(warning_of(bug))
-
-
-def with_shuffled_ties(simulation: Simulation) -> Simulation:
-    """The same simulation, drawing the order of simultaneous happenings."""
-    import msgspec
-
-    options = {**simulation.options, "shuffle-ties": "true"}
-    return msgspec.structs.replace(simulation, options=options, shuffle_ties=True)
 
 
 def with_variety(simulation: Simulation, processing: str, processing_ms: str) -> Simulation:
@@ -323,17 +321,6 @@ def with_variety(simulation: Simulation, processing: str, processing_ms: str) ->
     options = {"varied": "true", **{name: value for name, value in given.items() if value}}
     return msgspec.structs.replace(
         simulation, scenario=scenario, options={**simulation.options, **options}
-    )
-
-
-def with_work(simulation: Simulation) -> Simulation:
-    """The same simulation, whose trace tells which records are processed."""
-    import msgspec
-
-    return msgspec.structs.replace(
-        simulation,
-        scenario=msgspec.structs.replace(simulation.scenario, traces_work=True),
-        options={**simulation.options, "work": "true"},
     )
 
 

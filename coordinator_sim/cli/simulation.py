@@ -59,6 +59,31 @@ class Simulation(Struct, frozen=True, kw_only=True):
         )
 
 
+def with_switches(
+    simulation: Simulation, *, work: bool, shuffle_ties: bool, elide: bool
+) -> Simulation:
+    """Return the simulation with switches that are off by default, named in its options.
+
+    Args:
+        simulation: The simulation without them.
+        work: Whether the trace tells which records are processed.
+        shuffle_ties: Whether the order of simultaneous happenings is drawn.
+        elide: Whether idle time is skipped where that is exact.
+    """
+    asked = {"work": work, "shuffle-ties": shuffle_ties, "elide": elide}
+    options = {name: "true" for name, is_on in asked.items() if is_on}
+    if not options:
+        return simulation
+    scenario = simulation.scenario
+    return msgspec.structs.replace(
+        simulation,
+        scenario=msgspec.structs.replace(scenario, traces_work=True) if work else scenario,
+        options={**simulation.options, **options},
+        shuffle_ties=shuffle_ties,
+        elide=elide,
+    )
+
+
 def assignor_label(scenario: "Scenario") -> str | None:
     """The assignors or Connect protocols of a scenario's groups, as one label; None without any."""
     from coordinator_sim.sim.scenario.world import ConsumerGroupSpec

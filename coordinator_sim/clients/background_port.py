@@ -160,7 +160,7 @@ class BackgroundPort(BackgroundRequests, ABC):
 
     def on_disconnected(self, node_id: int, now_ms: int) -> Effects:
         """Fail the requests of this connection."""
-        self._on_link_broken(node_id)
+        self._on_link_broken(node_id, now_ms)
         self._net.on_disconnected(node_id, now_ms)
         return self._settle(now_ms)
 
@@ -345,7 +345,7 @@ class BackgroundPort(BackgroundRequests, ABC):
     def _is_closed(self) -> bool:
         return self._call is AppCall.CLOSED
 
-    def _on_link_broken(self, node_id: int) -> None:
+    def _on_link_broken(self, node_id: int, now_ms: int) -> None:
         """Record that a connection broke; its requests in flight fail next."""
 
     # What a client provides.

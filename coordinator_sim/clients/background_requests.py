@@ -38,6 +38,15 @@ class ConsumerSetup(TypedDict):
     jitter: NotRequired[Jitter]
 
 
+class MemberSetup(ConsumerSetup):
+    """Arguments of a member of the consumer protocol besides its configuration.
+
+    The member id is the client's own: a random Uuid, the same until the client closes.
+    """
+
+    member_id: str
+
+
 class BackgroundRequests:
     """The client's view of the cluster and of itself, and its means to send requests.
 

@@ -7,6 +7,7 @@ a setting absent from `default_settings` has Java's default.
 from collections.abc import Mapping
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 
 from coordinator_sim.clients.config import ConsumerConfig
@@ -62,6 +63,7 @@ LIBRDKAFKA: Final = ClientTraits(
         ApiKey.HEARTBEAT: 3,
         ApiKey.LEAVE_GROUP: 1,
         ApiKey.SYNC_GROUP: 3,
+        ApiKey.CONSUMER_GROUP_HEARTBEAT: 1,
     },
     rack_when_unset="",
     join_timeout_lapse_ms=3_000,
@@ -76,6 +78,9 @@ tried every half of that.
 Source: librdkafka 2.15, rdkafka_conf.c, rdkafka_request.c (JoinGroupRequest, LeaveGroupRequest);
 rdkafka.c, sparse_connect_intvl.
 """
+
+LIBRDKAFKA_CONSUMER: Final = msgspec.structs.replace(LIBRDKAFKA, has_assignors=False)
+"""librdkafka 2.16 with `group.protocol=consumer`."""
 
 FRANZ_GO: Final = ClientTraits(
     name="franz-go",

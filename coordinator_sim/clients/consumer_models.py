@@ -11,7 +11,7 @@ from coordinator_sim.clients.config import CLASSIC, ConsumerConfig
 from coordinator_sim.clients.consumer_coordinator import ConsumerCoordinator
 from coordinator_sim.clients.contract import ConsumerPort
 from coordinator_sim.clients.franz_go import FranzGoConsumer
-from coordinator_sim.clients.librdkafka import LibrdkafkaConsumer
+from coordinator_sim.clients.librdkafka import LibrdkafkaConsumer, LibrdkafkaNewConsumer
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
@@ -22,6 +22,13 @@ _MODELS: Final[Mapping[str, Callable[..., ConsumerPort]]] = {
     LIBRDKAFKA.name: LibrdkafkaConsumer,
     FRANZ_GO.name: FranzGoConsumer,
 }
+_NEW_MODELS: Final[Mapping[str, Callable[..., ConsumerPort]]] = {
+    JAVA: AsyncConsumer,
+    LIBRDKAFKA.name: LibrdkafkaNewConsumer,
+}
+"""Members of the consumer protocol (KIP-848)."""
+NEW_CLIENTS: Final = tuple(_NEW_MODELS)
+"""Names of the clients that have `group.protocol=consumer`."""
 CLIENTS: Final = (JAVA, *_MODELS)
 """Names of the clients; Java's is a port of its source, the others are models."""
 
@@ -58,8 +65,8 @@ def make_consumer(  # noqa: PLR0913 - everything a client is configured with, by
 
     Args:
         client: One of `CLIENTS`.
-        settings: Settings by Kafka's names; absent ones have that client's default. With
-            `group.protocol=consumer` the port of Java's new consumer is made.
+        settings: Settings by Kafka's names; absent ones have that client's default.
+            `group.protocol=consumer` makes a member of the consumer protocol.
         client_id: Names the client in random choices.
         group_id: The group.
         topics: Topics of the subscription.
@@ -78,12 +85,13 @@ def make_consumer(  # noqa: PLR0913 - everything a client is configured with, by
         config = _traits_of(client).config_from(settings)
         make = _MODELS[client]
     if config.group_protocol != CLASSIC:
-        if client != JAVA:
+        make_new = _NEW_MODELS.get(client)
+        if make_new is None:
             raise ConfigError(
                 f"client {client!r} is modelled with group.protocol=classic alone: remove "
-                f"group.protocol={config.group_protocol}, or use client {JAVA!r}"
+                f"group.protocol={config.group_protocol}, or use one of {', '.join(NEW_CLIENTS)}"
             )
-        return AsyncConsumer(
+        return make_new(
             config,
             client_id=client_id,
             group_id=group_id,

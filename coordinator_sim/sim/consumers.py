@@ -20,6 +20,7 @@ from coordinator_sim.clients.effects import (
     RunCallback,
 )
 from coordinator_sim.clients.exceptions import COMMIT_FAILED, RETRIABLE, WAKEUP
+from coordinator_sim.clients.librdkafka import LibrdkafkaNewConsumer
 from coordinator_sim.clients.port_core import NOTIFICATION_TOKEN
 from coordinator_sim.clock import Action
 from coordinator_sim.errors import InvariantViolation
@@ -152,6 +153,9 @@ class ConsumerProcess(ClientProcess):
                 self._run(consumer.subscribe_pattern(self._pattern, self._now_ms()))
             case AsyncConsumer() if self._pattern is not None:
                 self._run(consumer.subscribe_regex(self._pattern, self._now_ms()))
+            case LibrdkafkaNewConsumer() if self._pattern is not None:
+                expression = "^" + self._pattern.removeprefix("^")
+                self._run(consumer.subscribe((expression,), self._now_ms()))
             case _:
                 pass
         self._poll()

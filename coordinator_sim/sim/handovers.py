@@ -6,6 +6,7 @@ from typing import Final, Protocol
 from coordinator_sim.clients.async_consumer import AsyncConsumer
 from coordinator_sim.clients.contract import ConsumerPort
 from coordinator_sim.clients.effects import CallbackKind
+from coordinator_sim.clients.librdkafka import LibrdkafkaNewConsumer
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.embedded.consumer_protocol import encode_assignment
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment
@@ -31,13 +32,15 @@ def tell_assigned(tell: Tell, consumer: ConsumerPort, added: Sequence[TopicParti
 
     In a classic group the coordinator records it: the leader's decision passes through there.
     """
-    if isinstance(consumer, AsyncConsumer):
+    if isinstance(consumer, AsyncConsumer | LibrdkafkaNewConsumer):
+        # librdkafka owns what is new when the application has taken it over.
+        owned = tuple(sorted(dict.fromkeys((*consumer.owned_partitions, *added))))
         tell(
             Event.ASSIGNED,
             generation=consumer.generation_id,
             member_id=consumer.member_id,
             protocol_type="consumer",
-            assignment=encode_assignment(ConsumerAssignment(partitions=consumer.owned_partitions)),
+            assignment=encode_assignment(ConsumerAssignment(partitions=owned)),
             attrs={"resources": " ".join(tp.resource() for tp in added)},
         )
 

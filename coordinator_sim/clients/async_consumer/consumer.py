@@ -15,11 +15,11 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Final, Unpack
 
-from coordinator_sim.clients.async_consumer.discovery import AsyncSetup
 from coordinator_sim.clients.async_consumer.heartbeats import AsyncHeartbeats
 from coordinator_sim.clients.async_consumer.membership import AppEvent
 from coordinator_sim.clients.async_consumer.promise import Promise
 from coordinator_sim.clients.background_port import PendingCallback
+from coordinator_sim.clients.background_requests import MemberSetup
 from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.effects import (
     CallbackKind,
@@ -65,7 +65,7 @@ class AsyncConsumer(AsyncHeartbeats):
 
     Args:
         config: Timeouts and switches.
-        setup: See `AsyncSetup`; `assignors` are of no use here, and empty.
+        setup: See `MemberSetup`; `assignors` are of no use here, and empty.
     """
 
     __slots__ = (
@@ -79,7 +79,7 @@ class AsyncConsumer(AsyncHeartbeats):
         "_turn_due_ms",
     )
 
-    def __init__(self, config: ConsumerConfig, **setup: Unpack[AsyncSetup]) -> None:
+    def __init__(self, config: ConsumerConfig, **setup: Unpack[MemberSetup]) -> None:
         super().__init__(config, **setup)
         self._app_wake_ms = FOREVER
         self._callback_error: str | None = None

@@ -24,15 +24,6 @@ from coordinator_sim.messages.find_coordinator import (
 )
 
 
-class AsyncSetup(ConsumerSetup):
-    """Arguments of the port besides its configuration.
-
-    The member id is the client's own: a random Uuid, the same until the client closes.
-    """
-
-    member_id: str
-
-
 class AsyncDiscovery(BackgroundPort):
     """Knows the coordinator, or looks for it."""
 

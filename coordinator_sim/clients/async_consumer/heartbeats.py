@@ -6,7 +6,6 @@ ConsumerHeartbeatRequestManager.java.
 
 from typing import Final, Unpack
 
-from coordinator_sim.clients.async_consumer.discovery import AsyncSetup
 from coordinator_sim.clients.async_consumer.heartbeat_fields import Membership, SentFields
 from coordinator_sim.clients.async_consumer.membership import AppEvent
 from coordinator_sim.clients.async_consumer.promise import Promise
@@ -18,6 +17,7 @@ from coordinator_sim.clients.async_consumer.states import (
     TAKES_ASSIGNMENT,
     MemberState,
 )
+from coordinator_sim.clients.background_requests import MemberSetup
 from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.exceptions import RETRIABLE, exception_name
 from coordinator_sim.clients.network import FOREVER, RequestKind
@@ -32,7 +32,7 @@ class AsyncHeartbeats(AsyncReconciliation):
 
     __slots__ = ("_beat", "_poll_deadline_ms", "_sent_fields")
 
-    def __init__(self, config: ConsumerConfig, **setup: Unpack[AsyncSetup]) -> None:
+    def __init__(self, config: ConsumerConfig, **setup: Unpack[MemberSetup]) -> None:
         super().__init__(config, **setup)
         self._beat = HeartbeatState(config, self._jitter, key=self._client_id)
         self._sent_fields = SentFields()

@@ -9,7 +9,6 @@ and what it calls.
 
 from typing import NamedTuple, Unpack
 
-from coordinator_sim.clients.async_consumer.discovery import AsyncSetup
 from coordinator_sim.clients.async_consumer.membership import AppEvent, AsyncMembership
 from coordinator_sim.clients.async_consumer.promise import Promise, kept
 from coordinator_sim.clients.async_consumer.states import (
@@ -18,6 +17,7 @@ from coordinator_sim.clients.async_consumer.states import (
     MemberState,
     PartitionsById,
 )
+from coordinator_sim.clients.background_requests import MemberSetup
 from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.exceptions import KAFKA
@@ -45,7 +45,7 @@ class AsyncReconciliation(AsyncMembership):
 
     __slots__ = ("_ids_version", "_names_by_id")
 
-    def __init__(self, config: ConsumerConfig, **setup: Unpack[AsyncSetup]) -> None:
+    def __init__(self, config: ConsumerConfig, **setup: Unpack[MemberSetup]) -> None:
         super().__init__(config, **setup)
         self._names_by_id: dict[bytes, str] = {}
         self._ids_version = -1

@@ -258,7 +258,8 @@ class FranzGoRequests(BackgroundPort):
                 self._coordinator_id = None
             self._try_again(self._asked.pop(pending.correlation_id), None, now_ms)
 
-    def _on_link_broken(self, node_id: int) -> None:
+    def _on_link_broken(self, node_id: int, now_ms: int) -> None:
+        del now_ms
         if not self._net.has_pending(node_id):
             self._broken_nodes[node_id] = None
 

@@ -1,5 +1,10 @@
-"""A model of the consumer of librdkafka, by layers: assignment, coordinator, joins, consumer."""
+"""Models of the consumer of librdkafka, for both group protocols, by layers.
+
+Offsets, assignment and coordinator are common. `joining` and `consumer` are the classic protocol;
+`targets`, `heartbeats` and `new_consumer` the consumer protocol (KIP-848).
+"""
 
 from coordinator_sim.clients.librdkafka.consumer import LibrdkafkaConsumer
+from coordinator_sim.clients.librdkafka.new_consumer import LibrdkafkaNewConsumer
 
-__all__ = ["LibrdkafkaConsumer"]
+__all__ = ["LibrdkafkaConsumer", "LibrdkafkaNewConsumer"]

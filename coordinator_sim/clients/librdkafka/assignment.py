@@ -93,7 +93,7 @@ class LibrdkafkaAssignment(LibrdkafkaOffsets):
         assigns = kind is CallbackKind.PARTITIONS_ASSIGNED
         self._group_assignment = tuple(sorted(partitions)) if assigns else None
         if self._fatal_error is not None:
-            self._assigned.clear()
+            self._forget_assignment()
             return
         self._delegate(kind, partitions, whole=True, joined=JoinState.WAIT_UNASSIGN_TO_COMPLETE)
 
@@ -111,11 +111,29 @@ class LibrdkafkaAssignment(LibrdkafkaOffsets):
         else:
             self._group_assignment = tuple(tp for tp in owned if tp not in partitions) or None
         if self._fatal_error is not None:
-            self._assigned.clear()
+            self._forget_assignment()
             return
         self._delegate(
             kind, partitions, whole=False, joined=JoinState.WAIT_INCR_UNASSIGN_TO_COMPLETE
         )
+
+    def _forget_assignment(self) -> None:
+        self._assigned.clear()
+        self._pending = self._queried = ()
+
+    def _adopt_incrementally(self, assigned: Sequence[TopicPartition]) -> None:
+        """Revoke removed partitions, and only then assign new ones.
+
+        Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_handle_assignment_cooperative.
+        """
+        owned = self._group_assignment or ()
+        added = tuple(tp for tp in assigned if tp not in owned)
+        revoked = tuple(tp for tp in owned if tp not in assigned)
+        if revoked:
+            self._incremental_assignment = added
+            self._rebalance_incrementally(CallbackKind.PARTITIONS_REVOKED, revoked, rejoin=False)
+        else:
+            self._rebalance_incrementally(CallbackKind.PARTITIONS_ASSIGNED, added, rejoin=False)
 
     def _delegate(
         self,
@@ -230,13 +248,33 @@ class LibrdkafkaAssignment(LibrdkafkaOffsets):
             self._rejoins_after_rebalance = False
             self._rejoin(now_ms, at_once=True)
 
+    def _maybe_revoke_all(self, now_ms: int, *, lost: bool) -> None:
+        """Revoke all partitions unless a rebalance is going on.
+
+        Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_revoke_all_rejoin_maybe.
+        """
+        if not self._is_rebalancing():
+            self._revoke_all(now_ms, lost=lost)
+
+    def _is_terminated(self) -> bool:
+        """Whether closing is over. Source: rdkafka_cgrp.c, rd_kafka_cgrp_try_terminate."""
+        return (
+            self._is_terminating
+            and not self._waits_for_assign_call()
+            and not self._is_assignment_in_progress()
+            and not self._waits_for_leave
+        )
+
     # What the group machine provides.
+
+    @abstractmethod
+    def _revoke_all(self, now_ms: int, *, lost: bool) -> None: ...
 
     @abstractmethod
     def _rejoin(self, now_ms: int, *, at_once: bool = False) -> None: ...
 
     @abstractmethod
-    def _maybe_leave(self, now_ms: int) -> None: ...
+    def _maybe_leave(self, now_ms: int) -> bool: ...
 
     @abstractmethod
     def _watch_polls(self, now_ms: int) -> None: ...

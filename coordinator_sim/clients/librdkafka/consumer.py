@@ -8,7 +8,6 @@ from typing import Unpack
 from coordinator_sim.clients.background_requests import ConsumerSetup
 from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.effects import CallbackKind, Effects
-from coordinator_sim.clients.exceptions import exception_name
 from coordinator_sim.clients.librdkafka.joining import LibrdkafkaJoining
 from coordinator_sim.clients.librdkafka.states import CoordinatorState, JoinState
 from coordinator_sim.clients.network import FOREVER, PendingRequest, RequestKind
@@ -119,10 +118,6 @@ class LibrdkafkaConsumer(LibrdkafkaJoining):
             self._maybe_leave(now_ms)
         self._join_state = JoinState.INIT
 
-    def _maybe_revoke_all(self, now_ms: int, *, lost: bool) -> None:
-        if not self._is_rebalancing():
-            self._revoke_all(now_ms, lost=lost)
-
     def _revoke_all(self, now_ms: int, *, lost: bool) -> None:
         """Revoke all partitions. Source: rdkafka_cgrp.c, rd_kafka_cgrp_revoke_all_rejoin."""
         owned = self._group_assignment
@@ -142,13 +137,21 @@ class LibrdkafkaConsumer(LibrdkafkaJoining):
         else:
             self._rejoin(now_ms)
 
-    def _maybe_leave(self, now_ms: int) -> None:
+    def _maybe_leave(self, now_ms: int) -> bool:
         """Leave if asked to. Source: rdkafka_cgrp.c, rd_kafka_cgrp_leave_maybe."""
-        if not self._leaves_on_unassign_done:
-            return
-        self._leaves_on_unassign_done = False
-        if self._config.group_instance_id is None or not self._is_terminating:
+        leaves, self._leaves_on_unassign_done = self._leaves_on_unassign_done, False
+        if self._config.group_instance_id is not None and self._is_terminating:
+            return False
+        if leaves:
             self._leave(now_ms)
+        return leaves
+
+    def _polls_stopped(self, now_ms: int) -> None:
+        """Leave at once; a static member only gives everything up."""
+        if self._config.group_instance_id is None:
+            self._leave(now_ms)
+        self._member_id = UNKNOWN_MEMBER_ID
+        self._maybe_revoke_all(now_ms, lost=True)
 
     def _leave(self, now_ms: int) -> None:
         """Forget the member id, and tell the coordinator if it can be reached."""
@@ -161,10 +164,6 @@ class LibrdkafkaConsumer(LibrdkafkaJoining):
         )
         timeout_ms = self._traits.leave_timeout_ms
         self._request(RequestKind.LEAVE, self._coordinator_node_id, request, now_ms, timeout_ms)
-
-    def _fail_for_good(self, error: ErrorCode) -> None:
-        """Handle a fatal error: the next poll raises it, and the group is no longer served."""
-        self._fatal_error = self._poll_error = exception_name(error)
 
     # Subscribing and closing.
 
@@ -186,15 +185,6 @@ class LibrdkafkaConsumer(LibrdkafkaJoining):
         if not self._waits_for_assign_call():
             self._remove(tuple(self._assigned), now_ms)
             self._serve_assignment(now_ms)
-
-    def _is_terminated(self) -> bool:
-        """Whether closing is over. Source: rdkafka_cgrp.c, rd_kafka_cgrp_try_terminate."""
-        return (
-            self._is_terminating
-            and not self._waits_for_assign_call()
-            and not self._is_assignment_in_progress()
-            and not self._waits_for_leave
-        )
 
     # Metadata.
 

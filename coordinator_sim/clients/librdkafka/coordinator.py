@@ -15,7 +15,7 @@ from coordinator_sim.clients.background_requests import ConsumerSetup
 from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.librdkafka.assignment import LibrdkafkaAssignment
 from coordinator_sim.clients.librdkafka.states import CoordinatorState, Interval, JoinState
-from coordinator_sim.clients.network import FOREVER, PendingRequest, RequestKind
+from coordinator_sim.clients.network import FOREVER, RequestKind
 from coordinator_sim.clients.port_core import AppCall
 from coordinator_sim.kafka.context import UNKNOWN_MEMBER_ID
 from coordinator_sim.kafka.errors import ErrorCode
@@ -26,7 +26,6 @@ from coordinator_sim.messages.find_coordinator import (
 
 _TICK_MS: Final = 1_000
 _POLL_CHECK_MS: Final = 500
-_JOIN_INTERVAL_MS: Final = 1_000
 _QUERY_INTERVAL_MS: Final = 500
 _TRANSPORT_QUERY_INTERVAL_MS: Final = 1_000
 _RELAXED_QUERY_INTERVAL_MS: Final = 600_000
@@ -40,30 +39,24 @@ class LibrdkafkaCoordinator(LibrdkafkaAssignment):
     __slots__ = (
         "_auto_commit_due_ms",
         "_heartbeat_interval",
-        "_join_interval",
         "_last_poll_ms",
         "_max_poll_exceeded",
         "_poll_check_due_ms",
         "_query_interval",
         "_session_deadline_ms",
-        "_sync_in_flight",
         "_tick_due_ms",
-        "_wait_join",
     )
 
     def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
         super().__init__(config, **setup)
         self._auto_commit_due_ms = FOREVER
         self._heartbeat_interval = Interval()
-        self._join_interval = Interval()
         self._last_poll_ms = 0
         self._max_poll_exceeded = False
         self._poll_check_due_ms = FOREVER
         self._query_interval = Interval()
         self._session_deadline_ms: int | None = None
         self._tick_due_ms = FOREVER
-        self._wait_join: PendingRequest | None = None
-        self._sync_in_flight: PendingRequest | None = None
 
     # The main thread's timers.
 
@@ -74,25 +67,42 @@ class LibrdkafkaCoordinator(LibrdkafkaAssignment):
         self._serve(now_ms)
 
     def _next_wake_ms(self) -> int:
-        return min(self._thread_due_ms(), self._reconnect_due_ms())
+        broker_thread_ms = min(self._reconnect_due_ms(), self._commit_retry_due_ms())
+        return min(self._thread_due_ms(), broker_thread_ms)
 
     def _thread_due_ms(self) -> int:
         return min(self._tick_due_ms, self._poll_check_due_ms, self._auto_commit_due_ms)
 
     def _reconnect_due_ms(self) -> int:
-        """Return when the coordinator's own thread reconnects; the main thread sleeps on."""
-        if self._coordinator_id is None:
-            return FOREVER
-        return self._net.retry_at_ms(self._coordinator_node_id)
+        """Return when the coordinator's own thread reconnects; the main thread sleeps on.
+
+        While the coordinator is looked for, and no broker can be asked, any of them is tried.
+        """
+        due_ms = FOREVER
+        if self._coordinator_id is not None:
+            due_ms = self._net.retry_at_ms(self._coordinator_node_id)
+        for node_id in self._nodes_to_connect():
+            due_ms = min(due_ms, self._net.retry_at_ms(node_id))
+        return due_ms
+
+    def _nodes_to_connect(self) -> list[int]:
+        """Return the brokers of which one is needed, and none is connected."""
+        nodes = [node.node_id for node in self._metadata.nodes]
+        is_asking = self._coordinator_state is CoordinatorState.QUERY_COORD
+        return nodes if is_asking and not any(map(self._net.is_ready, nodes)) else []
 
     def _fire_due(self, now_ms: int) -> bool:
         """Serve the group on each wake-up of the thread, then run the timers that are due."""
+        if now_ms >= self._commit_retry_due_ms():
+            self._retry_due_commits(now_ms)
         if now_ms >= self._reconnect_due_ms():
-            self._net.try_connect(self._coordinator_node_id, now_ms)
+            if self._coordinator_id is not None:
+                self._net.try_connect(self._coordinator_node_id, now_ms)
+            for node_id in self._nodes_to_connect():
+                self._net.try_connect(node_id, now_ms)
         if not self._has_started or now_ms < self._thread_due_ms():
             return False
-        self._deferred_commits += self._commits_to_retry
-        self._commits_to_retry.clear()
+        self._thread_woken(now_ms)
         self._serve(now_ms)
         if now_ms >= self._tick_due_ms:
             self._tick_due_ms = now_ms + _TICK_MS
@@ -121,7 +131,7 @@ class LibrdkafkaCoordinator(LibrdkafkaAssignment):
         return not polls and now_ms - self._last_poll_ms > self._config.rebalance_timeout_ms
 
     def _check_polls(self, now_ms: int) -> None:
-        """Leave at once when the application stops polling; its next poll reports the error.
+        """Leave when the application stops polling; its next poll reports the error.
 
         Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_max_poll_interval_check_tmr_cb.
         """
@@ -129,10 +139,7 @@ class LibrdkafkaCoordinator(LibrdkafkaAssignment):
             return
         self._max_poll_exceeded = True
         self._poll_check_due_ms = FOREVER
-        if self._config.group_instance_id is None:
-            self._leave(now_ms)
-        self._member_id = UNKNOWN_MEMBER_ID
-        self._maybe_revoke_all(now_ms, lost=True)
+        self._polls_stopped(now_ms)
 
     # One turn of the thread.
 
@@ -167,26 +174,6 @@ class LibrdkafkaCoordinator(LibrdkafkaAssignment):
         if self._pending:
             self._serve_assignment(now_ms)
 
-    def _serve_join_state(self, now_ms: int) -> None:
-        """Serve the join state. Source: rdkafka_cgrp.c, rd_kafka_cgrp_join_state_serve."""
-        if self._fatal_error is not None:
-            return
-        match self._join_state:
-            case JoinState.INIT:
-                if (
-                    self._wait_join is None
-                    and self._sync_in_flight is None
-                    and self._subscription
-                    and self._join_interval.passes(now_ms, _JOIN_INTERVAL_MS)
-                ):
-                    self._join(now_ms)
-            case JoinState.STEADY | JoinState.WAIT_ASSIGN_CALL | JoinState.WAIT_UNASSIGN_CALL:
-                interval_ms = self._config.heartbeat_interval_ms
-                if self._subscription and self._heartbeat_interval.passes(now_ms, interval_ms):
-                    self._send_heartbeat(now_ms)
-            case _:
-                pass
-
     def _check_session(self, now_ms: int) -> None:
         """Check the session. Source: rdkafka_cgrp.c, rd_kafka_cgrp_session_timeout_check."""
         deadline_ms = self._session_deadline_ms
@@ -212,10 +199,15 @@ class LibrdkafkaCoordinator(LibrdkafkaAssignment):
             self._query_coordinator(now_ms)
 
     def _query_coordinator(self, now_ms: int) -> None:
-        """Query the coordinator. Source: rdkafka_cgrp.c, rd_kafka_cgrp_coord_query."""
+        """Query the coordinator, as soon as a broker is connected.
+
+        Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_coord_query.
+        """
         node_id = self._net.least_loaded(self._metadata.nodes, now_ms)
-        if node_id is None:
+        if node_id is None or not self._net.is_ready(node_id):
             self._query_interval.reset()
+            if node_id is not None:
+                self._net.try_connect(node_id, now_ms)
             return
         request = FindCoordinatorRequest(coordinator_keys=(self._group_id,))
         self._request(RequestKind.LOOKUP, node_id, request, now_ms)
@@ -246,6 +238,7 @@ class LibrdkafkaCoordinator(LibrdkafkaAssignment):
             if coordinator_id is not None:
                 # A new coordinator is queried once more, to be sure of it.
                 self._query_interval.reset()
+            self._coordinator_changed(now_ms)
         if coordinator_id is None:
             self._coordinator_state = CoordinatorState.QUERY_COORD
         elif self._coordinator_state is not CoordinatorState.UP:
@@ -260,16 +253,16 @@ class LibrdkafkaCoordinator(LibrdkafkaAssignment):
         self._coordinator_state = CoordinatorState.QUERY_COORD
         self._query_coordinator(now_ms)
 
+    def _thread_woken(self, now_ms: int) -> None:
+        """Handle the beginning of a turn of the main thread that a timer began."""
+
+    def _coordinator_changed(self, now_ms: int) -> None:
+        """Handle another coordinator, or the loss of it; members of classic groups go on."""
+
     # What the parts above provide.
 
     @abstractmethod
-    def _join(self, now_ms: int) -> None: ...
+    def _serve_join_state(self, now_ms: int) -> None: ...
 
     @abstractmethod
-    def _send_heartbeat(self, now_ms: int) -> None: ...
-
-    @abstractmethod
-    def _leave(self, now_ms: int) -> None: ...
-
-    @abstractmethod
-    def _is_terminated(self) -> bool: ...
+    def _polls_stopped(self, now_ms: int) -> None: ...

@@ -15,7 +15,7 @@ from coordinator_sim.clients.cluster_metadata import replica_racks
 from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.librdkafka.coordinator import COORDINATOR_GONE, LibrdkafkaCoordinator
-from coordinator_sim.clients.librdkafka.states import JoinState
+from coordinator_sim.clients.librdkafka.states import Interval, JoinState
 from coordinator_sim.clients.network import PendingRequest, RequestKind
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.kafka.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
@@ -40,6 +40,7 @@ from coordinator_sim.messages.sync_group import (
     SyncGroupResponse,
 )
 
+_JOIN_INTERVAL_MS: Final = 1_000
 _JOIN_BACKOFF_MS: Final = 1_000
 _STICKY: Final = "cooperative-sticky"
 
@@ -52,20 +53,46 @@ class LibrdkafkaJoining(LibrdkafkaCoordinator):
     """
 
     __slots__ = (
+        "_join_interval",
         "_known_partition_counts",
         "_leader_members",
         "_leader_query",
         "_sticky_generation_id",
+        "_sync_in_flight",
+        "_wait_join",
     )
 
     def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
         super().__init__(config, **setup)
+        self._join_interval = Interval()
         self._leader_members: list[AssignorMember] = []
         self._leader_query: PendingRequest | None = None
         self._sticky_generation_id: int | None = None
         self._known_partition_counts: dict[str, int] = {}
+        self._wait_join: PendingRequest | None = None
+        self._sync_in_flight: PendingRequest | None = None
 
     # JoinGroup.
+
+    def _serve_join_state(self, now_ms: int) -> None:
+        """Serve the join state. Source: rdkafka_cgrp.c, rd_kafka_cgrp_join_state_serve."""
+        if self._fatal_error is not None:
+            return
+        match self._join_state:
+            case JoinState.INIT:
+                if (
+                    self._wait_join is None
+                    and self._sync_in_flight is None
+                    and self._subscription
+                    and self._join_interval.passes(now_ms, _JOIN_INTERVAL_MS)
+                ):
+                    self._join(now_ms)
+            case JoinState.STEADY | JoinState.WAIT_ASSIGN_CALL | JoinState.WAIT_UNASSIGN_CALL:
+                interval_ms = self._config.heartbeat_interval_ms
+                if self._subscription and self._heartbeat_interval.passes(now_ms, interval_ms):
+                    self._send_heartbeat(now_ms)
+            case _:
+                pass
 
     def _join(self, now_ms: int) -> None:
         """Send JoinGroup. Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_join."""
@@ -252,17 +279,6 @@ class LibrdkafkaJoining(LibrdkafkaCoordinator):
             # The join interval does not delay it (seen with 2.16.0).
             self._rejoin(now_ms, at_once=True)
 
-    def _adopt_incrementally(self, assigned: Sequence[TopicPartition]) -> None:
-        """Revoke removed partitions, and only then assign new ones."""
-        owned = self._group_assignment or ()
-        added = tuple(tp for tp in assigned if tp not in owned)
-        revoked = tuple(tp for tp in owned if tp not in assigned)
-        if revoked:
-            self._incremental_assignment = added
-            self._rebalance_incrementally(CallbackKind.PARTITIONS_REVOKED, revoked, rejoin=False)
-        else:
-            self._rebalance_incrementally(CallbackKind.PARTITIONS_ASSIGNED, added, rejoin=False)
-
     # Requests lost with a connection.
 
     def _join_lost(self, now_ms: int) -> None:
@@ -286,7 +302,7 @@ class LibrdkafkaJoining(LibrdkafkaCoordinator):
     # What the parts above provide.
 
     @abstractmethod
-    def _revoke_all(self, now_ms: int, *, lost: bool) -> None: ...
+    def _send_heartbeat(self, now_ms: int) -> None: ...
 
 
 def _assignment_blob(member: AssignorMember, partitions: Sequence[TopicPartition]) -> bytes:

@@ -53,6 +53,10 @@ class Interval:
         self.backoff_ms = 0
         return True
 
+    def left_ms(self, now_ms: int, interval_ms: int) -> int:
+        """Return the time until the action may run, which has run before; 0 for now."""
+        return max(0, (self.last_ms or 0) + interval_ms + self.backoff_ms - now_ms)
+
     def reset(self) -> None:
         """Let the action run at once."""
         self.last_ms = None

@@ -1,10 +1,11 @@
 """`Scenario`: a world and its happenings, as one value that can be written to a file."""
 
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 
 from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
+from coordinator_sim.clients.consumer_models import CLIENTS
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.sim.scenario.happenings import Happening
 from coordinator_sim.sim.scenario.settings import (
@@ -19,6 +20,7 @@ from coordinator_sim.sim.scenario.settings import (
 from coordinator_sim.sim.scenario.unchecked import UncheckedScenario
 from coordinator_sim.sim.scenario.validation import check_scenario
 from coordinator_sim.sim.scenario.world import (
+    Client,
     ConnectGroupSpec,
     ConsumerGroupSpec,
     GroupSpec,
@@ -108,6 +110,34 @@ def with_assignor(scenario: Scenario, name: str) -> Scenario:
             f"assignor {name!r} is for a {wanted}, and scenario {scenario.name!r} has none"
         )
     return with_settings(scenario, {setting: name})
+
+
+def with_client(scenario: Scenario, name: str) -> Scenario:
+    """Return the scenario with one kind of client for all members of consumer groups.
+
+    Raises:
+        ConfigError: the client is unknown, or the scenario has no consumer group.
+        ScenarioError: the client is not modelled with what the scenario asks of it.
+    """
+    if name not in CLIENTS:
+        raise ConfigError(f"client {name!r} is unknown: must be one of {', '.join(CLIENTS)}")
+    if not any(isinstance(group, ConsumerGroupSpec) for group in scenario.groups):
+        raise ConfigError(f"client {name!r}: scenario {scenario.name!r} has no consumer group")
+    return msgspec.structs.replace(
+        scenario,
+        groups=tuple(
+            msgspec.structs.replace(
+                group,
+                members=tuple(
+                    msgspec.structs.replace(member, client=cast("Client", name))
+                    for member in group.members
+                ),
+            )
+            if isinstance(group, ConsumerGroupSpec)
+            else group
+            for group in scenario.groups
+        ),
+    )
 
 
 def _check_read(scenario: Scenario, name: str) -> None:

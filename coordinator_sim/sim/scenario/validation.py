@@ -10,6 +10,7 @@ import msgspec
 
 from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
 from coordinator_sim.clients.config import CLASSIC, CONSUMER
+from coordinator_sim.clients.consumer_models import NEW_CLIENTS
 from coordinator_sim.errors import ConfigError, ScenarioError
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.sim.scenario.checks import (
@@ -41,6 +42,7 @@ from coordinator_sim.sim.scenario.world import (
     ConnectGroupSpec,
     ConstantLatency,
     ConsumerGroupSpec,
+    ConsumerSpec,
     GroupSpec,
     InternalTopicsSpec,
     LatencyLaw,
@@ -186,18 +188,24 @@ def _check_consumers(scenario: UncheckedScenario, group: ConsumerGroupSpec) -> N
 def _check_new_members(scenario: UncheckedScenario, group: ConsumerGroupSpec) -> None:
     """Refuse members of the consumer protocol where brokers or clients cannot do it."""
     for member in group.members:
-        if {**group.settings, **member.settings}.get("group.protocol", CLASSIC) == CLASSIC:
+        if not _is_new(group, member):
             continue
         if not profile_named(scenario.profile).has_coordinator_runtime:
             raise ScenarioError(
                 f"{member.name!r} has group.protocol={CONSUMER}: brokers of profile "
                 f"{scenario.profile!r} have no such groups; use profile 4.0 or a later one"
             )
-        if member.client != "java":
+        if member.client not in NEW_CLIENTS:
             raise ScenarioError(
                 f"{member.name!r} has group.protocol={CONSUMER}: client {member.client!r} is "
-                "modelled with the classic protocol alone; use client 'java'"
+                f"modelled with the classic protocol alone; use {' or '.join(NEW_CLIENTS)}"
             )
+
+
+def _is_new(group: ConsumerGroupSpec, member: ConsumerSpec) -> bool:
+    """Whether a member speaks the consumer protocol."""
+    settings = {**group.settings, **member.settings}
+    return settings.get("group.protocol", CLASSIC) != CLASSIC
 
 
 def _check_pattern(group: ConsumerGroupSpec) -> None:
@@ -205,8 +213,13 @@ def _check_pattern(group: ConsumerGroupSpec) -> None:
         return
     if group.topics or any(member.topics for member in group.members):
         raise ScenarioError(f"group {group.group_id!r} has topics and a pattern: give one of them")
-    if any(member.client != "java" for member in group.members):
-        raise ScenarioError(f"pattern of group {group.group_id!r}: only java consumers have one")
+    for member in group.members:
+        is_read = member.client == "java" or _is_new(group, member)
+        if not is_read:
+            raise ScenarioError(
+                f"pattern of group {group.group_id!r}: {member.client} consumers have one with "
+                f"group.protocol={CONSUMER} alone; use client 'java'"
+            )
     try:
         re.compile(group.pattern)
     except re.error as error:
@@ -218,7 +231,7 @@ def _check_librdkafka(group: ConsumerGroupSpec) -> None:
 
     Source: librdkafka 2.15, rdkafka_assignor.c, rd_kafka_assignors_init.
     """
-    if all(member.client != "librdkafka" for member in group.members):
+    if not any(m.client == "librdkafka" and not _is_new(group, m) for m in group.members):
         return
     names = ", ".join(group.assignors)
     if "sticky" in group.assignors:

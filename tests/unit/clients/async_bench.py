@@ -1,9 +1,11 @@
-"""Bench of the port of Java's new consumer, whose coordinator a test plays."""
+"""Benches of members of the consumer protocol, whose coordinator a test plays."""
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 from coordinator_sim.clients.async_consumer import AsyncConsumer
 from coordinator_sim.clients.config import ConsumerConfig
+from coordinator_sim.clients.contract import ClientPort
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.consumer_group_heartbeat import (
     Assignment,
@@ -31,7 +33,10 @@ IDS = {"t": b"t" * 16, "u": b"u" * 16}
 """Ids of the topics that a test may have."""
 
 
-class AsyncBench(PortBench[AsyncConsumer]):
+P = TypeVar("P", bound=ClientPort)
+
+
+class HeartbeatBench(PortBench[P]):
     """A consumer of the topic `t` with two partitions; Metadata tells topics by id, too."""
 
     def metadata(self) -> MetadataResponse:
@@ -99,6 +104,10 @@ class AsyncBench(PortBench[AsyncConsumer]):
         told = topics if error is ErrorCode.NONE else ()
         group = OffsetFetchResponseGroup(group_id=GROUP, topics=told, error_code=error)
         self.answer(OffsetFetchRequest, OffsetFetchResponse(groups=(group,)))
+
+
+class AsyncBench(HeartbeatBench[AsyncConsumer]):
+    """The port of Java's new consumer."""
 
     def poll_on(self) -> None:
         """Poll once more, for 100 ms of virtual time, which ends the poll."""

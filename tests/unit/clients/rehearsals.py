@@ -6,8 +6,9 @@ from coordinator_sim.assignors.contract import ConsumerAssignor
 from coordinator_sim.assignors.registry import make_consumer_assignor
 from coordinator_sim.clients.client_traits import FRANZ_GO, LIBRDKAFKA, ClientTraits
 from coordinator_sim.clients.franz_go import FranzGoConsumer
-from coordinator_sim.clients.librdkafka import LibrdkafkaConsumer
+from coordinator_sim.clients.librdkafka import LibrdkafkaConsumer, LibrdkafkaNewConsumer
 from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from coordinator_sim_conformance.recorded.recording import (
     COMPARED,
     NODE,
@@ -26,6 +27,7 @@ _SETTINGS = {
 _LONG = {"session.timeout.ms": "10000", "max.poll.interval.ms": "10000"}
 _COORDINATOR_APIS = {
     "librdkafka": COMPARED,
+    "librdkafka-consumer": COMPARED,
     "franz-go": (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP),
 }
 _JITTER_MS = 300
@@ -51,6 +53,49 @@ SITUATIONS = [
     ("join-refused", "a", 0),
     ("broker-bounce", "a", 0),
 ]
+
+
+NEW_SITUATIONS = [
+    ("start", "a", 0),
+    ("rejoin", "a", 0),
+    ("rejoin", "b", 0),
+    ("trio", "a", 0),
+    ("trio", "b", 0),
+    ("trio", "c", 0),
+    ("killed", "a", 0),
+    ("killed", "b", 0),
+    ("close", "a", 0),
+    ("static-close", "a", 0),
+    ("static-close", "a", 1),
+    ("unreleased", "a", 0),
+    ("unreleased", "b", 0),
+    ("slow-poll", "a", 0),
+    ("slow-callback", "a", 0),
+    ("slow-callback", "b", 0),
+    ("early-release", "b", 0),
+    ("early-release", "d", 0),
+    ("frozen", "a", 0),
+    ("frozen", "b", 0),
+    ("stalled", "a", 0),
+    ("coordinator-moved", "a", 0),
+    ("refused", "a", 0),
+    ("join-refused", "a", 0),
+    ("subscription", "a", 0),
+    ("regex", "a", 0),
+    ("manual-commit", "a", 0),
+    ("manual-commit", "b", 0),
+    ("upgrade", "b", 0),
+    ("upgrade", "a", 1),
+    ("broker-bounce", "a", 0),
+]
+"""Processes of librdkafka with `group.protocol=consumer`."""
+_NEW_SETTINGS = {
+    "slow-poll": {"auto.commit.interval.ms": "20000"},
+    "static-close": {"group.instance.id": "one"},
+    "unreleased": {"group.instance.id": "one"},
+    "broker-bounce": {"max.poll.interval.ms": "10000"},
+    "manual-commit": {"enable.auto.commit": "false"},
+}
 
 
 def recording_of(
@@ -85,6 +130,39 @@ def port_of(
         assignors=(assignor,),
         bootstrap=(NODE,),
     )
+
+
+def new_port_of(situation: str, recording: Recording, **settings: str) -> LibrdkafkaNewConsumer:
+    """The model of the consumer protocol, configured as the recorded program was."""
+    beats = (each.request for each in recording.exchanges)
+    first = next(each for each in beats if isinstance(each, ConsumerGroupHeartbeatRequest))
+    chosen = {"group.protocol": "consumer", "max.poll.interval.ms": "4000"}
+    return LibrdkafkaNewConsumer(
+        LibrdkafkaNewConsumer.TRAITS.config_from(
+            chosen | _NEW_SETTINGS.get(situation, {}) | settings
+        ),
+        client_id="a",
+        group_id=f"librdkafka-consumer-{situation}",
+        topics=("^ord.*",) if situation == "regex" else (TOPIC,),
+        assignors=(),
+        bootstrap=(NODE,),
+        member_id=first.member_id,
+    )
+
+
+def rehearse_new(
+    folder: Path, situation: str, client_id: str, process: int, *, slack_ms: int = 0
+) -> None:
+    """Every group request of a recording of the consumer protocol comes; no other does."""
+    recording = recording_of(folder, "librdkafka-consumer", situation, client_id, process)
+    rehearsal = Rehearsal(
+        recording, new_port_of(situation, recording), tolerance_ms=slack_ms + TOLERANCE_MS
+    )
+    differences = rehearsal.play()
+    assert differences == [], differences
+    recorded = [exchange for exchange in recording.exchanges if exchange.api in COMPARED]
+    assert rehearsal.compared_count >= len(recorded) - 1
+    assert rehearsal.compared_count >= min(6, len(recorded))
 
 
 def rehearse(

@@ -418,9 +418,9 @@ def test_settings_of_the_other_protocol_are_refused(settings: dict[str, str], wo
 
 def test_other_clients_have_no_model_of_it() -> None:
     """The error says what to change."""
-    with pytest.raises(ConfigError, match=r"'librdkafka' is modelled with group\.protocol"):
+    with pytest.raises(ConfigError, match=r"'franz-go' is modelled with group\.protocol"):
         make_consumer(
-            "librdkafka",
+            "franz-go",
             {"group.protocol": "consumer"},
             client_id="c",
             group_id="g",

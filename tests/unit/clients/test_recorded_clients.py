@@ -10,7 +10,15 @@ from coordinator_sim.clients.librdkafka import LibrdkafkaConsumer
 from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim_conformance.recorded.recording import NODE, TOPIC
 from coordinator_sim_conformance.recorded.rehearsal import Rehearsal
-from tests.unit.clients.rehearsals import SITUATIONS, port_of, recording_of, rehearse
+from tests.unit.clients.rehearsals import (
+    NEW_SITUATIONS,
+    SITUATIONS,
+    new_port_of,
+    port_of,
+    recording_of,
+    rehearse,
+    rehearse_new,
+)
 
 RECORDED = Path(__file__).parent / "recorded"
 
@@ -22,6 +30,35 @@ def test_a_model_sends_what_the_client_sent(
 ) -> None:
     """Every group request of the recording comes, with its fields, at its time; no other does."""
     rehearse(RECORDED, traits, situation, client_id, process)
+
+
+@pytest.mark.parametrize(("situation", "client_id", "process"), NEW_SITUATIONS)
+def test_the_model_of_the_consumer_protocol_sends_what_librdkafka_sent(
+    situation: str, client_id: str, process: int
+) -> None:
+    """Every heartbeat, commit and look-up of the recording comes at its time; no other does."""
+    rehearse_new(RECORDED, situation, client_id, process)
+
+
+@pytest.mark.parametrize(
+    ("situation", "setting", "value", "difference"),
+    [
+        ("rejoin", "enable.auto.commit", "false", "OFFSET_COMMIT is missing"),
+        ("rejoin", "max.poll.interval.ms", "5000", "rebalance_timeout_ms=5000"),
+        ("slow-poll", "max.poll.interval.ms", "8000", "OFFSET_FETCH is missing"),
+        ("join-refused", "retry.backoff.ms", "300", "CONSUMER_GROUP_HEARTBEAT number 2"),
+        ("static-close", "group.instance.id", "two", "instance_id='two'"),
+    ],
+)
+def test_a_new_member_that_behaves_otherwise_is_found_out(
+    situation: str, setting: str, value: str, difference: str
+) -> None:
+    """Another field, another instant or a missing commit is a difference."""
+    recording = recording_of(RECORDED, "librdkafka-consumer", situation, "a", 0)
+    port = new_port_of(situation, recording, **{setting: value})
+    differences = Rehearsal(recording, port).play()
+
+    assert any(difference in found.what for found in differences), differences
 
 
 @pytest.mark.parametrize(

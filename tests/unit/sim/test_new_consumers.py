@@ -11,9 +11,11 @@ from coordinator_sim.sim.scenario import (
     ConsumerSpec,
     DropResponse,
     Scenario,
+    StopMember,
     TopicSpec,
 )
-from coordinator_sim.sim.scenario.scenario import with_settings
+from coordinator_sim.sim.scenario.scenario import with_client, with_settings
+from coordinator_sim.sim.scenario.world import Client
 from coordinator_sim.trace.events import Event
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_scenarios.catalog import scenario_named
@@ -60,8 +62,8 @@ def test_brokers_that_are_too_old_are_named() -> None:
 
 def test_clients_without_a_model_are_named() -> None:
     """With what to do."""
-    with pytest.raises(ScenarioError, match="'librdkafka' is modelled with the classic protocol"):
-        scenario(ConsumerSpec(name="a", client="librdkafka"))
+    with pytest.raises(ScenarioError, match=r"'franz-go' is .* alone; use java or librdkafka"):
+        scenario(ConsumerSpec(name="a", client="franz-go"))
 
 
 @pytest.mark.parametrize(
@@ -92,6 +94,66 @@ def test_every_release_with_such_groups_shares_the_partitions(profile: str) -> N
     wanted = [(Event.ASSIGNED, "a"), (Event.REVOKED, "a"), (Event.ASSIGNED, "b")]
 
     assert events_of(scenario(*two, profile=profile)) == wanted
+
+
+CLIENTS: tuple[Client, ...] = ("java", "librdkafka")
+
+
+@pytest.mark.parametrize("first", CLIENTS)
+@pytest.mark.parametrize("second", CLIENTS)
+def test_members_of_different_clients_share_a_group(first: Client, second: Client) -> None:
+    """Each gives up, takes over and leaves as the other expects it."""
+    two = (
+        ConsumerSpec(name="a", client=first),
+        ConsumerSpec(name="b", client=second, start_ms=10_000),
+    )
+    leaving = structs.replace(scenario(*two), happenings=(StopMember(at_ms=40_000, member="b"),))
+    wanted = [
+        (Event.ASSIGNED, "a"),
+        (Event.REVOKED, "a"),
+        (Event.ASSIGNED, "b"),
+        (Event.REVOKED, "b"),
+        (Event.ASSIGNED, "a"),
+    ]
+
+    assert events_of(leaving) == wanted
+
+
+def test_librdkafka_reads_by_an_expression_with_this_protocol_alone() -> None:
+    """The coordinator resolves it; a classic member is refused."""
+    read = scenario(ConsumerSpec(name="a", client="librdkafka"))
+    (group,) = read.groups
+    assert isinstance(group, ConsumerGroupSpec)
+    by_pattern = structs.replace(group, topics=(), pattern="t.*")
+
+    assert events_of(structs.replace(read, groups=(by_pattern,))) == [(Event.ASSIGNED, "a")]
+    with pytest.raises(ScenarioError, match=r"librdkafka consumers have one with group\.protocol"):
+        structs.replace(read, groups=(structs.replace(by_pattern, settings={}),))
+
+
+def test_a_classic_group_of_librdkafka_is_upgraded_by_restarts() -> None:
+    """Member by member, with nothing of Java's in it; what librdkafka lacks is still refused."""
+    classic = with_client(with_settings(scenario_named("online-upgrade"), {}), "librdkafka")
+    recorder = MemoryRecorder()
+    run_scenario(classic, seed=1, recorder=recorder)
+    converted = [
+        each.attrs["to_type"] for each in recorder.events if each.reason_text == "group converted"
+    ]
+
+    assert converted == ["consumer", "classic"]
+    with pytest.raises(ScenarioError, match="librdkafka has no `sticky`"):
+        with_settings(classic, {"partition.assignment.strategy": "sticky"})
+
+
+def test_one_client_is_put_in_the_place_of_all() -> None:
+    """What is no client, or has no consumer to replace, is named."""
+    replaced = with_client(scenario_named("new-rolling-deploy"), "librdkafka")
+    clients = [each.client for each in replaced.members() if isinstance(each, ConsumerSpec)]
+    assert clients == ["librdkafka"] * 8
+    with pytest.raises(ConfigError, match="'kafka-python' is unknown: must be one of java"):
+        with_client(replaced, "kafka-python")
+    with pytest.raises(ConfigError, match="'connect-leader-lost' has no consumer group"):
+        with_client(scenario_named("connect-leader-lost"), "librdkafka")
 
 
 def test_static_members_keep_their_partitions_over_a_restart() -> None:

@@ -268,11 +268,14 @@ def test_impossible_world_is_refused(fields: dict[str, Any], message: str) -> No
     [
         ({"topics": ("orders",)}, "has topics and a pattern"),
         ({"pattern": "(", "topics": ()}, "pattern '\\('"),
-        ({"topics": (), "members": (ConsumerSpec(name="l", client="librdkafka"),)}, "only java"),
+        (
+            {"topics": (), "members": (ConsumerSpec(name="f", client="franz-go"),)},
+            r"franz-go consumers have one with group\.protocol=consumer alone",
+        ),
     ],
 )
 def test_impossible_pattern_is_refused(fields: dict[str, Any], message: str) -> None:
-    """A pattern stands alone, is a regular expression, and is for Java's consumers."""
+    """A pattern stands alone, is a regular expression, and not for a classic model's members."""
     given: dict[str, Any] = {"members": (ConsumerSpec(name="p"),), "pattern": "o.*", **fields}
     with pytest.raises(ScenarioError, match=message):
         make_scenario(groups=(ConsumerGroupSpec(group_id="matchers", **given),))
