@@ -48,6 +48,7 @@ class TimerKind(Enum):
     CONSUMER_SYNC = "consumer-sync"
     PERSISTER = "persister"
     STREAMS_INITIAL_DELAY = "streams-initial-delay"
+    ACQUISITION_LOCK = "acquisition-lock"
 
     # Python's Enum hashes the name; a kind is one object, and no order depends on its hash.
     __hash__ = object.__hash__

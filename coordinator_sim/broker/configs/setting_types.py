@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.kafka.java_durations import duration_ns
 from coordinator_sim.kafka.java_numbers import java_int
 from coordinator_sim.kafka.releases import recording
 
@@ -90,7 +91,7 @@ _COMMA: Final = re.compile(r"\s*,\s*")
 _THROTTLED: Final = re.compile(r"([0-9]+:[0-9]+)?")
 _THROTTLED_RULES: Final = ("[partitionId]", "ThrottledReplicaListValidator")
 """Names of the validator in the tables; 0.10.2's has no text, only its class name."""
-_RESET: Final = re.compile(r"earliest|latest|by_duration:P.+")
+_BY_DURATION: Final = "by_duration:"
 _ALL: Final = "*"
 """Throttled list that stands for all replicas."""
 
@@ -240,12 +241,20 @@ def _check_rule(setting: Setting, value: Value) -> None:
         raise _refused(setting, value, "String must be non-empty")
     if rule and rule.startswith(_THROTTLED_RULES):
         _check_throttled(setting, value)
-    if rule and "by_duration" in rule and not _RESET.fullmatch(str(value)):
+    if rule and "by_duration" in rule and not _is_reset(str(value)):
         text = (
             f"Invalid value `{value}` for configuration {setting.name}. The value must be either "
             "'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
         )
         raise _refused(setting, value, text)
+
+
+def _is_reset(value: str) -> bool:
+    """Whether a value is one of `share.auto.offset.reset`. Source: AutoOffsetResetStrategy."""
+    if not value.startswith(_BY_DURATION):
+        return value in ("earliest", "latest")
+    duration = duration_ns(value.removeprefix(_BY_DURATION))
+    return duration is not None and duration >= 0
 
 
 def _check_throttled(setting: Setting, value: Value) -> None:

@@ -1,0 +1,298 @@
+"""A member says what it did with records, or is gone and gives them up.
+
+Each step is a transition under way until the share coordinator has written it.
+
+Source: kafka 4.3.1, core/.../share/SharePartition.java, acknowledge and releaseAcquiredRecords.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from coordinator_sim.broker.shares.acquiring import Locking
+from coordinator_sim.broker.shares.in_flight_batch import InFlightBatch
+from coordinator_sim.broker.shares.in_flight_records import InFlightRecords
+from coordinator_sim.broker.shares.in_flight_state import NO_MEMBER, InFlightState, RecordState
+from coordinator_sim.broker.shares.persister import StateBatch
+from coordinator_sim.broker.shares.share_values import (
+    Acknowledgement,
+    AcknowledgeType,
+    ShareSettings,
+)
+from coordinator_sim.coordinator.consumer.refusal import Refusal
+from coordinator_sim.errors import OperationAborted
+from coordinator_sim.kafka.errors import ErrorCode
+
+Change = tuple[InFlightState, StateBatch]
+"""A transition under way, and what is written of it."""
+
+_STATE_OF: Final[Mapping[int, RecordState]] = {
+    AcknowledgeType.GAP: RecordState.ARCHIVED,
+    AcknowledgeType.ACCEPT: RecordState.ACKNOWLEDGED,
+    AcknowledgeType.RELEASE: RecordState.AVAILABLE,
+    AcknowledgeType.REJECT: RecordState.ARCHIVED,
+}
+_TYPES: Final = frozenset(AcknowledgeType)
+
+
+class Acknowledging:
+    """One call of `SharePartition.acknowledge` or `release_acquired_records`.
+
+    Args:
+        records: Changed by it.
+        settings: The group's.
+        locking: Names the member, and locks what it renews.
+    """
+
+    __slots__ = ("_locking", "_records", "_settings", "changes")
+
+    def __init__(self, records: InFlightRecords, settings: ShareSettings, locking: Locking) -> None:
+        self._records = records
+        self._settings = settings
+        self._locking = locking
+        self.changes: list[Change] = []
+        """The transitions that were started, in order."""
+
+    def acknowledge(self, batches: Iterable[Acknowledgement]) -> Refusal | None:
+        """Start the transitions of acknowledgements; the first wrong one ends it.
+
+        Source: SharePartition.acknowledge.
+
+        Raises:
+            OperationAborted: Kafka throws; the transitions so far stay under way for good.
+        """
+        for batch in batches:
+            if not _TYPES.issuperset(batch.acknowledge_types):
+                types = ", ".join(str(one) for one in batch.acknowledge_types)
+                return Refusal(ErrorCode.INVALID_REQUEST, f"Invalid acknowledge type: [{types}]")
+            if batch.last_offset < self._records.start_offset:
+                continue
+            found = self._cached_batches(batch)
+            if isinstance(found, Refusal):
+                return found
+            refusal = self._acknowledge(batch, found)
+            if refusal is not None:
+                return refusal
+        return None
+
+    def _cached_batches(self, batch: Acknowledgement) -> Sequence[InFlightBatch] | Refusal:
+        """The cached batches with acknowledged records.
+
+        Source: SharePartition.fetchSubMapForAcknowledgementBatch.
+        """
+        cache = self._records.batches
+        start_offset = self._records.start_offset
+        floor = cache.floor(batch.first_offset)
+        if floor is None:
+            if not batch.first_offset < start_offset <= batch.last_offset:
+                return _invalid_state(
+                    "Batch record not found. The request batch offsets are not found in the cache."
+                )
+            floor = cache.floor(start_offset)
+            if floor is None:
+                raise OperationAborted("no batch at the start offset")
+        if batch.last_offset < floor.first_offset:
+            raise OperationAborted("inconsistent range")
+        found = cache.beginning_in(floor.first_offset, batch.last_offset)
+        if found[-1].last_offset < batch.first_offset:
+            return Refusal(
+                ErrorCode.INVALID_REQUEST,
+                "Batch record not found. The first offset in request is past acquired records.",
+            )
+        if found[-1].last_offset < batch.last_offset:
+            return Refusal(
+                ErrorCode.INVALID_REQUEST,
+                "Batch record not found. The last offset in request is past acquired records.",
+            )
+        return found
+
+    def _acknowledge(
+        self, batch: Acknowledgement, cached: Iterable[InFlightBatch]
+    ) -> Refusal | None:
+        """Acknowledge records of cached batches. Source: SharePartition.acknowledgeBatchRecords."""
+        start_offset = self._records.start_offset
+        for in_flight in cached:
+            if in_flight.last_offset < start_offset:
+                continue
+            if in_flight.offsets is None:
+                refusal = self._whole_refusal(in_flight.state)
+                if refusal is not None:
+                    return refusal
+            if (
+                in_flight.offsets is None
+                and len(batch.acknowledge_types) <= 1
+                and in_flight.is_within(batch.first_offset, batch.last_offset)
+                and not in_flight.is_split_by(start_offset)
+            ):
+                refusal = self._acknowledge_whole(batch, in_flight)
+            else:
+                refusal = self._acknowledge_offsets(batch, in_flight)
+            if refusal is not None:
+                return refusal
+        return None
+
+    def _whole_refusal(self, state: InFlightState) -> Refusal | None:
+        """Why a batch with one state is not acknowledged by the member."""
+        if state.member_id == NO_MEMBER:
+            return _invalid_state(
+                "The batch cannot be acknowledged. The batch is not in the acquired state."
+            )
+        if state.member_id != self._locking.member_id:
+            return _invalid_state("Member is not the owner of batch record")
+        if state.is_in_transition:
+            return _invalid_state(
+                "The record state is invalid. The acknowledgement of delivery could not be "
+                "completed."
+            )
+        return None
+
+    def _acknowledge_whole(
+        self, batch: Acknowledgement, in_flight: InFlightBatch
+    ) -> Refusal | None:
+        """Acknowledge all of a batch at once. Source: SharePartition.acknowledgeCompleteBatch."""
+        if not batch.acknowledge_types:
+            raise OperationAborted("no acknowledge type")
+        state = in_flight.state
+        if state.state is not RecordState.ACQUIRED:
+            return _invalid_state(
+                "The batch cannot be acknowledged. The batch is not in the acquired state."
+            )
+        (kind,) = batch.acknowledge_types
+        if kind == AcknowledgeType.RENEW:
+            return self._renew(state, in_flight.first_offset, in_flight.last_offset)
+        return self._start(
+            _STATE_OF[kind],
+            state,
+            (in_flight.first_offset, in_flight.last_offset),
+            "Unable to acknowledge records for the batch",
+        )
+
+    def _acknowledge_offsets(
+        self, batch: Acknowledgement, in_flight: InFlightBatch
+    ) -> Refusal | None:
+        """Acknowledge records of a batch one by one.
+
+        Source: SharePartition.acknowledgePerOffsetBatchRecords.
+        """
+        if in_flight.offsets is None and in_flight.state.state is not RecordState.ACQUIRED:
+            return _invalid_state(
+                "The batch cannot be acknowledged. The subset batch is not in the acquired state."
+            )
+        first_offset = max(batch.first_offset, self._records.start_offset)
+        for offset, state in in_flight.split().items():
+            if offset < first_offset:
+                continue
+            if offset > batch.last_offset:
+                break
+            refusal = self._offset_refusal(state)
+            if refusal is not None:
+                return refusal
+            kind = _type_of(batch, offset)
+            if kind == AcknowledgeType.RENEW:
+                refusal = self._renew(state, offset, offset)
+            else:
+                refusal = self._start(
+                    _STATE_OF[kind],
+                    state,
+                    (offset, offset),
+                    "Unable to acknowledge records for the batch",
+                )
+            if refusal is not None:
+                return refusal
+        return None
+
+    def _offset_refusal(self, state: InFlightState) -> Refusal | None:
+        """Why a record is not acknowledged by the member."""
+        if state.state is not RecordState.ACQUIRED:
+            return _invalid_state("The offset cannot be acknowledged. The offset is not acquired.")
+        if state.is_in_transition:
+            return _invalid_state(
+                "The record state is invalid. The acknowledgement of delivery could not be "
+                "completed."
+            )
+        if state.member_id != self._locking.member_id:
+            return _invalid_state("Member is not the owner of offset")
+        return None
+
+    def _renew(self, state: InFlightState, first_offset: int, last_offset: int) -> Refusal | None:
+        """Begin the member's time anew. Nothing is written."""
+        if not self._settings.is_renew_acknowledge_enabled:
+            return _invalid_state("Renewing acquisition locks is not enabled for the group.")
+        state.clear_lock()
+        state.set_lock(self._locking.lock(first_offset, last_offset))
+        return None
+
+    def _start(
+        self, to: RecordState, state: InFlightState, offsets: tuple[int, int], failure: str
+    ) -> Refusal | None:
+        """Start a transition; where it ends in a terminal state, that is counted already."""
+        if not state.start_transition(to, self._settings.delivery_count_limit):
+            return _invalid_state(failure)
+        first_offset, last_offset = offsets
+        self.changes.append(
+            (state, StateBatch(first_offset, last_offset, state.state, state.delivery_count))
+        )
+        if state.state.is_terminal:
+            self._records.delivery_complete_count += self._records.count_from_start(
+                first_offset, last_offset
+            )
+        return None
+
+    def release(self) -> Refusal | None:
+        """Start to give up all that the member has.
+
+        Source: SharePartition.releaseAcquiredRecords.
+        """
+        start_offset = self._records.start_offset
+        member_id = self._locking.member_id
+        for batch in self._records.batches:
+            if (
+                batch.offsets is None
+                and batch.state.state is RecordState.ACQUIRED
+                and batch.state.member_id == member_id
+                and batch.is_split_by(start_offset)
+            ):
+                batch.split()
+            if batch.offsets is None:
+                offsets = (batch.first_offset, batch.last_offset)
+                refusal = self._release(batch.state, offsets, "batch")
+            else:
+                refusal = self._release_offsets(batch.offsets)
+            if refusal is not None:
+                return refusal
+        return None
+
+    def _release_offsets(self, offsets: Mapping[int, InFlightState]) -> Refusal | None:
+        for offset, state in offsets.items():
+            refusal = self._release(state, (offset, offset), "offset")
+            if refusal is not None:
+                return refusal
+        return None
+
+    def _release(self, state: InFlightState, offsets: tuple[int, int], what: str) -> Refusal | None:
+        """Start to give up a record or a batch; behind the start offset it is archived.
+
+        Source: SharePartition.releaseAcquiredRecordsForCompleteBatch and ForPerOffsetBatch.
+        """
+        if state.member_id not in (self._locking.member_id, NO_MEMBER):
+            return None
+        if state.state is not RecordState.ACQUIRED:
+            return None
+        is_behind = offsets[1] < self._records.start_offset
+        to = RecordState.ARCHIVED if is_behind else RecordState.AVAILABLE
+        return self._start(to, state, offsets, f"Unable to release acquired records for the {what}")
+
+
+def _type_of(batch: Acknowledgement, offset: int) -> int:
+    types = batch.acknowledge_types
+    if not types:
+        raise OperationAborted("no acknowledge type")
+    if len(types) == 1:
+        return types[0]
+    index = offset - batch.first_offset
+    if index >= len(types):
+        raise OperationAborted("no acknowledge type for the offset", offset)
+    return types[index]
+
+
+def _invalid_state(text: str) -> Refusal:
+    return Refusal(ErrorCode.INVALID_RECORD_STATE, text)

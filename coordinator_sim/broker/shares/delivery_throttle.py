@@ -1,0 +1,97 @@
+"""Fewer records at once where deliveries keep failing, so that one bad record is found.
+
+Source: kafka 4.3.1, core/.../share/SharePartition.java, shouldThrottleRecordsDelivery and
+acquireSubsetBatchRecords.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from coordinator_sim.broker.shares.in_flight_batch import InFlightBatch
+from coordinator_sim.broker.shares.in_flight_state import InFlightState
+
+_LEAST_THROTTLED: Final = 2
+"""Deliveries after which a record is throttled at the earliest."""
+
+_LEAST_ISOLATED: Final = 2
+"""A delivery count limit up to which the last delivery is like any other."""
+
+
+class DeliveryThrottle:
+    """From which delivery on fewer records are handed out at once.
+
+    Args:
+        limit: How often a record is delivered at most.
+    """
+
+    __slots__ = ("_limit", "_throttled_from")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._throttled_from = max(_LEAST_THROTTLED, -(-limit // 2))
+
+    def holds_back(self, batch: InFlightBatch, first_offset: int, last_offset: int) -> bool:
+        """Whether available records of a batch were delivered so often.
+
+        Source: SharePartition.shouldThrottleRecordsDelivery.
+        """
+        if batch.offsets is None:
+            return batch.state.is_acquirable and batch.state.delivery_count >= self._throttled_from
+        return any(
+            state.is_acquirable and state.delivery_count >= self._throttled_from
+            for offset, state in batch.offsets.items()
+            if first_offset <= offset <= last_offset
+        )
+
+    def is_last(self, state: InFlightState) -> bool:
+        """Whether the next delivery is the last one, which a record has alone."""
+        return self._limit > _LEAST_ISOLATED and state.delivery_count == self._limit - 1
+
+    def was_last(self, state: InFlightState) -> bool:
+        """Whether this delivery is the last one."""
+        return self._limit > _LEAST_ISOLATED and state.delivery_count == self._limit
+
+    def bound(self, batch_size: int, state: InFlightState) -> int | None:
+        """How many records go with one; None where it is not throttled.
+
+        The number is halved with each delivery from the first throttled one on.
+        """
+        beyond = state.delivery_count - self._throttled_from
+        return None if beyond < 0 else max(1, batch_size >> (beyond + 1))
+
+
+def acquire_offsets(
+    states: Mapping[int, InFlightState],
+    offsets: tuple[int, int],
+    member_id: str,
+    throttle: DeliveryThrottle,
+    max_records: int | None,
+) -> Iterator[tuple[int, InFlightState]]:
+    """Hand single records of a batch to a member; yields each.
+
+    Args:
+        states: The state of each record of a batch.
+        offsets: The first and the last one that may be acquired.
+        member_id: The member.
+        throttle: Bounds the number by failed deliveries.
+        max_records: Bounds the number, if it is one.
+
+    Source: SharePartition.acquireSubsetBatchRecords.
+    """
+    count = 0
+    throttled_max: int | None = None
+    for offset, state in states.items():
+        if offset > offsets[1]:
+            break
+        if offset < offsets[0] or not state.is_acquirable:
+            continue
+        if throttle.is_last(state) and count:
+            break
+        if throttled_max is None:
+            throttled_max = throttle.bound(len(states), state)
+        if not state.acquire(member_id):
+            continue
+        yield offset, state
+        count += 1
+        if throttle.was_last(state) or count in (max_records, throttled_max):
+            break

@@ -1,0 +1,171 @@
+"""The state of a record that was handed out: with whom it is, how often, and what may follow.
+
+Source: kafka 4.3.1, server/.../share/fetch/InFlightState.java and RecordState.java.
+"""
+
+from enum import IntEnum, unique
+from typing import Final, NamedTuple
+
+from coordinator_sim.broker.shares.acquisition_locks import AcquisitionLock
+from coordinator_sim.errors import InvariantViolation, OperationAborted
+
+NO_MEMBER: Final = ""
+"""The member of a record that nobody works on."""
+
+
+@unique
+class RecordState(IntEnum):
+    """What became of a record; the numbers are those of the share coordinator's log."""
+
+    AVAILABLE = 0
+    ACQUIRED = 1
+    ACKNOWLEDGED = 2
+    ARCHIVING = 3
+    ARCHIVED = 4
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the record is done with. Source: SharePartition.isStateTerminal."""
+        return self is RecordState.ACKNOWLEDGED or self is RecordState.ARCHIVED
+
+    def may_become(self, other: "RecordState") -> bool:
+        """Whether a record goes from this state to another. Source: validateTransition."""
+        if self is other or self.is_terminal:
+            return False
+        return self is not RecordState.AVAILABLE or other is RecordState.ACQUIRED
+
+
+class _Before(NamedTuple):
+    """The state before a transition that is not sure yet."""
+
+    state: RecordState
+    delivery_count: int
+    member_id: str
+    delivery_count_limit: int
+
+
+class InFlightState:
+    """The state of one record, or of a batch of them.
+
+    A transition is under way from `start_transition` to `complete_transition`: while the share
+    coordinator writes it. Nothing else changes the state meanwhile, but `archive`.
+
+    Args:
+        state: Where it begins.
+        delivery_count: How often it was handed out.
+        member_id: Who works on it; `NO_MEMBER` for nobody.
+        lock: The member's time.
+    """
+
+    __slots__ = ("_before", "_is_archived", "delivery_count", "lock", "member_id", "state")
+
+    def __init__(
+        self,
+        state: RecordState,
+        delivery_count: int,
+        member_id: str,
+        lock: AcquisitionLock | None = None,
+    ) -> None:
+        self.state = state
+        self.delivery_count = delivery_count
+        self.member_id = member_id
+        self.lock = lock
+        self._before: _Before | None = None
+        self._is_archived = False
+
+    @property
+    def is_in_transition(self) -> bool:
+        """Whether a transition is under way."""
+        return self._before is not None
+
+    @property
+    def is_acquirable(self) -> bool:
+        """Whether a member may have it now."""
+        return self.state is RecordState.AVAILABLE and self._before is None
+
+    def set_lock(self, lock: AcquisitionLock) -> None:
+        """Set the member's time.
+
+        Raises:
+            OperationAborted: There is one. Kafka throws too: a batch that was split while its
+                release was under way leaves its records available, each with a time.
+        """
+        if self.lock is not None:
+            raise OperationAborted("Existing acquisition lock timeout exists, cannot override.")
+        self.lock = lock
+
+    def clear_lock(self) -> None:
+        """Stop the member's time, if any."""
+        if self.lock is not None:
+            self.lock.cancel()
+            self.lock = None
+
+    def acquire(self, member_id: str) -> bool:
+        """Hand it to a member once more; return whether that could be.
+
+        Source: InFlightState.tryUpdateState to ACQUIRED.
+        """
+        if self._before is not None or not self.state.may_become(RecordState.ACQUIRED):
+            return False
+        self.state = RecordState.ACQUIRED
+        self.delivery_count += 1
+        self.member_id = member_id
+        return True
+
+    def give_up(self, to: RecordState, delivery_count_limit: int) -> bool:
+        """Take it from its member for good; return whether that could be.
+
+        A record that was handed out as often as may be is archived where it would be available.
+
+        Source: InFlightState.tryUpdateState.
+        """
+        if self._before is not None:
+            return False
+        if to is RecordState.AVAILABLE and self.delivery_count >= delivery_count_limit:
+            to = RecordState.ARCHIVED
+        if not self.state.may_become(to):
+            return False
+        self.state = to
+        self.member_id = NO_MEMBER
+        return True
+
+    def start_transition(self, to: RecordState, delivery_count_limit: int) -> bool:
+        """Take it from its member, not for good yet; return whether that could be.
+
+        Source: InFlightState.startStateTransition.
+        """
+        before = _Before(self.state, self.delivery_count, self.member_id, delivery_count_limit)
+        if not self.give_up(to, delivery_count_limit):
+            return False
+        self._before = before
+        return True
+
+    def complete_transition(self, *, is_written: bool) -> None:
+        """End the transition: it is for good, or it is undone.
+
+        Undone, the record is the member's again, or nobody's where the time was over meanwhile.
+
+        Source: InFlightState.completeStateTransition.
+        """
+        before = self._before
+        self._before = None
+        if is_written or self._is_archived:
+            self.clear_lock()
+            return
+        if before is None:
+            raise InvariantViolation("no transition is under way", self.state.name)
+        if self.lock is not None and self.lock.has_expired:
+            is_last = before.delivery_count >= before.delivery_count_limit
+            self.state = RecordState.ARCHIVED if is_last else RecordState.AVAILABLE
+            self.member_id = NO_MEMBER
+            self.clear_lock()
+        else:
+            self.state = before.state
+            self.member_id = before.member_id
+
+    def archive(self) -> None:
+        """Archive it whatever it is; a transition that is undone leaves it so."""
+        self._is_archived = True
+        self.state = RecordState.ARCHIVED
+        self.member_id = NO_MEMBER
+        self.clear_lock()

@@ -1,0 +1,348 @@
+"""One partition of a topic as a share group's members share it: who works on which records.
+
+The leader of the partition has one for each group. It knows no clock and no log: what was fetched
+is handed to it, and what became of the records goes to the share coordinator by the `Persister`.
+An answer may come before a call returns, or later; records whose change is being written stay in
+between, and go back where the write fails.
+
+Source: kafka 4.3.1, core/.../share/SharePartition.java.
+"""
+
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterable, Sequence
+
+from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.shares.acknowledging import Acknowledging, Change
+from coordinator_sim.broker.shares.acquiring import Acquisition, Locking
+from coordinator_sim.broker.shares.acquisition_locks import AcquisitionLock, AcquisitionLocks
+from coordinator_sim.broker.shares.archiving import move_log_start
+from coordinator_sim.broker.shares.in_flight_records import InFlightRecords
+from coordinator_sim.broker.shares.in_flight_state import RecordState
+from coordinator_sim.broker.shares.lock_timeouts import release_timed_out
+from coordinator_sim.broker.shares.offset_reset import reset_offset
+from coordinator_sim.broker.shares.persisted_state import persister_refusal, take_read_state
+from coordinator_sim.broker.shares.persister import (
+    Persister,
+    ReadState,
+    SharePartitionKey,
+    StateBatch,
+    StateRead,
+    StateWritten,
+    WriteState,
+)
+from coordinator_sim.broker.shares.share_values import (
+    Acknowledgement,
+    Acquired,
+    AcquireRequest,
+    LogOffsets,
+    PartitionState,
+    ShareSettings,
+)
+from coordinator_sim.coordinator.consumer.refusal import Refusal
+from coordinator_sim.kafka.errors import ErrorCode
+
+Then = Callable[[Refusal | None], None]
+"""Told how a call ended; None is success."""
+
+
+class SharePartition:
+    """The records of one partition, for one share group.
+
+    Args:
+        key: Group, topic and partition.
+        leader_epoch: Of the partition's leader; the share coordinator fences older ones.
+        topic: The topic's name, for words.
+        settings: Answers the group's settings, as they are now.
+        persister: Where the state is kept.
+        offsets: Where a group that never read the partition may begin.
+        locks: The wheel of the broker's locks.
+        on_fetchable: Called when fetches that wait for this partition may have records now.
+    """
+
+    __slots__ = (
+        "_fetch_lock",
+        "_leader_epoch",
+        "_locks",
+        "_offsets",
+        "_on_fetchable",
+        "_persister",
+        "_place",
+        "_records",
+        "_settings",
+        "_state",
+        "_state_epoch",
+        "key",
+    )
+
+    def __init__(  # noqa: PLR0913 - what Kafka's is made of
+        self,
+        key: SharePartitionKey,
+        leader_epoch: int,
+        *,
+        topic: str,
+        settings: Callable[[], ShareSettings],
+        persister: Persister,
+        offsets: LogOffsets,
+        locks: AcquisitionLocks,
+        on_fetchable: Callable[[], None],
+    ) -> None:
+        self.key = key
+        self._leader_epoch = leader_epoch
+        topic_id = urlsafe_b64encode(key.topic_id).decode().rstrip("=")
+        self._place = f"{topic_id}:{topic}-{key.partition}"
+        self._settings = settings
+        self._persister = persister
+        self._offsets = offsets
+        self._locks = locks
+        self._on_fetchable = on_fetchable
+        self._records = InFlightRecords()
+        self._state = PartitionState.EMPTY
+        self._state_epoch = 0
+        self._fetch_lock: object = None
+
+    @property
+    def _name(self) -> str:
+        return f"{self.key.group_id}-{self._place}"
+
+    @property
+    def leader_epoch(self) -> int:
+        """The epoch of the partition's leader."""
+        return self._leader_epoch
+
+    @property
+    def state(self) -> PartitionState:
+        """Whether the partition can be used."""
+        return self._state
+
+    @property
+    def state_epoch(self) -> int:
+        """The group's epoch when the state was initialized."""
+        return self._state_epoch
+
+    @property
+    def start_offset(self) -> int:
+        """The first offset that is not done with."""
+        return self._records.start_offset
+
+    @property
+    def end_offset(self) -> int:
+        """The last offset in flight; the next one to fetch where nothing is."""
+        return self._records.end_offset
+
+    @property
+    def delivery_complete_count(self) -> int:
+        """Records from the start offset on that are acknowledged or archived."""
+        return self._records.delivery_complete_count
+
+    @property
+    def records(self) -> InFlightRecords:
+        """The records in flight, for reading."""
+        return self._records
+
+    def maybe_initialize(self, now: Instants, then: Then) -> None:
+        """Read the partition's state, unless that has been done.
+
+        Source: SharePartition.maybeInitialize.
+        """
+        if self._state is PartitionState.ACTIVE:
+            then(None)
+            return
+        refusal = self._not_initializable()
+        if refusal is not None:
+            then(refusal)
+            return
+        self._state = PartitionState.INITIALIZING
+
+        def read(answer: StateRead) -> None:
+            refusal = self._initialize(answer, now)
+            if refusal is not None:
+                self._state = PartitionState.FAILED
+            then(refusal)
+
+        self._persister.read(ReadState(self.key, self._leader_epoch), read, now)
+
+    def _not_initializable(self) -> Refusal | None:
+        """Why the state is not read now. Source: SharePartition.initializedOrThrowException."""
+        match self._state:
+            case PartitionState.FAILED:
+                text = f"Share partition failed to load {self._name}"
+                return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, text)
+            case PartitionState.INITIALIZING:
+                text = f"Share partition is already initializing {self._name}"
+                return Refusal(ErrorCode.LEADER_NOT_AVAILABLE, text)
+            case PartitionState.FENCED:
+                text = f"Share partition is fenced {self._name}"
+                return Refusal(ErrorCode.LEADER_NOT_AVAILABLE, text)
+            case _:
+                return None
+
+    def _initialize(self, answer: StateRead, now: Instants) -> Refusal | None:
+        refusal = persister_refusal(answer.error, answer.message)
+        if refusal is not None:
+            return refusal
+        start_offset: int | Refusal = answer.start_offset
+        if start_offset == -1:
+            reset = self._settings().auto_offset_reset
+            start_offset = reset_offset(reset, self._offsets, self._place, now)
+        if isinstance(start_offset, Refusal):
+            return start_offset
+        self._state_epoch = answer.state_epoch
+        if not take_read_state(self._records, start_offset, answer.batches):
+            text = f"Failed to initialize the share partition {self._name}"
+            return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, text)
+        # QUIRK: a partition that was fenced while its state was read is usable again.
+        self._state = PartitionState.ACTIVE
+        return None
+
+    def next_fetch_offset(self) -> int:
+        """Where the log is read next: the first available record, else after the end offset."""
+        return self._records.next_fetch_offset()
+
+    def can_acquire_records(self) -> bool:
+        """Whether a fetch may bring records. Source: SharePartition.canAcquireRecords."""
+        if self.next_fetch_offset() != self._records.end_offset + 1:
+            return True
+        return self._records.count < self._settings().partition_max_record_locks
+
+    def maybe_acquire_fetch_lock(self, fetch_id: object) -> bool:
+        """Begin a fetch, unless another one is under way; return whether it may begin."""
+        if self._state is not PartitionState.ACTIVE or self._fetch_lock is not None:
+            return False
+        self._fetch_lock = fetch_id
+        return True
+
+    def release_fetch_lock(self, fetch_id: object) -> None:
+        """End a fetch.
+
+        QUIRK: whoever ends one that is not under way ends the one that is.
+        Source: SharePartition.releaseFetchLock.
+        """
+        del fetch_id
+        self._fetch_lock = None
+
+    def acquire(self, request: AcquireRequest, now: Instants) -> Acquired:
+        """Hand what was fetched to a member, as far as it may have it.
+
+        Raises:
+            OperationAborted: Kafka throws here, and the fetch fails.
+        """
+        if self._state is not PartitionState.ACTIVE:
+            return Acquired()
+        settings = self._settings()
+        locking = self._locking(request.member_id, settings, now)
+        return Acquisition(self._records, request, settings, locking).run()
+
+    def _locking(self, member_id: str, settings: ShareSettings, now: Instants) -> Locking:
+        self._locks.start(now)
+        deadline_ms = now.group_ms + settings.record_lock_duration_ms
+        return Locking(self._locks, self, member_id, deadline_ms)
+
+    def acknowledge(
+        self, member_id: str, batches: Iterable[Acknowledgement], now: Instants, then: Then
+    ) -> None:
+        """Do with a member's records what it says. Source: SharePartition.acknowledge.
+
+        Raises:
+            OperationAborted: Kafka throws here, and the request fails; `then` is not called.
+        """
+        settings = self._settings()
+        call = Acknowledging(self._records, settings, self._locking(member_id, settings, now))
+        self._conclude(call.acknowledge(batches), call.changes, now, then)
+
+    def release_acquired_records(self, member_id: str, now: Instants, then: Then) -> None:
+        """Take all records from a member whose session ended.
+
+        Source: SharePartition.releaseAcquiredRecords.
+        """
+        settings = self._settings()
+        call = Acknowledging(self._records, settings, self._locking(member_id, settings, now))
+        self._conclude(call.release(), call.changes, now, then)
+
+    def update_cache_and_offsets(self, log_start_offset: int) -> None:
+        """The log begins later now. Source: SharePartition.updateCacheAndOffsets."""
+        move_log_start(self._records, log_start_offset)
+
+    def mark_fenced(self) -> None:
+        """The partition is used no more: its leader or its group's state is another."""
+        self._state = PartitionState.FENCED
+
+    def expire(self, now: Instants) -> None:
+        """Run what is due of the broker's locks, whatever partition they are of."""
+        self._locks.expire(now)
+
+    def next_deadline_ms(self) -> int | None:
+        """An instant not after the earliest deadline of the broker's locks; None without locks."""
+        return self._locks.next_deadline_ms()
+
+    def lock_timed_out(self, lock: AcquisitionLock, now: Instants) -> None:
+        """Take records from a member whose time is over, also where that cannot be written.
+
+        Source: SharePartition.releaseAcquisitionLockOnTimeout.
+        """
+        limit = self._settings().delivery_count_limit
+        changed = release_timed_out(self._records, lock, limit)
+        if not changed:
+            return
+        self._write(changed, now, lambda _: self._advance())
+        self._on_fetchable()
+
+    def _advance(self) -> None:
+        self._records.advance_start_offset()
+
+    def _conclude(
+        self, refusal: Refusal | None, changes: Sequence[Change], now: Instants, then: Then
+    ) -> None:
+        """Write the transitions of a call, or undo them.
+
+        Source: SharePartition.rollbackOrProcessStateUpdates.
+        """
+        if refusal is not None:
+            self._undo(changes)
+            then(refusal)
+            return
+        if not changes:
+            then(None)
+            return
+
+        def written(refusal: Refusal | None) -> None:
+            if refusal is not None:
+                self._undo(changes)
+                then(refusal)
+                return
+            for state, _ in changes:
+                state.complete_transition(is_written=True)
+                if state.state is RecordState.AVAILABLE:
+                    self._records.has_released = True
+            has_advanced = self._records.advance_start_offset()
+            then(None)
+            if has_advanced:
+                self._on_fetchable()
+
+        self._write([batch for _, batch in changes], now, written)
+
+    def _undo(self, changes: Iterable[Change]) -> None:
+        records = self._records
+        for state, batch in changes:
+            state.complete_transition(is_written=False)
+            if state.state is RecordState.AVAILABLE:
+                records.has_released = True
+            if RecordState(batch.delivery_state).is_terminal and not state.state.is_terminal:
+                records.delivery_complete_count -= records.count_from_start(
+                    batch.first_offset, batch.last_offset
+                )
+
+    def _write(self, batches: Sequence[StateBatch], now: Instants, then: Then) -> None:
+        """Write what changed. Source: SharePartition.writeShareGroupState."""
+
+        def written(answer: StateWritten) -> None:
+            then(persister_refusal(answer.error, answer.message))
+
+        request = WriteState(
+            key=self.key,
+            state_epoch=self._state_epoch,
+            leader_epoch=self._leader_epoch,
+            start_offset=self._records.start_offset,
+            delivery_complete_count=self._records.delivery_complete_count,
+            batches=tuple(batches),
+        )
+        self._persister.write(request, written, now)

@@ -1,0 +1,162 @@
+"""What a share partition is asked and what it answers, as plain data, and what it asks in turn.
+
+Source: kafka 4.3.1, core/.../share/SharePartition.java and ShareFetchUtils.java,
+server/.../share/fetch/ShareAcquiredRecords.java.
+"""
+
+from enum import IntEnum, unique
+from typing import Protocol
+
+from msgspec import Struct
+
+from coordinator_sim.coordinator.consumer.refusal import Refusal
+from coordinator_sim.log.contract import AbortedTransaction
+from coordinator_sim.log.format.log_batches import marker_of
+from coordinator_sim.log.spans import batches_in
+from coordinator_sim.messages.share_acknowledge import (
+    AcknowledgementBatch as AcknowledgedRecords,
+)
+from coordinator_sim.messages.share_fetch import AcknowledgementBatch, AcquiredRecords
+
+Acknowledgement = AcknowledgementBatch | AcknowledgedRecords
+"""Consecutive records with one type for all or one for each, of ShareFetch or ShareAcknowledge."""
+
+NO_PRODUCER = -1
+
+
+@unique
+class PartitionState(IntEnum):
+    """Whether a share partition can be used. Source: SharePartition.SharePartitionState."""
+
+    EMPTY = 0
+    INITIALIZING = 1
+    ACTIVE = 2
+    FAILED = 3
+    FENCED = 4
+
+
+@unique
+class ShareAcquireMode(IntEnum):
+    """How the number of records of a fetch is bounded. Source: ShareAcquireMode.
+
+    BATCH_OPTIMIZED takes whole batches of the log, RECORD_LIMIT no record too many.
+    """
+
+    BATCH_OPTIMIZED = 0
+    RECORD_LIMIT = 1
+
+
+@unique
+class AcknowledgeType(IntEnum):
+    """What a member did with a record. Source: AcknowledgeType; 0 is a gap in the log."""
+
+    GAP = 0
+    ACCEPT = 1
+    RELEASE = 2
+    REJECT = 3
+    RENEW = 4
+
+
+class FetchedBatch(Struct, frozen=True, gc=False):
+    """A batch of the log, as far as a share partition looks at it.
+
+    Args:
+        base_offset: Of the first record that there ever was.
+        last_offset: Of the last record that there ever was.
+        producer_id: Of an idempotent or transactional producer; -1 for none.
+        is_transactional: Whether it belongs to a transaction.
+        is_abort_marker: Whether it is the end of a transaction that was aborted.
+    """
+
+    base_offset: int
+    last_offset: int
+    producer_id: int = NO_PRODUCER
+    is_transactional: bool = False
+    is_abort_marker: bool = False
+
+
+def fetched_batches(data: bytes) -> tuple[FetchedBatch, ...]:
+    """The whole batches in what was read of a log, in order."""
+    return tuple(
+        FetchedBatch(
+            batch.base_offset,
+            batch.last_offset,
+            batch.producer_id,
+            batch.transactional,
+            batch.control and (marker := marker_of(batch)) is not None and not marker.committed,
+        )
+        for batch in batches_in(data)
+    )
+
+
+class AcquireRequest(Struct, frozen=True, kw_only=True, gc=False):
+    """What was fetched for a member, who wants as much of it as may be.
+
+    Args:
+        member_id: The member.
+        mode: How the number is bounded.
+        batch_size: About how many records one entry of the answer is to have.
+        max_fetch_records: How many records are wanted.
+        fetch_offset: Where the log was read from.
+        batches: What was read, in order.
+        aborted: The aborted transactions with records among them.
+        is_read_committed: Whether records of aborted transactions are left out.
+    """
+
+    member_id: str
+    mode: ShareAcquireMode = ShareAcquireMode.BATCH_OPTIMIZED
+    batch_size: int
+    max_fetch_records: int
+    fetch_offset: int
+    batches: tuple[FetchedBatch, ...]
+    aborted: tuple[AbortedTransaction, ...] = ()
+    is_read_committed: bool = False
+
+
+class Acquired(Struct, frozen=True, gc=False):
+    """The records that a member acquired.
+
+    Args:
+        records: Consecutive ones with the number of their deliveries, this one included.
+        count: How many offsets these are.
+    """
+
+    records: tuple[AcquiredRecords, ...] = ()
+    count: int = 0
+
+
+class ShareSettings(Struct, frozen=True, kw_only=True, gc=False):
+    """The settings of a share group that its partitions look at, as they are now.
+
+    Args:
+        record_lock_duration_ms: `share.record.lock.duration.ms`.
+        delivery_count_limit: `share.delivery.count.limit`.
+        partition_max_record_locks: `share.partition.max.record.locks`.
+        auto_offset_reset: `share.auto.offset.reset`.
+        is_renew_acknowledge_enabled: `share.renew.acknowledge.enable`.
+    """
+
+    record_lock_duration_ms: int = 30_000
+    delivery_count_limit: int = 5
+    partition_max_record_locks: int = 2000
+    auto_offset_reset: str = "latest"
+    is_renew_acknowledge_enabled: bool = True
+
+
+class LogOffsets(Protocol):
+    """Where a group that never read a partition may begin.
+
+    Each answers an offset, None where the log has none, or why it cannot be said.
+    """
+
+    def earliest_offset(self) -> int | Refusal | None:
+        """The first offset."""
+        ...
+
+    def latest_offset(self) -> int | Refusal | None:
+        """The high watermark."""
+        ...
+
+    def offset_for_timestamp(self, timestamp_ms: int) -> int | Refusal | None:
+        """The offset of the first record from an instant on."""
+        ...
