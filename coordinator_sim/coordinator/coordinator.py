@@ -248,6 +248,24 @@ class GroupCoordinator:
             asker.answered(answer)
         return runtime.take()
 
+    def share_partitions_of(self, group_id: str) -> Mapping[bytes, frozenset[int]] | ErrorCode:
+        """The partitions, by topic id, whose state is kept for a share group.
+
+        Returns:
+            Nothing for a group without any, also where it is no share group; an error where its
+            partition is not led here.
+
+        Source: GroupCoordinatorShard.initializedShareGroupPartitions.
+        """
+        runtime = self._runtime
+        partition = runtime.partitions.get(runtime.partition_index(group_id))
+        if partition is None or partition.state is not PartitionState.ACTIVE:
+            return partition_error(partition, runtime.profile)
+        state = partition.share_states.get(group_id)
+        if state is None:
+            return {}
+        return {topic_id: kept.partitions for topic_id, kept in state.initialized.items()}
+
     def topics_changed(
         self, changed: Iterable[KnownTopic], removed: Iterable[str], version: int
     ) -> None:

@@ -168,9 +168,7 @@ class ShareChecks:
 
     # -- offsets ---------------------------------------------------------------------------
 
-    def _alter(
-        self, request: AlterShareGroupOffsetsRequest, context: RequestContext
-    ) -> EdgeResult:
+    def _alter(self, request: AlterShareGroupOffsetsRequest, context: RequestContext) -> EdgeResult:
         """READ on the group and on each topic, which must exist; refused ones come first."""
         error = self._group_error(Operation.READ, request.group_id, context)
         if error is not None:

@@ -1,7 +1,7 @@
 """Answers to ShareFetch and ShareAcknowledge: partitions by topic, leaders beside errors.
 
-Topics and partitions come in the order in which they were asked for, what is only acknowledged last.
-UNSPECIFIED: Kafka has the order of its hash maps, which no client depends on.
+Topics and partitions come in the order in which they were asked for, what is only acknowledged
+last. UNSPECIFIED: Kafka has the order of its hash maps, which no client depends on.
 
 Source: kafka 4.3.1, KafkaApis.processShareFetchResponse, processShareAcknowledgeResponse and
 combineShareFetchAndShareAcknowledgeResponses; ShareFetchResponse and ShareAcknowledgeResponse.

@@ -24,6 +24,7 @@ from coordinator_sim.messages.share_fetch import AcquiredRecords
 
 T = TypeVar("T")
 
+
 class LeaderLog:
     """The log of a partition, as long as a broker leads it.
 
@@ -52,7 +53,7 @@ class LeaderLog:
         """The high watermark: records of open transactions count."""
         return self._asked(lambda log: log.high_watermark)
 
-    def offset_for_timestamp(self, timestamp_ms: int) -> int | None | Refusal:
+    def offset_for_timestamp(self, timestamp_ms: int) -> int | Refusal | None:
         """The offset of the first record from an instant on; None if there is none."""
 
         def find(log: PartitionLog) -> int | None:

@@ -174,14 +174,13 @@ class ShareApis:
         topics = _once(request.topics)
         context = new_context(shares.sessions, self._terms(call, topics))
         if context is ErrorCode.SHARE_SESSION_LIMIT_REACHED:
-            return self._refuse_later(call)
+            self._refuse_later(call)
+            return None
         if isinstance(context, ErrorCode):
             return ShareFetchResponse(error_code=context)
         answering = _Answering(self, call, context)
         if any(each.acknowledgement_batches for topic in topics for each in topic.partitions):
-            renewal = Renewal(
-                call.context.api_version >= _RENEWS_SINCE, call.request.is_renew_ack
-            )
+            renewal = Renewal(call.context.api_version >= _RENEWS_SINCE, call.request.is_renew_ack)
             read = acknowledgements_of(topics, self._hosted.image.topic_names, renewal)
             try:
                 self._take(shares, call, read, answering.acknowledged)
@@ -207,9 +206,7 @@ class ShareApis:
             return ErrorCode.GROUP_AUTHORIZATION_FAILED
         return ErrorCode.NONE if is_member_id(member_id) else ErrorCode.INVALID_REQUEST
 
-    def _terms(
-        self, call: Call[ShareFetchRequest], topics: tuple[FetchTopic, ...]
-    ) -> SessionTerms:
+    def _terms(self, call: Call[ShareFetchRequest], topics: tuple[FetchTopic, ...]) -> SessionTerms:
         names = self._hosted.image.topic_names
         wanted = tuple(
             FetchPlace(topic.topic_id, names.get(topic.topic_id), each.partition_index)
@@ -298,9 +295,7 @@ class ShareApis:
 
     # -- ShareAcknowledge ------------------------------------------------------------------
 
-    def _acknowledge(
-        self, call: Call[ShareAcknowledgeRequest]
-    ) -> ShareAcknowledgeResponse | None:
+    def _acknowledge(self, call: Call[ShareAcknowledgeRequest]) -> ShareAcknowledgeResponse | None:
         request = call.request
         key = _key(call)
         epoch = request.share_session_epoch

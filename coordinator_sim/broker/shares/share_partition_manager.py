@@ -5,6 +5,7 @@ Source: kafka 4.3.1, core/.../share/SharePartitionManager and SharePartitionCach
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final
 
 from coordinator_sim.broker.configs.configs import Configs
@@ -67,7 +68,6 @@ class SharePartitionManager:
         hosted: The partitions that the brokers host.
         configs: Settings of groups.
         persister: Keeps the state.
-        now: When the broker's process began.
 
     Attributes:
         reader: Reads logs.
@@ -98,20 +98,18 @@ class SharePartitionManager:
         hosted: ReplicaManager,
         configs: Configs,
         persister: Persister,
-        now: Instants,
     ) -> None:
         self._broker_id = broker_id
         self._hosted = hosted
         self._configs = configs
         self._persister = persister
         self._locks = AcquisitionLocks()
-        self._locks.start(now)
         self._partitions: dict[SharePartitionKey, SharePartition] = {}
         self._purgatory = Purgatory[WatchKey]()
         self._touched: deque[WatchKey] = deque()
         self._is_settling = False
         self._fetch_count = 0
-        self.now = now
+        self.now = Instants(0, 0)
         self.reader = ShareReader(hosted, broker_id)
         limit = int(str(configs.broker_value(_SESSIONS)))
         self.sessions = ShareSessionCache(
@@ -174,9 +172,7 @@ class SharePartitionManager:
         deadline_ms = now.wall_ms + fetch.params.max_wait_ms
         self._purgatory.watch(delayed, keys, deadline_ms, fetch.connection)
 
-    def _get_or_create(
-        self, key: SharePartitionKey, place: FetchPlace
-    ) -> SharePartition | Refusal:
+    def _get_or_create(self, key: SharePartitionKey, place: FetchPlace) -> SharePartition | Refusal:
         """The share partition, made anew where there is none; only a leader has any."""
         found = self._partitions.get(key)
         if found is not None:
@@ -216,7 +212,7 @@ class SharePartitionManager:
             if partition is None:
                 gathering.put(place, _UNHOSTED)
                 continue
-            done = self._fencing(named, lambda refusal, at=place: gathering.put(at, refusal))
+            done = self._fencing(named, partial(gathering.put, place))
             partition.acknowledge(key.member_id, each, now, done)
             self._touched.append(named)
         self._settle()

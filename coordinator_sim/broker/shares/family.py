@@ -1,0 +1,155 @@
+"""The share partitions of all brokers as one family of APIs, told of what happens.
+
+Source: kafka 4.3.1, BrokerServer and BrokerMetadataPublisher, which tell SharePartitionManager.
+"""
+
+from collections.abc import Callable
+
+from coordinator_sim.broker.cluster_events import ClusterEvents
+from coordinator_sim.broker.configs.configs import Configs
+from coordinator_sim.broker.contract import Answers, Handlers, Instants
+from coordinator_sim.broker.groups.group_coordinators import GroupCoordinators
+from coordinator_sim.broker.groups.group_protocols import GroupProtocol, Offers
+from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
+from coordinator_sim.broker.scheduler import Scheduler
+from coordinator_sim.broker.security.access import Access
+from coordinator_sim.broker.shares.offsets_api import ShareOffsetsApi
+from coordinator_sim.broker.shares.persister import Persister
+from coordinator_sim.broker.shares.share_apis import ShareApis
+from coordinator_sim.broker.shares.share_partition_manager import SharePartitionManager
+
+
+class Shares:
+    """The share partitions of all brokers.
+
+    Args:
+        hosted: The partitions that the brokers host.
+        groups: The group coordinators.
+        configs: Settings of groups.
+        access: Authorizes requests.
+        offers: Whether share groups are on now.
+        persister: Keeps the state of share partitions.
+        answers: Takes the answers.
+        scheduler: For answers that come later.
+        latest: Tells the present of the verb under way.
+    """
+
+    __slots__ = (
+        "_apis",
+        "_brokers",
+        "_configs",
+        "_groups",
+        "_hosted",
+        "_latest",
+        "_offers",
+        "persister",
+    )
+
+    def __init__(  # noqa: PLR0913 - what they are made of, by keyword
+        self,
+        hosted: ReplicaManager,
+        groups: GroupCoordinators,
+        configs: Configs,
+        *,
+        access: Access,
+        offers: Offers,
+        persister: Persister,
+        answers: Answers,
+        scheduler: Scheduler,
+        latest: Callable[[], Instants],
+    ) -> None:
+        self._hosted = hosted
+        self._groups = groups
+        self._configs = configs
+        self._brokers: dict[int, SharePartitionManager] = {}
+        self._latest = latest
+        self._offers = offers
+        self.persister = persister
+        self._apis = (
+            ShareApis(
+                hosted,
+                access,
+                offers=offers,
+                configs=configs,
+                brokers=self.of_broker,
+                answers=answers,
+                scheduler=scheduler,
+            ),
+            ShareOffsetsApi(
+                groups, hosted, access, offers=offers, persister=persister, answers=answers
+            ),
+        )
+
+    def handlers(self) -> Handlers:
+        """The handlers of all its APIs."""
+        return {api: each for family in self._apis for api, each in family.handlers().items()}
+
+    def of_broker(self, broker_id: int) -> SharePartitionManager:
+        """The share partitions of a broker that lives."""
+        found = self._brokers.get(broker_id)
+        if found is None:
+            found = self._brokers[broker_id] = SharePartitionManager(
+                broker_id, self._hosted, self._configs, self.persister
+            )
+        return found
+
+    # -- what happens ----------------------------------------------------------------------
+
+    def listen(self, cluster_events: ClusterEvents) -> None:
+        """Subscribe to the events of partitions and connections."""
+        cluster_events.readable.append(self._readable)
+        cluster_events.leader_changed.append(self._leader_changed)
+        cluster_events.topic_deleted.append(self._topic_deleted)
+        cluster_events.disconnected.append(self._disconnected)
+
+    def forget_broker(self, broker_id: int) -> None:
+        """Drop what a broker knew whose process has ended."""
+        self._brokers.pop(broker_id, None)
+
+    def features_changed(self) -> None:
+        """Features have other levels: without share groups nothing of them is left."""
+        if not self._offers(GroupProtocol.SHARE):
+            for broker in self._brokers.values():
+                broker.switched_off(self._latest())
+
+    def _readable(self, topic: str, partition: int) -> None:
+        for broker in self._brokers.values():
+            broker.readable((topic, partition), self._latest())
+
+    def _leader_changed(self, topic: str, partition: int, now: Instants) -> None:
+        state = self._hosted.image.topics.get(topic)
+        if state is None:
+            return
+        leader_id = state.partitions[partition].leader_id
+        for broker_id, broker in self._brokers.items():
+            if broker_id != leader_id:
+                broker.not_leading(state.topic_id, (partition,), now)
+
+    def _topic_deleted(self, _name: str, topic_id: bytes, count: int, now: Instants) -> None:
+        for broker in self._brokers.values():
+            broker.not_leading(topic_id, range(count), now)
+
+    def _disconnected(self, connection: int) -> None:
+        for broker in self._brokers.values():
+            broker.disconnected(connection, self._latest())
+
+    # -- time ------------------------------------------------------------------------------
+
+    def expire(self, now: Instants) -> None:
+        """Run what is due at every broker whose time goes on."""
+        for broker in self._moving():
+            broker.expire(now)
+
+    def next_group_deadline_ms(self) -> int | None:
+        """When the next lock on records runs out, or a little before."""
+        found = (broker.next_group_deadline_ms() for broker in self._moving())
+        return min((each for each in found if each is not None), default=None)
+
+    def next_wall_deadline_ms(self) -> int | None:
+        """When the next fetch has waited enough."""
+        found = (broker.next_wall_deadline_ms() for broker in self._moving())
+        return min((each for each in found if each is not None), default=None)
+
+    def _moving(self) -> list[SharePartitionManager]:
+        frozen = self._groups.frozen
+        return [broker for each, broker in self._brokers.items() if each not in frozen]
