@@ -7,7 +7,7 @@ of connections (`connection`) and as events for the trace. Replicas are labels.
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -37,7 +37,7 @@ from coordinator_sim.broker.metadata.leadership import Leadership
 from coordinator_sim.broker.metadata.topic_operations import INTERNAL_TOPICS, TopicOperations
 from coordinator_sim.broker.offered import first_levels, offered, offered_features
 from coordinator_sim.broker.operations import Operations
-from coordinator_sim.broker.pending_answer import AnswerPlace
+from coordinator_sim.broker.pending_answer import AnswerPlace, Waiting
 from coordinator_sim.broker.purgatory import Place
 from coordinator_sim.broker.records.families import DataApis, DataSettings
 from coordinator_sim.broker.replicas.log_maintenance import LogMaintenance
@@ -49,6 +49,7 @@ from coordinator_sim.broker.security.authorizer import Authorizer
 from coordinator_sim.broker.security.sasl_api import SaslApi
 from coordinator_sim.broker.security.security import Security
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
+from coordinator_sim.broker.share_groups import ShareGroups
 from coordinator_sim.broker.transactions.family import Transactions
 from coordinator_sim.broker.versions_api import VersionsApi
 from coordinator_sim.coordinator.contract import CoordinatorResult
@@ -63,14 +64,6 @@ _SESSION_SLOTS: Final = "max.incremental.fetch.session.cache.slots"
 
 TraceSink = Callable[[int, tuple[TraceEvent, ...]], None]
 """Takes the events that a verb caused at the broker of that id."""
-
-
-class Waiting(Protocol):
-    """A connection with requests that wait for their turn."""
-
-    def work_on_next(self, now: Instants) -> None:
-        """Work on the first of them."""
-        ...
 
 
 class Cluster:
@@ -100,6 +93,7 @@ class Cluster:
         hosted: These logs, as the brokers may use them.
         transactions: The transaction coordinators of the brokers.
         data: The APIs about records.
+        shares: What share groups need.
         faults: What is done to requests on purpose.
         scheduler: What is to be done later.
         operations: What is done to the cluster from outside.
@@ -172,8 +166,10 @@ class Cluster:
         self.transactions.listen(self.cluster_events)
         self.groups.verifier = self.transactions.verifier
         self.data = self._data_apis()
+        self.shares = ShareGroups(self)
+        self.shares.listen()
         upkeep = LogMaintenance(self.logs, self.configs, self._storage_failed, self._trouble)
-        self.scheduler.watch(self.groups, self.data, self.transactions, upkeep)
+        self.scheduler.watch(self.groups, self.data, self.transactions, self.shares, upkeep)
         self._handlers: dict[ApiKey, Handler] = {}
         self.versions = self._serve_families()
         for broker_id in settings.broker_ids:
@@ -329,6 +325,7 @@ class Cluster:
             self.data,
             *administration_apis(admin),
             self.transactions,
+            self.shares,
             SaslApi(),
             DiscoveryApi(
                 self.image,
@@ -404,6 +401,8 @@ class Cluster:
             pending = self._pending.pop(reply.token, None)
             if pending is not None:
                 pending.answered(reply.response)
+        if result.persister_calls:
+            self.shares.carry_out(broker_id, result.persister_calls)
         if result.events and self.trace is not None:
             self.trace(broker_id, result.events)
 
@@ -476,6 +475,8 @@ class Cluster:
         self.image.apply(change)
         if type(change) is ConfigsChanged:
             self.groups.settings_changed(change)
+        elif type(change) is FeatureSet:
+            self.shares.features_changed()
         self.scheduler.look_again()
 
     @property

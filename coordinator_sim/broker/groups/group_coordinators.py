@@ -8,7 +8,7 @@ from coordinator_sim.broker.configs.configs import Configs
 from coordinator_sim.broker.contract import Call, Handlers, Instants
 from coordinator_sim.broker.groups.broker import Broker
 from coordinator_sim.broker.groups.cluster_news import ClusterNews
-from coordinator_sim.broker.groups.group_protocols import GroupProtocols
+from coordinator_sim.broker.groups.group_protocols import GroupProtocol, GroupProtocols
 from coordinator_sim.broker.groups.internal_topics import InternalTopics, TakesRequests
 from coordinator_sim.broker.groups.offsets_topic import OffsetsTopic
 from coordinator_sim.broker.metadata.changes import ConfigsChanged
@@ -133,6 +133,10 @@ class GroupCoordinators:
         self.old_offsets = ZooKeeperOffsets(settings.coordinator.offset_metadata_max_bytes)
         self.traces = False
         self.tells_heartbeats = True
+
+    def offers(self, protocol: GroupProtocol) -> bool:
+        """Whether a protocol of groups is on now."""
+        return self._protocols.offers(protocol)
 
     # -- brokers ---------------------------------------------------------------------------
 

@@ -3,13 +3,13 @@
 Source: kafka 4.3.1, BrokerServer and BrokerMetadataPublisher, which tell SharePartitionManager.
 """
 
-from collections.abc import Callable
+from typing import Protocol
 
 from coordinator_sim.broker.cluster_events import ClusterEvents
 from coordinator_sim.broker.configs.configs import Configs
 from coordinator_sim.broker.contract import Answers, Handlers, Instants
 from coordinator_sim.broker.groups.group_coordinators import GroupCoordinators
-from coordinator_sim.broker.groups.group_protocols import GroupProtocol, Offers
+from coordinator_sim.broker.groups.group_protocols import GroupProtocol
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
 from coordinator_sim.broker.scheduler import Scheduler
 from coordinator_sim.broker.security.access import Access
@@ -17,66 +17,55 @@ from coordinator_sim.broker.shares.offsets_api import ShareOffsetsApi
 from coordinator_sim.broker.shares.persister import Persister
 from coordinator_sim.broker.shares.share_apis import ShareApis
 from coordinator_sim.broker.shares.share_partition_manager import SharePartitionManager
+from coordinator_sim.coordinator.share.persister import (
+    InitializeState,
+    PersisterAnswer,
+    PersisterCall,
+)
+
+
+class ClusterParts(Answers, Protocol):
+    """The parts of a cluster that share groups use; see `Cluster`."""
+
+    configs: Configs
+    cluster_events: ClusterEvents
+    access: Access
+    scheduler: Scheduler
+    latest: Instants
+    hosted: ReplicaManager
+    groups: GroupCoordinators
 
 
 class Shares:
     """The share partitions of all brokers.
 
     Args:
-        hosted: The partitions that the brokers host.
-        groups: The group coordinators.
-        configs: Settings of groups.
-        access: Authorizes requests.
-        offers: Whether share groups are on now.
+        cluster: The cluster; its logs and groups must exist already.
         persister: Keeps the state of share partitions.
-        answers: Takes the answers.
-        scheduler: For answers that come later.
-        latest: Tells the present of the verb under way.
     """
 
-    __slots__ = (
-        "_apis",
-        "_brokers",
-        "_configs",
-        "_groups",
-        "_hosted",
-        "_latest",
-        "_offers",
-        "persister",
-    )
+    __slots__ = ("_apis", "_brokers", "_cluster", "_persister")
 
-    def __init__(  # noqa: PLR0913 - what they are made of, by keyword
-        self,
-        hosted: ReplicaManager,
-        groups: GroupCoordinators,
-        configs: Configs,
-        *,
-        access: Access,
-        offers: Offers,
-        persister: Persister,
-        answers: Answers,
-        scheduler: Scheduler,
-        latest: Callable[[], Instants],
-    ) -> None:
-        self._hosted = hosted
-        self._groups = groups
-        self._configs = configs
+    def __init__(self, cluster: ClusterParts, persister: Persister) -> None:
+        self._cluster = cluster
+        self._persister = persister
         self._brokers: dict[int, SharePartitionManager] = {}
-        self._latest = latest
-        self._offers = offers
-        self.persister = persister
         self._apis = (
             ShareApis(
-                hosted,
-                access,
-                offers=offers,
-                configs=configs,
+                cluster.hosted,
+                cluster.access,
+                offers=cluster.groups.offers,
+                configs=cluster.configs,
                 brokers=self.of_broker,
-                answers=answers,
-                scheduler=scheduler,
+                answers=cluster,
+                scheduler=cluster.scheduler,
             ),
             ShareOffsetsApi(
-                groups, hosted, access, offers=offers, persister=persister, answers=answers
+                cluster.groups,
+                cluster.hosted,
+                cluster.access,
+                persister=persister,
+                answers=cluster,
             ),
         )
 
@@ -89,14 +78,32 @@ class Shares:
         found = self._brokers.get(broker_id)
         if found is None:
             found = self._brokers[broker_id] = SharePartitionManager(
-                broker_id, self._hosted, self._configs, self.persister
+                broker_id, self._cluster.hosted, self._cluster.configs, self._persister
             )
         return found
 
+    # -- group coordinators ----------------------------------------------------------------
+
+    def carry_out(self, broker_id: int, calls: tuple[PersisterCall, ...]) -> None:
+        """Ask the share coordinators for what a group coordinator wants of them."""
+        groups = self._cluster.groups
+        broker = groups.living[broker_id]
+        for call in calls:
+
+            def tell(answer: PersisterAnswer, call: PersisterCall = call) -> None:
+                groups.persister_answered(broker, call, answer, self._cluster.latest)
+
+            now = self._cluster.latest
+            if isinstance(call.request, InitializeState):
+                self._persister.initialize(call.request, tell, now)
+            else:
+                self._persister.delete(call.request, tell, now)
+
     # -- what happens ----------------------------------------------------------------------
 
-    def listen(self, cluster_events: ClusterEvents) -> None:
+    def listen(self) -> None:
         """Subscribe to the events of partitions and connections."""
+        cluster_events = self._cluster.cluster_events
         cluster_events.readable.append(self._readable)
         cluster_events.leader_changed.append(self._leader_changed)
         cluster_events.topic_deleted.append(self._topic_deleted)
@@ -108,16 +115,16 @@ class Shares:
 
     def features_changed(self) -> None:
         """Features have other levels: without share groups nothing of them is left."""
-        if not self._offers(GroupProtocol.SHARE):
+        if not self._cluster.groups.offers(GroupProtocol.SHARE):
             for broker in self._brokers.values():
-                broker.switched_off(self._latest())
+                broker.switched_off(self._cluster.latest)
 
     def _readable(self, topic: str, partition: int) -> None:
         for broker in self._brokers.values():
-            broker.readable((topic, partition), self._latest())
+            broker.readable((topic, partition), self._cluster.latest)
 
     def _leader_changed(self, topic: str, partition: int, now: Instants) -> None:
-        state = self._hosted.image.topics.get(topic)
+        state = self._cluster.hosted.image.topics.get(topic)
         if state is None:
             return
         leader_id = state.partitions[partition].leader_id
@@ -131,7 +138,7 @@ class Shares:
 
     def _disconnected(self, connection: int) -> None:
         for broker in self._brokers.values():
-            broker.disconnected(connection, self._latest())
+            broker.disconnected(connection, self._cluster.latest)
 
     # -- time ------------------------------------------------------------------------------
 
@@ -151,5 +158,5 @@ class Shares:
         return min((each for each in found if each is not None), default=None)
 
     def _moving(self) -> list[SharePartitionManager]:
-        frozen = self._groups.frozen
+        frozen = self._cluster.groups.frozen
         return [broker for each, broker in self._brokers.items() if each not in frozen]

@@ -12,7 +12,7 @@ from typing import Final
 
 from coordinator_sim.broker.contract import Answers, Call, Handlers
 from coordinator_sim.broker.groups.group_coordinators import GroupCoordinators
-from coordinator_sim.broker.groups.group_protocols import GroupProtocol, Offers
+from coordinator_sim.broker.groups.group_protocols import GroupProtocol
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
 from coordinator_sim.broker.security.access import Access
 from coordinator_sim.broker.security.authorizer import Operation, ResourceType
@@ -51,12 +51,11 @@ class ShareOffsetsApi:
         groups: Know which partitions a group has.
         hosted: The partitions that the brokers host.
         access: Authorizes requests.
-        offers: Whether share groups are on now.
         persister: Knows where a group is.
         answers: Takes the answers.
     """
 
-    __slots__ = ("_access", "_answers", "_groups", "_hosted", "_offers", "persister")
+    __slots__ = ("_access", "_answers", "_groups", "_hosted", "persister")
 
     def __init__(
         self,
@@ -64,14 +63,12 @@ class ShareOffsetsApi:
         hosted: ReplicaManager,
         access: Access,
         *,
-        offers: Offers,
         persister: Persister,
         answers: Answers,
     ) -> None:
         self._groups = groups
         self._hosted = hosted
         self._access = access
-        self._offers = offers
         self.persister = persister
         self._answers = answers
 
@@ -103,7 +100,7 @@ class ShareOffsetsApi:
     ) -> None:
         name = group.group_id
         context = call.context
-        if not self._offers(GroupProtocol.SHARE):
+        if not self._groups.offers(GroupProtocol.SHARE):
             then(_refused(name, ErrorCode.UNSUPPORTED_VERSION))
         elif not self._access.allows(context, Operation.DESCRIBE, ResourceType.GROUP, name):
             then(_refused(name, ErrorCode.GROUP_AUTHORIZATION_FAILED))

@@ -45,10 +45,15 @@ _UNHOSTED: Final = Refusal(
 
 
 def settings_of(configs: Configs, group_id: str) -> ShareSettings:
-    """What a share group's partitions go by, as it is set now."""
+    """What a share group's partitions go by, as it is set now.
+
+    Some of it is a setting of brokers alone in 4.2.
+    """
 
     def number(name: str) -> int:
-        return int(str(configs.group_value(group_id, name)))
+        if name in configs.group:
+            return int(str(configs.group_value(group_id, name)))
+        return int(str(configs.broker_value(f"group.{name}")))
 
     renews = configs.group_value(group_id, _RENEWS) if _RENEWS in configs.group else True
     return ShareSettings(
