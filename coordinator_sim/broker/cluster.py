@@ -49,7 +49,8 @@ from coordinator_sim.broker.security.authorizer import Authorizer
 from coordinator_sim.broker.security.sasl_api import SaslApi
 from coordinator_sim.broker.security.security import Security
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
-from coordinator_sim.broker.share_groups import ShareGroups
+from coordinator_sim.broker.share_coordinator.family import ShareCoordination
+from coordinator_sim.broker.shares.family import Shares
 from coordinator_sim.broker.transactions.family import Transactions
 from coordinator_sim.broker.versions_api import VersionsApi
 from coordinator_sim.coordinator.contract import CoordinatorResult
@@ -92,8 +93,9 @@ class Cluster:
         logs: Of all partitions.
         hosted: These logs, as the brokers may use them.
         transactions: The transaction coordinators of the brokers.
+        share_coordinators: Their share coordinators.
         data: The APIs about records.
-        shares: What share groups need.
+        shares: The share partitions of the brokers.
         faults: What is done to requests on purpose.
         scheduler: What is to be done later.
         operations: What is done to the cluster from outside.
@@ -165,11 +167,13 @@ class Cluster:
         self.transactions = Transactions(self)
         self.transactions.listen(self.cluster_events)
         self.groups.verifier = self.transactions.verifier
+        self.share_coordinators = ShareCoordination(self, chance(settings.seed + 1))
+        self.share_coordinators.listen(self.cluster_events)
         self.data = self._data_apis()
-        self.shares = ShareGroups(self)
-        self.shares.listen()
+        self.shares = Shares(self, self.share_coordinators.persister)
         upkeep = LogMaintenance(self.logs, self.configs, self._storage_failed, self._trouble)
-        self.scheduler.watch(self.groups, self.data, self.transactions, self.shares, upkeep)
+        timed = (self.groups, self.data, self.transactions, self.share_coordinators, self.shares)
+        self.scheduler.watch(*timed, upkeep)
         self._handlers: dict[ApiKey, Handler] = {}
         self.versions = self._serve_families()
         for broker_id in settings.broker_ids:
@@ -325,6 +329,7 @@ class Cluster:
             self.data,
             *administration_apis(admin),
             self.transactions,
+            self.share_coordinators,
             self.shares,
             SaslApi(),
             DiscoveryApi(

@@ -338,6 +338,31 @@ IMPLEMENTED: Final[Mapping[ApiKey, Implemented]] = MappingProxyType(
             "descriptions of topologies, which nobody stores here; 0 has tasks and topologies",
             "broker/groups/test_streams_groups_served.py::test_a_group_is_described",
         ),
+        ApiKey.INITIALIZE_SHARE_GROUP_STATE: _row(
+            0,
+            "the API itself, for brokers: state of a share partition begins",
+            "broker/share_coordinator/test_share_state_served.py::test_state_is_kept",
+        ),
+        ApiKey.READ_SHARE_GROUP_STATE: _row(
+            0,
+            "the API itself, for brokers: a leader reads the state, and fences older ones",
+            "broker/share_coordinator/test_share_state_served.py::test_state_is_kept",
+        ),
+        ApiKey.WRITE_SHARE_GROUP_STATE: _row(
+            1,
+            "how many records are done with; 0 has the state of share partitions",
+            "broker/share_coordinator/test_share_state_served.py::test_state_is_kept",
+        ),
+        ApiKey.DELETE_SHARE_GROUP_STATE: _row(
+            0,
+            "the API itself, for brokers: state of a share partition ends",
+            "broker/share_coordinator/test_share_state_served.py::test_state_is_deleted",
+        ),
+        ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: _row(
+            1,
+            "how many records are done with; 0 has start offsets",
+            "broker/share_coordinator/test_share_state_served.py::test_state_is_kept",
+        ),
     }
 )
 """Rows by API. An API without a row is not offered."""

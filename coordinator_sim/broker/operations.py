@@ -18,7 +18,7 @@ from coordinator_sim.broker.metadata.leadership import Leadership
 from coordinator_sim.broker.records.families import DataApis
 from coordinator_sim.broker.scheduler import Task
 from coordinator_sim.broker.settings import ClusterSettings
-from coordinator_sim.broker.share_groups import ShareGroups
+from coordinator_sim.broker.shares.family import Shares
 from coordinator_sim.broker.slow_appends import HoldingCluster, SlowAppends
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.errors import ErrorCode
@@ -60,7 +60,7 @@ class OperatedCluster(HoldingCluster, Protocol):
     settings: ClusterSettings
     leadership: Leadership
     data: DataApis
-    shares: ShareGroups
+    shares: Shares
     fenced: dict[int, None]
     append_failure: ErrorCode
 

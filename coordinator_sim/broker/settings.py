@@ -15,6 +15,10 @@ PROPERTY_FIELDS: Final = {
     "default.replication.factor": "default_replication_factor",
     "offsets.topic.replication.factor": "internal_replication_factor",
     "transaction.state.log.num.partitions": "transaction_partitions",
+    "share.coordinator.state.topic.num.partitions": "share_state_partitions",
+    "share.coordinator.state.topic.replication.factor": "share_state_replication_factor",
+    "share.coordinator.state.topic.min.isr": "share_state_min_isr",
+    "share.coordinator.state.topic.segment.bytes": "share_state_segment_bytes",
 }
 """Broker properties that have a field of their own in `ClusterSettings`."""
 DEFAULT_CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
@@ -39,13 +43,18 @@ class ClusterSettings(Struct, frozen=True, kw_only=True):
         num_partitions: `num.partitions`.
         default_replication_factor: `default.replication.factor`.
         transaction_partitions: `transaction.state.log.num.partitions`.
+        share_state_partitions: `share.coordinator.state.topic.num.partitions`.
+        share_state_replication_factor: `share.coordinator.state.topic.replication.factor`; capped
+            at the number of living brokers.
+        share_state_min_isr: `share.coordinator.state.topic.min.isr`.
+        share_state_segment_bytes: `share.coordinator.state.topic.segment.bytes`.
         given: Texts of `server.properties` by name, as DescribeConfigs shows them.
         users: Users that may log in by SASL with a password, beside those that `given` names.
         internal_replication_factor: `offsets.topic.replication.factor`, also used for the
             transactions topic; capped at the number of living brokers.
         features: Levels of features in a new cluster, where not those of the profile's default.
-        load_ms: Group time that a coordinator takes to load an offsets partition with records, in
-            ms; 0 loads within the election.
+        load_ms: Group time that a coordinator takes to load a partition with records of offsets or
+            of share groups' state, in ms; 0 loads within the election.
     """
 
     profile: Profile = DEFAULT_PROFILE
@@ -57,6 +66,10 @@ class ClusterSettings(Struct, frozen=True, kw_only=True):
     num_partitions: int = 1
     default_replication_factor: int = 1
     transaction_partitions: int = 50
+    share_state_partitions: int = 50
+    share_state_replication_factor: int = 3
+    share_state_min_isr: int = 2
+    share_state_segment_bytes: int = 104_857_600
     internal_replication_factor: int = 3
     features: dict[str, int] = {}
     load_ms: int = 0

@@ -49,6 +49,8 @@ class TimerKind(Enum):
     PERSISTER = "persister"
     STREAMS_INITIAL_DELAY = "streams-initial-delay"
     ACQUISITION_LOCK = "acquisition-lock"
+    LOAD = "load"
+    UPKEEP = "upkeep"
 
     # Python's Enum hashes the name; a kind is one object, and no order depends on its hash.
     __hash__ = object.__hash__

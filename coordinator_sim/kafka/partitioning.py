@@ -4,6 +4,7 @@ from typing import Final
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 TRANSACTIONS_TOPIC: Final = "__transaction_state"
+SHARE_STATE_TOPIC: Final = "__share_group_state"
 
 _SHORT: Final = 256
 """Texts up to this length are read as numbers; Python reads none of more than 4300 digits."""

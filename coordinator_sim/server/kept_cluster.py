@@ -25,7 +25,11 @@ from coordinator_sim.broker.purgatory import Place
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.disk.log_directory import METADATA_JOURNAL, LogDirectory
 from coordinator_sim.errors import ConfigError, InvariantViolation
-from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
+from coordinator_sim.kafka.partitioning import (
+    OFFSETS_TOPIC,
+    SHARE_STATE_TOPIC,
+    TRANSACTIONS_TOPIC,
+)
 from coordinator_sim.kafka.topic_names import check_topic_name
 from coordinator_sim.log.contract import SegmentStore
 
@@ -148,7 +152,8 @@ class KeptCluster:
             settings,
             cluster_id=self._directory.meta.cluster_id,
             coordinator=coordinator,
-            transaction_partitions=next(iter(counts.values()), settings.transaction_partitions),
+            transaction_partitions=counts.get(TRANSACTIONS_TOPIC, settings.transaction_partitions),
+            share_state_partitions=counts.get(SHARE_STATE_TOPIC, settings.share_state_partitions),
         )
 
     # -- while it is served ------------------------------------------------------------------

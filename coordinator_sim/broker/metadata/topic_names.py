@@ -5,10 +5,9 @@ Source: kafka trunk, clients/.../common/internals/Topic.java.
 
 from typing import Final
 
-from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 
 CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
-SHARE_STATE_TOPIC: Final = "__share_group_state"
 _INTERNAL: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC})
 
 

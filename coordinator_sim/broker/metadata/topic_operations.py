@@ -20,10 +20,14 @@ from coordinator_sim.broker.metadata.image import MetadataImage
 from coordinator_sim.broker.metadata.topic_ids import Topic, Topics, topic_id_for
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from coordinator_sim.kafka.partitioning import (
+    OFFSETS_TOPIC,
+    SHARE_STATE_TOPIC,
+    TRANSACTIONS_TOPIC,
+)
 from coordinator_sim.kafka.topic_names import check_topic_name
 
-INTERNAL_TOPICS: Final = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
+INTERNAL_TOPICS: Final = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC)
 """Internal topics. Source: kafka trunk, clients/.../common/internals/Topic.java, isInternal."""
 _SEGMENT_BYTES: Final = "104857600"
 """`offsets.topic.segment.bytes` and `transaction.state.log.segment.bytes`."""
@@ -104,11 +108,14 @@ class TopicOperations:
         if name not in INTERNAL_TOPICS:
             self.create_spread(name, settings.num_partitions, now)
             return
-        partitions = settings.transaction_partitions
+        partitions, wanted = settings.transaction_partitions, settings.internal_replication_factor
         if name == OFFSETS_TOPIC:
             partitions = settings.coordinator.offsets_topic_num_partitions
-        factor = min(settings.internal_replication_factor, len(self._living()))
-        self.create(name, self.spread(partitions, factor), now, internal_configs(name))
+        elif name == SHARE_STATE_TOPIC:
+            partitions = settings.share_state_partitions
+            wanted = settings.share_state_replication_factor
+        replicas = self.spread(partitions, min(wanted, len(self._living())))
+        self.create(name, replicas, now, internal_configs(name, settings))
 
     def add_partitions(self, name: str, replicas: Replicas, now: Instants) -> None:
         """Add partitions to a topic."""
@@ -146,10 +153,25 @@ class TopicOperations:
             self.catalogue.put(name, Topic(state.topic_id, len(state.partitions)))
 
 
-def internal_configs(name: str) -> dict[str, str]:
-    """The settings that an internal topic is created with; none for any other."""
+def internal_configs(name: str, settings: ClusterSettings | None = None) -> dict[str, str]:
+    """The settings that an internal topic is created with; none for any other.
+
+    Args:
+        name: Of the topic.
+        settings: Of the cluster; None for Kafka's defaults.
+    """
     if name not in INTERNAL_TOPICS:
         return {}
+    if name == SHARE_STATE_TOPIC:
+        settings = settings or ClusterSettings()
+        # Source: ShareCoordinatorService.shareGroupStateTopicConfigs.
+        return {
+            "cleanup.policy": "delete",
+            "compression.type": "producer",
+            "segment.bytes": str(settings.share_state_segment_bytes),
+            "min.insync.replicas": str(settings.share_state_min_isr),
+            "retention.ms": "-1",
+        }
     configs = {"cleanup.policy": "compact", "segment.bytes": _SEGMENT_BYTES}
     if name == OFFSETS_TOPIC:
         configs["compression.type"] = "producer"

@@ -68,6 +68,7 @@ class Shares:
                 answers=cluster,
             ),
         )
+        self._listen()
 
     def handlers(self) -> Handlers:
         """The handlers of all its APIs."""
@@ -101,7 +102,7 @@ class Shares:
 
     # -- what happens ----------------------------------------------------------------------
 
-    def listen(self) -> None:
+    def _listen(self) -> None:
         """Subscribe to the events of partitions and connections."""
         cluster_events = self._cluster.cluster_events
         cluster_events.readable.append(self._readable)

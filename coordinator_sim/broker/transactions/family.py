@@ -12,19 +12,16 @@ from coordinator_sim.broker.metadata.changes import Change
 from coordinator_sim.broker.metadata.image import MetadataImage
 from coordinator_sim.broker.pending_answer import AnswerPlace
 from coordinator_sim.broker.replicas.log_manager import LogManager
+from coordinator_sim.broker.replicas.state_topic import HostedLogs, StateTopic
 from coordinator_sim.broker.security.access import Access
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.broker.transactions.apis import TransactionApis
 from coordinator_sim.broker.transactions.brokers import OffsetsVerifier, TransactionBrokers
-from coordinator_sim.broker.transactions.logs import (
-    CompletesOffsets,
-    HostedLogs,
-    MarkerDelivery,
-    StateTopic,
-)
+from coordinator_sim.broker.transactions.logs import CompletesOffsets, MarkerDelivery
 from coordinator_sim.broker.transactions.marker_api import MarkerApi
 from coordinator_sim.broker.transactions.ports import TransactionConfig
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.partitioning import TRANSACTIONS_TOPIC
 
 _SETTINGS: Final = {
     "transactional_id_expiration_ms": "transactional.id.expiration.ms",
@@ -132,6 +129,7 @@ class Transactions:
                 told(*place)
 
         state_topic = StateTopic(
+            TRANSACTIONS_TOPIC,
             cluster.image,
             cluster.hosted,
             touched=touched,

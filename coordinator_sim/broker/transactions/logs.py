@@ -1,34 +1,30 @@
-"""The transaction state log in the cluster's partitions, and markers in all other partitions.
+"""Markers of transactions in the cluster's partitions.
 
 Markers in `__consumer_offsets` are written by the group coordinator that leads the partition; its
 answer may come later.
 
-Source: kafka 4.3, TransactionStateManager.loadTransactionMetadata and appendTransactionToLog;
-KafkaApis.handleWriteTxnMarkersRequest.
+Source: kafka 4.3, KafkaApis.handleWriteTxnMarkersRequest.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol
 
 from msgspec import Struct
 
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.metadata.image import NO_LEADER, MetadataImage
-from coordinator_sim.broker.transactions.ports import LogEntry, Marker, MarkerDone
+from coordinator_sim.broker.replicas.state_topic import HostedLogs, Touched
+from coordinator_sim.broker.transactions.ports import Marker, MarkerDone
 from coordinator_sim.kafka.completion import CompleteTransaction, TransactionCompleted
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.kafka.records import EndTransactionMarker
 from coordinator_sim.kafka.resources import TopicPartition
-from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
-from coordinator_sim.log.format.stored_batches import next_batch
 from coordinator_sim.log.log_values import Appended
 from coordinator_sim.log.partition_log import PartitionLog
 
-T = TypeVar("T")
 _NOT_THERE: Final = frozenset(
     {
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -37,111 +33,6 @@ _NOT_THERE: Final = frozenset(
     }
 )
 """Errors of a group coordinator that mean the partition has another leader."""
-
-
-class HostedLogs(Protocol):
-    """The partitions of a cluster as its brokers host them."""
-
-    def local_log(self, broker_id: int, place: tuple[str, int]) -> PartitionLog | ErrorCode:
-        """The log of a partition that a broker leads, or the error."""
-        ...
-
-    def attempt(self, place: tuple[str, int], act: Callable[[], T]) -> T | ErrorCode:
-        """Call an operation of the log; KAFKA_STORAGE_ERROR when the disk fails."""
-        ...
-
-    def has_enough_replicas(self, place: tuple[str, int]) -> bool:
-        """Whether the ISR is large enough for a write with acks=-1."""
-        ...
-
-
-Touched = Callable[[tuple[str, int]], None]
-"""Called when a partition has more to read."""
-
-
-class StateTopic:
-    """The topic `__transaction_state`; implements `StateLog`.
-
-    Args:
-        image: The metadata, which names the leaders.
-        logs: The logs of the partitions.
-        touched: Called after appends.
-        append_failure: Injected error of every append, for tests; normally NONE.
-    """
-
-    __slots__ = ("_append_failure", "_image", "_logs", "_touched")
-
-    def __init__(
-        self,
-        image: MetadataImage,
-        logs: HostedLogs,
-        *,
-        touched: Touched,
-        append_failure: Callable[[], ErrorCode],
-    ) -> None:
-        self._image = image
-        self._logs = logs
-        self._touched = touched
-        self._append_failure = append_failure
-
-    def append(
-        self, partition: int, leader_epoch: int, entries: Sequence[LogEntry], now_ms: int
-    ) -> ErrorCode:
-        """Append a batch; see `StateLog.append`."""
-        failure = self._append_failure()
-        if failure is not ErrorCode.NONE:
-            return failure
-        place = TopicPartition(TRANSACTIONS_TOPIC, partition)
-        state = self._image.partition(*place)
-        if state is None:
-            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if state.leader_epoch != leader_epoch:
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        log = self._logs.local_log(state.leader_id, place)
-        if isinstance(log, ErrorCode):
-            return log
-        if not self._logs.has_enough_replicas(place):
-            return ErrorCode.NOT_ENOUGH_REPLICAS
-        data = _batch_bytes(entries, now_ms)
-        appended = self._logs.attempt(
-            place, partial(log.append, data, now_ms=now_ms, leader_epoch=leader_epoch)
-        )
-        if isinstance(appended, ErrorCode):
-            return appended
-        self._touched(place)
-        return appended.error
-
-    def entries(self, partition: int) -> Iterator[LogEntry]:
-        """Read a partition's records from the oldest on; see `StateLog.entries`."""
-        place = TopicPartition(TRANSACTIONS_TOPIC, partition)
-        state = self._image.partition(*place)
-        log = None if state is None else self._logs.local_log(state.leader_id, place)
-        if log is None or isinstance(log, ErrorCode):
-            return
-        chunks = log.chunks()
-        while True:
-            chunk = self._logs.attempt(place, partial(next, chunks, b""))
-            if isinstance(chunk, ErrorCode) or not chunk:
-                return
-            yield from _entries_of(chunk)
-
-
-def _batch_bytes(entries: Sequence[LogEntry], now_ms: int) -> bytes:
-    records = tuple(
-        Record(offset=offset, timestamp_ms=now_ms, key=key, value=value)
-        for offset, (key, value) in enumerate(entries)
-    )
-    return encode_record_batch(batch_of(records))
-
-
-def _entries_of(chunk: bytes) -> Iterator[LogEntry]:
-    position = 0
-    while (batch := next_batch(chunk, position)) is not None:
-        position += batch.size
-        if not batch.control:
-            for record in batch.streamed():
-                if record is not None and record.key is not None:
-                    yield record.key, record.value
 
 
 class CompletesOffsets(Protocol):

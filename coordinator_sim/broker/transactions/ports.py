@@ -6,11 +6,10 @@ from typing import Protocol
 from msgspec import Struct
 
 from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.replicas.state_topic import LogEntry
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.resources import TopicPartition
 
-LogEntry = tuple[bytes, bytes | None]
-"""Key and value of a record; None is a tombstone."""
 MarkerDone = Callable[[TopicPartition, ErrorCode, Instants], None]
 """Called with the result of one partition's marker, at once or later."""
 

@@ -5,12 +5,12 @@ Source: kafka 4.3, TransactionLog.java, valueToBytes and read.
 
 from typing import Final
 
+from coordinator_sim.broker.replicas.state_topic import LogEntry
 from coordinator_sim.broker.transactions.metadata import (
     TransactionMetadata,
     TransactionState,
     TxnTransit,
 )
-from coordinator_sim.broker.transactions.ports import LogEntry
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.log.format.transaction_records import (

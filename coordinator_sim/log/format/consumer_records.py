@@ -7,9 +7,8 @@ loads them.
 Source: kafka 4.4, GroupCoordinatorRecordSerde and CoordinatorRecordSerde.
 """
 
-from collections.abc import Callable, Mapping
-from functools import cache
-from typing import Any, Final, get_args
+from collections.abc import Mapping
+from typing import Final, get_args
 
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.kafka.consumer_records import (
@@ -24,11 +23,9 @@ from coordinator_sim.kafka.streams_records import (
     StreamsGroupKey,
     StreamsGroupValue,
 )
-from coordinator_sim.messages.catalogue import structs_module
+from coordinator_sim.log.format.record_kinds import VALUE_VERSION, RecordKinds
 from coordinator_sim.messages.codec.classic_types import int16_bytes
-from coordinator_sim.messages.codec.read_source import Reading
-from coordinator_sim.messages.codec.write_source import Writing
-from coordinator_sim.messages.schema import Layout, layout_of_message, message_of
+from coordinator_sim.messages.schema import Layout
 
 NewGroupKey = ConsumerGroupKey | ShareGroupKey | StreamsGroupKey
 """A key of a record of a group that is not classic."""
@@ -36,8 +33,6 @@ NewGroupValue = ConsumerGroupValue | ShareGroupValue | StreamsGroupValue
 """Its value."""
 CONSUMER_KEYS: Final[tuple[type[NewGroupKey], ...]] = get_args(NewGroupKey)
 """The structs of keys."""
-VALUE_VERSION: Final = 0
-"""The version of every value."""
 
 RECORD_TYPES: Final[Mapping[type, int]] = {
     **CONSUMER_RECORD_TYPES,
@@ -45,11 +40,7 @@ RECORD_TYPES: Final[Mapping[type, int]] = {
     **STREAMS_RECORD_TYPES,
 }
 """The number that the bytes of a key begin with."""
-_SCHEMAS: Final = {
-    number: f"{struct.__name__.removesuffix('Key')}Record"
-    for struct, number in RECORD_TYPES.items()
-}
-_TYPE_SIZE: Final = 2
+_KINDS: Final = RecordKinds(RECORD_TYPES)
 
 
 def consumer_layout(record_type: int, part: str) -> Layout:
@@ -58,55 +49,32 @@ def consumer_layout(record_type: int, part: str) -> Layout:
     Raises:
         KeyError: no such group writes records of that type.
     """
-    return layout_of_message(message_of(_SCHEMAS[record_type], part), VALUE_VERSION)
-
-
-@cache
-def _reader(record_type: int, part: str) -> Callable[[bytes], Any]:
-    layout = consumer_layout(record_type, part)
-    module = structs_module(_SCHEMAS[record_type])
-    reading = Reading(f"read_{layout.name}", module, start=_TYPE_SIZE)
-    return reading.compiled(reading.struct(layout))
-
-
-@cache
-def _writer(record_type: int, part: str) -> Callable[[Any], bytes]:
-    layout = consumer_layout(record_type, part)
-    writing = Writing(f"write_{layout.name}", (), structs_module(_SCHEMAS[record_type]))
-    writing.constant("h", record_type if part == "key" else VALUE_VERSION)
-    writing.struct(layout, "message")
-    return writing.compiled()
-
-
-@cache
-def _type_of_struct(struct: type[NewGroupValue]) -> int:
-    name = f"{struct.__name__.removesuffix('Value')}Record"
-    return next(number for number, schema in _SCHEMAS.items() if schema == name)
+    return _KINDS.layout(record_type, part)
 
 
 def consumer_value_type(value: NewGroupValue) -> int:
     """The type of the record that a value is of, which its key begins with."""
-    return _type_of_struct(type(value))
+    return _KINDS.value_type(value)
 
 
 def record_structs(record_type: int) -> str:
     """The module of the structs of a record, by its type."""
-    return structs_module(_SCHEMAS[record_type])
+    return _KINDS.structs(record_type)
 
 
 def encode_consumer_key(key: NewGroupKey) -> bytes:
     """The key of a record, its type first."""
-    return _writer(RECORD_TYPES[type(key)], "key")(key)
+    return _KINDS.key_bytes(key)
 
 
 def encode_consumer_value(value: NewGroupValue) -> bytes:
     """The value of a record, its version first."""
-    return _writer(consumer_value_type(value), "value")(value)
+    return _KINDS.value_bytes(value)
 
 
 def is_consumer_type(record_type: int) -> bool:
     """Whether groups that are not classic write records whose keys begin with that number."""
-    return record_type in _SCHEMAS
+    return record_type in _KINDS
 
 
 def typed(record: LogRecord) -> LogRecord:
@@ -117,13 +85,13 @@ def typed(record: LogRecord) -> LogRecord:
             that loads such a record gives the whole partition up.
     """
     key, value = record.key, record.value
-    if not isinstance(key, OpaqueKey) or key.version not in _SCHEMAS:
+    if not isinstance(key, OpaqueKey) or key.version not in _KINDS:
         return record
     front = int16_bytes(key.version)
-    read = _reader(key.version, "key")(front + key.body)
+    read = _KINDS.read(key.version, "key", front + key.body)
     if not isinstance(value, OpaqueValue):
         return LogRecord(read, None, VALUE_VERSION)
     if record.value_version != VALUE_VERSION:
-        name = _SCHEMAS[key.version]
+        name = _KINDS.schema(key.version)
         raise WireFormatError(f"{name}: value version {record.value_version} is unknown, use 0", 0)
-    return LogRecord(read, _reader(key.version, "value")(value.data), VALUE_VERSION)
+    return LogRecord(read, _KINDS.read(key.version, "value", value.data), VALUE_VERSION)

@@ -9,6 +9,7 @@ from coordinator_sim.broker.metadata.changes import (
     TopicCreated,
 )
 from coordinator_sim.broker.metadata.image import NO_LEADER, MetadataImage
+from coordinator_sim.broker.replicas.state_topic import LogEntry
 from coordinator_sim.broker.transactions.coordinator import (
     InitRequest,
     ProducerIdentity,
@@ -22,7 +23,6 @@ from coordinator_sim.broker.transactions.metadata import (
     TransactionState,
 )
 from coordinator_sim.broker.transactions.ports import (
-    LogEntry,
     Marker,
     MarkerDone,
     TransactionConfig,

@@ -1,0 +1,65 @@
+"""The APIs of share coordinators, which brokers send each other.
+
+Source: kafka 4.3, KafkaApis.scala: handleInitializeShareGroupStateRequest and its four siblings.
+"""
+
+from collections.abc import Callable
+
+from coordinator_sim.broker.contract import Answers, Call, Handlers, Instants
+from coordinator_sim.broker.security.access import Access
+from coordinator_sim.broker.security.authorizer import CLUSTER_NAME, Operation, ResourceType
+from coordinator_sim.broker.share_coordinator.operations import (
+    StateRequest,
+    StateResponse,
+    failed_everywhere,
+)
+from coordinator_sim.broker.share_coordinator.runtime import failure_of
+from coordinator_sim.broker.share_coordinator.service import ShareCoordinator
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.errors import ErrorCode
+
+FindCoordinator = Callable[[int, Instants], ShareCoordinator]
+"""Finds the current coordinator of a broker by its id."""
+
+STATE_APIS = (
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE,
+    ApiKey.READ_SHARE_GROUP_STATE,
+    ApiKey.WRITE_SHARE_GROUP_STATE,
+    ApiKey.DELETE_SHARE_GROUP_STATE,
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
+)
+
+
+class ShareStateApis:
+    """Answers the five APIs; whether share groups are on is not asked.
+
+    Args:
+        access: Authorizes requests.
+        coordinator: See `FindCoordinator`.
+        answers: Takes late answers.
+    """
+
+    __slots__ = ("_access", "_answers", "_coordinator")
+
+    def __init__(self, access: Access, coordinator: FindCoordinator, answers: Answers) -> None:
+        self._access = access
+        self._coordinator = coordinator
+        self._answers = answers
+
+    def handlers(self) -> Handlers:
+        """The handler of each API."""
+        return dict.fromkeys(STATE_APIS, self._handle)
+
+    def _handle(self, call: Call[StateRequest]) -> StateResponse | None:
+        operation, cluster = Operation.CLUSTER_ACTION, ResourceType.CLUSTER
+        if not self._access.allows(call.context, operation, cluster, CLUSTER_NAME):
+            refusal = failure_of(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+            return failed_everywhere(call.request, refusal)
+        token = call.context.token
+
+        def answer(response: StateResponse) -> None:
+            self._answers.answer(token, response)
+
+        coordinator = self._coordinator(call.broker_id, call.now)
+        coordinator.handle(call.request, answer, call.now.group_ms)
+        return None

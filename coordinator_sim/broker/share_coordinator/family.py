@@ -1,0 +1,164 @@
+"""The share coordinators as one family of a served cluster, and how the cluster's parts ask them."""
+
+from collections.abc import Callable, Container
+from typing import Final, Protocol
+
+from msgspec import convert
+
+from coordinator_sim.broker.cluster_events import ClusterEvents
+from coordinator_sim.broker.configs.configs import Configs
+from coordinator_sim.broker.contract import Answers, Handlers, Instants
+from coordinator_sim.broker.metadata.image import MetadataImage
+from coordinator_sim.broker.metadata.topic_operations import TopicOperations
+from coordinator_sim.broker.replicas.state_topic import HostedLogs, StateTopic
+from coordinator_sim.broker.scheduler import Scheduler
+from coordinator_sim.broker.security.access import Access
+from coordinator_sim.broker.settings import ClusterSettings
+from coordinator_sim.broker.share_coordinator.apis import ShareStateApis
+from coordinator_sim.broker.share_coordinator.brokers import ShareCoordinators
+from coordinator_sim.broker.share_coordinator.persister import StatePersister
+from coordinator_sim.broker.share_coordinator.ports import ShareCoordinatorConfig
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.partitioning import SHARE_STATE_TOPIC
+
+_SETTINGS: Final = {
+    "updates_per_snapshot": "share.coordinator.snapshot.update.records.per.snapshot",
+    "write_timeout_ms": "share.coordinator.write.timeout.ms",
+    "append_linger_ms": "share.coordinator.append.linger.ms",
+    "prune_interval_ms": "share.coordinator.state.topic.prune.interval.ms",
+    "cold_interval_ms": "share.coordinator.cold.partition.snapshot.interval.ms",
+}
+"""The broker setting of each field of `ShareCoordinatorConfig`."""
+
+
+class RunningBrokers(Protocol):
+    """The brokers of a cluster."""
+
+    @property
+    def living(self) -> Container[int]:
+        """Ids of the brokers whose process runs."""
+        ...
+
+    @property
+    def frozen(self) -> Container[int]:
+        """Ids of the brokers whose process is stopped for a while."""
+        ...
+
+
+class ClusterParts(Answers, Protocol):
+    """The parts of a cluster that share coordinators use; see `Cluster`."""
+
+    settings: ClusterSettings
+    configs: Configs
+    image: MetadataImage
+    cluster_events: ClusterEvents
+    access: Access
+    topics: TopicOperations
+    scheduler: Scheduler
+    latest: Instants
+
+    @property
+    def hosted(self) -> HostedLogs:
+        """The logs as the brokers may use them."""
+        ...
+
+    @property
+    def groups(self) -> RunningBrokers:
+        """The brokers."""
+        ...
+
+    @property
+    def append_failure(self) -> ErrorCode:
+        """The error of every append, on purpose; NONE as a rule."""
+        ...
+
+
+def _config_of(cluster: ClusterParts) -> ShareCoordinatorConfig:
+    """The brokers' config; a release without cold snapshots makes none.
+
+    Other settings that a release lacks keep their defaults: it has no share groups.
+    """
+    configs = cluster.configs
+    given = {"cold_interval_ms": None} | {
+        field: configs.broker_value(name)
+        for field, name in _SETTINGS.items()
+        if name in configs.broker
+    }
+    return convert(
+        {
+            **given,
+            "state_topic_partitions": cluster.settings.share_state_partitions,
+            "load_ms": cluster.settings.load_ms,
+        },
+        ShareCoordinatorConfig,
+    )
+
+
+class ShareCoordination:
+    """The family.
+
+    Args:
+        cluster: The cluster; its logs, groups and metadata must exist already.
+        draw: Gives a number from 0 up to, and without, 1.
+
+    Attributes:
+        brokers: The coordinators.
+        persister: How share partitions and group coordinators ask them.
+    """
+
+    __slots__ = ("_apis", "brokers", "persister")
+
+    def __init__(self, cluster: ClusterParts, draw: Callable[[], float]) -> None:
+        groups = cluster.groups
+
+        def is_running(broker_id: int) -> bool:
+            return broker_id in groups.living and broker_id not in groups.frozen
+
+        def touched(place: tuple[str, int]) -> None:
+            for told in cluster.cluster_events.readable:
+                told(*place)
+
+        log = StateTopic(
+            SHARE_STATE_TOPIC,
+            cluster.image,
+            cluster.hosted,
+            touched=touched,
+            append_failure=lambda: cluster.append_failure,
+        )
+        self.brokers = ShareCoordinators(
+            _config_of(cluster),
+            cluster.image,
+            log,
+            is_running=is_running,
+            present=lambda: cluster.latest,
+        )
+        self.persister = StatePersister(
+            self.brokers,
+            cluster.image,
+            cluster.scheduler,
+            create_topic=cluster.topics.create_asked_for,
+            is_running=is_running,
+            present=lambda: cluster.latest,
+            draw=draw,
+        )
+        self._apis = ShareStateApis(cluster.access, self.brokers.coordinator, cluster)
+
+    def handlers(self) -> Handlers:
+        """Handlers of the APIs of the share coordinator."""
+        return self._apis.handlers()
+
+    def listen(self, cluster_events: ClusterEvents) -> None:
+        """Subscribe to changes of leaders and topics, and to what is written."""
+        self.brokers.listen(cluster_events)
+
+    def expire(self, now: Instants) -> None:
+        """Run due upkeep, timeouts and loads."""
+        self.brokers.expire(now)
+
+    def next_group_deadline_ms(self) -> int | None:
+        """The earliest of them that will find something to do."""
+        return self.brokers.next_deadline_ms()
+
+    def next_wall_deadline_ms(self) -> int | None:
+        """Retries of the persister are tasks of the scheduler."""
+        return None

@@ -1,0 +1,186 @@
+"""What a share coordinator does every few minutes: the log is cut short, cold state is written anew.
+
+Each job is armed again when it is through. While no partition has anything to do for a job, its
+timer is not shown to drivers and goes on by itself: it fires when Kafka's would.
+
+Source: kafka 4.3, ShareCoordinatorService.java: setupRecordPruning, performRecordPruning,
+setupSnapshotColdPartitions, onMetadataUpdate.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from coordinator_sim.broker.share_coordinator.ports import ShareCoordinatorConfig, StateLog
+from coordinator_sim.broker.share_coordinator.runtime import Operation, ShareCoordinatorRuntime
+from coordinator_sim.broker.share_coordinator.shard import (
+    Records,
+    Refusal,
+    ShareCoordinatorShard,
+)
+from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
+from coordinator_sim.kafka.errors import ErrorCode
+
+Job = Callable[[], None]
+
+
+class PeriodicJobs:
+    """The jobs of one broker's share coordinator.
+
+    Args:
+        config: How often.
+        runtime: The partitions.
+        log: What is cut short.
+    """
+
+    __slots__ = ("_armed", "_config", "_is_enabled", "_log", "_pruned", "_runtime")
+
+    def __init__(
+        self, config: ShareCoordinatorConfig, runtime: ShareCoordinatorRuntime, log: StateLog
+    ) -> None:
+        self._config = config
+        self._runtime = runtime
+        self._log = log
+        self._is_enabled = False
+        self._pruned: dict[int, int] = {}
+        self._armed: dict[TimerKey, tuple[int, Job]] = {}
+
+    def enable(self, *, is_enabled: bool) -> None:
+        """Begin with the jobs, or end each when it is due next.
+
+        QUIRK: jobs that are begun again before the old ones were due run twice as often.
+        """
+        if is_enabled == self._is_enabled:
+            return
+        self._is_enabled = is_enabled
+        if is_enabled:
+            self._arm(self._config.prune_interval_ms, self._prune)
+            if self._config.cold_interval_ms is not None:
+                self._arm(self._config.cold_interval_ms, self._snapshot)
+
+    def forget(self, partition: int) -> None:
+        """Another broker may write to a partition from now on."""
+        self._pruned.pop(partition, None)
+
+    # -- time ---------------------------------------------------------------------------------
+
+    def _arm(self, interval_ms: int, job: Job) -> None:
+        deadline_ms = self._runtime.now_ms + interval_ms
+        self._arm_at(deadline_ms, interval_ms, job)
+
+    def _arm_at(self, deadline_ms: int, interval_ms: int, job: Job) -> None:
+        key = self._runtime.new_timer(TimerKind.UPKEEP, deadline_ms, lambda: self._due(key))
+        self._armed[key] = interval_ms, job
+
+    def _due(self, key: TimerKey) -> None:
+        _, job = self._armed.pop(key)
+        if self._is_enabled:
+            job()
+
+    def catch_up(self, now_ms: int) -> None:
+        """Let the timers of jobs that had nothing to do go on, up to now."""
+        timers = self._runtime.timers
+        overdue = [
+            (key, timer.deadline_ms)
+            for key in self._armed
+            if (timer := timers.get(key)) is not None and timer.deadline_ms <= now_ms
+        ]
+        if not overdue or (self._is_enabled and self._has_work()):
+            return
+        for key, deadline_ms in overdue:
+            timers.cancel(key)
+            interval_ms, job = self._armed.pop(key)
+            if self._is_enabled:
+                missed = (now_ms - deadline_ms) // interval_ms + 1
+                self._arm_at(deadline_ms + missed * interval_ms, interval_ms, job)
+
+    def next_deadline_ms(self) -> int | None:
+        """The earliest deadline of the broker, without jobs that have nothing to do."""
+        hidden = () if self._has_work() else self._armed
+        timers = (timer for timer in self._runtime.timers if timer.key not in hidden)
+        return min((timer.deadline_ms for timer in timers), default=None)
+
+    def _has_work(self) -> bool:
+        """Whether a partition has state, or a log that can be cut."""
+        runtime = self._runtime
+        for partition in runtime.active():
+            shard = runtime.shard_of(partition)
+            if shard is not None and (len(shard) or self._prunable(partition, shard) is not None):
+                return True
+        return False
+
+    def _prunable(self, partition: int, shard: ShareCoordinatorShard) -> int | None:
+        offset = shard.redundant.last()
+        return None if offset == self._pruned.get(partition) else offset
+
+    # -- the log ------------------------------------------------------------------------------
+
+    def _prune(self) -> None:
+        """Delete what is redundant in every partition, then wait for the next time."""
+        partitions = self._runtime.active()
+        rest = _Countdown(
+            len(partitions), partial(self._arm, self._config.prune_interval_ms, self._prune)
+        )
+        for partition in partitions:
+            told = partial(self._prune_to, partition, rest)
+            name = "CoordinatorWriteEvent(name=write-state-record-prune)"
+            self._runtime.write(partition, Operation(name, _last_redundant, told))
+        rest.begin()
+
+    def _prune_to(
+        self,
+        partition: int,
+        rest: "_Countdown",
+        offset: Any,  # noqa: ANN401 - see `Told`
+        failure: Refusal | None,
+    ) -> None:
+        is_new = failure is None and offset is not None and self._pruned.get(partition) != offset
+        if is_new and self._log.delete_before(partition, offset) is ErrorCode.NONE:
+            self._pruned[partition] = offset
+        rest.one_done()
+
+    # -- cold share partitions ----------------------------------------------------------------
+
+    def _snapshot(self) -> None:
+        """Write snapshots of cold share partitions, so that updates before them are redundant."""
+        interval_ms = self._config.cold_interval_ms
+        if interval_ms is None:
+            return
+
+        def act(shard: ShareCoordinatorShard) -> tuple[Records, None]:
+            return shard.cold_snapshots(self._runtime.now_ms, interval_ms), None
+
+        rest = _Countdown(0, partial(self._arm, interval_ms, self._snapshot))
+        name = "CoordinatorWriteEvent(name=snapshot-cold-partitions)"
+        count = self._runtime.write_all(name, act, lambda _result, _failure: rest.one_done())
+        rest.left += count
+        rest.begin()
+
+
+def _last_redundant(shard: ShareCoordinatorShard) -> tuple[Records, int | None]:
+    return (), shard.redundant.last()
+
+
+class _Countdown:
+    """Calls back once so many things are done, and all of them were begun."""
+
+    __slots__ = ("_has_begun", "_then", "left")
+
+    def __init__(self, left: int, then: Job) -> None:
+        self.left = left
+        self._then = then
+        self._has_begun = False
+
+    def begin(self) -> None:
+        """All were begun."""
+        self._has_begun = True
+        self._check()
+
+    def one_done(self) -> None:
+        """One is done."""
+        self.left -= 1
+        self._check()
+
+    def _check(self) -> None:
+        if self._has_begun and self.left == 0:
+            self._then()
