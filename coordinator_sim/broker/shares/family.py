@@ -13,6 +13,7 @@ from coordinator_sim.broker.groups.group_protocols import GroupProtocol
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
 from coordinator_sim.broker.scheduler import Scheduler
 from coordinator_sim.broker.security.access import Access
+from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.broker.shares.offsets_api import ShareOffsetsApi
 from coordinator_sim.broker.shares.persister import Persister
 from coordinator_sim.broker.shares.share_apis import ShareApis
@@ -27,6 +28,7 @@ from coordinator_sim.coordinator.share.persister import (
 class ClusterParts(Answers, Protocol):
     """The parts of a cluster that share groups use; see `Cluster`."""
 
+    settings: ClusterSettings
     configs: Configs
     cluster_events: ClusterEvents
     access: Access
@@ -59,6 +61,7 @@ class Shares:
                 brokers=self.of_broker,
                 answers=cluster,
                 scheduler=cluster.scheduler,
+                tells_unknown_topics=cluster.settings.profile.share_fetch_tells_unknown_topics,
             ),
             ShareOffsetsApi(
                 cluster.groups,

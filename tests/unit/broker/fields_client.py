@@ -16,16 +16,17 @@ class FieldsClient:
     Args:
         cluster: Asked.
         broker_id: Whom this client reaches.
+        number: Of its connection.
     """
 
-    def __init__(self, cluster: Cluster, broker_id: int = 1) -> None:
+    def __init__(self, cluster: Cluster, broker_id: int = 1, number: int = 1) -> None:
         self.cluster = cluster
         self.now_ms = START
         self.answered: list[bytes] = []
         self.connection = Connection(
             cluster,
             broker_id,
-            number=1,
+            number=number,
             listener="PLAINTEXT",
             client_host="/127.0.0.1",
             output=self,
