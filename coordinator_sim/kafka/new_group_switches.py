@@ -119,6 +119,10 @@ NEW_GROUPS: Final[dict[str, tuple[Switch, ...]]] = {
             "Partitions that a known topic gets are read from their first offset; before, from "
             "where the group's settings say",
             "GroupMetadataManager.buildInitializeShareGroupStateRequest", whose=JAVA),
+        since("4.4", "share_dead_letters",
+            "Records that are given up may go to a queue before they are archived, and a leader "
+            "that finds such records half way archives them",
+            "SharePartition.initiateDLQAndArchive; KIP-1191", whose=JAVA),
     ),
     "Streams groups": (
         by_release({"0": 0, "4.3": 1},

@@ -124,6 +124,7 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     share_pending_target_is_awaited: bool
     share_fetch_tells_unknown_topics: bool
     share_new_partitions_begin_at_zero: bool
+    share_dead_letters: bool
     # Streams groups.
     streams_first_epoch: int
     streams_first_validated_epoch: int

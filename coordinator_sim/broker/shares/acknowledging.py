@@ -9,9 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from coordinator_sim.broker.shares.acquiring import Locking
+from coordinator_sim.broker.shares.dead_letters import Change, DeadLetterCause
 from coordinator_sim.broker.shares.in_flight_batch import InFlightBatch
 from coordinator_sim.broker.shares.in_flight_records import InFlightRecords
-from coordinator_sim.broker.shares.in_flight_state import NO_MEMBER, InFlightState, RecordState
+from coordinator_sim.broker.shares.in_flight_state import (
+    NO_MEMBER,
+    DeliveryLimit,
+    InFlightState,
+    RecordState,
+)
 from coordinator_sim.broker.shares.persister import StateBatch
 from coordinator_sim.broker.shares.share_values import (
     Acknowledgement,
@@ -22,14 +28,10 @@ from coordinator_sim.coordinator.consumer.refusal import Refusal
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import ErrorCode
 
-Change = tuple[InFlightState, StateBatch]
-"""A transition under way, and what is written of it."""
-
 _STATE_OF: Final[Mapping[int, RecordState]] = {
     AcknowledgeType.GAP: RecordState.ARCHIVED,
     AcknowledgeType.ACCEPT: RecordState.ACKNOWLEDGED,
     AcknowledgeType.RELEASE: RecordState.AVAILABLE,
-    AcknowledgeType.REJECT: RecordState.ARCHIVED,
 }
 _TYPES: Final = frozenset(AcknowledgeType)
 
@@ -40,14 +42,22 @@ class Acknowledging:
     Args:
         records: Changed by it.
         settings: The group's.
+        limit: How often a record is handed out, and what it becomes then.
         locking: Names the member, and locks what it renews.
     """
 
-    __slots__ = ("_locking", "_records", "_settings", "changes")
+    __slots__ = ("_limit", "_locking", "_records", "_settings", "changes")
 
-    def __init__(self, records: InFlightRecords, settings: ShareSettings, locking: Locking) -> None:
+    def __init__(
+        self,
+        records: InFlightRecords,
+        settings: ShareSettings,
+        limit: DeliveryLimit,
+        locking: Locking,
+    ) -> None:
         self._records = records
         self._settings = settings
+        self._limit = limit
         self._locking = locking
         self.changes: list[Change] = []
         """The transitions that were started, in order."""
@@ -123,48 +133,29 @@ class Acknowledging:
                 and in_flight.is_within(batch.first_offset, batch.last_offset)
                 and not in_flight.is_split_by(start_offset)
             ):
-                refusal = self._acknowledge_whole(batch, in_flight)
+                kind = _type_of(batch, batch.first_offset)
+                offsets = (in_flight.first_offset, in_flight.last_offset)
+                refusal = self._apply(kind, in_flight.state, offsets)
             else:
                 refusal = self._acknowledge_offsets(batch, in_flight)
             if refusal is not None:
                 return refusal
         return None
 
+    # What has a member is acquired, and not in transition: Kafka's further checks cannot fail.
+
     def _whole_refusal(self, state: InFlightState) -> Refusal | None:
-        """Why a batch with one state is not acknowledged by the member."""
+        """Why a batch with one state is not acknowledged by the member.
+
+        Source: SharePartition.validateAcknowledgementBatchMemberId.
+        """
         if state.member_id == NO_MEMBER:
             return _invalid_state(
                 "The batch cannot be acknowledged. The batch is not in the acquired state."
             )
         if state.member_id != self._locking.member_id:
             return _invalid_state("Member is not the owner of batch record")
-        if state.is_in_transition:
-            return _invalid_state(
-                "The record state is invalid. The acknowledgement of delivery could not be "
-                "completed."
-            )
         return None
-
-    def _acknowledge_whole(
-        self, batch: Acknowledgement, in_flight: InFlightBatch
-    ) -> Refusal | None:
-        """Acknowledge all of a batch at once. Source: SharePartition.acknowledgeCompleteBatch."""
-        if not batch.acknowledge_types:
-            raise OperationAborted("no acknowledge type")
-        state = in_flight.state
-        if state.state is not RecordState.ACQUIRED:
-            return _invalid_state(
-                "The batch cannot be acknowledged. The batch is not in the acquired state."
-            )
-        (kind,) = batch.acknowledge_types
-        if kind == AcknowledgeType.RENEW:
-            return self._renew(state, in_flight.first_offset, in_flight.last_offset)
-        return self._start(
-            _STATE_OF[kind],
-            state,
-            (in_flight.first_offset, in_flight.last_offset),
-            "Unable to acknowledge records for the batch",
-        )
 
     def _acknowledge_offsets(
         self, batch: Acknowledgement, in_flight: InFlightBatch
@@ -173,44 +164,32 @@ class Acknowledging:
 
         Source: SharePartition.acknowledgePerOffsetBatchRecords.
         """
-        if in_flight.offsets is None and in_flight.state.state is not RecordState.ACQUIRED:
-            return _invalid_state(
-                "The batch cannot be acknowledged. The subset batch is not in the acquired state."
-            )
         first_offset = max(batch.first_offset, self._records.start_offset)
         for offset, state in in_flight.split().items():
             if offset < first_offset:
                 continue
             if offset > batch.last_offset:
                 break
-            refusal = self._offset_refusal(state)
-            if refusal is not None:
-                return refusal
-            kind = _type_of(batch, offset)
-            if kind == AcknowledgeType.RENEW:
-                refusal = self._renew(state, offset, offset)
-            else:
-                refusal = self._start(
-                    _STATE_OF[kind],
-                    state,
-                    (offset, offset),
-                    "Unable to acknowledge records for the batch",
+            if not state.is_acquired:
+                return _invalid_state(
+                    "The offset cannot be acknowledged. The offset is not acquired."
                 )
+            if state.member_id != self._locking.member_id:
+                return _invalid_state("Member is not the owner of offset")
+            refusal = self._apply(_type_of(batch, offset), state, (offset, offset))
             if refusal is not None:
                 return refusal
         return None
 
-    def _offset_refusal(self, state: InFlightState) -> Refusal | None:
-        """Why a record is not acknowledged by the member."""
-        if state.state is not RecordState.ACQUIRED:
-            return _invalid_state("The offset cannot be acknowledged. The offset is not acquired.")
-        if state.is_in_transition:
-            return _invalid_state(
-                "The record state is invalid. The acknowledgement of delivery could not be "
-                "completed."
-            )
-        if state.member_id != self._locking.member_id:
-            return _invalid_state("Member is not the owner of offset")
+    def _apply(self, kind: int, state: InFlightState, offsets: tuple[int, int]) -> Refusal | None:
+        """Do with records what their type says.
+
+        Source: SharePartition.acknowledgeCompleteBatch; kafka 4.4.0, recordStateWithDlq.
+        """
+        if kind == AcknowledgeType.RENEW:
+            return self._renew(state, *offsets)
+        is_rejected = kind == AcknowledgeType.REJECT
+        self._start(self._limit.at_limit if is_rejected else _STATE_OF[kind], state, offsets)
         return None
 
     def _renew(self, state: InFlightState, first_offset: int, last_offset: int) -> Refusal | None:
@@ -221,65 +200,41 @@ class Acknowledging:
         state.set_lock(self._locking.lock(first_offset, last_offset))
         return None
 
-    def _start(
-        self, to: RecordState, state: InFlightState, offsets: tuple[int, int], failure: str
-    ) -> Refusal | None:
+    def _start(self, to: RecordState, state: InFlightState, offsets: tuple[int, int]) -> None:
         """Start a transition; where it ends in a terminal state, that is counted already."""
-        if not state.start_transition(to, self._settings.delivery_count_limit):
-            return _invalid_state(failure)
+        state.start_transition(to, self._limit)
         first_offset, last_offset = offsets
-        self.changes.append(
-            (state, StateBatch(first_offset, last_offset, state.state, state.delivery_count))
-        )
+        cause = None
+        if to is RecordState.ARCHIVING:
+            cause = DeadLetterCause.CLIENT_REJECT
+        elif state.state is RecordState.ARCHIVING:
+            cause = DeadLetterCause.DELIVERY_COUNT_EXCEEDED
+        batch = StateBatch(first_offset, last_offset, state.state, state.delivery_count)
+        self.changes.append(Change(state, batch, cause))
         if state.state.is_terminal:
             self._records.delivery_complete_count += self._records.count_from_start(
                 first_offset, last_offset
             )
-        return None
 
-    def release(self) -> Refusal | None:
-        """Start to give up all that the member has.
+    def release(self) -> None:
+        """Start to give up all that the member has; behind the start offset it is archived.
 
         Source: SharePartition.releaseAcquiredRecords.
         """
         start_offset = self._records.start_offset
-        member_id = self._locking.member_id
         for batch in self._records.batches:
-            if (
-                batch.offsets is None
-                and batch.state.state is RecordState.ACQUIRED
-                and batch.state.member_id == member_id
-                and batch.is_split_by(start_offset)
-            ):
+            if batch.offsets is None and not self._has(batch.state):
+                continue
+            if batch.is_split_by(start_offset):
                 batch.split()
-            if batch.offsets is None:
-                offsets = (batch.first_offset, batch.last_offset)
-                refusal = self._release(batch.state, offsets, "batch")
-            else:
-                refusal = self._release_offsets(batch.offsets)
-            if refusal is not None:
-                return refusal
-        return None
+            for first_offset, last_offset, state in batch.parts():
+                if self._has(state):
+                    is_behind = last_offset < start_offset
+                    to = RecordState.ARCHIVED if is_behind else RecordState.AVAILABLE
+                    self._start(to, state, (first_offset, last_offset))
 
-    def _release_offsets(self, offsets: Mapping[int, InFlightState]) -> Refusal | None:
-        for offset, state in offsets.items():
-            refusal = self._release(state, (offset, offset), "offset")
-            if refusal is not None:
-                return refusal
-        return None
-
-    def _release(self, state: InFlightState, offsets: tuple[int, int], what: str) -> Refusal | None:
-        """Start to give up a record or a batch; behind the start offset it is archived.
-
-        Source: SharePartition.releaseAcquiredRecordsForCompleteBatch and ForPerOffsetBatch.
-        """
-        if state.member_id not in (self._locking.member_id, NO_MEMBER):
-            return None
-        if state.state is not RecordState.ACQUIRED:
-            return None
-        is_behind = offsets[1] < self._records.start_offset
-        to = RecordState.ARCHIVED if is_behind else RecordState.AVAILABLE
-        return self._start(to, state, offsets, f"Unable to release acquired records for the {what}")
+    def _has(self, state: InFlightState) -> bool:
+        return state.is_acquired and state.member_id == self._locking.member_id
 
 
 def _type_of(batch: Acknowledgement, offset: int) -> int:

@@ -108,9 +108,7 @@ class Acquisition:
         """
         request = self._request
         records = self._records
-        if request.max_fetch_records <= 0 or not request.batches:
-            return Acquired()
-        if self._last_offset < records.start_offset:
+        if not request.batches or self._last_offset < records.start_offset:
             return Acquired()
         self._bound()
         if self._max_records <= 0:
@@ -195,8 +193,7 @@ class Acquisition:
             if is_throttled and self._count > before:
                 self._max_records = 0
             return
-        if not batch.state.acquire(self._locking.member_id):
-            return
+        batch.state.acquire(self._locking.member_id)
         batch.state.set_lock(self._locking.lock(batch.first_offset, batch.last_offset))
         self._acquired.append(
             AcquiredRecords(batch.first_offset, batch.last_offset, batch.state.delivery_count)

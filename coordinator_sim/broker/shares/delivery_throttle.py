@@ -89,8 +89,7 @@ def acquire_offsets(
             break
         if throttled_max is None:
             throttled_max = throttle.bound(len(states), state)
-        if not state.acquire(member_id):
-            continue
+        state.acquire(member_id)
         yield offset, state
         count += 1
         if throttle.was_last(state) or count in (max_records, throttled_max):

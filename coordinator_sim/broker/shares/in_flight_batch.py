@@ -53,6 +53,14 @@ class InFlightBatch:
         """
         return self.first_offset < start_offset <= self.last_offset
 
+    def parts(self) -> Iterator[tuple[int, int, InFlightState]]:
+        """The records with one state each, or all at once: first offset, last offset, state."""
+        if self.offsets is None:
+            yield self.first_offset, self.last_offset, self.state
+        else:
+            for offset, state in self.offsets.items():
+                yield offset, offset, state
+
     def split(self) -> dict[int, InFlightState]:
         """Give each record a state of its own, unless it has one, and return these.
 

@@ -4,6 +4,7 @@ Source: kafka 4.3.1, core/.../share/SharePartition.java.
 """
 
 from coordinator_sim.broker.shares.in_flight_batch import InFlightBatch, InFlightCache
+from coordinator_sim.errors import InvariantViolation, OperationAborted
 
 
 class GapWindow:
@@ -110,11 +111,14 @@ class InFlightRecords:
         """Forget the records at the start that are done with; return whether there were any.
 
         Source: SharePartition.maybeUpdateCachedStateAndOffsets.
+
+        Raises:
+            OperationAborted: Kafka throws, and nothing has changed.
         """
         if not self._can_advance():
             return False
-        batch, last_done, terminal_count = self._last_done()
-        if batch is None:
+        last_done, terminal_count = self._last_done()
+        if last_done == -1:
             return False
         batches = self.batches
         last_cached = batches.last().last_offset
@@ -123,16 +127,16 @@ class InFlightRecords:
             batches.clear()
             self.delivery_complete_count = 0
             return True
-        self._advance_past(batch, last_done)
+        self._advance_past(last_done)
         self.delivery_complete_count -= terminal_count
         return True
 
     def _can_advance(self) -> bool:
         """Whether the record at the start offset is done with. Source: canMoveStartOffset.
 
-        QUIRK: where the log's start passed a batch whose records have states of their own, and
-        nothing was fetched since, Kafka looks for a record that is not there and throws. Whatever
-        led here has happened by then, and the start offset stays.
+        Raises:
+            OperationAborted: Kafka throws, where the log's start passed a batch whose records have
+                states of their own, and nothing was fetched since.
         """
         batch = self.batches.floor(self.start_offset)
         if batch is None:
@@ -142,16 +146,16 @@ class InFlightRecords:
         elif self.start_offset in batch.offsets:
             state = batch.offsets[self.start_offset]
         else:
-            return False
+            raise OperationAborted("no record at the start offset", self.start_offset)
         return not state.is_in_transition and state.state.is_terminal
 
-    def _last_done(self) -> tuple[InFlightBatch | None, int, int]:
-        """The last one of the records at the start that are done with.
+    def _last_done(self) -> tuple[int, int]:
+        """The last offset of those at the start that are done with, and how many are counted.
 
-        Its batch, its offset, and how many of them are counted; no batch where the first record is
-        not done with. Source: SharePartition.findLastOffsetAcknowledgedAndMetadata.
+        The offset is -1 where the first one is not done with.
+
+        Source: SharePartition.findLastOffsetAcknowledgedAndMetadata.
         """
-        found: InFlightBatch | None = None
         last_done = -1
         terminal_count = 0
         window = self.active_gap_window()
@@ -161,19 +165,27 @@ class InFlightRecords:
             if batch.offsets is None:
                 if batch.state.is_in_transition or not batch.state.state.is_terminal:
                     break
-                found, last_done = batch, batch.last_offset
+                last_done = batch.last_offset
                 terminal_count += self.count_from_start(batch.first_offset, batch.last_offset)
                 continue
             for offset, state in batch.offsets.items():
                 if state.is_in_transition or not state.state.is_terminal:
-                    return found, last_done, terminal_count
-                found, last_done = batch, offset
+                    return last_done, terminal_count
+                last_done = offset
                 terminal_count += offset >= self.start_offset
-        return found, last_done, terminal_count
+        return last_done, terminal_count
 
-    def _advance_past(self, batch: InFlightBatch, last_done: int) -> None:
-        """Move the start offset past a record that is not the last; drop the batches before it."""
+    def _advance_past(self, last_done: int) -> None:
+        """Move the start offset past a record that is not the last; drop the batches before it.
+
+        QUIRK: batches may overlap, where a leader's writes left gaps and the log's batches do not
+        end at them. The batch that begins last counts, whichever the record was found in, and
+        another one may be dropped with records that are not done with.
+        """
         batches = self.batches
+        batch = batches.floor(last_done)
+        if batch is None:
+            raise InvariantViolation("no batch has the record", last_done)
         if last_done == batch.last_offset:
             following = batches.higher(last_done)
             if following is not None:

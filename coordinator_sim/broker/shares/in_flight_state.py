@@ -28,11 +28,17 @@ class RecordState(IntEnum):
         """Whether the record is done with. Source: SharePartition.isStateTerminal."""
         return self is RecordState.ACKNOWLEDGED or self is RecordState.ARCHIVED
 
-    def may_become(self, other: "RecordState") -> bool:
-        """Whether a record goes from this state to another. Source: validateTransition."""
-        if self is other or self.is_terminal:
-            return False
-        return self is not RecordState.AVAILABLE or other is RecordState.ACQUIRED
+
+class DeliveryLimit(NamedTuple):
+    """How often a record is handed out, and what it becomes then.
+
+    Args:
+        max_count: `share.delivery.count.limit`.
+        at_limit: ARCHIVED, or ARCHIVING where the group has a queue for dead letters.
+    """
+
+    max_count: int
+    at_limit: RecordState = RecordState.ARCHIVED
 
 
 class _Before(NamedTuple):
@@ -79,6 +85,11 @@ class InFlightState:
         return self._before is not None
 
     @property
+    def is_acquired(self) -> bool:
+        """Whether a member works on it; then it has a member, and no transition is under way."""
+        return self.state is RecordState.ACQUIRED
+
+    @property
     def is_acquirable(self) -> bool:
         """Whether a member may have it now."""
         return self.state is RecordState.AVAILABLE and self._before is None
@@ -100,45 +111,39 @@ class InFlightState:
             self.lock.cancel()
             self.lock = None
 
-    def acquire(self, member_id: str) -> bool:
-        """Hand it to a member once more; return whether that could be.
+    def acquire(self, member_id: str) -> None:
+        """Hand it to a member once more; it must be acquirable.
 
-        Source: InFlightState.tryUpdateState to ACQUIRED.
+        Source: InFlightState.tryUpdateState.
         """
-        if self._before is not None or not self.state.may_become(RecordState.ACQUIRED):
-            return False
+        if not self.is_acquirable:
+            raise InvariantViolation("the record is not to be had", self.state.name)
         self.state = RecordState.ACQUIRED
         self.delivery_count += 1
         self.member_id = member_id
-        return True
 
-    def give_up(self, to: RecordState, delivery_count_limit: int) -> bool:
-        """Take it from its member for good; return whether that could be.
+    def give_up(self, to: RecordState, limit: DeliveryLimit) -> None:
+        """Take it from its member for good; there must be one.
 
         A record that was handed out as often as may be is archived where it would be available.
 
         Source: InFlightState.tryUpdateState.
         """
-        if self._before is not None:
-            return False
-        if to is RecordState.AVAILABLE and self.delivery_count >= delivery_count_limit:
-            to = RecordState.ARCHIVED
-        if not self.state.may_become(to):
-            return False
+        if not self.is_acquired:
+            raise InvariantViolation("nobody works on the record", self.state.name)
+        if to is RecordState.AVAILABLE and self.delivery_count >= limit.max_count:
+            to = limit.at_limit
         self.state = to
         self.member_id = NO_MEMBER
-        return True
 
-    def start_transition(self, to: RecordState, delivery_count_limit: int) -> bool:
-        """Take it from its member, not for good yet; return whether that could be.
+    def start_transition(self, to: RecordState, limit: DeliveryLimit) -> None:
+        """Take it from its member, not for good yet; there must be one.
 
         Source: InFlightState.startStateTransition.
         """
-        before = _Before(self.state, self.delivery_count, self.member_id, delivery_count_limit)
-        if not self.give_up(to, delivery_count_limit):
-            return False
+        before = _Before(self.state, self.delivery_count, self.member_id, limit.max_count)
+        self.give_up(to, limit)
         self._before = before
-        return True
 
     def complete_transition(self, *, is_written: bool) -> None:
         """End the transition: it is for good, or it is undone.

@@ -4,14 +4,15 @@ Source: kafka 4.3.1, core/.../share/SharePartition.java, releaseAcquisitionLockO
 """
 
 from coordinator_sim.broker.shares.acquisition_locks import AcquisitionLock
+from coordinator_sim.broker.shares.dead_letters import Change, DeadLetterCause
 from coordinator_sim.broker.shares.in_flight_records import InFlightRecords
-from coordinator_sim.broker.shares.in_flight_state import InFlightState, RecordState
+from coordinator_sim.broker.shares.in_flight_state import DeliveryLimit, InFlightState, RecordState
 from coordinator_sim.broker.shares.persister import StateBatch
 
 
 def release_timed_out(
-    records: InFlightRecords, lock: AcquisitionLock, delivery_count_limit: int
-) -> list[StateBatch]:
+    records: InFlightRecords, lock: AcquisitionLock, limit: DeliveryLimit
+) -> list[Change]:
     """Take the records of a lock from its member for good, and return what is to be written.
 
     Records in a transition are left: its end looks at the lock.
@@ -19,26 +20,18 @@ def release_timed_out(
     floor = records.batches.floor(lock.first_offset)
     if floor is None:
         return []
-    changed: list[StateBatch] = []
+    changed: list[Change] = []
     for batch in records.batches.beginning_in(floor.first_offset, lock.last_offset):
-        if (
-            batch.offsets is None
-            and batch.state.state is RecordState.ACQUIRED
-            and batch.is_split_by(records.start_offset)
-        ):
-            batch.split()
         if batch.offsets is None:
-            parts = [(batch.first_offset, batch.last_offset, batch.state)]
-        else:
-            parts = [
-                (offset, offset, state)
-                for offset, state in batch.offsets.items()
-                if lock.first_offset <= offset <= lock.last_offset
-            ]
-        for first, last, state in parts:
-            found = _release(records, (first, last), state, delivery_count_limit)
-            if found is not None:
-                changed.append(found)
+            if not batch.state.is_acquired:
+                continue
+            if batch.is_split_by(records.start_offset):
+                batch.split()
+        is_whole = batch.offsets is None
+        for first, last, state in batch.parts():
+            is_locked = is_whole or lock.first_offset <= first <= lock.last_offset
+            if is_locked and state.is_acquired:
+                changed.append(_release(records, (first, last), state, limit))
     return changed
 
 
@@ -46,21 +39,23 @@ def _release(
     records: InFlightRecords,
     offsets: tuple[int, int],
     state: InFlightState,
-    delivery_count_limit: int,
-) -> StateBatch | None:
+    limit: DeliveryLimit,
+) -> Change:
     """Take records with one state from their member; behind the start offset they are archived.
 
     Source: SharePartition.releaseAcquisitionLockOnTimeoutForCompleteBatch and ForPerOffsetBatch.
     """
     first, last = offsets
-    if state.state is not RecordState.ACQUIRED:
-        return None
     to = RecordState.ARCHIVED if last < records.start_offset else RecordState.AVAILABLE
-    if not state.give_up(to, delivery_count_limit):
-        return None
+    state.give_up(to, limit)
     state.clear_lock()
     if state.state.is_terminal:
         records.delivery_complete_count += records.count_from_start(first, last)
-    else:
+    elif state.is_acquirable:
         records.has_released = True
-    return StateBatch(first, last, state.state, state.delivery_count)
+    is_dead = state.state is RecordState.ARCHIVING
+    return Change(
+        state,
+        StateBatch(first, last, state.state, state.delivery_count),
+        DeadLetterCause.DELIVERY_COUNT_EXCEEDED if is_dead else None,
+    )

@@ -6,10 +6,12 @@ Source: kafka 4.3.1, core/.../share/SharePartition.java.
 from collections.abc import Iterable
 from typing import Final
 
+from coordinator_sim.broker.shares.dead_letters import Change, DeadLetterCause
 from coordinator_sim.broker.shares.in_flight_batch import InFlightBatch
 from coordinator_sim.broker.shares.in_flight_records import GapWindow, InFlightRecords
 from coordinator_sim.broker.shares.in_flight_state import NO_MEMBER, InFlightState, RecordState
 from coordinator_sim.broker.shares.persister import StateBatch
+from coordinator_sim.broker.shares.share_values import ShareSettings
 from coordinator_sim.coordinator.consumer.refusal import Refusal
 from coordinator_sim.kafka.errors import ErrorCode
 
@@ -79,3 +81,26 @@ def take_read_state(
         records.gap_window = GapWindow(records.end_offset, gap_start)
     records.advance_start_offset()
     return True
+
+
+def dead_letters_in(records: InFlightRecords, settings: ShareSettings) -> list[Change]:
+    """The records that an earlier leader gave up and did not archive.
+
+    Source: kafka 4.4.0, SharePartition.maybeResumeDlqArchiving.
+    """
+    return [
+        Change(
+            batch.state,
+            StateBatch(
+                batch.first_offset,
+                batch.last_offset,
+                batch.state.state,
+                batch.state.delivery_count,
+            ),
+            DeadLetterCause.DELIVERY_COUNT_EXCEEDED
+            if batch.state.delivery_count >= settings.delivery_count_limit
+            else DeadLetterCause.CLIENT_REJECT,
+        )
+        for batch in records.batches
+        if batch.state.state is RecordState.ARCHIVING
+    ]

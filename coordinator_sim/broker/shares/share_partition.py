@@ -10,17 +10,27 @@ Source: kafka 4.3.1, core/.../share/SharePartition.java.
 
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from coordinator_sim.broker.contract import Instants
-from coordinator_sim.broker.shares.acknowledging import Acknowledging, Change
+from coordinator_sim.broker.shares.acknowledging import Acknowledging
 from coordinator_sim.broker.shares.acquiring import Acquisition, Locking
 from coordinator_sim.broker.shares.acquisition_locks import AcquisitionLock, AcquisitionLocks
 from coordinator_sim.broker.shares.archiving import move_log_start
+from coordinator_sim.broker.shares.dead_letters import Change, DeadLetterQueue, DeadLetters
 from coordinator_sim.broker.shares.in_flight_records import InFlightRecords
-from coordinator_sim.broker.shares.in_flight_state import RecordState
+from coordinator_sim.broker.shares.in_flight_state import (
+    DeliveryLimit,
+    InFlightState,
+    RecordState,
+)
 from coordinator_sim.broker.shares.lock_timeouts import release_timed_out
 from coordinator_sim.broker.shares.offset_reset import reset_offset
-from coordinator_sim.broker.shares.persisted_state import persister_refusal, take_read_state
+from coordinator_sim.broker.shares.persisted_state import (
+    dead_letters_in,
+    persister_refusal,
+    take_read_state,
+)
 from coordinator_sim.broker.shares.persister import (
     Persister,
     ReadState,
@@ -39,6 +49,7 @@ from coordinator_sim.broker.shares.share_values import (
     ShareSettings,
 )
 from coordinator_sim.coordinator.consumer.refusal import Refusal
+from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import ErrorCode
 
 Then = Callable[[Refusal | None], None]
@@ -57,9 +68,11 @@ class SharePartition:
         offsets: Where a group that never read the partition may begin.
         locks: The wheel of the broker's locks.
         on_fetchable: Called when fetches that wait for this partition may have records now.
+        dead_letters: Where groups' dead letters go; None for a release that knows of none.
     """
 
     __slots__ = (
+        "_dead_letters",
         "_fetch_lock",
         "_leader_epoch",
         "_locks",
@@ -85,6 +98,7 @@ class SharePartition:
         offsets: LogOffsets,
         locks: AcquisitionLocks,
         on_fetchable: Callable[[], None],
+        dead_letters: DeadLetterQueue | None = None,
     ) -> None:
         self.key = key
         self._leader_epoch = leader_epoch
@@ -95,6 +109,7 @@ class SharePartition:
         self._offsets = offsets
         self._locks = locks
         self._on_fetchable = on_fetchable
+        self._dead_letters = dead_letters
         self._records = InFlightRecords()
         self._state = PartitionState.EMPTY
         self._state_epoch = 0
@@ -158,6 +173,8 @@ class SharePartition:
             if refusal is not None:
                 self._state = PartitionState.FAILED
             then(refusal)
+            if refusal is None:
+                self._bury(dead_letters_in(self._records, self._settings()), now)
 
         self._persister.read(ReadState(self.key, self._leader_epoch), read, now)
 
@@ -237,6 +254,12 @@ class SharePartition:
         deadline_ms = now.group_ms + settings.record_lock_duration_ms
         return Locking(self._locks, self, member_id, deadline_ms)
 
+    def _limit(self, settings: ShareSettings) -> DeliveryLimit:
+        letters = self._dead_letters
+        has_queue = letters is not None and letters.is_enabled(self.key.group_id)
+        at_limit = RecordState.ARCHIVING if has_queue else RecordState.ARCHIVED
+        return DeliveryLimit(settings.delivery_count_limit, at_limit)
+
     def acknowledge(
         self, member_id: str, batches: Iterable[Acknowledgement], now: Instants, then: Then
     ) -> None:
@@ -246,7 +269,8 @@ class SharePartition:
             OperationAborted: Kafka throws here, and the request fails; `then` is not called.
         """
         settings = self._settings()
-        call = Acknowledging(self._records, settings, self._locking(member_id, settings, now))
+        locking = self._locking(member_id, settings, now)
+        call = Acknowledging(self._records, settings, self._limit(settings), locking)
         self._conclude(call.acknowledge(batches), call.changes, now, then)
 
     def release_acquired_records(self, member_id: str, now: Instants, then: Then) -> None:
@@ -255,8 +279,10 @@ class SharePartition:
         Source: SharePartition.releaseAcquiredRecords.
         """
         settings = self._settings()
-        call = Acknowledging(self._records, settings, self._locking(member_id, settings, now))
-        self._conclude(call.release(), call.changes, now, then)
+        locking = self._locking(member_id, settings, now)
+        call = Acknowledging(self._records, settings, self._limit(settings), locking)
+        call.release()
+        self._conclude(None, call.changes, now, then)
 
     def update_cache_and_offsets(self, log_start_offset: int) -> None:
         """The log begins later now. Source: SharePartition.updateCacheAndOffsets."""
@@ -279,15 +305,53 @@ class SharePartition:
 
         Source: SharePartition.releaseAcquisitionLockOnTimeout.
         """
-        limit = self._settings().delivery_count_limit
-        changed = release_timed_out(self._records, lock, limit)
-        if not changed:
+        changes = release_timed_out(self._records, lock, self._limit(self._settings()))
+        if not changes:
             return
-        self._write(changed, now, lambda _: self._advance())
+
+        def written(_: Refusal | None) -> None:
+            if self._advance() is not None:
+                self._bury(changes, now)
+
+        self._write([change.batch for change in changes], now, written)
         self._on_fetchable()
 
-    def _advance(self) -> None:
-        self._records.advance_start_offset()
+    def _advance(self) -> bool | None:
+        """Move the start offset, and return whether it moved.
+
+        QUIRK: None where Kafka throws, which nobody hears of: what would follow does not.
+        """
+        try:
+            return self._records.advance_start_offset()
+        except OperationAborted:
+            return None
+
+    def _bury(self, changes: Iterable[Change], now: Instants) -> None:
+        """Give dead letters to their queue, and archive them when it has them.
+
+        Source: kafka 4.4.0, SharePartition.initiateDLQAndArchive.
+        """
+        queue = self._dead_letters
+        if queue is None:
+            return
+        for state, batch, cause in changes:
+            if cause is not None and state.state is RecordState.ARCHIVING:
+                letters = DeadLetters(
+                    self.key, batch.first_offset, batch.last_offset, batch.delivery_count, cause
+                )
+                queue.enqueue(letters, partial(self._buried, state, letters), now)
+
+    def _buried(self, state: InFlightState, letters: DeadLetters, now: Instants) -> None:
+        state.archive()
+        first, last = letters.first_offset, letters.last_offset
+        self._records.delivery_complete_count += self._records.count_from_start(first, last)
+
+        def written(_: Refusal | None) -> None:
+            if self._advance():
+                self._on_fetchable()
+
+        batch = StateBatch(first, last, RecordState.ARCHIVED, letters.delivery_count)
+        self._write([batch], now, written)
 
     def _conclude(
         self, refusal: Refusal | None, changes: Sequence[Change], now: Instants, then: Then
@@ -309,20 +373,22 @@ class SharePartition:
                 self._undo(changes)
                 then(refusal)
                 return
-            for state, _ in changes:
+            for state, _, _ in changes:
                 state.complete_transition(is_written=True)
                 if state.state is RecordState.AVAILABLE:
                     self._records.has_released = True
-            has_advanced = self._records.advance_start_offset()
+            has_advanced = self._advance()
             then(None)
             if has_advanced:
                 self._on_fetchable()
+            if has_advanced is not None:
+                self._bury(changes, now)
 
-        self._write([batch for _, batch in changes], now, written)
+        self._write([change.batch for change in changes], now, written)
 
     def _undo(self, changes: Iterable[Change]) -> None:
         records = self._records
-        for state, batch in changes:
+        for state, batch, _ in changes:
             state.complete_transition(is_written=False)
             if state.state is RecordState.AVAILABLE:
                 records.has_released = True

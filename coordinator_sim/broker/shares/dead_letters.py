@@ -1,0 +1,92 @@
+"""Records that no member could use: a queue takes them before they are archived, from 4.4 on.
+
+A record on its way there is archiving; when the queue has it, or has failed, it is archived.
+
+Source: kafka 4.4.0, server/.../share/dlq/ShareGroupDLQManager; KIP-1191.
+"""
+
+from collections.abc import Callable
+from enum import Enum, unique
+from typing import NamedTuple, Protocol
+
+from msgspec import Struct
+
+from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.shares.in_flight_state import InFlightState
+from coordinator_sim.broker.shares.persister import SharePartitionKey, StateBatch
+from coordinator_sim.kafka.profiles import Profile
+
+
+@unique
+class DeadLetterCause(Enum):
+    """Why a record is given up."""
+
+    CLIENT_REJECT = "client-reject"
+    DELIVERY_COUNT_EXCEEDED = "delivery-count-exceeded"
+
+
+class Change(NamedTuple):
+    """Records that are given up by their member, for good or not yet.
+
+    Args:
+        state: Their state.
+        batch: What is written of it.
+        cause: Why they are dead letters, where they are.
+    """
+
+    state: InFlightState
+    batch: StateBatch
+    cause: DeadLetterCause | None = None
+
+
+class DeadLetters(Struct, frozen=True, gc=False):
+    """Consecutive records for the queue.
+
+    Args:
+        key: The share partition.
+        first_offset: Of the first record.
+        last_offset: Of the last record, inclusive.
+        delivery_count: How often they were handed out.
+        cause: Why they are given up.
+    """
+
+    key: SharePartitionKey
+    first_offset: int
+    last_offset: int
+    delivery_count: int
+    cause: DeadLetterCause
+
+
+class DeadLetterQueue(Protocol):
+    """Where a group's dead letters go. Source: ShareGroupDLQManager."""
+
+    def is_enabled(self, group_id: str) -> bool:
+        """Whether the group has a queue. Source: SharePartition.isDLQEnabledForGroup."""
+        ...
+
+    def enqueue(
+        self, letters: DeadLetters, then: Callable[[Instants], None], now: Instants
+    ) -> None:
+        """Take records; `then` is called when that has ended, well or not, at once or later."""
+        ...
+
+
+class NoDeadLetters:
+    """No group has a queue. Source: NoOpShareGroupDLQManager."""
+
+    def is_enabled(self, group_id: str) -> bool:
+        """Never."""
+        del group_id
+        return False
+
+    def enqueue(
+        self, letters: DeadLetters, then: Callable[[Instants], None], now: Instants
+    ) -> None:
+        """Drop them, which ends at once."""
+        del letters
+        then(now)
+
+
+def dead_letter_queue_of(profile: Profile) -> DeadLetterQueue | None:
+    """The queue of a broker without the feature; None where the release knows of none."""
+    return NoDeadLetters() if profile.share_dead_letters else None
