@@ -89,15 +89,16 @@ def differ(
         for_endpoints={"--command-config": command_config, "--declared": declared},
         for_lines={"--lines": lines, "--record": record},
     )
+    asked = REFERENCES[_DEFAULT_REFERENCE] if is_live else reference_named(reference)
     plan = Plan(
-        reference=REFERENCES[_DEFAULT_REFERENCE] if is_live else reference_named(reference),
+        reference=asked,
         steps=steps,
         seed=seed,
         program_steps=program_steps or PROGRAM_STEPS,
         without=_left_out(without),
         explanations=all_explanations(explained or ()),
         keeps_going=keep_going,
-        world=_world(groups),
+        world=_world(groups, asked),
         program_seed=program,
     )
     if is_live:
@@ -133,16 +134,20 @@ def _wanted(
     )
 
 
-def _world(groups: str) -> str:
+def _world(groups: str, reference: "Reference") -> str:
     """The type of groups that was asked for.
 
     Raises:
-        ConfigError: no programs are drawn for it.
+        ConfigError: no programs are drawn for it, or the reference has no such coordinator.
     """
     from coordinator_sim_conformance.differ.programs import WORLDS
+    from coordinator_sim_conformance.differ.share_state_programs import SHARE_STATE
 
-    if groups not in WORLDS:
-        raise ConfigError(f"--groups {groups}: use one of {', '.join(WORLDS)}")
+    known = (*WORLDS, SHARE_STATE)
+    if groups not in known:
+        raise ConfigError(f"--groups {groups}: use one of {', '.join(known)}")
+    if groups == SHARE_STATE and not reference.has_share_coordinator:
+        raise ConfigError(f"--groups {groups} goes with --reference kafka-4.3.1 and later")
     return groups
 
 

@@ -60,7 +60,8 @@ Without = Annotated[
 World = Annotated[
     str,
     typer.Option(
-        help="What the groups mostly are.", metavar="classic|consumer|migration|share|streams"
+        help="What the groups mostly are.",
+        metavar="classic|consumer|migration|share|share-state|streams",
     ),
 ]
 KeepGoing = Annotated[

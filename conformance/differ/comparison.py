@@ -1,12 +1,12 @@
 """Compares two answers and finds the first difference.
 
 Everything is compared, in its order: the virtual time, every reply with its instant, every appended
-record, every call of the share coordinator. A broker has no order across the partitions of
-`__consumer_offsets`, whose events several threads drain; but its timers have the wheel's order, and
-so have the writes of a deletion, and both sides here do one thing at a time. So nothing is sorted
-before it is compared. One order is the reference's own: a request's own answer comes after those of
-others that the request completed, because the reference asks for it when the coordinator has
-returned (as KafkaApis of 3.9 does; a 4.x broker has other threads in between).
+record, every call of the share coordinator and every cut of its log. A broker has no order across
+the partitions of `__consumer_offsets`, whose events several threads drain; but its timers have the
+wheel's order, and so have the writes of a deletion, and both sides here do one thing at a time. So
+nothing is sorted before it is compared. One order is the reference's own: a request's own answer
+comes after those of others that the request completed, because the reference asks for it when the
+coordinator has returned (as KafkaApis of 3.9 does; a 4.x broker has other threads in between).
 `Harness.hears_own_last` does the same. And what consumer groups and share groups list in the order
 of hash maps, which no client sees, is put in order; see `unordered`.
 
@@ -70,6 +70,7 @@ def _comparable(answer: Json) -> Json:
         "replies": [ordered_reply(reply) for reply in answer.get("replies", [])],
         "records": ordered_records(answer.get("records", [])),
         "persister": answer.get("persister", []),
+        "deleted": answer.get("deleted", []),
     }
 
 

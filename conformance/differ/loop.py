@@ -16,8 +16,9 @@ from msgspec import Struct
 
 from coordinator_sim_conformance.differ.comparison import Difference, first_difference
 from coordinator_sim_conformance.differ.explained import Explanation, explanation_of
-from coordinator_sim_conformance.differ.programs import Program
+from coordinator_sim_conformance.differ.programs import Program, program_of
 from coordinator_sim_conformance.differ.references import Reference
+from coordinator_sim_conformance.differ.share_state_programs import ShareStateProgram
 from coordinator_sim_conformance.differ.sides import LinesProcess
 
 Json = dict[str, Any]
@@ -153,7 +154,7 @@ def _chunks(plan: Plan, ours: Side) -> Iterator[tuple[int, list[tuple[Json, Json
     for seed in plan.program_seeds():
         if left == 0:
             return
-        program = Program(plan.reference, seed, plan.without, plan.world)
+        program = program_of(plan.reference, seed, plan.without, plan.world)
         size = min(left, plan.program_steps)
         left -= size
         chunk: list[tuple[Json, Json]] = []
@@ -168,7 +169,7 @@ def _chunks(plan: Plan, ours: Side) -> Iterator[tuple[int, list[tuple[Json, Json
             yield program.seed, chunk
 
 
-def _commands(program: Program, size: int) -> Iterator[Json]:
+def _commands(program: Program | ShareStateProgram, size: int) -> Iterator[Json]:
     opening = program.opening()
     yield from opening[:size]
     for number in range(len(opening), size):

@@ -23,6 +23,10 @@ from coordinator_sim_conformance.differ import (
 )
 from coordinator_sim_conformance.differ.memory import Memory
 from coordinator_sim_conformance.differ.references import Reference
+from coordinator_sim_conformance.differ.share_state_programs import (
+    SHARE_STATE,
+    ShareStateProgram,
+)
 
 Json = dict[str, Any]
 Call = tuple[str, int, Json]
@@ -409,3 +413,12 @@ class Program:
                     self._memory.shares.learn(asked[1], reply["data"])
                 self._memory.learn(*asked, reply["data"])
                 migration_requests.learn(self._memory, *asked, reply["data"])
+
+
+def program_of(
+    reference: Reference, seed: int, without: Iterable[str] = (), world: str = "classic"
+) -> Program | ShareStateProgram:
+    """The program of a world of groups, or of share partitions; see `Program`."""
+    if world == SHARE_STATE:
+        return ShareStateProgram(reference, seed, without)
+    return Program(reference, seed, without, world)

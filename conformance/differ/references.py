@@ -54,6 +54,7 @@ class Reference(Struct, frozen=True, kw_only=True):
         has_edge: Whether every request passes KafkaApis itself before the coordinator.
         tempo: Times that programs draw from.
         settings: Broker settings of all its worlds; None lets every program draw its own.
+        has_share_coordinator: Whether its harness has the share coordinator too.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Reference(Struct, frozen=True, kw_only=True):
     has_edge: bool = False
     tempo: Tempo = Tempo()
     settings: dict[str, str] | None = None
+    has_share_coordinator: bool = False
 
     @property
     def deletions_wait(self) -> bool:
@@ -133,6 +135,7 @@ REFERENCES: Final = {
             lingers_ms=_SELDOM,
             waits_for_deletions=True,
             profile="4.4",
+            has_share_coordinator=True,
             versions=_COMMON | _SHARES | _STREAMS_1 | {"DeleteGroups": (0, 3)},
             producer_generation="generationIdOrMemberEpoch",
         ),
@@ -143,6 +146,7 @@ REFERENCES: Final = {
             lingers_ms=_SELDOM,
             waits_for_deletions=True,
             profile="4.3",
+            has_share_coordinator=True,
             versions=_COMMON | _SHARES | _STREAMS_0,
         ),
         Reference(

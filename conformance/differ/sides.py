@@ -16,6 +16,7 @@ import msgspec
 from coordinator_sim.errors import DataError
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.harness.lines import Lines
+from coordinator_sim.harness.share_state_lines import ShareStateLines
 from coordinator_sim_conformance.child_processes import end_with_us
 
 Json = dict[str, Any]
@@ -36,6 +37,7 @@ class Simulator:
         self._profile = profile
         self._has_edge = has_edge
         self._lines = Lines()
+        self._share_lines: ShareStateLines | None = None
 
     @property
     def world(self) -> Harness:
@@ -46,8 +48,11 @@ class Simulator:
         """Return the answer to one command; a new world has the profile, unless it names one."""
         if command["op"] == "init" and "profile" not in command:
             command = {**command, "profile": self._profile, "edge": self._has_edge}
+        if command["op"] == "init":
+            is_share = command.get("coordinator") == "share"
+            self._share_lines = ShareStateLines() if is_share else None
         try:
-            return self._lines.answer(command)
+            return (self._share_lines or self._lines).answer(command)
         except Exception as error:  # noqa: BLE001 - a core that breaks down differs from Kafka's
             place = traceback.extract_tb(error.__traceback__)[-1]
             where = f"{Path(place.filename).name}:{place.lineno} {place.name}"

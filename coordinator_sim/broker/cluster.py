@@ -167,13 +167,9 @@ class Cluster:
         self.transactions = Transactions(self)
         self.transactions.listen(self.cluster_events)
         self.groups.verifier = self.transactions.verifier
-        self.share_coordinators = ShareCoordination(self, chance(settings.seed + 1))
-        self.share_coordinators.listen(self.cluster_events)
         self.data = self._data_apis()
-        self.shares = Shares(self, self.share_coordinators.persister)
         upkeep = LogMaintenance(self.logs, self.configs, self._storage_failed, self._trouble)
-        timed = (self.groups, self.data, self.transactions, self.share_coordinators, self.shares)
-        self.scheduler.watch(*timed, upkeep)
+        self.scheduler.watch(self.groups, self.data, self.transactions, upkeep)
         self._handlers: dict[ApiKey, Handler] = {}
         self.versions = self._serve_families()
         for broker_id in settings.broker_ids:
@@ -191,6 +187,8 @@ class Cluster:
 
     def _serve_families(self) -> VersionsApi:
         """Take up whatever answers requests; what of it is offered."""
+        self.share_coordinators = ShareCoordination(self, chance(self.settings.seed + 1))
+        self.shares = Shares(self, self.share_coordinators.persister)
         for family in self._families():
             self._handlers.update(family.handlers())
         spoken = [ApiKey.API_VERSIONS, *self._handlers]

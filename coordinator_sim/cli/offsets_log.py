@@ -39,6 +39,14 @@ def dump(
             callback=local_only,
         ),
     ],
+    share_group_state: Annotated[
+        bool,
+        typer.Option(
+            "--share-group-state",
+            help="Read the records as those of __share_group_state, as "
+            "kafka-dump-log --share-group-state-decoder does.",
+        ),
+    ] = False,
 ) -> None:
     """Print the batches and records of segments, as kafka-dump-log --offsets-decoder of 3.8+ does.
 
@@ -48,7 +56,7 @@ def dump(
     """
     damaged = False
     for path in find_segments(paths):
-        for line in lines_of(path):
+        for line in lines_of(path, share_group_state=share_group_state):
             damaged = damaged or is_complaint(line)
             typer.echo(line)
     if damaged:
@@ -148,11 +156,12 @@ def find_segments(paths: list[Path]) -> list[Path]:
     return found
 
 
-def lines_of(path: Path) -> "Iterator[str]":
-    """The text of one segment."""
-    from coordinator_sim.log.dump_text import dump_segment
+def lines_of(path: Path, *, share_group_state: bool = False) -> "Iterator[str]":
+    """The text of one segment of the offsets log, or of that of share groups' state."""
+    from coordinator_sim.log.dump_text import dump_segment, offsets_contents, share_state_contents
 
-    return dump_segment(str(path), path.read_bytes())
+    contents = share_state_contents if share_group_state else offsets_contents
+    return dump_segment(str(path), path.read_bytes(), contents)
 
 
 def is_complaint(line: str) -> bool:

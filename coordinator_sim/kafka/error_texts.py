@@ -3,8 +3,8 @@
 The texts are part of the protocol: responses with an error message carry them. They stand in
 `error_texts.tsv`, one error a line: its name, its exception and its text.
 
-DEVIATION: older releases say a few of them in other words, as 4.3 FENCED_STATE_EPOCH; here all
-releases speak as 4.4.
+DEVIATION: older releases say a few of them in other words; here all releases speak as 4.4, but for
+FENCED_STATE_EPOCH, of which `share_state_fenced_text` has the words.
 
 Source: Errors of kafka-clients 4.4.0.
 """

@@ -123,6 +123,29 @@ NEW_GROUPS: Final[dict[str, tuple[Switch, ...]]] = {
             "Records that are given up may go to a queue before they are archived, and a leader "
             "that finds such records half way archives them",
             "SharePartition.initiateDLQAndArchive; KIP-1191", whose=JAVA),
+        since("4.4", "share_state_refuses_negative_epochs",
+            "The share coordinator refuses negative epochs; before, -1 fenced nobody",
+            "ShareCoordinatorShard.maybeGetWriteStateError", whose=JAVA),
+        since("4.4", "share_state_start_only_grows",
+            "A write with an older start offset than the kept one keeps that, and its count",
+            "ShareCoordinatorShard.generateShareStateRecord", whose=JAVA),
+        since("4.4", "share_state_sweeps_batches",
+            "State batches are combined in one pass over their offsets; before, in pairs, which "
+            "may leave neighbours alike apart",
+            "PersisterStateBatchCombiner.sweepMerge", whose=JAVA),
+        by_release(
+            {
+                "0": "The share coordinator rejected the request because the share-group state "
+                "epoch did not match.",
+                "4.4": "The coordinator rejected the request because the state epoch did not "
+                "match.",
+            },
+            "share_state_fenced_text",
+            "What the share coordinator says of an older state epoch",
+            "Errors.FENCED_STATE_EPOCH", whose=JAVA),
+        since("4.4", "share_upkeep_begins_once",
+            "Upkeep that is switched off and on again soon goes on once; before, twice as often",
+            "ShareCoordinatorService.shouldRunPeriodicJobForGeneration", whose=JAVA),
     ),
     "Streams groups": (
         by_release({"0": 0, "4.3": 1},

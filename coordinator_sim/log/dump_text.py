@@ -1,4 +1,4 @@
-"""A segment of the offsets log as text: what `kafka-dump-log --offsets-decoder` prints.
+"""A segment as text: what `kafka-dump-log` prints of offsets, or of share groups' state.
 
 The form is that of Kafka 3.8 and later, in which keys and values are JSON.
 
@@ -6,7 +6,7 @@ DEVIATION: records of the newer group types are known only by number; their key 
 printed as base64 under `data`. If a record does not parse, the reason is in our words.
 
 Source: kafka trunk, tools/.../DumpLogSegments.java: dumpLog, printBatchLevel,
-printRecordMetadata, printControlRecord, OffsetsMessageParser.
+printRecordMetadata, printControlRecord, OffsetsMessageParser, ShareGroupStateMessageParser.
 """
 
 import re
@@ -38,11 +38,19 @@ from coordinator_sim.log.format.offsets_records import (
 )
 from coordinator_sim.log.format.record_batches import CURRENT_MAGIC, TimestampType
 from coordinator_sim.log.format.record_bytes import LegacyEntry, Record
+from coordinator_sim.log.format.record_kinds import VALUE_VERSION
 from coordinator_sim.log.format.segments import SegmentReader, base_offset_of
+from coordinator_sim.log.format.share_state_records import (
+    SHARE_STATE_KINDS,
+    decode_share_state,
+)
 from coordinator_sim.log.format.stored_batches import StoredBatch
 from coordinator_sim.messages.codec.classic_types import ClassicReader
+from coordinator_sim.messages.codec.json_form import to_json
 
 Json = dict[str, Any]
+Contents = Callable[[Record], str]
+"""Says key and value of a record, by one of the tool's decoders."""
 
 _TIMESTAMP_LABELS: Final = {
     TimestampType.NONE: "NoTimestampType",
@@ -60,7 +68,7 @@ _GENERATION_VERSION: Final = 2
 _RACK_VERSION: Final = 3
 
 
-def dump_segment(path: str, data: bytes) -> Iterator[str]:
+def dump_segment(path: str, data: bytes, contents: Contents | None = None) -> Iterator[str]:
     """The lines that the tool prints for one file.
 
     A batch with a wrong CRC is printed with `isvalid: false`, and reading continues after it.
@@ -68,7 +76,9 @@ def dump_segment(path: str, data: bytes) -> Iterator[str]:
     Args:
         path: Path as the user gave it.
         data: The bytes of the file.
+        contents: See `Contents`; None for `offsets_contents`.
     """
+    contents = contents or offsets_contents
     yield f"Dumping {path}"
     name = path.rpartition("/")[2]
     try:
@@ -79,7 +89,7 @@ def dump_segment(path: str, data: bytes) -> Iterator[str]:
     reader = SegmentReader(data, check_crc=False)
     for batch in reader:
         yield batch_line(batch)
-        yield from record_lines(batch)
+        yield from record_lines(batch, contents)
     if reader.damage is not None:
         yield f"Found {reader.damage.invalid_bytes} invalid bytes at the end of {name}"
 
@@ -108,7 +118,7 @@ def batch_line(batch: StoredBatch) -> str:
     )
 
 
-def record_lines(batch: StoredBatch) -> Iterator[str]:
+def record_lines(batch: StoredBatch, contents: Contents) -> Iterator[str]:
     """One line per record; if the rest does not parse, one line with the reason."""
     try:
         # Legacy records have their own CRC.
@@ -116,12 +126,15 @@ def record_lines(batch: StoredBatch) -> Iterator[str]:
         entries = (entry for entry in batch.streamed_entries() if entry is not None)
         for record in batch.streamed():
             if record is not None:
-                yield _record_line(batch, record, next(entries) if is_legacy else None)
+                entry = next(entries) if is_legacy else None
+                yield _record_line(batch, record, entry, contents)
     except WireFormatError as error:
         yield f"| records do not parse: {error}"
 
 
-def _record_line(batch: StoredBatch, record: Record, entry: LegacyEntry | None) -> str:
+def _record_line(
+    batch: StoredBatch, record: Record, entry: LegacyEntry | None, contents: Contents
+) -> str:
     line = (
         f"| offset: {record.offset} {_timestamp(batch, record.timestamp_ms)} "
         f"keySize: {_size(record.key)} valueSize: {_size(record.value)}"
@@ -132,7 +145,7 @@ def _record_line(batch: StoredBatch, record: Record, entry: LegacyEntry | None) 
         sequence = _sequence(batch.base_sequence, record.offset - batch.base_offset)
         headers = ",".join(key for key, _ in record.headers)
         line += f" sequence: {sequence} headerKeys: [{headers}]"
-    return line + (_control_text(record) if batch.control else _contents(record))
+    return line + (_control_text(record) if batch.control else contents(record))
 
 
 def _control_text(record: Record) -> str:
@@ -148,8 +161,35 @@ def _control_text(record: Record) -> str:
     return f" endTxnMarker: {end} coordinatorEpoch: {marker.coordinator_epoch}"
 
 
-def _contents(record: Record) -> str:
-    """The text of key and value. Source: CoordinatorRecordMessageParser.parse."""
+def share_state_contents(record: Record) -> str:
+    """Key and value of a record of `__share_group_state`: `--share-group-state-decoder`.
+
+    Source: ShareGroupStateMessageParser.
+    """
+    if record.key is None:
+        return " key: none"
+    try:
+        decoded = decode_share_state(record.key, record.value)
+    except WireFormatError as error:
+        return f" key: Error at offset {record.offset}, skipping. {error}"
+    if decoded is None:
+        kind = int.from_bytes(record.key[:2], "big", signed=True)
+        return f" key: Unknown record type {kind} at offset {record.offset}, skipping."
+    key, value = decoded
+    number = SHARE_STATE_KINDS.types[type(key)]
+    key_json = {"type": str(number), "data": to_json(SHARE_STATE_KINDS.layout(number, "key"), key)}
+    payload = "<DELETE>"
+    if value is not None:
+        data = to_json(SHARE_STATE_KINDS.layout(number, "value"), value)
+        payload = _json({"version": str(VALUE_VERSION), "data": data})
+    return f" key: {_json(key_json)} payload: {payload}"
+
+
+def offsets_contents(record: Record) -> str:
+    """Key and value of a record of the offsets log: `--offsets-decoder`.
+
+    Source: CoordinatorRecordMessageParser.parse.
+    """
     if record.key is None:
         return " key: none"
     try:

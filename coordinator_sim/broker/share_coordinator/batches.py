@@ -1,11 +1,12 @@
 """State batches that overlap, made into batches that do not.
 
-Batches are taken in ascending order, and neighbours are put together or cut as long as any two of
-them overlap: more deliveries win over fewer, and among as many the higher state. Neighbours alike
-that touch become one.
+Where batches overlap, more deliveries win over fewer, and among as many the higher state.
+Neighbours alike that touch become one. Up to 4.3 batches are taken in ascending order, and
+neighbours put together or cut as long as any two of them overlap; since 4.4 there is one pass over
+the offsets at which batches begin and end.
 
-Source: kafka 4.3, share-coordinator/.../PersisterStateBatchCombiner.java; server-common/.../share/
-persister/PersisterStateBatch.java, compareTo.
+Source: kafka 4.3 and 4.4, share-coordinator/.../PersisterStateBatchCombiner.java; server-common/
+.../share/persister/PersisterStateBatch.java, compareTo.
 """
 
 from bisect import bisect_left
@@ -20,19 +21,30 @@ NO_START: int = -1
 
 
 def combined(
-    so_far: Sequence[StateBatch], new: Sequence[StateBatch], start_offset: int
+    so_far: Sequence[StateBatch],
+    new: Sequence[StateBatch],
+    start_offset: int,
+    *,
+    sweeps: bool = True,
 ) -> tuple[StateBatch, ...]:
     """What is kept after a write: both together, without what lies before the start offset.
 
     A single batch stays as it is, but for the part before the start.
+
+    Args:
+        so_far: What is kept now.
+        new: What is written.
+        start_offset: See above; `NO_START` for none.
+        sweeps: See `Profile.share_state_sweeps_batches`.
     """
     pruned = [each for batch in (*so_far, *new) for each in _pruned(batch, start_offset)]
     if len(pruned) <= 1:
         return tuple(pruned)
     # DEVIATION: a batch that ends before it begins is dropped where there are others. Kafka's
-    # combiner may put such a one together with its neighbours for ever. Only brokers send batches.
+    # combiner may put such a one together with its neighbours for ever, or throws. Only brokers
+    # send batches.
     sound = [batch for batch in pruned if batch.first_offset <= batch.last_offset]
-    return tuple(_Combining(sound).run())
+    return tuple(_swept(sound) if sweeps else _Combining(sound).run())
 
 
 def _pruned(batch: StateBatch, start_offset: int) -> Iterable[StateBatch]:
@@ -56,6 +68,39 @@ def _place(batch: StateBatch) -> _Key:
 def _weight(batch: StateBatch) -> tuple[int, int]:
     """Which of two batches wins where they overlap. Source: compareBatchDeliveryInfo."""
     return batch.delivery_count, batch.delivery_state
+
+
+def _swept(batches: Sequence[StateBatch]) -> list[StateBatch]:
+    """One pass over the offsets at which batches begin or end. Source: sweepMerge."""
+    edges = [(batch.first_offset, 1, _weight(batch)) for batch in batches]
+    edges += [(batch.last_offset + 1, -1, _weight(batch)) for batch in batches]
+    edges.sort()
+    covers: dict[tuple[int, int], int] = {}
+    swept: list[StateBatch] = []
+    begun = 0
+    strongest: tuple[int, int] | None = None
+    for index, (offset, step, weight) in enumerate(edges):
+        if strongest is not None and offset > begun:
+            _append_coalesced(swept, begun, offset - 1, strongest)
+        covers[weight] = covers.get(weight, 0) + step
+        if not covers[weight]:
+            del covers[weight]
+        if index + 1 == len(edges) or edges[index + 1][0] != offset:
+            strongest = max(covers, default=None)
+        else:
+            strongest = None
+        begun = offset
+    return swept
+
+
+def _append_coalesced(
+    swept: list[StateBatch], first_offset: int, last_offset: int, weight: tuple[int, int]
+) -> None:
+    """Add a stretch, or let it go on from one alike that it touches. Source: appendCoalesced."""
+    count, state = weight
+    if swept and swept[-1].last_offset + 1 == first_offset and _weight(swept[-1]) == weight:
+        first_offset = swept.pop().first_offset
+    swept.append(StateBatch(first_offset, last_offset, state, count))
 
 
 class _Combining:

@@ -1,4 +1,4 @@
-"""The share coordinators as one family of a served cluster, and how the cluster's parts ask them."""
+"""The share coordinators as one family of a served cluster, and how its parts ask them."""
 
 from collections.abc import Callable, Container
 from typing import Final, Protocol
@@ -84,18 +84,20 @@ def _config_of(cluster: ClusterParts) -> ShareCoordinatorConfig:
         for field, name in _SETTINGS.items()
         if name in configs.broker
     }
+    settings = cluster.settings
     return convert(
         {
             **given,
-            "state_topic_partitions": cluster.settings.share_state_partitions,
-            "load_ms": cluster.settings.load_ms,
+            "state_topic_partitions": settings.share_state_partitions,
+            "profile": settings.profile,
+            "load_ms": settings.load_ms,
         },
         ShareCoordinatorConfig,
     )
 
 
 class ShareCoordination:
-    """The family.
+    """The family; it hears of the cluster's events, and has its deadlines met.
 
     Args:
         cluster: The cluster; its logs, groups and metadata must exist already.
@@ -142,14 +144,12 @@ class ShareCoordination:
             draw=draw,
         )
         self._apis = ShareStateApis(cluster.access, self.brokers.coordinator, cluster)
+        self.brokers.listen(cluster.cluster_events)
+        cluster.scheduler.watch(self)
 
     def handlers(self) -> Handlers:
         """Handlers of the APIs of the share coordinator."""
         return self._apis.handlers()
-
-    def listen(self, cluster_events: ClusterEvents) -> None:
-        """Subscribe to changes of leaders and topics, and to what is written."""
-        self.brokers.listen(cluster_events)
 
     def expire(self, now: Instants) -> None:
         """Run due upkeep, timeouts and loads."""

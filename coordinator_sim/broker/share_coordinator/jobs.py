@@ -1,4 +1,4 @@
-"""What a share coordinator does every few minutes: the log is cut short, cold state is written anew.
+"""What a share coordinator does every few minutes: it cuts its log, and writes cold state anew.
 
 Each job is armed again when it is through. While no partition has anything to do for a job, its
 timer is not shown to drivers and goes on by itself: it fires when Kafka's would.
@@ -11,6 +11,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from msgspec import Struct
+
 from coordinator_sim.broker.share_coordinator.ports import ShareCoordinatorConfig, StateLog
 from coordinator_sim.broker.share_coordinator.runtime import Operation, ShareCoordinatorRuntime
 from coordinator_sim.broker.share_coordinator.shard import (
@@ -21,7 +23,19 @@ from coordinator_sim.broker.share_coordinator.shard import (
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
 from coordinator_sim.kafka.errors import ErrorCode
 
-Job = Callable[[], None]
+
+class _Job(Struct, frozen=True, eq=False):
+    """What is done again and again.
+
+    Args:
+        interval_ms: How often.
+        generation: Of the jobs that it was begun with.
+        do: Does it once, and arms the job when it is through.
+    """
+
+    interval_ms: int
+    generation: int
+    do: "Callable[[_Job], None]"
 
 
 class PeriodicJobs:
@@ -33,7 +47,7 @@ class PeriodicJobs:
         log: What is cut short.
     """
 
-    __slots__ = ("_armed", "_config", "_is_enabled", "_log", "_pruned", "_runtime")
+    __slots__ = ("_armed", "_config", "_generation", "_is_enabled", "_log", "_pruned", "_runtime")
 
     def __init__(
         self, config: ShareCoordinatorConfig, runtime: ShareCoordinatorRuntime, log: StateLog
@@ -42,21 +56,25 @@ class PeriodicJobs:
         self._runtime = runtime
         self._log = log
         self._is_enabled = False
+        self._generation = 0
         self._pruned: dict[int, int] = {}
-        self._armed: dict[TimerKey, tuple[int, Job]] = {}
+        self._armed: dict[TimerKey, _Job] = {}
 
     def enable(self, *, is_enabled: bool) -> None:
         """Begin with the jobs, or end each when it is due next.
 
-        QUIRK: jobs that are begun again before the old ones were due run twice as often.
+        QUIRK: jobs that are begun again before the old ones were due run twice as often, up to 4.3.
         """
         if is_enabled == self._is_enabled:
             return
         self._is_enabled = is_enabled
+        if self._config.profile.share_upkeep_begins_once:
+            self._generation += 1
         if is_enabled:
-            self._arm(self._config.prune_interval_ms, self._prune)
-            if self._config.cold_interval_ms is not None:
-                self._arm(self._config.cold_interval_ms, self._snapshot)
+            config, generation = self._config, self._generation
+            self._arm(_Job(config.prune_interval_ms, generation, self._prune))
+            if config.cold_interval_ms is not None:
+                self._arm(_Job(config.cold_interval_ms, generation, self._snapshot))
 
     def forget(self, partition: int) -> None:
         """Another broker may write to a partition from now on."""
@@ -64,18 +82,20 @@ class PeriodicJobs:
 
     # -- time ---------------------------------------------------------------------------------
 
-    def _arm(self, interval_ms: int, job: Job) -> None:
-        deadline_ms = self._runtime.now_ms + interval_ms
-        self._arm_at(deadline_ms, interval_ms, job)
+    def _arm(self, job: _Job) -> None:
+        self._arm_at(self._runtime.now_ms + job.interval_ms, job)
 
-    def _arm_at(self, deadline_ms: int, interval_ms: int, job: Job) -> None:
+    def _arm_at(self, deadline_ms: int, job: _Job) -> None:
         key = self._runtime.new_timer(TimerKind.UPKEEP, deadline_ms, lambda: self._due(key))
-        self._armed[key] = interval_ms, job
+        self._armed[key] = job
 
     def _due(self, key: TimerKey) -> None:
-        _, job = self._armed.pop(key)
-        if self._is_enabled:
-            job()
+        job = self._armed.pop(key)
+        if self._goes_on(job):
+            job.do(job)
+
+    def _goes_on(self, job: _Job) -> bool:
+        return self._is_enabled and job.generation == self._generation
 
     def catch_up(self, now_ms: int) -> None:
         """Let the timers of jobs that had nothing to do go on, up to now."""
@@ -89,10 +109,10 @@ class PeriodicJobs:
             return
         for key, deadline_ms in overdue:
             timers.cancel(key)
-            interval_ms, job = self._armed.pop(key)
-            if self._is_enabled:
-                missed = (now_ms - deadline_ms) // interval_ms + 1
-                self._arm_at(deadline_ms + missed * interval_ms, interval_ms, job)
+            job = self._armed.pop(key)
+            if self._goes_on(job):
+                missed = (now_ms - deadline_ms) // job.interval_ms + 1
+                self._arm_at(deadline_ms + missed * job.interval_ms, job)
 
     def next_deadline_ms(self) -> int | None:
         """The earliest deadline of the broker, without jobs that have nothing to do."""
@@ -115,12 +135,10 @@ class PeriodicJobs:
 
     # -- the log ------------------------------------------------------------------------------
 
-    def _prune(self) -> None:
+    def _prune(self, job: _Job) -> None:
         """Delete what is redundant in every partition, then wait for the next time."""
         partitions = self._runtime.active()
-        rest = _Countdown(
-            len(partitions), partial(self._arm, self._config.prune_interval_ms, self._prune)
-        )
+        rest = _Countdown(len(partitions), partial(self._arm, job))
         for partition in partitions:
             told = partial(self._prune_to, partition, rest)
             name = "CoordinatorWriteEvent(name=write-state-record-prune)"
@@ -141,16 +159,13 @@ class PeriodicJobs:
 
     # -- cold share partitions ----------------------------------------------------------------
 
-    def _snapshot(self) -> None:
+    def _snapshot(self, job: _Job) -> None:
         """Write snapshots of cold share partitions, so that updates before them are redundant."""
-        interval_ms = self._config.cold_interval_ms
-        if interval_ms is None:
-            return
 
         def act(shard: ShareCoordinatorShard) -> tuple[Records, None]:
-            return shard.cold_snapshots(self._runtime.now_ms, interval_ms), None
+            return shard.cold_snapshots(self._runtime.now_ms, job.interval_ms), None
 
-        rest = _Countdown(0, partial(self._arm, interval_ms, self._snapshot))
+        rest = _Countdown(0, partial(self._arm, job))
         name = "CoordinatorWriteEvent(name=snapshot-cold-partitions)"
         count = self._runtime.write_all(name, act, lambda _result, _failure: rest.one_done())
         rest.left += count
@@ -166,7 +181,7 @@ class _Countdown:
 
     __slots__ = ("_has_begun", "_then", "left")
 
-    def __init__(self, left: int, then: Job) -> None:
+    def __init__(self, left: int, then: Callable[[], None]) -> None:
         self.left = left
         self._then = then
         self._has_begun = False

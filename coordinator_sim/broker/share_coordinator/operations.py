@@ -47,6 +47,7 @@ class ApiOperation(Struct, frozen=True, kw_only=True):
         name: What Kafka calls the operation.
         words: Behind "Unable to" where it fails.
         looks_before: Whether the request's form is looked at before the coordinator's own state.
+        wants_partitions: Whether a topic without partitions makes the answer empty.
         act: What a shard does for one share partition: the records, and the partition's result.
         response: The struct of answers.
         topic_result: That of a topic in one.
@@ -56,6 +57,7 @@ class ApiOperation(Struct, frozen=True, kw_only=True):
     name: str
     words: str
     looks_before: bool = False
+    wants_partitions: bool = True
     act: Callable[[ShareCoordinatorShard, SharePartitionKey, Any, int], tuple[Records, Any]]
     response: Callable[..., StateResponse]
     topic_result: Callable[..., Any]
@@ -161,6 +163,7 @@ API_OPERATIONS: Final[dict[type, ApiOperation]] = {
     initialize.InitializeShareGroupStateRequest: ApiOperation(
         name="initialize-share-group-state",
         words="initialize share group state",
+        wants_partitions=False,
         act=_initialize,
         response=initialize.InitializeShareGroupStateResponse,
         topic_result=initialize.InitializeStateResult,

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from coordinator_sim.broker.replicas.state_topic import LogEntry
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, Profile
 
 
 class ShareCoordinatorConfig(Struct, frozen=True, kw_only=True):
@@ -25,6 +26,7 @@ class ShareCoordinatorConfig(Struct, frozen=True, kw_only=True):
         prune_interval_ms: `share.coordinator.state.topic.prune.interval.ms`.
         cold_interval_ms: `share.coordinator.cold.partition.snapshot.interval.ms`; None in releases
             without it, which make no such snapshots.
+        profile: The Kafka version.
         load_ms: Time that loading a partition with records takes; 0 loads within the election.
     """
 
@@ -34,6 +36,7 @@ class ShareCoordinatorConfig(Struct, frozen=True, kw_only=True):
     append_linger_ms: int = -1
     prune_interval_ms: int = 300_000
     cold_interval_ms: int | None = 300_000
+    profile: Profile = DEFAULT_PROFILE
     load_ms: int = 0
 
 

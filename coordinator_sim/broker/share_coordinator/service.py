@@ -186,7 +186,9 @@ class ShareCoordinator:
         is_empty = (
             not request.group_id
             or not request.topics
-            or any(not topic.partitions for topic in request.topics)
+            or (
+                operation.wants_partitions and any(not topic.partitions for topic in request.topics)
+            )
         )
         if not self._is_active and not (is_empty and operation.looks_before):
             answer(failed_everywhere(request, _NOT_AVAILABLE))

@@ -6,7 +6,7 @@ them count. Nothing here writes, waits or knows other partitions.
 Source: kafka 4.3, share-coordinator/.../ShareCoordinatorShard.java.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Final
 
 from msgspec import Struct
@@ -123,7 +123,8 @@ class ShareCoordinatorShard:
             self.redundant.snapshot_written(key, offset, is_tombstone=value is None)
         elif isinstance(value, ShareUpdateValue):
             self._raise(self._leader_epochs, key, value.leader_epoch)
-            self._states.put(key, updated(self._states.get(key), value))
+            sweeps = self._config.profile.share_state_sweeps_batches
+            self._states.put(key, updated(self._states.get(key), value, sweeps=sweeps))
             self._update_counts.put(key, (self._update_counts.get(key) or 0) + 1)
 
     def _replay_snapshot(self, key: SharePartitionKey, value: ShareStateValue | None) -> None:
@@ -157,6 +158,7 @@ class ShareCoordinatorShard:
         """Begin to keep the state of a share partition, or begin anew."""
         refusal = (
             self._bad_partition(key)
+            or self._negative(state_epoch, "state")
             or self._fenced(self._state_epochs, key, state_epoch, ErrorCode.FENCED_STATE_EPOCH)
             or self._unknown_topic(key)
         )
@@ -178,6 +180,8 @@ class ShareCoordinatorShard:
         key = writing.key
         refusal = (
             self._bad_partition(key)
+            or self._negative(writing.leader_epoch, "leader")
+            or self._negative(writing.state_epoch, "state")
             or self._uninitialized(key, "Write")
             or self._fenced_leader(key, writing.leader_epoch)
             or self._fenced(
@@ -187,7 +191,7 @@ class ShareCoordinatorShard:
         )
         if refusal is not None:
             return (), refusal
-        # QUIRK: the leader epoch of a write is only compared. What is kept is that of the last read.
+        # QUIRK: the leader epoch of a write is only compared; kept is that of the last read.
         leader_epoch = self._states.entries[key].leader_epoch
         return (self._change(writing, leader_epoch, now_ms),), None
 
@@ -200,6 +204,7 @@ class ShareCoordinatorShard:
         """
         refusal = (
             self._bad_partition(key)
+            or self._negative(leader_epoch, "leader")
             or self._uninitialized(key, "Read")
             or self._fenced_leader(key, leader_epoch)
             or self._unknown_topic(key)
@@ -241,15 +246,18 @@ class ShareCoordinatorShard:
 
         Source: generateShareStateRecord.
         """
-        key, start_offset = writing.key, writing.start_offset
+        key, profile = writing.key, self._config.profile
         state = self._states.entries[key]
+        if profile.share_state_start_only_grows:
+            writing = _grown(writing, state)
+        start_offset, sweeps = writing.start_offset, profile.share_state_sweeps_batches
         if (self._update_counts.get(key) or 0) < self._config.updates_per_snapshot:
             changed = ShareUpdateValue(
                 snapshot_epoch=state.snapshot_epoch,
                 leader_epoch=leader_epoch,
                 start_offset=start_offset,
                 delivery_complete_count=writing.delivery_complete_count,
-                state_batches=combined((), writing.batches, start_offset),
+                state_batches=combined((), writing.batches, start_offset, sweeps=sweeps),
             )
             return update(key, changed)
         if start_offset == UNDECIDED:
@@ -262,7 +270,9 @@ class ShareCoordinatorShard:
             delivery_complete_count=writing.delivery_complete_count,
             create_timestamp=now_ms,
             write_timestamp=now_ms,
-            state_batches=combined(state.state_batches, writing.batches, start_offset),
+            state_batches=combined(
+                state.state_batches, writing.batches, start_offset, sweeps=sweeps
+            ),
         )
         return snapshot(key, value)
 
@@ -272,6 +282,12 @@ class ShareCoordinatorShard:
         if key.partition >= 0:
             return None
         text = "The partition id cannot be a negative number."
+        return Refusal(ErrorCode.INVALID_REQUEST, text)
+
+    def _negative(self, epoch: int, whose: str) -> Refusal | None:
+        if epoch >= 0 or not self._config.profile.share_state_refuses_negative_epochs:
+            return None
+        text = f"The {whose} epoch cannot be a negative number."
         return Refusal(ErrorCode.INVALID_REQUEST, text)
 
     def _uninitialized(self, key: SharePartitionKey, operation: str) -> Refusal | None:
@@ -293,7 +309,9 @@ class ShareCoordinatorShard:
         known = epochs.get(key)
         if epoch == ANY_EPOCH or known is None or known <= epoch:
             return None
-        return Refusal(error, error_message(error))
+        is_state = error is ErrorCode.FENCED_STATE_EPOCH
+        text = self._config.profile.share_state_fenced_text if is_state else error_message(error)
+        return Refusal(error, text)
 
     def _unknown_topic(self, key: SharePartitionKey) -> Refusal | None:
         count = self._topics.partition_count(key.topic_id)
@@ -323,7 +341,23 @@ class ShareCoordinatorShard:
 
     def without_topics(self, topic_ids: Collection[bytes]) -> Records:
         """Tombstones of the share partitions of deleted topics. Source: maybeCleanupShareState."""
-        found: Iterable[SharePartitionKey] = (
-            key for key in self._states.keys() if key.topic_id in topic_ids
-        )
-        return tuple(tombstone(key) for key in java_hash_order(found, hash_of=share_partition_hash))
+        found = [key for key, _ in self._states.items() if key.topic_id in topic_ids]
+        ordered = java_hash_order(found, hash_of=share_partition_hash)
+        return tuple(tombstone(key) for key in ordered)
+
+
+def _grown(writing: Writing, state: ShareSnapshotValue) -> Writing:
+    """A write that does not go back behind what is kept.
+
+    Source: kafka 4.4, ShareCoordinatorShard.generateShareStateRecord.
+    """
+    count = writing.delivery_complete_count
+    if writing.start_offset == state.start_offset:
+        count = max(count, state.delivery_complete_count)
+    elif writing.start_offset < state.start_offset:
+        count = state.delivery_complete_count
+    return replace(
+        writing,
+        start_offset=max(writing.start_offset, state.start_offset),
+        delivery_complete_count=count,
+    )

@@ -52,8 +52,16 @@ def tombstone(key: SharePartitionKey) -> ShareRecord:
     return ShareRecord(ShareSnapshotKey(*key), None)
 
 
-def updated(state: ShareSnapshotValue | None, change: ShareUpdateValue) -> ShareSnapshotValue:
-    """The state after an update; one without a snapshot before it stands for itself."""
+def updated(
+    state: ShareSnapshotValue | None, change: ShareUpdateValue, *, sweeps: bool
+) -> ShareSnapshotValue:
+    """The state after an update; one without a snapshot before it stands for itself.
+
+    Args:
+        state: The state before it.
+        change: The update.
+        sweeps: See `combined`.
+    """
     if state is None:
         return ShareSnapshotValue(
             snapshot_epoch=change.snapshot_epoch,
@@ -70,5 +78,7 @@ def updated(state: ShareSnapshotValue | None, change: ShareUpdateValue) -> Share
         start_offset=start_offset,
         delivery_complete_count=change.delivery_complete_count,
         leader_epoch=state.leader_epoch if leaves_leader else change.leader_epoch,
-        state_batches=combined(state.state_batches, change.state_batches, start_offset),
+        state_batches=combined(
+            state.state_batches, change.state_batches, start_offset, sweeps=sweeps
+        ),
     )

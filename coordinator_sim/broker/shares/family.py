@@ -14,6 +14,7 @@ from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
 from coordinator_sim.broker.scheduler import Scheduler
 from coordinator_sim.broker.security.access import Access
 from coordinator_sim.broker.settings import ClusterSettings
+from coordinator_sim.broker.shares.dead_letters import dead_letter_queue_of
 from coordinator_sim.broker.shares.offsets_api import ShareOffsetsApi
 from coordinator_sim.broker.shares.persister import Persister
 from coordinator_sim.broker.shares.share_apis import ShareApis
@@ -72,6 +73,7 @@ class Shares:
             ),
         )
         self._listen()
+        cluster.scheduler.watch(self)
 
     def handlers(self) -> Handlers:
         """The handlers of all its APIs."""
@@ -82,7 +84,11 @@ class Shares:
         found = self._brokers.get(broker_id)
         if found is None:
             found = self._brokers[broker_id] = SharePartitionManager(
-                broker_id, self._cluster.hosted, self._cluster.configs, self._persister
+                broker_id,
+                self._cluster.hosted,
+                self._cluster.configs,
+                persister=self._persister,
+                dead_letters=dead_letter_queue_of(self._cluster.settings.profile),
             )
         return found
 

@@ -16,6 +16,7 @@ from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
 from coordinator_sim.broker.shares.acknowledgements import Batches, Outcomes, outcome
 from coordinator_sim.broker.shares.acquisition_locks import AcquisitionLocks
 from coordinator_sim.broker.shares.answers import Found
+from coordinator_sim.broker.shares.dead_letters import DeadLetterQueue
 from coordinator_sim.broker.shares.delayed_fetch import DelayedShareFetch, WatchKey
 from coordinator_sim.broker.shares.log_access import LeaderLog, ShareReader
 from coordinator_sim.broker.shares.persister import Persister, SharePartitionKey
@@ -73,6 +74,7 @@ class SharePartitionManager:
         hosted: The partitions that the brokers host.
         configs: Settings of groups.
         persister: Keeps the state.
+        dead_letters: Takes records that are given up; None where the release knows of none.
 
     Attributes:
         reader: Reads logs.
@@ -83,6 +85,7 @@ class SharePartitionManager:
     __slots__ = (
         "_broker_id",
         "_configs",
+        "_dead_letters",
         "_fetch_count",
         "_hosted",
         "_is_settling",
@@ -102,12 +105,15 @@ class SharePartitionManager:
         broker_id: int,
         hosted: ReplicaManager,
         configs: Configs,
+        *,
         persister: Persister,
+        dead_letters: DeadLetterQueue | None,
     ) -> None:
         self._broker_id = broker_id
         self._hosted = hosted
         self._configs = configs
         self._persister = persister
+        self._dead_letters = dead_letters
         self._locks = AcquisitionLocks()
         self._partitions: dict[SharePartitionKey, SharePartition] = {}
         self._purgatory = Purgatory[WatchKey]()
@@ -198,6 +204,7 @@ class SharePartitionManager:
             offsets=LeaderLog(self._hosted, self._broker_id, named, epoch),
             locks=self._locks,
             on_fetchable=lambda: self._changed(key),
+            dead_letters=self._dead_letters,
         )
         return made
 

@@ -29,6 +29,7 @@ public abstract class Lines<W extends VirtualWorld> {
     protected ArrayNode replies;
     /** Appended during this command. */
     protected ArrayNode records;
+    private Lines<?> answering = this;
 
     /** Answers standard input to its end. */
     protected final void serve() throws IOException {
@@ -44,12 +45,24 @@ public abstract class Lines<W extends VirtualWorld> {
         out.flush();
     }
 
+    /** Who answers from this `init` on. */
+    protected Lines<?> behind(JsonNode init) { return this; }
+
     private ObjectNode step(String line) {
+        try {
+            JsonNode command = MAPPER.readTree(line);
+            if (command.path("op").asText().equals("init")) answering = behind(command);
+            return answering.answer(command);
+        } catch (IOException | RuntimeException e) { // no JSON, or no such coordinator
+            return JSON.objectNode().put("error", e.toString());
+        }
+    }
+
+    private ObjectNode answer(JsonNode command) {
         replies = JSON.arrayNode();
         records = JSON.arrayNode();
         ObjectNode answer = JSON.objectNode();
         try {
-            JsonNode command = MAPPER.readTree(line);
             if (command.has("id")) answer.set("id", command.get("id"));
             run(command, answer);
         } catch (Throwable t) { // the driver is told, whatever it was

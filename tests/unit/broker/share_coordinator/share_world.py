@@ -1,4 +1,4 @@
-"""Served clusters whose share coordinators are asked, by fields and by the port of share partitions."""
+"""Served clusters whose share coordinators are asked."""
 
 from base64 import b64encode
 from typing import Any

@@ -1,14 +1,44 @@
 """The APIs of share coordinators of a whole served cluster: state, rights, leaders, restarts."""
 
+from pathlib import Path
+
+import pytest
+
+from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.metadata.image import TOPIC_RESOURCE
+from coordinator_sim.broker.security.authorizer import Acl, Operation, ResourceType
+from coordinator_sim.broker.settings import ClusterSettings
+from coordinator_sim.broker.shares.partition_keys import state_partition
+from coordinator_sim.broker.shares.persister import SharePartitionKey
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
-from tests.unit.broker.share_coordinator.share_world import States, batches_of, served
+from coordinator_sim.kafka.partitioning import SHARE_STATE_TOPIC
+from coordinator_sim_conformance.field_frames import Fields
+from tests.unit.broker.fields_client import FieldsClient
+from tests.unit.broker.kept_world import NOW, KeptWorld
+from tests.unit.broker.share_coordinator.share_world import (
+    States,
+    batches_of,
+    served,
+    share_key,
+    topic_id,
+)
+
+UPDATES_PER_SNAPSHOT = "share.coordinator.snapshot.update.records.per.snapshot"
+
+
+def rule(operation: Operation, kind: ResourceType, name: str) -> Acl:
+    """Everybody may do that."""
+    return Acl(operation=operation, resource_type=kind, name=name, principal="User:*")
 
 
 def test_state_is_kept() -> None:
     """What a leader writes is what the next one reads, and what administration is told."""
     states = States(served())
     assert states.initialize(state_epoch=1, start_offset=10)["errorCode"] == ErrorCode.NONE
-    assert states.write((10, 19, 2, 1), (20, 24, 0, 1), deliveryCompleteCount=10) == {
+    batches = ((10, 19, 2, 1), (20, 24, 0, 1))
+    assert states.write(*batches, startOffset=10, deliveryCompleteCount=10) == {
         "partition": 0,
         "errorCode": 0,
         "errorMessage": None,
@@ -33,3 +63,198 @@ def test_state_is_deleted() -> None:
         "Read operation on uninitialized share partition not allowed."
     )
     assert states.summary()["startOffset"] == -1
+
+
+def test_only_brokers_may_ask() -> None:
+    """CLUSTER_ACTION is asked for; every partition is refused."""
+    states = States(served(rule(Operation.READ, ResourceType.GROUP, "g")))
+    text = error_message(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    for refused in (
+        states.initialize(),
+        states.read(),
+        states.write(),
+        states.summary(),
+        states.delete(),
+    ):
+        told = (refused["errorCode"], refused["errorMessage"])
+        assert told == (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, text)
+
+
+def test_the_topic_has_kafkas_settings() -> None:
+    """Deleted rather than compacted, kept for ever, as many partitions as the settings say."""
+    cluster = served(share_state_min_isr=1).cluster
+    assert len(cluster.image.topics[SHARE_STATE_TOPIC].partitions) == 3
+    assert cluster.image.configs_of(TOPIC_RESOURCE, SHARE_STATE_TOPIC) == {
+        "cleanup.policy": "delete",
+        "compression.type": "producer",
+        "segment.bytes": "104857600",
+        "min.insync.replicas": "1",
+        "retention.ms": "-1",
+    }
+
+
+def led() -> tuple[States, States, int]:
+    """Two brokers: the leader of the state of t-0, the other one, and the partition's number."""
+    client = served(broker_ids=(1, 2), load_ms=500)
+    place = state_partition(SharePartitionKey("g", topic_id(client.cluster), 0), 3)
+    leader_id = client.cluster.image.topics[SHARE_STATE_TOPIC].partitions[place].leader_id
+    leader, other = (FieldsClient(client.cluster, each) for each in (leader_id, 3 - leader_id))
+    return States(leader), States(other), place
+
+
+def test_a_new_leader_of_the_topic_knows_the_state() -> None:
+    """The old coordinator refuses; the new one does while it reads the log."""
+    states, other, place = led()
+    states.initialize()
+    states.write((0, 4, 2, 1))
+    assert other.read()["errorCode"] == ErrorCode.NOT_COORDINATOR
+    client = other.client
+    now = Instants(client.now_ms, client.now_ms)
+    client.cluster.operations.elect(SHARE_STATE_TOPIC, place, client.connection.broker_id, now)
+    refused = states.read()
+    assert refused["errorCode"] == ErrorCode.NOT_COORDINATOR
+    assert refused["errorMessage"] == (
+        "Unable to read share group state: This is not the correct coordinator."
+    )
+    assert other.read()["errorCode"] == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    client.wait(501)
+    assert batches_of(other.read()) == [(0, 4, 2, 1)]
+
+
+def test_state_outlives_the_process(tmp_path: Path) -> None:
+    """With a log directory; updates and snapshots are read again."""
+    settings = ClusterSettings(
+        share_state_partitions=2, given={UPDATES_PER_SNAPSHOT: "1"}, share_state_min_isr=1
+    )
+    world = KeptWorld(tmp_path, settings=settings)
+    for name in (SHARE_STATE_TOPIC, "t"):
+        world.cluster.topics.create_asked_for(name, NOW)
+    states = States(FieldsClient(world.cluster))
+    states.initialize(start_offset=3)
+    for first in (3, 5, 7):
+        states.write((first, first, 2, 1), deliveryCompleteCount=first)
+    before = states.read(leader_epoch=2), states.summary()
+    world.leave()
+    again = States(FieldsClient(world.cluster))
+    assert (again.read(leader_epoch=2), again.summary()) == before
+    world.kill()
+    again = States(FieldsClient(world.cluster))
+    assert (again.read(leader_epoch=2), again.summary()) == before
+
+
+def test_a_write_waits_for_the_high_watermark() -> None:
+    """It times out where nothing is committed, and what it wrote counts once that is."""
+    client = served(given={"share.coordinator.write.timeout.ms": "1500"})
+    states = States(client)
+    states.initialize()
+    place = state_partition(SharePartitionKey("g", states.topic_id, 0), 3)
+    now = Instants(client.now_ms, client.now_ms)
+    hold = client.cluster.operations.hold_high_watermark
+    hold(SHARE_STATE_TOPIC, place, hold=True, now=now)
+    refused = states.write((0, 4, 2, 1))
+    assert refused["errorCode"] == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert refused["errorMessage"] == (
+        "Unable to write share group state: "
+        "CoordinatorWriteEvent(name=write-share-group-state) timed out after 1500ms"
+    )
+    assert client.now_ms == now.group_ms + 1_500
+    hold(SHARE_STATE_TOPIC, place, hold=False, now=now)
+    assert batches_of(states.read()) == [(0, 4, 2, 1)]
+
+
+def test_a_refused_append_is_taken_back() -> None:
+    """What was never written is not read; the error is the coordinator's."""
+    client = served()
+    states = States(client)
+    states.initialize()
+    client.cluster.append_failure = ErrorCode.NOT_ENOUGH_REPLICAS
+    refused = states.write((0, 4, 2, 1))
+    assert refused["errorCode"] == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    client.cluster.append_failure = ErrorCode.NONE
+    assert batches_of(states.read()) == []
+
+
+def test_the_log_is_cut_short() -> None:
+    """Upkeep deletes what snapshots have replaced, and snapshots what is cold."""
+    client = served(share_state_partitions=1, given={UPDATES_PER_SNAPSHOT: "2"})
+    states = States(client)
+    log = client.cluster.logs.log_of(SHARE_STATE_TOPIC, 0)
+    assert log is not None
+    assert client.cluster.next_group_deadline_ms() is None
+    states.initialize()
+    for _ in range(4):
+        states.write((0, 0, 2, 1))
+    client.wait(300_001)
+    assert (log.log_start_offset, log.end_offset) == (3, 6)
+    client.wait(300_000)
+    assert (log.log_start_offset, log.end_offset) == (5, 6)
+    assert states.read()["errorCode"] == ErrorCode.NONE
+
+
+def test_a_deleted_topic_takes_its_states_along() -> None:
+    """Tombstones are written for its share partitions."""
+    client = served(share_state_partitions=1)
+    states = States(client)
+    states.initialize()
+    log = client.cluster.logs.log_of(SHARE_STATE_TOPIC, 0)
+    assert log is not None
+    now = Instants(client.now_ms, client.now_ms)
+    client.cluster.topics.delete("t", now)
+    assert log.end_offset == 2
+    coordinator = client.cluster.share_coordinators.brokers.coordinator(1, now)
+    shard = coordinator.runtime.shard_of(0)
+    assert shard is not None
+    assert len(shard) == 0
+
+
+# -- FindCoordinator -------------------------------------------------------------------------
+
+
+def found(client: FieldsClient, key: str, version: int = 6) -> Fields:
+    """What FindCoordinator says of one key."""
+    fields = {"keyType": 2, "coordinatorKeys": [key], "key": key}
+    answer = client.call(ApiKey.FIND_COORDINATOR, version, fields)
+    return answer["coordinators"][0] if version > 3 else answer  # type: ignore[no-any-return]
+
+
+def test_share_partitions_have_coordinators() -> None:
+    """The key names group, topic and partition; it is hashed as Kafka prints it."""
+    client = served()
+    assert found(client, share_key(client))["nodeId"] == 1
+    assert found(client, share_key(client, group="a:b"))["nodeId"] == 1
+
+
+@pytest.mark.parametrize(
+    "key", ["g", "g:0", "g:short:0", ":{topic}:0", "g:{topic}:x", "g:{topic}:"]
+)
+def test_a_malformed_key_is_refused(key: str) -> None:
+    """INVALID_REQUEST without words."""
+    client = served()
+    topic = share_key(client).split(":")[1]
+    refused = found(client, key.replace("{topic}", topic))
+    assert (refused["errorCode"], refused["errorMessage"]) == (ErrorCode.INVALID_REQUEST, "")
+
+
+def test_old_versions_know_no_share_coordinators() -> None:
+    """Key type 2 came with version 6."""
+    client = served()
+    for version in (3, 5):
+        refused = found(client, share_key(client), version)
+        assert refused["errorCode"] == ErrorCode.INVALID_REQUEST
+
+
+def test_asking_for_a_coordinator_creates_the_topic() -> None:
+    """It is not there yet in the same answer."""
+    client = served()
+    now = Instants(client.now_ms, client.now_ms)
+    client.cluster.topics.delete(SHARE_STATE_TOPIC, now)
+    error = found(client, share_key(client))["errorCode"]
+    assert error == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert found(client, share_key(client))["errorCode"] == ErrorCode.NONE
+
+
+def test_only_brokers_may_find_share_coordinators() -> None:
+    """CLUSTER_ACTION is asked for."""
+    client = served(rule(Operation.DESCRIBE, ResourceType.GROUP, "g"))
+    error = found(client, share_key(client))["errorCode"]
+    assert error == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
