@@ -38,6 +38,11 @@ class Client:
         self._clients.now_ms = self._fields.now_ms
         return answer
 
+    def begin(self, api: ApiKey, version: int, fields: Fields) -> None:
+        """Send a request whose answer nobody waits for."""
+        self._fields.now_ms = self._clients.now_ms
+        self._fields.begin(api, version, fields)
+
     def wait(self, duration_ms: int) -> None:
         """Let time pass."""
         self._fields.now_ms = self._clients.now_ms
