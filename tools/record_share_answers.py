@@ -13,7 +13,8 @@ from typing import Final
 
 from coordinator_sim_conformance.real_kafka.kafka import BROKER_VERSION, TOOLS_VERSION, Broker
 from coordinator_sim_conformance.real_kafka.raw_client import RawClient
-from coordinator_sim_conformance.real_kafka.share_answers import SETTINGS, ShareStory
+from coordinator_sim_conformance.real_kafka.share_answers import SETTINGS
+from coordinator_sim_conformance.real_kafka.share_story import ShareStory
 
 FOLDER: Final = Path(__file__).parents[1] / "tests" / "data" / "shares"
 PLAYED: Final = ((BROKER_VERSION, 2), (BROKER_VERSION, 1), (TOOLS_VERSION, 2))

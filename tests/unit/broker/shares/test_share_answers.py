@@ -11,7 +11,8 @@ from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.kafka.profiles import profile_named
-from coordinator_sim_conformance.real_kafka.share_answers import SETTINGS, ShareStory
+from coordinator_sim_conformance.real_kafka.share_answers import SETTINGS
+from coordinator_sim_conformance.real_kafka.share_story import ShareStory
 from tests.unit.broker.shares.share_clients import Clients
 from tools.record_share_answers import PLAYED, file_of
 
