@@ -9,7 +9,7 @@ from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.codec.frames import RequestHeader
 from coordinator_sim_conformance.field_frames import Fields, read_response_frame, request_frame
 
-_TIMEOUT_S: Final = 30
+_TIMEOUT_S: Final = 120
 
 
 class RawClient:

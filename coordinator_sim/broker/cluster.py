@@ -7,7 +7,7 @@ of connections (`connection`) and as events for the trace. Replicas are labels.
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -37,7 +37,7 @@ from coordinator_sim.broker.metadata.leadership import Leadership
 from coordinator_sim.broker.metadata.topic_operations import INTERNAL_TOPICS, TopicOperations
 from coordinator_sim.broker.offered import first_levels, offered, offered_features
 from coordinator_sim.broker.operations import Operations
-from coordinator_sim.broker.pending_answer import AnswerPlace
+from coordinator_sim.broker.pending_answer import AnswerPlace, Waiting
 from coordinator_sim.broker.purgatory import Place
 from coordinator_sim.broker.records.families import DataApis, DataSettings
 from coordinator_sim.broker.replicas.log_maintenance import LogMaintenance
@@ -50,6 +50,7 @@ from coordinator_sim.broker.security.sasl_api import SaslApi
 from coordinator_sim.broker.security.security import Security
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.broker.share_coordinator.family import ShareCoordination
+from coordinator_sim.broker.shares.family import Shares
 from coordinator_sim.broker.transactions.family import Transactions
 from coordinator_sim.broker.versions_api import VersionsApi
 from coordinator_sim.coordinator.contract import CoordinatorResult
@@ -64,14 +65,6 @@ _SESSION_SLOTS: Final = "max.incremental.fetch.session.cache.slots"
 
 TraceSink = Callable[[int, tuple[TraceEvent, ...]], None]
 """Takes the events that a verb caused at the broker of that id."""
-
-
-class Waiting(Protocol):
-    """A connection with requests that wait for their turn."""
-
-    def work_on_next(self, now: Instants) -> None:
-        """Work on the first of them."""
-        ...
 
 
 class Cluster:
@@ -102,6 +95,7 @@ class Cluster:
         transactions: The transaction coordinators of the brokers.
         share_coordinators: Their share coordinators.
         data: The APIs about records.
+        shares: The share partitions of the brokers.
         faults: What is done to requests on purpose.
         scheduler: What is to be done later.
         operations: What is done to the cluster from outside.
@@ -194,6 +188,7 @@ class Cluster:
     def _serve_families(self) -> VersionsApi:
         """Take up whatever answers requests; what of it is offered."""
         self.share_coordinators = ShareCoordination(self, chance(self.settings.seed + 1))
+        self.shares = Shares(self, self.share_coordinators.persister)
         for family in self._families():
             self._handlers.update(family.handlers())
         spoken = [ApiKey.API_VERSIONS, *self._handlers]
@@ -333,6 +328,7 @@ class Cluster:
             *administration_apis(admin),
             self.transactions,
             self.share_coordinators,
+            self.shares,
             SaslApi(),
             DiscoveryApi(
                 self.image,
@@ -408,6 +404,8 @@ class Cluster:
             pending = self._pending.pop(reply.token, None)
             if pending is not None:
                 pending.answered(reply.response)
+        if result.persister_calls:
+            self.shares.carry_out(broker_id, result.persister_calls)
         if result.events and self.trace is not None:
             self.trace(broker_id, result.events)
 
@@ -480,6 +478,8 @@ class Cluster:
         self.image.apply(change)
         if type(change) is ConfigsChanged:
             self.groups.settings_changed(change)
+        elif type(change) is FeatureSet:
+            self.shares.features_changed()
         self.scheduler.look_again()
 
     @property

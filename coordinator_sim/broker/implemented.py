@@ -2,8 +2,7 @@
 
 Clients use every offered version: the newest one switches features on. So an API is offered only
 if it has a row here, and no newer than the row says; `docs/api-versions.md` is generated from
-these rows. The APIs of members of share groups, telemetry and delegation tokens have no row,
-because they are not implemented.
+these rows. Telemetry and delegation tokens have no row, because they are not implemented.
 """
 
 from collections.abc import Mapping
@@ -294,6 +293,41 @@ IMPLEMENTED: Final[Mapping[ApiKey, Implemented]] = MappingProxyType(
             "types of members; 0 has their epochs and targets",
             "broker/groups/test_consumer_groups_served.py::test_a_group_is_described",
         ),
+        ApiKey.SHARE_GROUP_HEARTBEAT: _row(
+            1,
+            "share groups",
+            "broker/groups/test_share_groups_served.py::test_a_member_joins_and_is_assigned",
+        ),
+        ApiKey.SHARE_GROUP_DESCRIBE: _row(
+            1,
+            "members of share groups and what they read",
+            "broker/groups/test_share_groups_served.py::test_a_group_is_described",
+        ),
+        ApiKey.SHARE_FETCH: _row(
+            2,
+            "locks that are renewed, acquiring no more than asked for; 1 has records with locks",
+            "broker/shares/test_shares_served.py::test_records_are_acquired_and_acknowledged",
+        ),
+        ApiKey.SHARE_ACKNOWLEDGE: _row(
+            2,
+            "locks that are renewed; 1 accepts, releases and rejects records",
+            "broker/shares/test_shares_served.py::test_records_are_acquired_and_acknowledged",
+        ),
+        ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: _row(
+            1,
+            "how far a group lags behind; 0 tells where it is",
+            "broker/shares/test_shares_served.py::test_offsets_are_described_with_their_lag",
+        ),
+        ApiKey.ALTER_SHARE_GROUP_OFFSETS: _row(
+            0,
+            "the API itself",
+            "broker/groups/test_share_groups_served.py::test_offsets_are_altered_topic_by_topic",
+        ),
+        ApiKey.DELETE_SHARE_GROUP_OFFSETS: _row(
+            0,
+            "the API itself",
+            "broker/groups/test_share_groups_served.py::test_offsets_are_deleted_topic_by_topic",
+        ),
         ApiKey.STREAMS_GROUP_HEARTBEAT: _row(
             1,
             "static members, offsets of copies, missing tags; 0 has streams groups",
@@ -336,11 +370,13 @@ IMPLEMENTED: Final[Mapping[ApiKey, Implemented]] = MappingProxyType(
 IMPLEMENTED_FEATURES: Final = (
     "group.version",
     "metadata.version",
+    "share.version",
     "streams.version",
     "transaction.version",
 )
 """The features of KRaft clusters that are implemented.
 
-Share groups are not there, so neither is `share.version`. `metadata.version` is offered because
-clients show it; it has no other effect.
+`metadata.version` is offered because clients show it; it has no other effect. DEVIATION: level 2 of
+`share.version` is that of 4.4 and its dead-letter queues (KIP-1191), to which nothing is written
+here: records that are given up are archived, as where a group has no such queue.
 """

@@ -6,6 +6,7 @@ Every offered version is answered at every level.
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from msgspec import Struct
 
@@ -14,6 +15,9 @@ from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.api_versions import recorded_versions
 from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.messages.catalogue import SHARE_GROUP_APIS
+
+_SHARE_VERSION: Final = "share.version"
 
 Ranges = Mapping[ApiKey, tuple[int, int]]
 """Oldest and newest offered version of each API, by ascending API numbers."""
@@ -32,11 +36,16 @@ class OfferedFeatures(Struct, frozen=True):
 
 
 def offered(profile: Profile, spoken: Iterable[ApiKey]) -> Ranges:
-    """The versions of the given APIs that a broker of the profile offers, as far as implemented."""
+    """The versions of the given APIs that a broker of the profile offers, as far as implemented.
+
+    DEVIATION: 4.1 offers the APIs of share groups as a preview, which is off in a new cluster.
+    """
     recorded = recorded_versions(profile).ranges
     ranges = {}
     for api in sorted(spoken):
         if api not in recorded or api not in IMPLEMENTED:
+            continue
+        if api in SHARE_GROUP_APIS and not profile.share_groups:
             continue
         oldest, newest = recorded[api]
         newest = min(newest, IMPLEMENTED[api].newest)
@@ -48,7 +57,11 @@ def offered(profile: Profile, spoken: Iterable[ApiKey]) -> Ranges:
 def offered_features(profile: Profile) -> OfferedFeatures:
     """The implemented features, at the levels of a default cluster of the profile."""
     recorded = recorded_versions(profile)
-    supported = recorded.supported_features
+    supported = {
+        name: levels
+        for name, levels in recorded.supported_features.items()
+        if name != _SHARE_VERSION or profile.share_groups
+    }
     finalized = recorded.finalized_features
     return OfferedFeatures(
         {name: supported[name] for name in IMPLEMENTED_FEATURES if name in supported},

@@ -18,6 +18,7 @@ from coordinator_sim.broker.metadata.leadership import Leadership
 from coordinator_sim.broker.records.families import DataApis
 from coordinator_sim.broker.scheduler import Task
 from coordinator_sim.broker.settings import ClusterSettings
+from coordinator_sim.broker.shares.family import Shares
 from coordinator_sim.broker.slow_appends import HoldingCluster, SlowAppends
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.errors import ErrorCode
@@ -59,6 +60,7 @@ class OperatedCluster(HoldingCluster, Protocol):
     settings: ClusterSettings
     leadership: Leadership
     data: DataApis
+    shares: Shares
     fenced: dict[int, None]
     append_failure: ErrorCode
 
@@ -110,6 +112,7 @@ class Operations:
         self._status[broker_id] = BrokerStatus.STOPPED
         self._cluster.groups.stop(broker_id)
         self._cluster.data.fetches.forget_broker(broker_id)
+        self._cluster.shares.forget_broker(broker_id)
         self._lose(broker_id, now)
 
     def pause(self, broker_id: int, now: Instants) -> None:

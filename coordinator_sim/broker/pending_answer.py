@@ -4,10 +4,19 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from coordinator_sim.broker.contract import Instants
 from coordinator_sim.errors import described
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.codec.answers import fitted
 from coordinator_sim.messages.codec.compiler import response_writer
+
+
+class Waiting(Protocol):
+    """A connection with requests that wait for their turn."""
+
+    def work_on_next(self, now: Instants) -> None:
+        """Work on the first of them."""
+        ...
 
 
 class Output(Protocol):

@@ -8,20 +8,23 @@ Source: kafka trunk, server-common/.../purgatory/DelayedOperationPurgatory.java.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from typing import Final, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 Place = tuple[str, int]
 """A partition: its topic's name and its number."""
 
 K = TypeVar("K")
+P = TypeVar("P")
+"""What requests wait on: a `Place`, or what share partitions are named by."""
+P_contra = TypeVar("P_contra", contravariant=True)
 _STALE_DEADLINES: Final = 64
 """Deadlines of answered requests that may pile up before the heap is rebuilt."""
 
 
-class Delayed(Protocol):
+class Delayed(Protocol[P_contra]):
     """A request that is answered later."""
 
-    def try_complete(self, place: Place) -> bool:
+    def try_complete(self, place: P_contra) -> bool:
         """Answer the request if it is complete; return whether it was answered.
 
         Args:
@@ -39,21 +42,21 @@ class Delayed(Protocol):
 
 
 @dataclass(slots=True)
-class _Watched:
-    delayed: Delayed
-    places: tuple[Place, ...]
+class _Watched(Generic[P]):
+    delayed: Delayed[P]
+    places: tuple[P, ...]
     deadline_ms: int
     connection: int
 
 
-class Purgatory:
+class Purgatory(Generic[P]):
     """The waiting requests of one API."""
 
     __slots__ = ("_by_connection", "_by_place", "_deadlines", "_next_id", "_watched")
 
     def __init__(self) -> None:
-        self._watched: dict[int, _Watched] = {}
-        self._by_place: dict[Place, dict[int, None]] = {}
+        self._watched: dict[int, _Watched[P]] = {}
+        self._by_place: dict[P, dict[int, None]] = {}
         self._by_connection: dict[int, dict[int, None]] = {}
         self._deadlines: list[tuple[int, int]] = []
         self._next_id = 0
@@ -63,7 +66,7 @@ class Purgatory:
         return len(self._watched)
 
     def watch(
-        self, delayed: Delayed, places: Iterable[Place], deadline_ms: int, connection: int
+        self, delayed: Delayed[P], places: Iterable[P], deadline_ms: int, connection: int
     ) -> None:
         """Let a request wait.
 
@@ -82,7 +85,7 @@ class Purgatory:
         self._by_connection.setdefault(connection, {})[number] = None
         heappush(self._deadlines, (deadline_ms, number))
 
-    def touched(self, place: Place) -> None:
+    def touched(self, place: P) -> None:
         """Complete the requests that a change of a partition completes, in order of arrival."""
         numbers = self._by_place.get(place)
         if numbers is None:
@@ -92,7 +95,7 @@ class Purgatory:
             if watched is not None:
                 self._try(number, watched.delayed, place)
 
-    def _try(self, number: int, delayed: Delayed, place: Place) -> None:
+    def _try(self, number: int, delayed: Delayed[P], place: P) -> None:
         """Complete a request if possible; one that raises is dropped, so as not to raise again."""
         is_over = True
         try:

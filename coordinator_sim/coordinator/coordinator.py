@@ -52,6 +52,7 @@ from coordinator_sim.coordinator.runtime import (
     Runtime,
     partition_error,
 )
+from coordinator_sim.coordinator.share.describe import kept_partitions
 from coordinator_sim.coordinator.share.persister import PersisterAnswer
 from coordinator_sim.coordinator.spanning import answer_spanning
 from coordinator_sim.coordinator.topics import KnownTopic
@@ -225,10 +226,7 @@ class GroupCoordinator:
         return runtime.take()
 
     def use_persister(self, persister: Persister) -> None:
-        """Ask this share coordinator from now on, which may answer at once.
-
-        Without one every call leaves with a result, and its answer comes by `persister_answered`.
-        """
+        """Ask this share coordinator from now on; without one calls leave with the results."""
         self._runtime.persister = persister
 
     def persister_answered(
@@ -249,6 +247,10 @@ class GroupCoordinator:
             asker.answered(answer)
             runtime.is_idle = False
         return runtime.take()
+
+    def share_partitions_of(self, group_id: str) -> Mapping[bytes, frozenset[int]] | ErrorCode:
+        """The partitions, by topic id, whose state is kept for a group; see `kept_partitions`."""
+        return kept_partitions(self._runtime, group_id)
 
     def topics_changed(
         self, changed: Iterable[KnownTopic], removed: Iterable[str], version: int

@@ -111,6 +111,10 @@ NEW_GROUPS: Final[dict[str, tuple[Switch, ...]]] = {
             "Partitions that may be assigned and are not are reason for another epoch only where "
             "no target is outstanding",
             "GroupMetadataManager.shareGroupHeartbeat", whose=JAVA),
+        since("4.4", "share_fetch_tells_unknown_topics",
+            "ShareFetch tells which topics there are not; before, one such topic makes the whole "
+            "answer UNKNOWN_SERVER_ERROR",
+            "KafkaApis.processShareFetchResponse", whose=JAVA),
         since("4.4", "share_new_partitions_begin_at_zero",
             "Partitions that a known topic gets are read from their first offset; before, from "
             "where the group's settings say",

@@ -33,15 +33,11 @@ API_NAMES: Final[dict[ApiKey, str]] = {
 _APIS: Final = {name: api for api, name in API_NAMES.items()}
 
 
-CORE_ALONE_APIS: Final = (
+SHARE_GROUP_APIS: Final = (
     ApiKey.SHARE_GROUP_HEARTBEAT,
     ApiKey.SHARE_GROUP_DESCRIBE,
     ApiKey.ALTER_SHARE_GROUP_OFFSETS,
     ApiKey.DELETE_SHARE_GROUP_OFFSETS,
-)
-"""The APIs of groups that a served cluster does not offer."""
-DRAFTED_APIS: Final = (
-    *CORE_ALONE_APIS,
     ApiKey.SHARE_FETCH,
     ApiKey.SHARE_ACKNOWLEDGE,
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
@@ -50,6 +46,10 @@ DRAFTED_APIS: Final = (
     ApiKey.WRITE_SHARE_GROUP_STATE,
     ApiKey.DELETE_SHARE_GROUP_STATE,
     ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
+)
+"""The APIs of share groups, their partitions and their state."""
+DRAFTED_APIS: Final = (
+    *SHARE_GROUP_APIS,
     ApiKey.STREAMS_GROUP_HEARTBEAT,
     ApiKey.STREAMS_GROUP_DESCRIBE,
 )

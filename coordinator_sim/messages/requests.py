@@ -14,7 +14,7 @@ from coordinator_sim.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
     AlterShareGroupOffsetsResponse,
 )
-from coordinator_sim.messages.catalogue import CORE_ALONE_APIS, name_of
+from coordinator_sim.messages.catalogue import name_of
 from coordinator_sim.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
@@ -159,7 +159,7 @@ Response = (
 
 GROUP_COORDINATOR_APIS: Final[frozenset[ApiKey]] = frozenset(
     each.api_key for each in get_args(GroupRequest)
-) - frozenset(CORE_ALONE_APIS)
+)
 """The APIs that the group coordinators of a served cluster answer."""
 GROUP_APIS: Final[tuple[ApiKey, ...]] = tuple(
     sorted(each.api_key for each in get_args(Request) if each is not MetadataRequest)

@@ -10,11 +10,18 @@ from collections.abc import Mapping
 from typing import Final
 
 from coordinator_sim.broker.apis.client_metrics_configs import CLIENT_METRICS_SETTINGS
-from coordinator_sim.broker.configs.configs import Configs, ConfigSource, Synonym, base_name
+from coordinator_sim.broker.configs.configs import (
+    Configs,
+    ConfigSource,
+    Synonym,
+    base_name,
+    shared_name,
+)
 from coordinator_sim.broker.configs.setting_types import (
     Setting,
     SettingType,
     Value,
+    default_of,
     parse,
     text_of,
 )
@@ -78,12 +85,13 @@ def group_entries(configs: Configs, group: str, own: Mapping[str, str]) -> list[
         if setting.internal:
             continue
         value = configs.group_value(group, name)
-        shared = f"group.{name}"
-        places = configs.synonyms(shared, None) if shared in configs.broker else []
+        shared = shared_name(name)
+        if shared in configs.broker:
+            places = configs.synonyms(shared, None)
+        else:
+            places = [Synonym(name, text_of(default_of(setting)) or "", ConfigSource.DEFAULT)]
         if name in own:
             places = [Synonym(name, text_of(value) or "", ConfigSource.GROUP), *places]
-        elif not places:
-            places = [Synonym(name, text_of(value) or "", ConfigSource.DEFAULT)]
         entries.append(_entry(name, setting, value, places))
     return entries
 

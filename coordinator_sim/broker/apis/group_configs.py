@@ -16,6 +16,11 @@ from coordinator_sim.kafka.profiles import Profile
 
 _BOUND_NAMES: Final = {"num.standby.replicas": "standby.replicas"}
 """Settings whose bounds are named otherwise than they are."""
+_DEAD_LETTERS: Final = "errors.deadletterqueue.topic.name"
+_NO_DEAD_LETTERS: Final = (
+    f"{_DEAD_LETTERS}: nothing is written to dead-letter queues here, leave it empty"
+)
+"""DEVIATION: 4.4 takes the name of a topic, and writes there what a share group gave up."""
 _SESSION: Final = "session.timeout.ms"
 _HEARTBEAT: Final = "heartbeat.interval.ms"
 
@@ -36,6 +41,8 @@ def group_error(
     for each in values:
         if each not in configs.group:
             return _invalid(f"Unknown group config name: {each}")
+    if values.get(_DEAD_LETTERS, "").strip():
+        return _invalid(_NO_DEAD_LETTERS)
     try:
         parsed = {each: parse(configs.group[each], text) for each, text in values.items()}
     except ConfigError as error:

@@ -93,6 +93,8 @@ class TopicDefault(Struct, frozen=True):
 
 _MINUTE_MS: Final = 60_000
 _HOUR_MS: Final = 60 * _MINUTE_MS
+_SHARED_NAMES: Final = {"streams.assignor.name": "group.streams.assignors"}
+"""Settings of groups whose default has another name among those of brokers: the first listed."""
 _SYNONYMS: Final[dict[str, tuple[tuple[str, int], ...]]] = {
     "log.roll.ms": (("log.roll.ms", 1), ("log.roll.hours", _HOUR_MS)),
     "log.roll.jitter.ms": (("log.roll.jitter.ms", 1), ("log.roll.jitter.hours", _HOUR_MS)),
@@ -359,8 +361,11 @@ class Configs:
             return parse(of[name], own)
         if resource_type == TOPIC_RESOURCE:
             return self.topic_default(of[name])
-        shared = f"group.{name}"
-        return self._broker_found("", shared) if shared in self.broker else default_of(of[name])
+        shared = shared_name(name)
+        if shared not in self.broker:
+            return default_of(of[name])
+        value = self._broker_found("", shared)
+        return value[0] if isinstance(value, list) and name in _SHARED_NAMES else value
 
     def _broker_found(self, resource: str, name: str) -> Value:
         """A broker setting's value or that of its fallback, converted to the unit of the name."""
@@ -380,6 +385,11 @@ class Configs:
             if name in values:
                 return parse(self.broker[name], values[name])
         return default_of(self.broker[name])
+
+
+def shared_name(name: str) -> str:
+    """The setting of brokers that is a group's default. Source: GroupConfig, the synonyms."""
+    return _SHARED_NAMES.get(name, f"group.{name}")
 
 
 def synonym_names(name: str) -> list[str]:

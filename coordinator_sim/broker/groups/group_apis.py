@@ -22,7 +22,7 @@ from coordinator_sim.broker.groups.group_protocols import (
 from coordinator_sim.broker.groups.internal_topics import InternalTopics
 from coordinator_sim.broker.groups.offset_apis import OffsetApis
 from coordinator_sim.broker.groups.offset_fetch import FetchApi
-from coordinator_sim.broker.groups.share_checks import share_checks
+from coordinator_sim.broker.groups.share_checks import ShareChecks
 from coordinator_sim.broker.groups.streams_checks import StreamsChecks
 from coordinator_sim.broker.metadata.topic_ids import Topics
 from coordinator_sim.broker.metadata.zookeeper_offsets import ZooKeeperOffsets
@@ -149,7 +149,7 @@ class GroupApis:
             DeleteGroupsRequest: self._delete,
             ConsumerGroupHeartbeatRequest: self._beat,
             ConsumerGroupDescribeRequest: self._describe_consumer,
-            **share_checks(profile, self._access),
+            **ShareChecks(self._access, offers, topics).checks(),
             StreamsGroupHeartbeatRequest: streams.beat,
             StreamsGroupDescribeRequest: streams.describe,
             OffsetCommitRequest: offsets.commit,

@@ -8,7 +8,7 @@ from coordinator_sim.broker.configs.configs import Configs
 from coordinator_sim.broker.contract import Call, Handlers, Instants
 from coordinator_sim.broker.groups.broker import Broker
 from coordinator_sim.broker.groups.cluster_news import ClusterNews
-from coordinator_sim.broker.groups.group_protocols import GroupProtocols
+from coordinator_sim.broker.groups.group_protocols import GroupProtocol, GroupProtocols
 from coordinator_sim.broker.groups.internal_topics import InternalTopics, TakesRequests
 from coordinator_sim.broker.groups.offsets_topic import OffsetsTopic
 from coordinator_sim.broker.metadata.changes import ConfigsChanged
@@ -32,6 +32,7 @@ from coordinator_sim.coordinator.contract import (
     TransactionVerifier,
 )
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.coordinator.share.persister import PersisterAnswer, PersisterCall
 from coordinator_sim.kafka.completion import CompleteTransaction
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
@@ -77,8 +78,8 @@ class GroupCoordinators:
         "_ids_of",
         "_image",
         "_led",
+        "_missed",
         "_missed_elections",
-        "_missed_loads",
         "_news",
         "_protocols",
         "_scheduler",
@@ -119,9 +120,10 @@ class GroupCoordinators:
         self._led: dict[int, int] = {}
         # Leaders that were deposed and do not know it yet, by partition.
         self._deposed: dict[int, list[int]] = {}
-        # What frozen brokers have not heard of: partitions with another leader, and ends of loads.
+        # What frozen brokers have not heard of: ends of loads, answers of share coordinators, and
+        # partitions with another leader.
         self._missed_elections: dict[int, dict[int, None]] = {}
-        self._missed_loads: dict[int, list[Task]] = {}
+        self._missed: dict[int, list[Task]] = {}
         self._wall_clocks: dict[int, WallClock] = {}
         self.living: dict[int, Broker] = {}
         self.frozen: dict[int, None] = {}
@@ -131,6 +133,10 @@ class GroupCoordinators:
         self.old_offsets = ZooKeeperOffsets(settings.coordinator.offset_metadata_max_bytes)
         self.traces = False
         self.tells_heartbeats = True
+
+    def offers(self, protocol: GroupProtocol) -> bool:
+        """Whether a protocol of groups is on now."""
+        return self._protocols.offers(protocol)
 
     # -- brokers ---------------------------------------------------------------------------
 
@@ -172,7 +178,7 @@ class GroupCoordinators:
         del self.living[broker_id]
         self.frozen.pop(broker_id, None)
         self._missed_elections.pop(broker_id, None)
-        self._missed_loads.pop(broker_id, None)
+        self._missed.pop(broker_id, None)
         for partition in [each for each, leader in self._led.items() if leader == broker_id]:
             del self._led[partition]
         for partition, deposed in self._deposed.items():
@@ -202,7 +208,7 @@ class GroupCoordinators:
     def thaw(self, broker_id: int, now: Instants) -> None:
         """Let a broker's time go on; it ends its loads, and hears of elections it has missed."""
         self.frozen.pop(broker_id, None)
-        for finish in self._missed_loads.pop(broker_id, ()):
+        for finish in self._missed.pop(broker_id, ()):
             finish(now)
         for partition in self._missed_elections.pop(broker_id, ()):
             state = self._image.partition(OFFSETS_TOPIC, partition)
@@ -237,6 +243,20 @@ class GroupCoordinators:
         now_ms = call.now.group_ms
         self._deliver(call.broker_id, broker.handle(call.request, call.context, now_ms))
         self._settle(broker, now_ms)
+
+    def persister_answered(
+        self, broker: Broker, call: PersisterCall, answer: PersisterAnswer, now: Instants
+    ) -> None:
+        """Tell a broker's coordinator what became of what it asked of the share coordinator."""
+        broker_id = broker.broker_id
+        if broker_id in self.frozen:
+            self._missed.setdefault(broker_id, []).append(
+                lambda later: self.persister_answered(broker, call, answer, later)
+            )
+        elif self.living.get(broker_id) is broker:
+            told = broker.coordinator.persister_answered(call.call_id, answer, now.group_ms)
+            self._carry_out(broker, told)
+            self._settle(broker, now.group_ms)
 
     def complete_transaction(
         self, request: CompleteTransaction, context: RequestContext, now: Instants
@@ -391,7 +411,7 @@ class GroupCoordinators:
 
         def finish(later: Instants) -> None:
             if leader_id in self.frozen:
-                self._missed_loads.setdefault(leader_id, []).append(finish)
+                self._missed.setdefault(leader_id, []).append(finish)
                 return
             state = self._image.partition(OFFSETS_TOPIC, partition)
             is_leader = self.living.get(leader_id) is broker

@@ -3,7 +3,8 @@
 Brokers offer the APIs of a protocol also where it is off: clients learn that from the finalized
 features, or from the answers.
 
-Source: kafka 4.4, KafkaApis.isConsumerGroupProtocolEnabled and isStreamsGroupProtocolEnabled;
+Source: kafka 4.4, KafkaApis.isConsumerGroupProtocolEnabled, isStreamsGroupProtocolEnabled and
+isShareGroupProtocolEnabled;
 ConsumerGroupHeartbeatRequest and ConsumerGroupDescribeRequest.getErrorResponse.
 """
 
@@ -31,11 +32,13 @@ class GroupProtocol(Enum):
 
     CONSUMER = "consumer"
     STREAMS = "streams"
+    SHARE = "share"
 
 
 _FEATURES: Final = {
     GroupProtocol.CONSUMER: "group.version",
     GroupProtocol.STREAMS: "streams.version",
+    GroupProtocol.SHARE: "share.version",
 }
 """The feature of each protocol; level 0 is off."""
 
@@ -60,18 +63,29 @@ class GroupProtocols:
         self._configs = configs
 
     def offers(self, protocol: GroupProtocol) -> bool:
-        """Whether a protocol is on now: its feature is, and the brokers' settings name it."""
+        """Whether a protocol is on now: its feature is, and the brokers' settings name it.
+
+        Share groups need the feature alone: `PROTOCOLS` may name them, and nobody asks.
+        """
         if not self._profile.has_coordinator_runtime:
             return False
         if self._image.features.get(_FEATURES[protocol], 0) == 0:
             return False
+        if protocol is GroupProtocol.SHARE:
+            return True
         named = self._configs.broker_value(PROTOCOLS)
         return isinstance(named, list) and protocol.value in named
 
 
 def offers_of(profile: Profile) -> Offers:
     """All that a Kafka version has is on: of a broker without a cluster around it."""
-    return lambda _protocol: profile.has_coordinator_runtime
+
+    def offers(protocol: GroupProtocol) -> bool:
+        if protocol is GroupProtocol.SHARE:
+            return profile.share_groups
+        return profile.has_coordinator_runtime
+
+    return offers
 
 
 def unsupported_heartbeat() -> ConsumerGroupHeartbeatResponse:

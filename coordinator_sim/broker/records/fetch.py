@@ -93,7 +93,7 @@ class FetchApi:
         self.conceals_topics = conceals_topics
         self._sessions: dict[int, FetchSessionCache] = {}
         self._wall_ms = 0
-        self.purgatory = Purgatory()
+        self.purgatory = Purgatory[Place]()
         self.reader = LogReader(partitions)
 
     def handlers(self) -> Handlers:

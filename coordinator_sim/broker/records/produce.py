@@ -127,7 +127,7 @@ class ProduceApi:
         self._gate = gate
         self._touched = touched
         self._rules = rules
-        self.purgatory = Purgatory()
+        self.purgatory = Purgatory[Place]()
 
     def handlers(self) -> Handlers:
         """The handler of Produce."""

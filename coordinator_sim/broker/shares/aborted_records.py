@@ -5,13 +5,12 @@ Source: kafka 4.3.1, core/.../share/SharePartition.java.
 
 from collections.abc import Iterable, Sequence
 
-from coordinator_sim.broker.shares.share_values import NO_PRODUCER, FetchedBatch
-from coordinator_sim.log.contract import AbortedTransaction
+from coordinator_sim.broker.shares.share_values import NO_PRODUCER, Aborted, FetchedBatch
 from coordinator_sim.messages.share_fetch import AcquiredRecords
 
 
 def aborted_batches(
-    batches: Iterable[FetchedBatch], aborted: Iterable[AbortedTransaction]
+    batches: Iterable[FetchedBatch], aborted: Iterable[Aborted]
 ) -> list[FetchedBatch]:
     """The batches that belong to aborted transactions, in order.
 

@@ -13,6 +13,7 @@ from coordinator_sim.coordinator.consumer.refusal import Refusal
 from coordinator_sim.log.contract import AbortedTransaction
 from coordinator_sim.log.format.log_batches import marker_of
 from coordinator_sim.log.spans import batches_in
+from coordinator_sim.messages.fetch import AbortedTransaction as FetchedAbortion
 from coordinator_sim.messages.share_acknowledge import (
     AcknowledgementBatch as AcknowledgedRecords,
 )
@@ -20,6 +21,9 @@ from coordinator_sim.messages.share_fetch import AcknowledgementBatch, AcquiredR
 
 Acknowledgement = AcknowledgementBatch | AcknowledgedRecords
 """Consecutive records with one type for all or one for each, of ShareFetch or ShareAcknowledge."""
+
+Aborted = AbortedTransaction | FetchedAbortion
+"""An aborted transaction, of the log's index or as a Fetch tells it."""
 
 NO_PRODUCER = -1
 
@@ -109,7 +113,7 @@ class AcquireRequest(Struct, frozen=True, kw_only=True, gc=False):
     max_fetch_records: int
     fetch_offset: int
     batches: tuple[FetchedBatch, ...]
-    aborted: tuple[AbortedTransaction, ...] = ()
+    aborted: tuple[Aborted, ...] = ()
     is_read_committed: bool = False
 
 

@@ -4,7 +4,7 @@ Source: kafka 4.4, GroupCoordinatorService.shareGroupDescribe, ShareGroup.asDesc
 ShareGroupMember.asShareGroupDescribeMember.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from coordinator_sim.assignors.share_simple import SIMPLE_NAME
 from coordinator_sim.coordinator.consumer.refusal import no_such_group
@@ -55,6 +55,24 @@ def described_share_group(
         assignor_name=SIMPLE_NAME,
         members=tuple(_member(runtime, member) for _, member in group.members.items(position)),
     )
+
+
+def kept_partitions(runtime: Runtime, group_id: str) -> Mapping[bytes, frozenset[int]] | ErrorCode:
+    """The partitions, by topic id, whose state is kept for a share group.
+
+    Returns:
+        Nothing for a group without any, also where it is no share group; an error where its
+        partition is not led here.
+
+    Source: GroupMetadataManager.initializedShareGroupPartitions.
+    """
+    partition = runtime.partitions.get(runtime.partition_index(group_id))
+    if partition is None or partition.state is not PartitionState.ACTIVE:
+        return partition_error(partition, runtime.profile)
+    state = partition.share_states.get(group_id)
+    if state is None:
+        return {}
+    return {topic_id: kept.partitions for topic_id, kept in state.initialized.items()}
 
 
 def _member(runtime: Runtime, member: ShareMember) -> Member:

@@ -16,16 +16,17 @@ class FieldsClient:
     Args:
         cluster: Asked.
         broker_id: Whom this client reaches.
+        number: Of its connection.
     """
 
-    def __init__(self, cluster: Cluster, broker_id: int = 1) -> None:
+    def __init__(self, cluster: Cluster, broker_id: int = 1, number: int = 1) -> None:
         self.cluster = cluster
         self.now_ms = START
         self.answered: list[bytes] = []
         self.connection = Connection(
             cluster,
             broker_id,
-            number=1,
+            number=number,
             listener="PLAINTEXT",
             client_host="/127.0.0.1",
             output=self,
@@ -41,16 +42,20 @@ class FieldsClient:
 
     def call(self, api: ApiKey, version: int, fields: Fields) -> Fields:
         """The answer to a request, waited for as long as the cluster has something to do."""
-        header = RequestHeader(
-            api_key=int(api), api_version=version, correlation_id=0, client_id="test"
-        )
-        self.connection.received(request_frame(header, fields), Instants(self.now_ms, self.now_ms))
+        self.begin(api, version, fields)
         while not self.answered:
             if self.cluster.has_work:
                 self.cluster.work(Instants(self.now_ms, self.now_ms))
             else:
                 self._jump()
         return read_response_frame(api, version, self.answered.pop())[1]
+
+    def begin(self, api: ApiKey, version: int, fields: Fields) -> None:
+        """Send a request without waiting for its answer."""
+        header = RequestHeader(
+            api_key=int(api), api_version=version, correlation_id=0, client_id="test"
+        )
+        self.connection.received(request_frame(header, fields), Instants(self.now_ms, self.now_ms))
 
     def _jump(self) -> None:
         found = (self.cluster.next_group_deadline_ms(), self.cluster.next_wall_deadline_ms())

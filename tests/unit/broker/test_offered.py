@@ -65,7 +65,7 @@ def test_nothing_is_offered_that_a_broker_of_the_profile_does_not(profile: str) 
 
 def test_an_api_is_offered_up_to_what_is_implemented() -> None:
     """And not at all without a row."""
-    ranges = offered(PROFILES["4.4"], [ApiKey.FETCH, ApiKey.SHARE_GROUP_HEARTBEAT])
+    ranges = offered(PROFILES["4.4"], [ApiKey.FETCH, ApiKey.CREATE_DELEGATION_TOKEN])
 
     assert ranges == {ApiKey.FETCH: (4, min(18, IMPLEMENTED[ApiKey.FETCH].newest))}
 

@@ -58,7 +58,8 @@ def test_features_are_told_from_version_3_on() -> None:
     }
 
     assert supported[3] == ["metadata.version"]
-    every = ["group.version", "metadata.version", "streams.version", "transaction.version"]
+    every = ["group.version", "metadata.version", "share.version"]
+    every += ["streams.version", "transaction.version"]
     assert supported[4] == supported[5] == every
     assert levels(asked(cluster, 3))["transaction.version"] == 2
 

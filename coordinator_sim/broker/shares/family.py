@@ -1,0 +1,172 @@
+"""The share partitions of all brokers as one family of APIs, told of what happens.
+
+Source: kafka 4.3.1, BrokerServer and BrokerMetadataPublisher, which tell SharePartitionManager.
+"""
+
+from typing import Protocol
+
+from coordinator_sim.broker.cluster_events import ClusterEvents
+from coordinator_sim.broker.configs.configs import Configs
+from coordinator_sim.broker.contract import Answers, Handlers, Instants
+from coordinator_sim.broker.groups.group_coordinators import GroupCoordinators
+from coordinator_sim.broker.groups.group_protocols import GroupProtocol
+from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
+from coordinator_sim.broker.scheduler import Scheduler
+from coordinator_sim.broker.security.access import Access
+from coordinator_sim.broker.settings import ClusterSettings
+from coordinator_sim.broker.shares.dead_letters import dead_letter_queue_of
+from coordinator_sim.broker.shares.offsets_api import ShareOffsetsApi
+from coordinator_sim.broker.shares.persister import Persister
+from coordinator_sim.broker.shares.share_apis import ShareApis
+from coordinator_sim.broker.shares.share_partition_manager import SharePartitionManager
+from coordinator_sim.coordinator.share.persister import (
+    InitializeState,
+    PersisterAnswer,
+    PersisterCall,
+)
+
+
+class ClusterParts(Answers, Protocol):
+    """The parts of a cluster that share groups use; see `Cluster`."""
+
+    settings: ClusterSettings
+    configs: Configs
+    cluster_events: ClusterEvents
+    access: Access
+    scheduler: Scheduler
+    latest: Instants
+    hosted: ReplicaManager
+    groups: GroupCoordinators
+
+
+class Shares:
+    """The share partitions of all brokers.
+
+    Args:
+        cluster: The cluster; its logs and groups must exist already.
+        persister: Keeps the state of share partitions.
+    """
+
+    __slots__ = ("_apis", "_brokers", "_cluster", "_persister")
+
+    def __init__(self, cluster: ClusterParts, persister: Persister) -> None:
+        self._cluster = cluster
+        self._persister = persister
+        self._brokers: dict[int, SharePartitionManager] = {}
+        self._apis = (
+            ShareApis(
+                cluster.hosted,
+                cluster.access,
+                offers=cluster.groups.offers,
+                configs=cluster.configs,
+                brokers=self.of_broker,
+                answers=cluster,
+                scheduler=cluster.scheduler,
+                tells_unknown_topics=cluster.settings.profile.share_fetch_tells_unknown_topics,
+            ),
+            ShareOffsetsApi(
+                cluster.groups,
+                cluster.hosted,
+                cluster.access,
+                persister=persister,
+                answers=cluster,
+            ),
+        )
+        self._listen()
+        cluster.scheduler.watch(self)
+
+    def handlers(self) -> Handlers:
+        """The handlers of all its APIs."""
+        return {api: each for family in self._apis for api, each in family.handlers().items()}
+
+    def of_broker(self, broker_id: int) -> SharePartitionManager:
+        """The share partitions of a broker that lives."""
+        found = self._brokers.get(broker_id)
+        if found is None:
+            found = self._brokers[broker_id] = SharePartitionManager(
+                broker_id,
+                self._cluster.hosted,
+                self._cluster.configs,
+                persister=self._persister,
+                dead_letters=dead_letter_queue_of(self._cluster.settings.profile),
+            )
+        return found
+
+    # -- group coordinators ----------------------------------------------------------------
+
+    def carry_out(self, broker_id: int, calls: tuple[PersisterCall, ...]) -> None:
+        """Ask the share coordinators for what a group coordinator wants of them."""
+        groups = self._cluster.groups
+        broker = groups.living[broker_id]
+        for call in calls:
+
+            def tell(answer: PersisterAnswer, call: PersisterCall = call) -> None:
+                groups.persister_answered(broker, call, answer, self._cluster.latest)
+
+            now = self._cluster.latest
+            if isinstance(call.request, InitializeState):
+                self._persister.initialize(call.request, tell, now)
+            else:
+                self._persister.delete(call.request, tell, now)
+
+    # -- what happens ----------------------------------------------------------------------
+
+    def _listen(self) -> None:
+        """Subscribe to the events of partitions and connections."""
+        cluster_events = self._cluster.cluster_events
+        cluster_events.readable.append(self._readable)
+        cluster_events.leader_changed.append(self._leader_changed)
+        cluster_events.topic_deleted.append(self._topic_deleted)
+        cluster_events.disconnected.append(self._disconnected)
+
+    def forget_broker(self, broker_id: int) -> None:
+        """Drop what a broker knew whose process has ended."""
+        self._brokers.pop(broker_id, None)
+
+    def features_changed(self) -> None:
+        """Features have other levels: without share groups nothing of them is left."""
+        if not self._cluster.groups.offers(GroupProtocol.SHARE):
+            for broker in self._brokers.values():
+                broker.switched_off(self._cluster.latest)
+
+    def _readable(self, topic: str, partition: int) -> None:
+        for broker in self._brokers.values():
+            broker.readable((topic, partition), self._cluster.latest)
+
+    def _leader_changed(self, topic: str, partition: int, now: Instants) -> None:
+        state = self._cluster.hosted.image.topics.get(topic)
+        if state is None:
+            return
+        leader_id = state.partitions[partition].leader_id
+        for broker_id, broker in self._brokers.items():
+            if broker_id != leader_id:
+                broker.not_leading(state.topic_id, (partition,), now)
+
+    def _topic_deleted(self, _name: str, topic_id: bytes, count: int, now: Instants) -> None:
+        for broker in self._brokers.values():
+            broker.not_leading(topic_id, range(count), now)
+
+    def _disconnected(self, connection: int) -> None:
+        for broker in self._brokers.values():
+            broker.disconnected(connection, self._cluster.latest)
+
+    # -- time ------------------------------------------------------------------------------
+
+    def expire(self, now: Instants) -> None:
+        """Run what is due at every broker whose time goes on."""
+        for broker in self._moving():
+            broker.expire(now)
+
+    def next_group_deadline_ms(self) -> int | None:
+        """When the next lock on records runs out, or a little before."""
+        found = (broker.next_group_deadline_ms() for broker in self._moving())
+        return min((each for each in found if each is not None), default=None)
+
+    def next_wall_deadline_ms(self) -> int | None:
+        """When the next fetch has waited enough."""
+        found = (broker.next_wall_deadline_ms() for broker in self._moving())
+        return min((each for each in found if each is not None), default=None)
+
+    def _moving(self) -> list[SharePartitionManager]:
+        frozen = self._cluster.groups.frozen
+        return [broker for each, broker in self._brokers.items() if each not in frozen]
