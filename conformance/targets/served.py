@@ -18,7 +18,7 @@ from coordinator_sim.broker.metadata.image import NO_LEADER
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.properties import configured
-from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, partition_for
+from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, SHARE_STATE_TOPIC, partition_for
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.messages.catalogue import API_NAMES
 from coordinator_sim.messages.codec.json_form import uuid_text
@@ -54,6 +54,7 @@ _OFFERED: Final = frozenset(
         Capability.TOPICS,
         Capability.CLUSTER,
         Capability.CONSUMER_GROUPS,
+        Capability.SHARE_GROUPS,
         Capability.STREAMS_GROUPS,
         Capability.FAILING_ASSIGNOR,
     }
@@ -263,6 +264,9 @@ class ServedTarget:
         for name, partitions in (self.world.topics or {}).items():
             cluster.topics.create_spread(name, partitions, now)
         cluster.topics.create_asked_for(OFFSETS_TOPIC, now)
+        if has_groups(Capability.SHARE_GROUPS, self.world.profile):
+            # Made at the first lookup otherwise, which tries again a second later by the wall.
+            cluster.topics.create_asked_for(SHARE_STATE_TOPIC, now)
 
     def _settled(self) -> Outcome:
         self._sockets.settle()
