@@ -106,8 +106,9 @@ def _boxes(each: GroupRehearsal) -> list[tuple[str, str, str]]:
         for deploy in (Deploy.TODAY, Deploy.UPGRADE, Deploy.AFTERWARDS)
     ]
     boxes.append((signed(unowned.saving.mean), "saved by each deploy", "the same, afterwards"))
-    if unowned.pays_after is not None:
-        boxes.append((f"{unowned.pays_after:,}", "deploys until it has paid", "0: at once"))
+    if unowned.pays_after is not None and unowned.saving.mean > 0:
+        note = "at once" if unowned.pays_after == 0 else "the upgrade over a usual deploy"
+        boxes.append((f"{unowned.pays_after:,}", "deploys until it has paid", note))
     for row in each.history.best:
         if row.saves_s is not None:
             note = f"of the recorded {recorded(each)}, with {row.name}"

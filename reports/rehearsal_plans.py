@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim.kafka.profiles import ALIASES, PROFILES, Profile, profile_named
+from coordinator_sim.replay.causes import group_named
 from coordinator_sim.replay.costs import costs_of_rebalances
 from coordinator_sim.replay.upgrade_hurdles import CONNECT, Hurdle, hurdles_of
 from coordinator_sim.replay.versions import VERSION_ATTR, profile_for
@@ -64,13 +65,15 @@ def plans_of(told: Told, wishes: Wishes, group_id: str = "") -> tuple[list[Group
         group_id: The only group wanted; empty for those with most rebalances.
 
     Raises:
-        ConfigError: an assignor is unknown, or the release has no consumer protocol.
-        DataError: the trace has no such group, or none to rehearse; the message has the fix.
+        ConfigError: the trace has no such group, or the release has no consumer protocol.
+        DataError: there is none to rehearse; the message has the fix.
     """
     if not profile_named(wishes.profile).has_coordinator_runtime:
         raise ConfigError(f"--profile {wishes.profile}: the consumer protocol came with 4.0")
     converted = list(consumer_groups_in(told.events))
     counts = _classic_groups(told, frozenset(converted))
+    if group_id:
+        group_named(group_id, dict.fromkeys(each.group_id for each in told.events if each.group_id))
     if group_id and group_id not in counts:
         _refuse(told.where, group_id, counts, converted)
     if not counts:
@@ -99,10 +102,9 @@ def _refuse(where: str, group_id: str, counts: Mapping[str, int], converted: lis
             f"{where}: group {group_id!r} is of the consumer protocol already, at least for a part "
             f"of the trace; coordinator-sim explain {where} {group_id} tells of its epochs"
         )
-    named = ", ".join(list(counts)[:_SHOWN]) or "none"
-    raise DataError(
-        f"{where} has no rebalance of a classic group {group_id!r}; it has those of: {named}"
-    )
+    named = ", ".join(list(counts)[:_SHOWN])
+    others = f"; it has those of {named}" if named else ""
+    raise DataError(f"{where}: no rebalance of group {group_id!r} is in the trace{others}")
 
 
 def _classic_groups(told: Told, converted: frozenset[str]) -> dict[str, int]:

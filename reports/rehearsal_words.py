@@ -59,7 +59,8 @@ def pays_text(balance: Balance) -> str:
     if balance.pays_after == 0:
         if balance.saving.mean < 0:
             return "costs no more, but each deploy afterwards does"
-        return "with the upgrade itself"
+        nothing = balance.saving.mean == balance.extra.mean == 0
+        return "nothing to pay or to save" if nothing else "with the upgrade itself"
     return "after 1 deploy" if balance.pays_after == 1 else f"after {balance.pays_after:,} deploys"
 
 
@@ -94,7 +95,8 @@ def _saving(unowned: Balance) -> str:
         if 0 < unowned.worlds_saving < worlds
         else ""
     )
-    between = "" if saving.low == saving.high else f" ({spread_text(saving).partition(' (')[2]}"
+    told = spread_text(saving, is_signed=saving.low < 0)
+    between = f" ({told.partition(' (')[2]}" if " (" in told else ""
     if saving.mean <= 0:
         return (
             "In time without an owner no deploy gets cheaper: one afterwards leaves "
@@ -127,7 +129,11 @@ def _history(each: GroupRehearsal) -> list[str]:
         ]
     before = history.rows[0].figures.sharing
     was = 0.0 if before is None else before.unowned_ms / 1000
-    told = [f"{_fewer(row.saves_s)} with {row.name}" for row in history.best]
+    told = [
+        f"{_fewer(row.saves_s)} with {row.name.replace(', ', ' and ')}"
+        for row in history.best
+        if row.saves_s is not None
+    ]
     left = f"The recorded {recorded(each)} left up to {figure(was)} partition-seconds unowned"
     return [f"{left}; replayed under the consumer protocol they are {', '.join(told)}."]
 

@@ -205,7 +205,7 @@ def print_json(told: "Rehearsal") -> None:
 def print_rehearsal(told: "Rehearsal") -> None:
     """Each group in a few lines, and where the page is."""
     from coordinator_sim.cli.console import PrintableConsole
-    from coordinator_sim.cli.wording import counted, listed
+    from coordinator_sim.cli.wording import listed
 
     console = PrintableConsole(highlight=False)
     if not console.is_terminal:
@@ -218,14 +218,22 @@ def print_rehearsal(told: "Rehearsal") -> None:
             markup=False,
             soft_wrap=True,
         )
-    every = counted(told.seeds + told.seeds_left, "world")
-    short = f" of {every} in the time given; run it again to go on" if told.seeds_left else ""
-    worlds = every if not told.seeds_left else f"{told.seeds}{short}"
     console.print(
-        f"means of the worlds drawn, least to most where they differ: {worlds}\npage: {told.page}",
+        f"means of {worlds_of(told)}, least to most where they differ\npage: {told.page}",
         markup=False,
         soft_wrap=True,
     )
+
+
+def worlds_of(told: "Rehearsal") -> str:
+    """How many worlds were drawn, and how many more were asked for."""
+    from coordinator_sim.cli.wording import counted
+
+    kept = f" ({counted(told.kept, 'run')} kept from before)" if told.kept else ""
+    if not told.seeds_left:
+        return f"{counted(told.seeds, 'drawn world')}{kept}"
+    every = counted(told.seeds + told.seeds_left, "drawn world")
+    return f"{told.seeds} of {every} in the time given{kept}; run it again to go on"
 
 
 def print_group(each: "GroupRehearsal", console: "Console") -> None:
