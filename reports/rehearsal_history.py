@@ -136,7 +136,7 @@ def _history(entries: Sequence[WhatIf], assumed: tuple[str, ...]) -> History:
     for entry in entries:
         if entry.with_settings is not None:
             runs.setdefault(_name_of(entry.settings), []).append(entry.with_settings)
-    before = total_of(runs.pop(AS_IT_WAS, None) or _of_each_file(entries))
+    before = total_of(runs.pop(AS_IT_WAS, []) or _of_each_file(entries))
     rows = [_row(name, total_of(own), before) for name, own in runs.items()]
     return History(
         rows=(HistoryRow(name=AS_IT_WAS, figures=before, saves_s=None), *rows),

@@ -21,7 +21,66 @@ DEFAULT_SEEDS = 5
 _PLAIN_WIDTH = 110
 """Columns of the tables where the output is no terminal."""
 _SHOWN = ("unowned_s", "stopped_s", "longest_s", "moved", "reprocessed")
+_WEIGHED = {
+    "unowned_s": "unowned",
+    "stopped_s": "stopped",
+    "moved": "moved",
+    "reprocessed": "read again",
+}
 _HEADS = ("unowned\npartition-s", "stopped\ns", "longest\ngap, s", "moved", "read\nagain")
+
+
+GroupOption = Annotated[
+    str, typer.Option(help="The only group; by default those with most rebalances.")
+]
+PartitionsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="[GROUP:]TOPIC=N",
+        help="Partitions of a topic where the trace does not tell them; may be repeated.",
+    ),
+]
+AssignorOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="[GROUP:]NAME",
+        help="Assignor today where the trace does not tell it; may be repeated.",
+    ),
+]
+RemoteAssignorOption = Annotated[
+    str, typer.Option(help="group.remote.assignor after the upgrade: uniform or range.")
+]
+PaceOption = Annotated[
+    str,
+    typer.Option(
+        help="From one restart of a deploy to the next, instead of the recorded time.",
+        metavar="LENGTH",
+    ),
+]
+DownOption = Annotated[
+    str,
+    typer.Option(
+        help="Time without a process at each restart, instead of the recorded one.",
+        metavar="LENGTH",
+    ),
+]
+ProfileOption = Annotated[
+    str, typer.Option(help="Kafka release after the upgrade, if today's is older than 4.0.")
+]
+SeedsOption = Annotated[
+    int, typer.Option(min=1, help="Worlds drawn for each deploy, with consecutive seeds.")
+]
+WithinOption = Annotated[
+    str,
+    typer.Option(
+        help="Simulate as many of the worlds as are done in this time; run it again to go on.",
+        metavar="LENGTH",
+    ),
+]
+OutOption = Annotated[
+    Path,
+    typer.Option(help="Directory for rehearsal.html, plans/ and traces/.", callback=local_only),
+]
 
 
 def rehearse(
@@ -29,58 +88,17 @@ def rehearse(
         Path,
         typer.Argument(help="A trace: the directory of an import or a run.", metavar="TRACE"),
     ],
-    group: Annotated[
-        str, typer.Option(help="The only group; by default those with most rebalances.")
-    ] = "",
-    partitions: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[GROUP:]TOPIC=N",
-            help="Partitions of a topic where the trace does not tell them; may be repeated.",
-        ),
-    ] = None,
-    assignor: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[GROUP:]NAME",
-            help="Assignor today where the trace does not tell it; may be repeated.",
-        ),
-    ] = None,
-    remote_assignor: Annotated[
-        str, typer.Option(help="group.remote.assignor after the upgrade: uniform or range.")
-    ] = "uniform",
-    pace: Annotated[
-        str,
-        typer.Option(
-            help="From one restart of a deploy to the next, instead of the recorded time.",
-            metavar="LENGTH",
-        ),
-    ] = "",
-    down: Annotated[
-        str,
-        typer.Option(
-            help="Time without a process at each restart, instead of the recorded one.",
-            metavar="LENGTH",
-        ),
-    ] = "",
-    profile: Annotated[
-        str, typer.Option(help="Kafka release after the upgrade, if today's is older than 4.0.")
-    ] = "4.4",
+    group: GroupOption = "",
+    partitions: PartitionsOption = None,
+    assignor: AssignorOption = None,
+    remote_assignor: RemoteAssignorOption = "uniform",
+    pace: PaceOption = "",
+    down: DownOption = "",
+    profile: ProfileOption = "4.4",
     top: Annotated[int, typer.Option(min=1, help="Groups to rehearse at most.")] = 5,
-    seeds: Annotated[
-        int, typer.Option(min=1, help="Worlds drawn for each deploy, with consecutive seeds.")
-    ] = DEFAULT_SEEDS,
-    within: Annotated[
-        str,
-        typer.Option(
-            help="Simulate as many of the worlds as are done in this time; run it again to go on.",
-            metavar="LENGTH",
-        ),
-    ] = "",
-    out: Annotated[
-        Path,
-        typer.Option(help="Directory for rehearsal.html, plans/ and traces/.", callback=local_only),
-    ] = Path("out/rehearsal"),
+    seeds: SeedsOption = DEFAULT_SEEDS,
+    within: WithinOption = "",
+    out: OutOption = Path("out/rehearsal"),
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of tables.")
     ] = False,
@@ -257,9 +275,17 @@ def print_group(each: "GroupRehearsal", console: "Console") -> None:
             cells = (spread_text(row.costs[name], is_stacked=True) for name in _SHOWN)
             table.add_row(NAMES[row.deploy], *cells)
         console.print(table)
+        console.print(f"  {paid_line(each)}", markup=False, soft_wrap=True)
     words = {Kind.BLOCKS: "blocks", Kind.CHANGES: "changes", Kind.CHECK: "check"}
     for hurdle in each.group.hurdles:
-        console.print(
-            f"  {words[hurdle.kind]}: {hurdle.what} {hurdle.fix}", markup=False, soft_wrap=True
-        )
+        fix = "" if hurdle.kind is Kind.CHECK else f" {hurdle.fix}"
+        console.print(f"  {words[hurdle.kind]}: {hurdle.what}{fix}", markup=False, soft_wrap=True)
     console.print()
+
+
+def paid_line(each: "GroupRehearsal") -> str:
+    """When the upgrade has paid for itself, figure by figure."""
+    from coordinator_sim_reports.rehearsal_words import pays_text
+
+    told = [f"{_WEIGHED[row.measure]}: {pays_text(row)}" for row in each.balance]
+    return f"paid for: {'; '.join(told)}"
