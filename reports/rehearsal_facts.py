@@ -1,6 +1,6 @@
 """What the figures of a rehearsal rest on: told by the trace, given, assumed, or unknown."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -107,10 +107,27 @@ class Facts:
             "partitions",
             f"{sum(topics.values()):,} in {', '.join(named[:_SHOWN])}{more}",
             "given" if is_given else "trace",
-            "every member subscribes to all of them"
-            if is_given
-            else "as many as were ever assigned; every member subscribes to all of them",
+            "" if is_given else "as many as were ever assigned",
         )
+
+    def subscriptions(self, told: Iterable[Sequence[str]]) -> None:
+        """Say what members subscribe to, and what they are taken to."""
+        kinds = {frozenset(topics) for topics in told}
+        if len(kinds) > 1:
+            self._say(
+                "subscriptions",
+                f"{len(kinds)} different ones; in deploys every member reads all topics",
+                "assumed",
+                "the history is replayed with those that the trace tells",
+            )
+        else:
+            note = "the trace tells no others" if kinds else "the trace tells none"
+            self._say(
+                "subscriptions",
+                "all members read all topics",
+                "trace" if kinds else "assumed",
+                note,
+            )
 
     def assignor(self, of_work: str | None, follow_ups: int) -> str:
         """Return the classic assignor, and say where it comes from."""

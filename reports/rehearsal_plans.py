@@ -127,6 +127,7 @@ def _plan(group_id: str, rebalances: int, told: Told, wishes: Wishes) -> GroupPl
     topics = {} if work is None or work.is_connect else work.topics
     facts = Facts(seen, deploys, told, wishes)
     facts.topics(topics, is_given=work is not None and work.is_given)
+    facts.subscriptions(() if work is None else work.subscriptions.values())
     assignor = facts.assignor(
         work.protocol if work is not None else None, _follow_ups(group_id, told)
     )

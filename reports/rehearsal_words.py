@@ -71,14 +71,14 @@ def verdict(each: GroupRehearsal) -> list[str]:
     costs = {row.deploy: row.costs for row in each.deploys}
     unowned = each.balance[0]
     today, upgrade = (costs[deploy]["unowned_s"] for deploy in (Deploy.TODAY, Deploy.UPGRADE))
-    sentences = [
+    return [
         _upgrade(upgrade, today),
         _saving(unowned),
+        f"The way back leaves {figure(costs[Deploy.BACK]['unowned_s'].mean)}.",
         *_standstill(costs[Deploy.TODAY]["stopped_s"], costs[Deploy.AFTERWARDS]["stopped_s"]),
         *_history(each),
         *_pace(each, unowned),
     ]
-    return [sentence for sentence in sentences if sentence]
 
 
 def _upgrade(upgrade: Spread, today: Spread) -> str:
@@ -90,10 +90,11 @@ def _upgrade(upgrade: Spread, today: Spread) -> str:
 
 def _saving(unowned: Balance) -> str:
     saving, worlds = unowned.saving, len(unowned.saving.values)
+    split = " One world tells nothing of the spread: draw more (--seeds)." if worlds == 1 else ""
     split = (
         f" The drawn worlds disagree: {unowned.worlds_saving} of {worlds} save."
         if 0 < unowned.worlds_saving < worlds
-        else ""
+        else split
     )
     told = spread_text(saving, is_signed=saving.low < 0)
     between = f" ({told.partition(' (')[2]}" if " (" in told else ""
@@ -150,8 +151,11 @@ def _pace(each: GroupRehearsal, unowned: Balance) -> list[str]:
         return []
     days = recorded_s / _DAY_S
     each_day = unowned.saving.mean * count / days
-    told = f"{count} deploys in {days:,.1f} days"
-    return [f"{told}: {signed(each_day)} partition-seconds saved a day."]
+    told = f"{count} deploy{'' if count == 1 else 's'} in {days:,.1f} days"
+    paid = ""
+    if unowned.pays_after and unowned.saving.mean > 0:
+        paid = f", so that it has paid after {unowned.pays_after * days / count:,.1f} days"
+    return [f"{told}: {signed(each_day)} partition-seconds saved a day{paid}."]
 
 
 def recorded(each: GroupRehearsal) -> str:

@@ -7,7 +7,6 @@ are small.
 
 import math
 import re
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -15,7 +14,6 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from coordinator_sim.errors import DataError
 from coordinator_sim.runs.deploy_costs import DeployCosts, deploy_costs
 from coordinator_sim.runs.run_directory import read_run
 from coordinator_sim.sim.scenario.files import scenario_to_json
@@ -25,7 +23,8 @@ from coordinator_sim.sim.scenario.upgrade import Deploy, upgrade_worlds
 from coordinator_sim_reports.rehearsal_facts import Told, Wishes
 from coordinator_sim_reports.rehearsal_history import History, histories_of
 from coordinator_sim_reports.rehearsal_plans import GroupPlan, plans_of
-from coordinator_sim_reports.trials import Asked, Finished, Trial, simulate_trial, trials
+from coordinator_sim_reports.rehearsal_runs import Pace, simulate_worlds
+from coordinator_sim_reports.trials import Asked, Finished, Trial
 
 PAGE_NAME: Final = "rehearsal.html"
 PLANS_DIR: Final = "plans"
@@ -117,7 +116,7 @@ class Job(Struct, frozen=True, kw_only=True):
         wishes: What the command line says beside it.
         group_id: The only group; empty for those with most rebalances.
         seeds: Seeds, each a drawn world.
-        within_s: Begin no world that would end later.
+        pace: How long the simulation may take, and by how many processes.
         out: Directory for the page, the scenarios and their traces.
     """
 
@@ -125,7 +124,7 @@ class Job(Struct, frozen=True, kw_only=True):
     wishes: Wishes
     group_id: str = ""
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
-    within_s: float = math.inf
+    pace: Pace = Pace()
     out: Path
 
 
@@ -146,7 +145,8 @@ def rehearse(job: Job, tell: Callable[[int, int], None]) -> Rehearsal:
     histories = histories_of(job.told, plans, job.wishes)
     written = _worlds(plans)
     files = _write(written, job.out / PLANS_DIR)
-    done, finished = _simulated(job, plans, written, tell)
+    asked = _asked(job, plans, written)
+    done, finished = simulate_worlds(asked, job.out / TRACES_DIR, job.pace, tell)
     costs = _measured(written, done, finished)
     groups = tuple(
         GroupRehearsal(
@@ -202,46 +202,21 @@ def _write(worlds: Mapping[str, Mapping[Deploy, Scenario]], folder: Path) -> dic
     return files
 
 
-def _simulated(
-    job: Job,
-    plans: Sequence[GroupPlan],
-    worlds: Mapping[str, Mapping[Deploy, Scenario]],
-    tell: Callable[[int, int], None],
-) -> tuple[list[Trial], list[Finished]]:
-    """Simulate world after world, the same for every deploy, while there is time."""
-    grid: list[Trial] = []
-    asked: dict[str, Asked] = {}
-    for plan in plans:
-        own = {world.name: world for world in worlds.get(plan.group_id, {}).values()}
-        if plan.plan is None:
-            continue
-        group = Asked(
-            names=tuple(own),
-            written=own,
+def _asked(
+    job: Job, plans: Sequence[GroupPlan], worlds: Mapping[str, Mapping[Deploy, Scenario]]
+) -> list[Asked]:
+    """Return the scenarios of each group as a sweep asks for them."""
+    return [
+        Asked(
+            names=tuple(world.name for world in own.values()),
+            written={world.name: world for world in own.values()},
             seeds=job.seeds,
             assignors=plan.plan.group.assignors,
             memberships=("",),
         )
-        grid += trials(group)
-        asked |= dict.fromkeys(own, group)
-    began_s, longest_s = time.monotonic(), 0.0
-    done: list[Trial] = []
-    finished: list[Finished] = []
-    tell(0, len(grid))
-    for seed in job.seeds:
-        round_began_s = time.monotonic()
-        if done and round_began_s - began_s + longest_s > job.within_s:
-            break
-        for trial in (each for each in grid if each.seed == seed):
-            traces = str((job.out / TRACES_DIR).absolute())
-            result = simulate_trial(trial, traces, asked[trial.scenario])
-            if result.failure:
-                raise DataError(result.failure)
-            done.append(trial)
-            finished.append(result)
-            tell(len(done), len(grid))
-        longest_s = max(longest_s, time.monotonic() - round_began_s)
-    return done, finished
+        for plan in plans
+        if plan.plan is not None and (own := worlds[plan.group_id])
+    ]
 
 
 # Figures.

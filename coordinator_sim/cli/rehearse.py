@@ -98,6 +98,9 @@ def rehearse(
     top: Annotated[int, typer.Option(min=1, help="Groups to rehearse at most.")] = 5,
     seeds: SeedsOption = DEFAULT_SEEDS,
     within: WithinOption = "",
+    workers: Annotated[
+        int, typer.Option(min=1, help="Processes that simulate, where that takes long.")
+    ] = 2,
     out: OutOption = Path("out/rehearsal"),
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of tables.")
@@ -115,6 +118,7 @@ def rehearse(
     from coordinator_sim.cli.progress import progress_bar
 
     check_pages()
+    from coordinator_sim_reports.rehearsal_runs import Pace
     from coordinator_sim_reports.rehearsals import Job
     from coordinator_sim_reports.rehearsals import rehearse as rehearse_all
 
@@ -130,7 +134,10 @@ def rehearse(
         ),
         group_id=group,
         seeds=tuple(range(seeds)),
-        within_s=parse_length("--within", within) / 1_000 if within else math.inf,
+        pace=Pace(
+            within_s=parse_length("--within", within) / 1_000 if within else math.inf,
+            workers=workers,
+        ),
         out=out,
     )
     with progress_bar("simulating", 100) as advance:

@@ -32,6 +32,8 @@ _FIRST_CLIENTS: Final = {
 """Releases whose consumer protocol is ready for production, by the name that clients give."""
 _WITHOUT: Final = ("kafka-python", "aiokafka", "sarama", "kafkajs")
 """Beginnings of the names and client ids of clients that have none."""
+_UNTOLD: Final = "unknown"
+"""What brokers log of clients that do not tell their software."""
 _OWN_TIMEOUT: Final = (
     "set consumer.session.timeout.ms for this group (kafka-configs.sh --entity-type groups) within "
     "the brokers' group.consumer.min.session.timeout.ms, 45000 by default, and its max"
@@ -171,7 +173,8 @@ def _has_user_data(group_id: str, events: Iterable[TraceEvent]) -> bool:
 
 
 def _of_clients(seen: SeenGroup) -> Iterator[Hurdle]:
-    if not seen.software:
+    told = [software for software in seen.software if not software.startswith(_UNTOLD)]
+    if not told:
         named = [name for name in seen.members if name.startswith(_WITHOUT)]
         hint = f" {named[0]} looks like one that has none." if named else ""
         yield Hurdle(
@@ -182,7 +185,7 @@ def _of_clients(seen: SeenGroup) -> Iterator[Hurdle]:
             "softwareName and softwareVersion.",
         )
         return
-    for software in seen.software:
+    for software in told:
         name, _, version = software.partition(" ")
         first, release = _FIRST_CLIENTS.get(name), _release(version)
         if first is not None and release is not None:

@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 pytest.importorskip("jinja2", reason="pages need it")
 
@@ -19,6 +20,7 @@ from coordinator_sim.sim.scenario.topology import SETTLE_MS
 from coordinator_sim.sim.scenario.upgrade import Deploy
 from coordinator_sim.sim.scenario.variants import with_counted_work
 from coordinator_sim.trace.recorder import MemoryRecorder
+from coordinator_sim_reports.rehearsal_runs import Pace
 from coordinator_sim_reports.rehearsal_words import pays_text, spread_text, verdict
 from coordinator_sim_reports.rehearsals import (
     MEASURES,
@@ -57,11 +59,17 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return trace
 
 
-def rehearsed(trace: Path, out: Path, *partitions: str, seeds: int = 2) -> Rehearsal:
+def rehearsed(
+    trace: Path,
+    out: Path,
+    *partitions: str,
+    seeds: int = 2,
+    pace: Pace = Pace(),  # noqa: B008 - frozen
+) -> Rehearsal:
     """A rehearsal as the command line asks for one."""
     wishes = wishes_of([], "uniform", pace="", down="", profile="4.4", top=5)
     told = read_told(trace, list(partitions))
-    job = Job(told=told, wishes=wishes, seeds=tuple(range(seeds)), out=out)
+    job = Job(told=told, wishes=wishes, seeds=tuple(range(seeds)), pace=pace, out=out)
     return rehearse(job, lambda _done, _all: None)
 
 
@@ -167,6 +175,38 @@ def test_runs_that_are_finished_are_kept(simulated: Path, tmp_path: Path) -> Non
     assert (first.kept, second.kept) == (0, 4)
     before, after = first.groups[0].deploys[0], second.groups[0].deploys[0]
     assert before.costs["unowned_s"].values == after.costs["unowned_s"].values[:1]
+
+
+def test_several_processes_give_the_same_figures(simulated: Path, tmp_path: Path) -> None:
+    """The first world tells how long the others take; these are simulated side by side."""
+    alone = rehearsed(simulated, tmp_path / "alone", seeds=3)
+    pace = Pace(workers=2, patience_s=0.0)
+    together = rehearsed(simulated, tmp_path / "together", seeds=3, pace=pace)
+    assert together.kept == 0
+    for one, other in zip(alone.groups[0].deploys, together.groups[0].deploys, strict=True):
+        assert one.costs == other.costs
+
+
+def test_days_are_told_of_a_long_recording(simulated: Path, tmp_path: Path) -> None:
+    """Four deploys in two days that save 3 each: 10 more for the upgrade are paid by four."""
+    (group,) = rehearsed(simulated, tmp_path, seeds=1).groups
+    seen = replace(group.group.seen, first_us=0, last_us=2 * 86_400 * 1_000_000)
+    deploys = replace(group.group.deploys, count=4)
+    rows = (row(Deploy.TODAY, 100.0), row(Deploy.UPGRADE, 110.0), row(Deploy.AFTERWARDS, 97.0))
+    told = replace(
+        group,
+        group=replace(group.group, seen=seen, deploys=deploys),
+        deploys=(*rows, row(Deploy.BACK, 99.0)),
+        balance=balance_of(rows),
+    )
+    sentences = verdict(told)
+    assert "so the upgrade has paid for itself after 4 of them" in sentences[1]
+    assert "One world tells nothing of the spread" in sentences[1]
+    assert sentences[2] == "The way back leaves 99."
+    assert sentences[-1] == (
+        "4 deploys in 2.0 days: +6 partition-seconds saved a day, "
+        "so that it has paid after 2.0 days."
+    )
 
 
 def test_one_world_is_simulated_however_short_the_time(simulated: Path, tmp_path: Path) -> None:

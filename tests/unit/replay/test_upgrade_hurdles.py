@@ -66,6 +66,7 @@ def test_brokers(version: str | None, kind: Kind, words: str) -> None:
         ({"software": ("aiokafka 0.14.0",)}, Kind.BLOCKS, "has no consumer protocol"),
         ({"software": ("own-client 1.0",)}, Kind.CHECK, "whether it has the consumer protocol"),
         ({"software": (), "members": {"kafka-python-1": None}}, Kind.CHECK, "kafka-python-1 looks"),
+        ({"software": ("unknown unknown",)}, Kind.CHECK, "does not tell the clients' software"),
         ({"session_timeout_ms": 6_000}, Kind.CHANGES, "which is longer"),
         ({"session_timeout_ms": 90_000}, Kind.CHANGES, "which is sooner"),
         ({"session_timeout_ms": None}, Kind.CHECK, "does not tell session.timeout.ms"),
