@@ -80,7 +80,7 @@ def _group(each: GroupRehearsal) -> dict[str, Any]:
                 "saving": spread_text(row.saving, is_signed=True),
                 "worlds": f"{row.worlds_saving} of {len(row.saving.values)}",
                 "pays": pays_text(row),
-                "is_best": row.pays_after is not None and row.saving.mean > 0,
+                "is_best": row.pays_after is not None and row.saving.low > 0,
             }
             for row in each.balance
         ],
@@ -105,7 +105,9 @@ def _boxes(each: GroupRehearsal) -> list[tuple[str, str, str]]:
         (figure(costs[deploy].mean), NAMES[deploy], "partition-seconds without an owner")
         for deploy in (Deploy.TODAY, Deploy.UPGRADE, Deploy.AFTERWARDS)
     ]
-    boxes.append((signed(unowned.saving.mean), "saved by each deploy", "the same, afterwards"))
+    split = unowned.saving.low <= 0 <= unowned.saving.high
+    note = "afterwards; the worlds disagree" if split else "afterwards, partition-seconds"
+    boxes.append((signed(unowned.saving.mean), "saved by each deploy", note))
     if unowned.pays_after is not None and unowned.saving.mean > 0:
         note = "at once" if unowned.pays_after == 0 else "the upgrade over a usual deploy"
         boxes.append((f"{unowned.pays_after:,}", "deploys until it has paid", note))

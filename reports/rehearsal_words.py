@@ -23,7 +23,6 @@ TITLES: Final[Mapping[str, str]] = {
 }
 _DAY_S: Final = 86_400
 _WHOLE_FROM: Final = 10
-_NEVER: Final = "never"
 
 
 def figure(value: float) -> str:
@@ -52,15 +51,18 @@ def spread_text(spread: Spread, *, is_signed: bool = False, is_stacked: bool = F
 
 
 def pays_text(balance: Balance) -> str:
-    """Say when the upgrade has paid for itself in one figure."""
+    """Say when the upgrade has paid for itself in one figure, as far as the worlds agree."""
+    saving, extra = balance.saving, balance.extra
+    if saving.low == saving.high == 0:
+        return "nothing to pay or to save" if extra.mean <= 0 else "nothing is saved"
+    if saving.low <= 0 <= saving.high:
+        return "the worlds disagree"
     if balance.pays_after is None:
-        both = balance.saving.mean == 0
-        return "nothing is saved" if both else _NEVER
+        return "never: each deploy afterwards costs more"
     if balance.pays_after == 0:
-        if balance.saving.mean < 0:
+        if saving.mean < 0:
             return "costs no more, but each deploy afterwards does"
-        nothing = balance.saving.mean == balance.extra.mean == 0
-        return "nothing to pay or to save" if nothing else "with the upgrade itself"
+        return "with the upgrade itself"
     return "after 1 deploy" if balance.pays_after == 1 else f"after {balance.pays_after:,} deploys"
 
 

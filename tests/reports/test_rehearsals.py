@@ -99,8 +99,19 @@ def test_the_balance_by_hand() -> None:
     assert pays_text(unowned) == "after 4 deploys"
     assert spread_text(unowned.extra, is_signed=True) == "+20 (+10 to +30)"
     assert pays_text(found["stopped_s"]) == "with the upgrade itself"
-    assert pays_text(found["moved"]) == "never"
+    assert pays_text(found["moved"]) == "never: each deploy afterwards costs more"
     assert pays_text(found["reprocessed"]) == "nothing to pay or to save"
+
+
+def test_what_the_worlds_do_not_agree_on_is_not_told() -> None:
+    """A mean alone would say that it pays."""
+    rows = (row(Deploy.TODAY, 9.0, 9.0), row(Deploy.UPGRADE, 9.0, 12.0))
+    found = balance(*rows, row(Deploy.AFTERWARDS, 10.0, 2.0))
+    assert found["unowned_s"].pays_after == 1
+    assert pays_text(found["unowned_s"]) == "the worlds disagree"
+    assert pays_text(balance(*rows, row(Deploy.AFTERWARDS, 8.0, 2.0))["unowned_s"]) == (
+        "after 1 deploy"
+    )
 
 
 @pytest.mark.parametrize(
