@@ -92,19 +92,21 @@ def _upgrade(upgrade: Spread, today: Spread) -> str:
 
 def _saving(unowned: Balance) -> str:
     saving, worlds = unowned.saving, len(unowned.saving.values)
-    split = " One world tells nothing of the spread: draw more (--seeds)." if worlds == 1 else ""
-    split = (
-        f" The drawn worlds disagree: {unowned.worlds_saving} of {worlds} save."
-        if 0 < unowned.worlds_saving < worlds
-        else split
-    )
-    told = spread_text(saving, is_signed=saving.low < 0)
-    between = f" ({told.partition(' (')[2]}" if " (" in told else ""
+    if saving.low <= 0 <= saving.high and saving.low < saving.high:
+        change = "less" if saving.mean > 0 else "more"
+        return (
+            "In time without an owner the drawn worlds disagree: a deploy afterwards leaves "
+            f"{figure(abs(saving.mean))} {change} than one today on average, and less in "
+            f"{unowned.worlds_saving} of {worlds}."
+        )
+    lone = " One world tells nothing of the spread: draw more (--seeds)." if worlds == 1 else ""
     if saving.mean <= 0:
         return (
             "In time without an owner no deploy gets cheaper: one afterwards leaves "
-            f"{figure(-saving.mean)} more than one today, on average.{split}"
+            f"{figure(-saving.mean)} more than one today.{lone}"
         )
+    told = spread_text(saving)
+    between = f" ({told.partition(' (')[2]}" if " (" in told else ""
     paid = {
         0: "and the upgrade costs no more than a usual deploy, so it has paid from the first on",
         1: "so the upgrade has paid for itself after 1 of them",
@@ -112,7 +114,7 @@ def _saving(unowned: Balance) -> str:
         unowned.pays_after or 0,
         f"so the upgrade has paid for itself after {unowned.pays_after} of them",
     )
-    return f"Each deploy afterwards saves {figure(saving.mean)}{between}, {paid}.{split}"
+    return f"Each deploy afterwards saves {figure(saving.mean)}{between}, {paid}.{lone}"
 
 
 def _standstill(today: Spread, later: Spread) -> list[str]:

@@ -104,7 +104,7 @@ def test_the_balance_by_hand() -> None:
 
 
 def test_what_the_worlds_do_not_agree_on_is_not_told() -> None:
-    """A mean alone would say that it pays."""
+    """A mean alone would say that it pays, and the sentence says how many worlds do."""
     rows = (row(Deploy.TODAY, 9.0, 9.0), row(Deploy.UPGRADE, 9.0, 12.0))
     found = balance(*rows, row(Deploy.AFTERWARDS, 10.0, 2.0))
     assert found["unowned_s"].pays_after == 1
