@@ -26,7 +26,8 @@ COMPILED_ONCE = {"PYTHONDONTWRITEBYTECODE": None}
 
 
 GUIDES_WITHOUT_SPARK = (
-    "ingest.md or what-if or broker-log or own-topology or assignor or offsets-log or settings.md"
+    "ingest.md or what-if or broker-log or own-topology or assignor or offsets-log or settings.md "
+    "or rehearse"
 )
 """Pages whose commands are run from the wheel."""
 
@@ -144,6 +145,7 @@ def package(session: nox.Session) -> None:
     mine = str(ROOT / "examples" / "pytest_conformance")
     session.run("pytest", "-q", "-c", "/dev/null", *graded, mine)
     session.run("pytest", "-q", "-c", "/dev/null", str(ROOT / "examples" / "pytest_properties"))
+    session.install(f"{wheel}[pages]")
     _run_guides(session, GUIDES_WITHOUT_SPARK)
     _run_guides(session, "test_guide.py and the_guide_shows")
     session.install(f"{wheel}[spark]")

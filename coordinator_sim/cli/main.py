@@ -18,6 +18,7 @@ from coordinator_sim.cli.lines import lines
 from coordinator_sim.cli.lint import lint
 from coordinator_sim.cli.member import member
 from coordinator_sim.cli.offsets_log import log
+from coordinator_sim.cli.rehearse import rehearse
 from coordinator_sim.cli.replay import replay
 from coordinator_sim.cli.report import report
 from coordinator_sim.cli.rollout import rollout
@@ -44,6 +45,7 @@ app.command(short_help="Write the files that the guides use.")(examples)
 app.command(short_help="Describe your own topology in one line.")(shape)
 app.command(short_help="Read logs of brokers and clients into a trace.")(ingest)
 app.command(short_help="Drive the core from a trace; try other settings.")(replay)
+app.command(short_help="Rehearse an upgrade to the consumer protocol.")(rehearse)
 app.command(short_help="Report rebalances and churn of traces (PySpark).")(report)
 app.command(short_help="Compare protocols, assignors, membership (PySpark).")(sweep)
 app.command(short_help="Find the deploy of a group that costs least (PySpark).")(rollout)

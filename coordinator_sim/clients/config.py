@@ -204,6 +204,12 @@ _CONSUMER_SETTINGS: Final[dict[str, _Setting]] = {
 
 _CLASSIC_ONLY: Final = ("session.timeout.ms", "heartbeat.interval.ms")
 """Source: kafka 4.4, ConsumerConfig.CONSUMER_PROTOCOL_UNSUPPORTED_CONFIGS."""
+_CONSUMER_ONLY: Final = ("group.remote.assignor",)
+
+
+def refused_by(group_protocol: str) -> tuple[str, ...]:
+    """Return the settings with which a consumer of that `group.protocol` does not start."""
+    return _CONSUMER_ONLY if group_protocol == CLASSIC else _CLASSIC_ONLY
 
 
 def check_protocol_settings(settings: Mapping[str, str]) -> None:

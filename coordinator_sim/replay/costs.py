@@ -14,6 +14,7 @@ from msgspec import Struct
 from coordinator_sim.replay.names import members_of
 from coordinator_sim.replay.restarts import Passage, Restart, client_of, restarts_in
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
+from coordinator_sim.trace.group_shape import DEPLOY_GAP_MS
 from coordinator_sim.trace.history import LINE_SKEW_MS, rebalances_of
 from coordinator_sim.trace.rebalances import NumberedRebalance, Rebalance, RebalanceOutcome
 
@@ -27,8 +28,6 @@ _POLL_WORDS: Final = "poll timeout has expired"
 """What a Java consumer says when it leaves because it did not poll in time."""
 _RESTART_MS: Final = 600_000
 """Longest time away that counts as a restart."""
-_DEPLOY_GAP_MS: Final = 600_000
-"""Longest time between two restarts of one deploy."""
 _UNTOLD_SESSION_MS: Final = 45_000
 """How long before its failure a member may have stopped, where no line tells."""
 _GOES: Final = frozenset({Event.MEMBER_LEFT, Event.MEMBER_FAILED, Event.MEMBER_KICKED})
@@ -236,7 +235,7 @@ def _deploys(restarts: list[Restart], members: int) -> dict[int, int]:
     """Return by passage the number of the rolling restart that it belongs to, from 1.
 
     A rolling restart restarts at least two members and half of the group, with no more than
-    `_DEPLOY_GAP_MS` between one and the next.
+    `DEPLOY_GAP_MS` between one and the next.
     """
     found: dict[int, int] = {}
     run: list[Restart] = []
@@ -256,7 +255,7 @@ def _deploys(restarts: list[Restart], members: int) -> dict[int, int]:
 
 
 def _follows_soon(restart: Restart, following: Restart) -> bool:
-    return following.came.line_ms - restart.came.line_ms <= _DEPLOY_GAP_MS
+    return following.came.line_ms - restart.came.line_ms <= DEPLOY_GAP_MS
 
 
 def _usual_members(told: Sequence[NumberedRebalance]) -> int:

@@ -92,7 +92,7 @@ def weigh(
                 tried.append(settings)
     own = [event for event in events if event.group_id is None or event.group_id in wanted]
     result = replay_log(
-        _logged(own, info),
+        logged(own, info),
         info,
         by_group={group_id: Trial(grid=grid) for group_id, grid in wanted.items()},
         known=known_groups(own, given),
@@ -130,7 +130,7 @@ def weigh_deploys(
         windows[group_id].append(_window(deploy.deploy_no, by_group[group_id]))
     wanted = [event for event in events if event.group_id is None or event.group_id in windows]
     result = replay_log(
-        _logged(wanted, info),
+        logged(wanted, info),
         info,
         by_group={
             group_id: Trial(grid=[settings], windows=own) for group_id, own in windows.items()
@@ -173,7 +173,7 @@ def _saved(entries: Sequence[WhatIf], place: int) -> Saved:
     )
 
 
-def _logged(events: list[TraceEvent], info: RunInfo) -> list[TraceEvent]:
+def logged(events: list[TraceEvent], info: RunInfo) -> list[TraceEvent]:
     """Return the events of coordinators, as a log has them."""
     if not is_recording(info):
         return events

@@ -2,7 +2,9 @@
 
 An assignment of the target is a wish; a member holds what it was last told to have, and what it
 has to give up until it has done so. Where members themselves tell of the partitions that they get,
-give up and lose, that counts instead. The Spark report reads its ownership from here too.
+give up and lose, that counts instead. A classic member, of a group that goes over to the protocol
+or back, holds what its SyncGroup answer says, until its eager rejoin or its next answer. The Spark
+report reads its ownership from here too.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,7 +13,9 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.errors import WireFormatError
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
+from coordinator_sim.messages.embedded.contents import is_cooperative
 from coordinator_sim.trace.events import Event, TraceEvent
 
 _OWN: Final = frozenset({Event.ASSIGNED, Event.REVOKED, Event.LOST})
@@ -22,7 +26,10 @@ _ALIVE: Final = frozenset(
 )
 _ENDS_OF_PROCESS: Final = ("crashed", "gone")
 STEP_EVENTS: Final = (
-    _OWN | _GONE | _ALIVE | {Event.LIFECYCLE, Event.GROUP_DEAD, Event.STATIC_REPLACED}
+    _OWN
+    | _GONE
+    | _ALIVE
+    | {Event.LIFECYCLE, Event.GROUP_DEAD, Event.STATIC_REPLACED, Event.SYNC_RESP}
 )
 """Events that holdings are read from."""
 
@@ -80,6 +87,7 @@ def step_holdings(events: Iterable[TraceEvent], ends_us: int) -> Iterator[StepHo
         for event in telling
         if event.event is Event.ASSIGNED and "resources" in event.attrs
     }
+    classic = {event.member_id for event in telling if _is_answer(event)}
     holders: dict[str, _Holder] = {}
     for event in telling:
         if event.event is Event.GROUP_DEAD:
@@ -91,7 +99,9 @@ def step_holdings(events: Iterable[TraceEvent], ends_us: int) -> Iterator[StepHo
             member_id = event.member_id or ""
             key = event.group_instance_id or instances.get(member_id) or member_id
             holder = holders.setdefault(key, _Holder({}))
-            yield from _of_member(key, holder, event, is_own=member_id in own)
+            if member_id in classic:
+                yield from _of_classic_member(key, holder, event)
+            yield from _of_member(key, holder, event, is_own=member_id in own | classic)
     for key, holder in holders.items():
         yield from _let_go(key, holder, list(holder.held), ends_us)
 
@@ -117,6 +127,31 @@ def _of_member(
             yield from _let_go(key, holder, named, event.ts_us)
     elif kind in _GONE:
         yield from _let_go(key, holder, list(holder.held), _gone_us(holder, event))
+
+
+def _of_classic_member(key: str, holder: _Holder, event: TraceEvent) -> Iterator[StepHolding]:
+    """Follow a classic member: its answers give, and its eager rejoins take."""
+    if _is_answer(event):
+        holder.epoch = event.generation
+        yield from _becomes(key, holder, held_at_step(event), event.ts_us)
+    elif event.event is Event.JOIN_REQ and _is_eager(event):
+        yield from _let_go(key, holder, list(holder.held), event.ts_us)
+
+
+def _is_answer(event: TraceEvent) -> bool:
+    """Whether a classic member is told here what it has."""
+    is_ok = event.error_code in {None, ErrorCode.NONE}
+    return event.event is Event.SYNC_RESP and is_ok and event.assignment is not None
+
+
+def _is_eager(event: TraceEvent) -> bool:
+    """Whether a member gives up everything before it sends this JoinGroup.
+
+    A member is cooperative if all its assignors are. Source: kafka 4.4, ConsumerCoordinator, where
+    the rebalance protocol is chosen.
+    """
+    names = event.attrs.get("protocols", "").split(",")
+    return not all(map(is_cooperative, names))
 
 
 def held_at_step(event: TraceEvent) -> list[str]:

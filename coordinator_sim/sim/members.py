@@ -8,6 +8,7 @@ from functools import partial
 from typing import Protocol
 
 from coordinator_sim.clock import Action
+from coordinator_sim.sim.scenario.world import newly_configured
 from coordinator_sim.sim.world import US_PER_MS, World
 from coordinator_sim.trace.events import Event, TraceEvent
 
@@ -84,7 +85,7 @@ class Member:
             settings: Client settings from now on, over those of the scenario.
         """
         if self._process is None:
-            self._settings.update(settings or {})
+            self._settings = newly_configured(self._settings, settings or {})
             self._started_count += 1
             self._record("started")
             self._process = self._make_process(self._gone, self._settings)
@@ -114,7 +115,7 @@ class Member:
             graceful: Whether the old one is stopped rather than killed.
             settings: Client settings from the new process on, over the old ones.
         """
-        self._settings.update(settings)
+        self._settings = newly_configured(self._settings, settings)
         if self._process is None:
             self._start_after(down_ms * US_PER_MS)
             return

@@ -35,6 +35,7 @@ from coordinator_sim.sim.scenario.world import (
     ConsumerSpec,
     WorkerSpec,
     with_member_settings,
+    with_new_configuration,
 )
 from coordinator_sim.sim.task_runs import ClusterWork
 from coordinator_sim.sim.topic_logs import TopicLogs
@@ -294,7 +295,7 @@ def _consumer(world: World, spec: ConsumerSpec, group: ConsumerGroupSpec) -> Mem
     def make_process(when_gone: Action, settings: Mapping[str, str]) -> ConsumerProcess:
         if not settings:
             return ConsumerProcess(world, spec, group, when_gone=when_gone)
-        changed = with_member_settings(group, settings)
+        changed = with_new_configuration(group, settings)
         now = next(member for member in changed.members if member.name == spec.name)
         return ConsumerProcess(world, now, changed, when_gone=when_gone)
 

@@ -4,7 +4,9 @@ A process that is restarted comes back under another member id. Whoever joins ta
 member that has been away the longest: of those with its client id, or else of all.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from statistics import median_low
 from typing import Final
 
 from msgspec import Struct
@@ -14,8 +16,11 @@ from coordinator_sim.trace.events import Event, TraceEvent
 _UUID_LENGTH: Final = 36
 _DEFAULT_SESSION_MS: Final = 45_000
 _US_PER_MS: Final = 1_000
+DEPLOY_GAP_MS: Final = 600_000
+"""Longest time between two restarts of one deploy."""
 _COMES: Final = frozenset({Event.MEMBER_ID_ASSIGNED, Event.MEMBER_ADDED})
 """A broker's log often tells the first of the two alone."""
+_TELLS_TIMEOUTS: Final = frozenset({Event.JOIN_REQ, Event.MEMBER_ADDED})
 _GONE: Final = frozenset({Event.MEMBER_LEFT, Event.MEMBER_FAILED, Event.MEMBER_KICKED})
 
 
@@ -44,6 +49,10 @@ class SeenGroup(Struct, frozen=True, kw_only=True):
         restarts: In the order of their instants.
         first_us: Time of its first event.
         last_us: Time of its last event.
+        protocol_type: `consumer`, `connect`; None where the source does not tell.
+        session_timeout_ms: Of its members, the usual one; None where the source does not tell.
+        rebalance_timeout_ms: As above; a consumer's `max.poll.interval.ms`.
+        software: Names and versions of its clients, where the source tells them.
     """
 
     group_id: str
@@ -53,6 +62,24 @@ class SeenGroup(Struct, frozen=True, kw_only=True):
     restarts: tuple[SeenRestart, ...] = ()
     first_us: int = 0
     last_us: int = 0
+    protocol_type: str | None = None
+    session_timeout_ms: int | None = None
+    rebalance_timeout_ms: int | None = None
+    software: tuple[str, ...] = ()
+
+
+class SeenDeploys(Struct, frozen=True, kw_only=True):
+    """The rolling restarts of a group: at least half of its members, one soon after the other.
+
+    Args:
+        count: How many there were.
+        pace_us: Usual time from one stop to the next; None where there was no second one.
+        down_us: Usual time without a process; None where the source does not tell.
+    """
+
+    count: int
+    pace_us: int | None
+    down_us: int | None
 
 
 class _Place(Struct):
@@ -126,11 +153,14 @@ class _Seats:
         if self._unseen is None:
             self._unseen = max(0, members - len(self._here))
 
-    def fill_up(self) -> None:
-        """Add places for members that no event has named."""
+    def fill_up(self, *, is_static: bool) -> None:
+        """Add places for members that no event has named; in a static group all are static."""
         for _ in range(self._unseen or 0):
             name = self._free_name("member")
             self.places[name] = _Place(name, "", None, 0)
+        for name, place in self.places.items():
+            if is_static and place.instance_id is None:
+                place.instance_id = name
 
     def _restarted(self, place: _Place, at_us: int, back_us: int, *, graceful: bool) -> None:
         place.since_us = back_us
@@ -163,6 +193,49 @@ class _Seats:
         return f"{wanted}-{number}"
 
 
+class _Traits:
+    """What all members of a group have in common, while its events pass."""
+
+    def __init__(self) -> None:
+        self.times: list[int] = []
+        """The first and the last."""
+        self.assignor: str | None = None
+        self.protocol_type: str | None = None
+        self.is_static = False
+        self._sessions: list[int] = []
+        self._rebalances: list[int] = []
+        self._software: dict[str, None] = {}
+
+    def hear(self, event: TraceEvent) -> None:
+        times = self.times
+        self.times = [min((*times[:1], event.ts_us)), max((*times[1:], event.ts_us))]
+        self.assignor = event.protocol_name or self.assignor
+        self.protocol_type = event.protocol_type or self.protocol_type
+        if event.members and event.static_members is not None:
+            self.is_static = event.members == event.static_members
+        if event.event in _TELLS_TIMEOUTS:
+            session_ms, rebalance_ms = event.session_timeout_ms, event.rebalance_timeout_ms
+            self._sessions += [] if session_ms is None else [session_ms]
+            self._rebalances += [] if rebalance_ms is None else [rebalance_ms]
+        if "client_sw" in event.attrs:
+            self._software[event.attrs["client_sw"]] = None
+
+    def of(self, group_id: str, seats: _Seats) -> SeenGroup:
+        return SeenGroup(
+            group_id=group_id,
+            members={name: place.instance_id for name, place in seats.places.items()},
+            topics={},
+            assignor=self.assignor,
+            restarts=tuple(sorted(seats.restarts, key=lambda each: each.at_us)),
+            first_us=self.times[0],
+            last_us=self.times[1],
+            protocol_type=self.protocol_type,
+            session_timeout_ms=median_low(self._sessions) if self._sessions else None,
+            rebalance_timeout_ms=median_low(self._rebalances) if self._rebalances else None,
+            software=tuple(self._software),
+        )
+
+
 def seen_group(events: Iterable[TraceEvent], group_id: str) -> SeenGroup | None:
     """Return a consumer group's members and restarts; None where no event tells of members.
 
@@ -170,34 +243,50 @@ def seen_group(events: Iterable[TraceEvent], group_id: str) -> SeenGroup | None:
         events: Events of one trace in emission order, of any groups.
         group_id: The group.
     """
-    seats = _Seats()
-    times: list[int] = []
-    assignor: str | None = None
+    seats, traits = _Seats(), _Traits()
     for event in events:
         if event.group_id != group_id:
             continue
-        times = [min((*times[:1], event.ts_us)), max((*times[1:], event.ts_us))]
+        traits.hear(event)
         if event.members is not None:
             seats.count(event.members)
-        assignor = event.protocol_name or assignor
         if event.event in _COMES:
             seats.join(event)
         elif event.event in _GONE:
             seats.leave(event)
         elif event.event is Event.STATIC_REPLACED:
             seats.replace(event)
-    seats.fill_up()
-    if not seats.places:
-        return None
-    return SeenGroup(
-        group_id=group_id,
-        members={name: place.instance_id for name, place in seats.places.items()},
-        topics={},
-        assignor=assignor,
-        restarts=tuple(sorted(seats.restarts, key=lambda each: each.at_us)),
-        first_us=times[0],
-        last_us=times[1],
+    seats.fill_up(is_static=traits.is_static)
+    return traits.of(group_id, seats) if seats.places else None
+
+
+def deploys_of(seen: SeenGroup) -> SeenDeploys:
+    """Return the rolling restarts of a group, crashes left out."""
+    graceful = [each for each in seen.restarts if each.graceful]
+    runs: list[list[SeenRestart]] = []
+    for restart in graceful:
+        if not runs or restart.at_us - runs[-1][-1].at_us > DEPLOY_GAP_MS * _US_PER_MS:
+            runs.append([])
+        runs[-1].append(restart)
+    whole = (len(seen.members) + 1) // 2
+    deploys = [run for run in runs if len(run) >= max(min(2, len(seen.members)), whole)]
+    paces = [after.at_us - before.at_us for run in deploys for before, after in pairwise(run)]
+    return SeenDeploys(
+        count=sum(_rounds(run) for run in deploys),
+        pace_us=median_low(paces) if paces else None,
+        down_us=_usual_down_us([each for run in deploys for each in run] or graceful),
     )
+
+
+def _rounds(run: Sequence[SeenRestart]) -> int:
+    """How often a run of restarts goes round: deploys may follow each other soon."""
+    names = [each.member for each in run]
+    return max(1, min(names.count(name) for name in dict.fromkeys(names)))
+
+
+def _usual_down_us(restarts: Sequence[SeenRestart]) -> int | None:
+    known = [each.down_us for each in restarts if each.down_us is not None]
+    return median_low(known) if known else None
 
 
 def _client_id(event: TraceEvent) -> str:

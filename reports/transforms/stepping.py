@@ -26,9 +26,9 @@ STEP: Final = "MEMBER_STEP"
 _KINDS: Final = sorted(kind.value for kind in STEP_EVENTS)
 _COLUMNS: Final = (
     *("member_id", "group_instance_id", "client_id", "session_timeout_ms", "reason_text"),
-    *(C.GENERATION, "assignment"),
+    *(C.GENERATION, "error_code", "assignment"),
 )
-_ATTRS: Final = ("resources", "revoking")
+_ATTRS: Final = ("resources", "revoking", "protocols")
 
 
 def stepping_groups(events: "DataFrame") -> "DataFrame":

@@ -17,10 +17,10 @@ _BATCH_ROWS: Final = 50_000
 TRACE_END: Final = "trace_end_us"
 STEP_COLUMNS: Final = (
     *("member_id", "group_instance_id", "client_id", "session_timeout_ms", "reason_text"),
-    *(C.GENERATION, "assignment", "resources", "revoking"),
+    *(C.GENERATION, "error_code", "assignment", "resources", "revoking", "protocols"),
 )
-"""Columns that a holding is read from, beside kind and time; the last two are attributes."""
-_ATTRS: Final = ("resources", "revoking")
+"""Columns that a holding is read from, beside kind and time; the last three are attributes."""
+_ATTRS: Final = ("resources", "revoking", "protocols")
 STEP_SCHEMA: Final = pa.schema(
     [
         *((name, pa.string()) for name in C.GROUP_KEY),

@@ -1,4 +1,4 @@
-"""The pages of a sweep and of the assignor lab, in a browser: as the page of a report."""
+"""The pages of a sweep, a rehearsal and the assignor lab, in a browser: as that of a report."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +8,7 @@ import pytest
 
 from coordinator_sim.harness.assignor_lab import Size, examine
 from coordinator_sim_reports.lab_page import render_lab
+from tests.command_line import run_here
 from tests.reports.browsing import SCREENS, Shown, browsing, levels_of
 
 pytest.importorskip("pyspark", reason="needs the spark extra")
@@ -19,6 +20,7 @@ from coordinator_sim_reports.transforms.costs import COSTS
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
+LOG = Path(__file__).resolve().parents[2] / "examples" / "broker-log" / "server.log"
 NAMES = ("range", "roundrobin", "sticky", "cooperative-sticky")
 MEMBERS = (5, 20, 100)
 
@@ -69,11 +71,21 @@ def lab_page() -> str:
     )
 
 
+def rehearsal_page(folder: Path) -> Path:
+    """The rehearsal of the example's two classic groups."""
+    assert run_here("ingest", LOG, "--out", folder / "trace").returncode == 0
+    words = ("--partitions", "orders=8", "--seeds", "2", "--out", folder)
+    done = run_here("rehearse", folder / "trace", *words)
+    assert done.returncode == 0, done.stderr
+    return folder / "rehearsal.html"
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Both pages, on disk."""
+    """All pages, on disk."""
     folder = tmp_path_factory.mktemp("pages")
     found = {"sweep": folder / "sweep.html", "lab": folder / "lab.html"}
+    found["rehearsal"] = rehearsal_page(folder)
     for name, text in (("sweep", sweep_page()), ("lab", lab_page())):
         found[name].write_text(text, encoding="utf-8")
     return found
@@ -81,7 +93,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(
     scope="module",
-    params=[(name, screen) for name in ("sweep", "lab") for screen in SCREENS],
+    params=[(name, screen) for name in ("sweep", "lab", "rehearsal") for screen in SCREENS],
     ids=lambda each: f"{each[0]}-{each[1].name}",
 )
 def shown(

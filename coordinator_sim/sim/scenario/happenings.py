@@ -44,7 +44,8 @@ class RestartMember(_Happening, frozen=True, kw_only=True):
 
     Args:
         graceful: True closes the client as StopMember does, False kills it as CrashMember does.
-        settings: Client settings from the new incarnation on, as in StartMember.
+        settings: Client settings from the new incarnation on, as in StartMember. Old ones that
+            another `group.protocol` refuses are taken out.
     """
 
     member: str

@@ -51,6 +51,7 @@ from coordinator_sim.sim.scenario.world import (
     UniformLatency,
     members_of,
     with_member_settings,
+    with_new_configuration,
 )
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
@@ -95,7 +96,12 @@ def check_scenario(scenario: UncheckedScenario) -> None:
         if isinstance(happening, StartMember | RestartMember) and happening.settings:
             # A group of this member alone, with these settings, is checked like any other.
             group = _alone(scenario, happening.member)
-            _check_group(scenario, with_member_settings(group, happening.settings))
+            changed = (
+                with_new_configuration(group, happening.settings)
+                if isinstance(group, ConsumerGroupSpec)
+                else with_member_settings(group, happening.settings)
+            )
+            _check_group(scenario, changed)
 
 
 def _alone(scenario: UncheckedScenario, name: str) -> GroupSpec:

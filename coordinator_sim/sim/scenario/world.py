@@ -9,6 +9,7 @@ from typing import Final, Literal, overload
 import msgspec
 from msgspec import Struct
 
+from coordinator_sim.clients.config import refused_by
 from coordinator_sim.sim.scenario.settings import CONNECT_PROTOCOL, SETTINGS, STRATEGY, Scope
 from coordinator_sim.sim.scenario.work import CommitPolicy, ConnectorWork, ProcessingLaw
 
@@ -295,6 +296,34 @@ def with_member_settings(group: GroupSpec, settings: Mapping[str, str]) -> Group
             for worker in group.workers
         ),
     )
+
+
+def with_new_configuration(
+    group: ConsumerGroupSpec, settings: Mapping[str, str]
+) -> ConsumerGroupSpec:
+    """Return the group as members have it that are started with settings over their old ones."""
+    kept = msgspec.structs.replace(
+        group,
+        settings=_kept(group.settings, settings),
+        members=tuple(
+            msgspec.structs.replace(member, settings=_kept(member.settings, settings))
+            for member in group.members
+        ),
+    )
+    return with_member_settings(kept, settings)
+
+
+def newly_configured(old: Mapping[str, str], new: Mapping[str, str]) -> dict[str, str]:
+    """Return new settings over old ones.
+
+    Whoever gives a member another `group.protocol` takes out what that protocol refuses.
+    """
+    return {**_kept(old, new), **new}
+
+
+def _kept(old: Mapping[str, str], new: Mapping[str, str]) -> dict[str, str]:
+    protocol = new.get("group.protocol")
+    return _without(old, {} if protocol is None else dict.fromkeys(refused_by(protocol), ""))
 
 
 def _without(settings: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:

@@ -1,7 +1,10 @@
 """What rebalances cost, without Spark: known stories, and Connect work that stands still."""
 
+from collections.abc import Iterable
+
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.runs.holdings import costs_of, holdings, stops_of
+from coordinator_sim.runs.step_holdings import step_holdings
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import Scenario, Variety, with_assignor
 from coordinator_sim.sim.scenario.variants import with_variety
@@ -76,3 +79,32 @@ def test_stopping_and_starting_connect_work_costs_time() -> None:
     (cost,) = costs_of(events)
     assert cost.unowned_us > 500 * S
     assert cost.stopped_us == sum(stop.stopped_us for stop in stops_of(events)) > 0
+
+
+def test_steps_and_assignments_agree_on_a_group_without_steps() -> None:
+    """The holdings of a group that converts are those of a classic group while it is one.
+
+    What members tell of revocations is left out: only steps read it, for half a millisecond. No
+    SyncGroup is refused in this world: assignments alone do not tell that somebody never got one.
+    """
+    deploy = with_variety(scenario_named("consumer-rolling-deploy"), Variety())
+    events = played(with_assignor(deploy, "range"), seed=2)
+    told = [each for each in events if each.event is not Event.REVOKED]
+    assert all(each.error_code == 0 for each in told if each.event is Event.SYNC_RESP)
+    ends_us = max(event.ts_us for event in told)
+    stepped = [(h.resource, h.member_key, h.from_us, h.to_us) for h in step_holdings(told, ends_us)]
+    assigned = [(h.resource, h.member_key, h.from_us, h.to_us) for h in holdings(told)]
+    assert unions(stepped) == unions(assigned)
+    assert len(assigned) > 200
+
+
+def unions(held: Iterable[tuple[str, str, int, int]]) -> dict[tuple[str, str], list[list[int]]]:
+    """By resource and member the times in which it is held, touching ones as one."""
+    found: dict[tuple[str, str], list[list[int]]] = {}
+    for resource, key, from_us, to_us in sorted(held):
+        own = found.setdefault((resource, key), [])
+        if own and own[-1][1] >= from_us:
+            own[-1][1] = max(own[-1][1], to_us)
+        else:
+            own.append([from_us, to_us])
+    return found

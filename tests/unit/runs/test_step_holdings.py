@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.embedded.consumer_protocol import encode_assignment
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment
@@ -78,4 +79,40 @@ def test_a_members_own_words_count_before_its_steps() -> None:
     ) == [
         ("p:t-0", "m1", 15, 40),
         ("p:t-1", "m1", 15, 25),
+    ]
+
+
+def answer(at_us: int, has: Sequence[int], error: ErrorCode = ErrorCode.NONE) -> TraceEvent:
+    """The SyncGroup answer of a classic member."""
+    partitions = tuple(TopicPartition("t", index) for index in has)
+    data = encode_assignment(ConsumerAssignment(partitions=partitions))
+    return event(Event.SYNC_RESP, at_us, assignment=data, error_code=error, generation=3)
+
+
+def rejoin(at_us: int, assignors: str) -> TraceEvent:
+    """A JoinGroup of a classic member."""
+    return event(Event.JOIN_REQ, at_us, attrs={"protocols": assignors})
+
+
+def test_a_classic_member_holds_what_its_answers_say() -> None:
+    """A step at its JoinGroup is a promise: it works from the answer of its SyncGroup on."""
+    left = event(Event.MEMBER_LEFT, 60)
+    assert held(answer(10, [0]), rejoin(20, "range"), step(21, [0, 1]), answer(30, [1]), left) == [
+        ("p:t-0", "m1", 10, 20),
+        ("p:t-1", "m1", 30, 60),
+    ]
+
+
+def test_a_cooperative_member_keeps_what_it_has_while_it_rejoins() -> None:
+    """With one eager assignor among its own it gives everything up."""
+    refused = answer(35, [], ErrorCode.REBALANCE_IN_PROGRESS)
+    again = rejoin(20, "cooperative-sticky")
+    assert held(answer(10, [0]), again, refused, answer(40, [0, 1])) == [
+        ("p:t-0", "m1", 10, 100),
+        ("p:t-1", "m1", 40, 100),
+    ]
+    eager = rejoin(20, "cooperative-sticky,range")
+    assert held(answer(10, [0]), eager, answer(40, [0])) == [
+        ("p:t-0", "m1", 10, 20),
+        ("p:t-0", "m1", 40, 100),
     ]

@@ -10,6 +10,7 @@ from coordinator_sim.sim.scenario import (
     ConsumerGroupSpec,
     ConsumerSpec,
     DropResponse,
+    RestartMember,
     Scenario,
     StopMember,
     TopicSpec,
@@ -193,3 +194,17 @@ def test_a_lost_answer_to_a_heartbeat_is_waited_for() -> None:
     )
 
     assert events_of(lossy) == [(Event.ASSIGNED, "a")]
+
+
+def test_a_deploy_that_changes_the_protocol_takes_out_what_it_refuses() -> None:
+    """Java's consumer does not start with the other protocol's settings; both ways work."""
+    classic = {"group.protocol": "classic", "session.timeout.ms": "9000"}
+    base = scenario(group_remote_assignor="range")
+    there = RestartMember(at_ms=10_000, member="a", down_ms=1_000, settings=classic)
+    back = RestartMember(at_ms=30_000, member="a", down_ms=1_000, settings=NEW)
+    recorder = MemoryRecorder()
+    run_scenario(structs.replace(base, happenings=(there, back)), seed=1, recorder=recorder)
+    joins = [each for each in recorder.events if "protocols" in each.attrs]
+    assert {each.session_timeout_ms for each in joins} == {9_000}, "of JoinGroups"
+    steps = [each.ts_us for each in recorder.events if each.event is Event.MEMBER_STEP]
+    assert min(steps) < joins[0].ts_us < joins[-1].ts_us < max(steps)

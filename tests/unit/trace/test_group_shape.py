@@ -1,7 +1,14 @@
 """Who the members of a recorded group are, over all their processes, and when they were away."""
 
 from coordinator_sim.trace.events import Event, TraceEvent
-from coordinator_sim.trace.group_shape import SeenRestart, seen_group, topics_of
+from coordinator_sim.trace.group_shape import (
+    SeenDeploys,
+    SeenGroup,
+    SeenRestart,
+    deploys_of,
+    seen_group,
+    topics_of,
+)
 
 _UUID = "fb8e1bf6-8d27-479c-a0c6-f79a0846b288"
 
@@ -106,3 +113,55 @@ def test_other_groups_tell_nothing() -> None:
     """And of resources, partitions count."""
     assert seen_group([joins(0, "a")], "other") is None
     assert topics_of(["p:a-b-11", "p:a-b-2", "p:c-0"]) == {"a-b": 12, "c": 1}
+
+
+def seen_with(*events: TraceEvent) -> SeenGroup:
+    """The group of these events."""
+    seen = seen_group(events, "app")
+    assert seen is not None
+    return seen
+
+
+def deploy(start_s: int, *clients: str, process: int) -> list[TraceEvent]:
+    """Each goes for 4 s, 10 s after the one before."""
+    events = []
+    for index, client in enumerate(clients):
+        at_s = start_s + 10 * index
+        events.append(happened(at_s, Event.MEMBER_LEFT, client, process))
+        events.append(joins(at_s + 4, client, process + 1))
+    return events
+
+
+def test_deploys_are_restarts_of_half_the_group_soon_after_another() -> None:
+    """Two of four members; one alone is none, and a crash is none. Two in a row are two."""
+    begin = [joins(n, client) for n, client in enumerate("abcd")]
+    one = [*begin, *deploy(100, "a", process=1)]
+    assert deploys_of(seen_with(*one)) == SeenDeploys(count=0, pace_us=None, down_us=4_000_000)
+    two = [*begin, *deploy(100, "a", "b", process=1)]
+    found = SeenDeploys(count=1, pace_us=10_000_000, down_us=4_000_000)
+    assert deploys_of(seen_with(*two)) == found
+    far = [*two, *deploy(5_000, "a", "b", process=2), *deploy(5_020, "c", "d", process=1)]
+    assert deploys_of(seen_with(*far)).count == 2
+    soon = [*two, *deploy(200, "a", "b", process=2)]
+    assert deploys_of(seen_with(*soon)).count == 2
+
+
+def test_what_all_members_have_in_common() -> None:
+    """The usual timeouts, the clients' software; all are static where the counts are equal."""
+    timeouts = {"rebalance_timeout_ms": 60_000, "attrs": {"client_sw": "librdkafka 2.3.0"}}
+    seen = seen_with(
+        happened(0, Event.JOIN_REQ, "a", **timeouts),
+        joins(0, "a"),
+        completed(1, 1),
+        TraceEvent(
+            event=Event.JOIN_COMPLETE,
+            ts_us=2_000_000,
+            group_id="app",
+            members=1,
+            static_members=1,
+            protocol_type="consumer",
+        ),
+    )
+    assert (seen.session_timeout_ms, seen.rebalance_timeout_ms) == (10_000, 60_000)
+    assert (seen.software, seen.protocol_type) == (("librdkafka 2.3.0",), "consumer")
+    assert seen.members == {"a": "a"}
