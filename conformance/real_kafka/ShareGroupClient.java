@@ -60,7 +60,7 @@ public final class ShareGroupClient {
         }
     }
 
-    /** What was delivered counts as done with the next poll, and when the consumer closes. */
+    /** What was delivered counts as done with the next poll, and not when the consumer closes. */
     private static void implicit() throws Exception {
         prepare("implicit", Map.of());
         produce("implicit", 0, 10);
@@ -71,7 +71,8 @@ public final class ShareGroupClient {
         }
         say("offset", offset("implicit"));
         try (KafkaShareConsumer<String, String> consumer = consumer("implicit", false)) {
-            say("nothing left", silence(consumer));
+            say("not acknowledged by closing", read(consumer, 5));
+            say("acknowledged", results(consumer.commitSync()));
         }
         say("state", describe("implicit"));
     }
