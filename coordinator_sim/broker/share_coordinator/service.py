@@ -220,7 +220,7 @@ class ShareCoordinator:
 
     def _begin(self, now_ms: int) -> None:
         self.jobs.catch_up(now_ms)
-        self.runtime.now_ms = now_ms
+        self.runtime.now_ms = max(self.runtime.now_ms, now_ms)
 
     def expire(self, now_ms: int) -> None:
         """Fire every deadline up to now."""

@@ -15,6 +15,7 @@ from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import SHARE_STATE_TOPIC
+from coordinator_sim.kafka.profiles import PROFILES
 from coordinator_sim_conformance.field_frames import Fields
 from tests.unit.broker.fields_client import FieldsClient
 from tests.unit.broker.kept_world import NOW, KeptWorld
@@ -230,6 +231,13 @@ def test_a_deleted_topic_takes_its_states_along() -> None:
     shard = coordinator.runtime.shard_of(0)
     assert shard is not None
     assert len(shard) == 0
+
+
+def test_kafka_4_1_does_not_offer_its_preview() -> None:
+    """The APIs are offered where share groups are known."""
+    for release, versions in (("4.1", None), ("4.2", (0, 1))):
+        cluster = served(profile=PROFILES[release]).cluster
+        assert cluster.versions.ranges.get(ApiKey.WRITE_SHARE_GROUP_STATE) == versions
 
 
 # -- FindCoordinator -------------------------------------------------------------------------
