@@ -241,11 +241,7 @@ class GroupCoordinator:
         """
         runtime = self._runtime
         runtime.now_ms = now_ms
-        asker = runtime.persister_calls.pop(call_id, None)
-        if asker is not None:
-            runtime.is_idle = True
-            asker.answered(answer)
-            runtime.is_idle = False
+        runtime.persister_answered(call_id, answer)
         return runtime.take()
 
     def share_partitions_of(self, group_id: str) -> Mapping[bytes, frozenset[int]] | ErrorCode:

@@ -321,6 +321,14 @@ class Runtime:
         else:
             asker.answered(answer)
 
+    def persister_answered(self, call_id: int, answer: PersisterAnswer) -> None:
+        """Go on with an answer that comes by itself, while no event is under way."""
+        asker = self.persister_calls.pop(call_id, None)
+        if asker is not None:
+            self.is_idle = True
+            asker.answered(answer)
+            self.is_idle = False
+
     def new_call_id(self) -> int:
         """A number that no call has."""
         self._call_seq += 1

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from coordinator_sim.broker.replicas.state_topic import LogEntry
 from coordinator_sim.broker.share_coordinator.operations import StateResponse
 from coordinator_sim.broker.share_coordinator.ports import ShareCoordinatorConfig
 from coordinator_sim.broker.share_coordinator.service import ShareCoordinator
@@ -25,6 +24,7 @@ from coordinator_sim.log.format.share_state_records import (
     SHARE_STATE_KINDS,
     decode_share_state,
 )
+from coordinator_sim.log.log_values import LogEntry
 from coordinator_sim.messages.catalogue import api_named, layout_of, structs_module
 from coordinator_sim.messages.codec.json_form import JsonReader, base64_text, to_json
 

@@ -7,6 +7,9 @@ from msgspec import Struct
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.log.contract import AbortedTransaction, StoredSpan
 
+LogEntry = tuple[bytes, bytes | None]
+"""Key and value of a record; None is a tombstone."""
+
 
 @unique
 class OffsetSpec(IntEnum):

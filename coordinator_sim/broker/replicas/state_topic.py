@@ -16,11 +16,10 @@ from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
 from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.log.format.stored_batches import next_batch
+from coordinator_sim.log.log_values import LogEntry
 from coordinator_sim.log.partition_log import PartitionLog
 
 T = TypeVar("T")
-LogEntry = tuple[bytes, bytes | None]
-"""Key and value of a record; None is a tombstone."""
 
 
 class HostedLogs(Protocol):

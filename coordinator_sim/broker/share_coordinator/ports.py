@@ -9,9 +9,9 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from coordinator_sim.broker.replicas.state_topic import LogEntry
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, Profile
+from coordinator_sim.log.log_values import LogEntry
 
 
 class ShareCoordinatorConfig(Struct, frozen=True, kw_only=True):

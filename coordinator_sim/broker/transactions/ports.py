@@ -6,9 +6,9 @@ from typing import Protocol
 from msgspec import Struct
 
 from coordinator_sim.broker.contract import Instants
-from coordinator_sim.broker.replicas.state_topic import LogEntry
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.log.log_values import LogEntry
 
 MarkerDone = Callable[[TopicPartition, ErrorCode, Instants], None]
 """Called with the result of one partition's marker, at once or later."""

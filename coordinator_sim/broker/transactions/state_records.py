@@ -5,7 +5,6 @@ Source: kafka 4.3, TransactionLog.java, valueToBytes and read.
 
 from typing import Final
 
-from coordinator_sim.broker.replicas.state_topic import LogEntry
 from coordinator_sim.broker.transactions.metadata import (
     TransactionMetadata,
     TransactionState,
@@ -20,6 +19,7 @@ from coordinator_sim.log.format.transaction_records import (
     encode_transaction_key,
     encode_transaction_value,
 )
+from coordinator_sim.log.log_values import LogEntry
 
 _TAGGED_FROM: Final = 1
 _STATUSES: Final = frozenset(int(state) for state in TransactionState)

@@ -9,7 +9,6 @@ from coordinator_sim.broker.metadata.changes import (
     TopicCreated,
 )
 from coordinator_sim.broker.metadata.image import NO_LEADER, MetadataImage
-from coordinator_sim.broker.replicas.state_topic import LogEntry
 from coordinator_sim.broker.transactions.coordinator import (
     InitRequest,
     ProducerIdentity,
@@ -32,6 +31,7 @@ from coordinator_sim.broker.transactions.states import Owned, TransactionStates
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import TRANSACTIONS_TOPIC
 from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.log.log_values import LogEntry
 
 T0 = TopicPartition("t", 0)
 T1 = TopicPartition("t", 1)
