@@ -19,8 +19,8 @@ from coordinator_sim.messages.consumer_group_describe import (
     Member,
 )
 from coordinator_sim.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-from coordinator_sim.runs.ownership import CONSUMER
 from coordinator_sim.server.control.models import GroupSummary, MemberView
+from coordinator_sim.trace.epoch_records import CONSUMER
 
 _LISTING: Final = RequestContext(token=-1, api_version=5, client_id="control")
 _DESCRIBING: Final = RequestContext(token=-1, api_version=1, client_id="control")

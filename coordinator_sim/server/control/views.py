@@ -22,7 +22,7 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchResponse,
     OffsetFetchResponseTopics,
 )
-from coordinator_sim.runs.ownership import CONNECT, CONSUMER
+from coordinator_sim.runs.ownership import CONNECT
 from coordinator_sim.server.control.consumer_views import (
     Found,
     consumer_group_ids,
@@ -43,6 +43,7 @@ from coordinator_sim.server.control.models import (
     TopicView,
 )
 from coordinator_sim.server.timekeeper import Timekeeper
+from coordinator_sim.trace.epoch_records import CONSUMER
 
 _INSPECTION: Final = RequestContext(token=-1, api_version=8, client_id="control")
 """Context of a request that no client sent; no slot waits for its answer."""
