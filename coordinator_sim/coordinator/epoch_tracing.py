@@ -181,7 +181,9 @@ def _records_of(group: EpochGroup) -> Iterator[LogRecord]:
         for member_id, target in group.targets.entries.items():
             yield consumer.target_record(name, member_id, target)
     elif isinstance(group, ShareGroup):
-        for sharer in group.members.entries.values():
+        # A member that joins is there before its records are, and then without an epoch.
+        known = [each for each in group.members.entries.values() if each.member_epoch != JOIN_EPOCH]
+        for sharer in known:
             yield share.member_record(name, sharer)
             yield share.assignment_record(name, sharer)
         for member_id, shared in group.targets.entries.items():

@@ -41,6 +41,8 @@ _DEFAULT_ASSIGNOR: Final = "default"
 """Where no member asks for an assignor, and nobody tells which is the broker's first."""
 _ONLY_ASSIGNORS: Final = {SHARE: "simple", STREAMS: "sticky"}
 """Of types of groups that have one assignor alone. Source: SimpleAssignor, StickyTaskAssignor."""
+SHARE_PROTOCOL: Final = f"{SERVER_PREFIX}{_ONLY_ASSIGNORS[SHARE]}"
+"""Protocol name of every target of a share group, and of no other group."""
 NO_EPOCH: Final = -1
 EpochValue = ConsumerGroupMetadataValue | ShareGroupMetadataValue | StreamsGroupMetadataValue
 """What a record says of a group's epoch."""

@@ -1,4 +1,4 @@
-"""Holdings of consumer groups from their events, as Arrow batches.
+"""Holdings of consumer and streams groups from their events, as Arrow batches.
 
 `coordinator_sim.runs.step_holdings` says who held what when.
 """
@@ -17,7 +17,7 @@ _BATCH_ROWS: Final = 50_000
 TRACE_END: Final = "trace_end_us"
 STEP_COLUMNS: Final = (
     *("member_id", "group_instance_id", "client_id", "session_timeout_ms", "reason_text"),
-    *(C.GENERATION, "assignment", "resources", "revoking"),
+    *(C.GENERATION, C.PROTOCOL_TYPE, "assignment", "resources", "revoking"),
 )
 """Columns that a holding is read from, beside kind and time; the last two are attributes."""
 _ATTRS: Final = ("resources", "revoking")
