@@ -49,6 +49,13 @@ _WORDS: Final = {
     RebalanceReason.STORE_ERROR: "not stored",
     RebalanceReason.OVER_CAPACITY: "over capacity",
     RebalanceReason.DOWNGRADE: "downgrade",
+    RebalanceReason.REBALANCE_TIMEOUT: "too slow",
+    RebalanceReason.TOPICS_CHANGED: "other topics",
+    RebalanceReason.ASSIGNOR_CHANGED: "other assignors",
+    RebalanceReason.TOPOLOGY_CHANGED: "other topology",
+    RebalanceReason.SETTINGS_CHANGED: "other settings",
+    RebalanceReason.TARGET_REFINED: "refined",
+    RebalanceReason.PARTITIONS_INITIALIZED: "initialized",
     RebalanceReason.UNKNOWN: "unknown",
 }
 

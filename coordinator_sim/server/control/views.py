@@ -23,12 +23,12 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from coordinator_sim.runs.ownership import CONNECT
-from coordinator_sim.server.control.consumer_views import (
+from coordinator_sim.server.control.epoch_views import (
     Found,
-    consumer_group_ids,
-    consumer_members,
-    consumer_summary,
-    described_consumer_group,
+    described_epoch_group,
+    epoch_group_ids,
+    epoch_members,
+    epoch_summary,
 )
 from coordinator_sim.server.control.models import (
     AdvanceView,
@@ -94,17 +94,17 @@ def end_offset(cluster: Cluster, topic: str, partition: int) -> int | None:
 def group_summaries(cluster: Cluster) -> tuple[GroupSummary, ...]:
     """Every group, sorted by its id."""
     found = [_summary(cluster, broker, group) for broker, group in _groups(cluster)]
-    for group_id in consumer_group_ids(cluster):
-        described = described_consumer_group(cluster, group_id)
+    for group_id in epoch_group_ids(cluster):
+        described = described_epoch_group(cluster, group_id)
         if described is not None:
-            found.append(consumer_summary(cluster, described))
+            found.append(epoch_summary(cluster, described))
     return tuple(sorted(found, key=lambda each: each.group_id))
 
 
 def group_count(cluster: Cluster) -> int:
     """Number of groups."""
     classic = sum(len(each.coordinator.group_ids()) for each in cluster.groups.living.values())
-    return classic + len(consumer_group_ids(cluster))
+    return classic + len(epoch_group_ids(cluster))
 
 
 def group_view(cluster: Cluster, group_id: str) -> GroupView | None:
@@ -112,8 +112,8 @@ def group_view(cluster: Cluster, group_id: str) -> GroupView | None:
     found = _found(cluster, group_id)
     if found is not None:
         return _full(cluster, *found)
-    described = described_consumer_group(cluster, group_id)
-    return None if described is None else _full_consumer(cluster, described)
+    described = described_epoch_group(cluster, group_id)
+    return None if described is None else _full_epochs(cluster, described)
 
 
 def group_summary(cluster: Cluster, group_id: str) -> GroupSummary | None:
@@ -121,8 +121,8 @@ def group_summary(cluster: Cluster, group_id: str) -> GroupSummary | None:
     found = _found(cluster, group_id)
     if found is not None:
         return _summary(cluster, *found)
-    described = described_consumer_group(cluster, group_id)
-    return None if described is None else consumer_summary(cluster, described)
+    described = described_epoch_group(cluster, group_id)
+    return None if described is None else epoch_summary(cluster, described)
 
 
 def _found(cluster: Cluster, group_id: str) -> tuple[Broker, Group] | None:
@@ -160,9 +160,9 @@ def _full(cluster: Cluster, broker: Broker, group: Group) -> GroupView:
     return _with_members(cluster, broker, _summary(cluster, broker, group), members)
 
 
-def _full_consumer(cluster: Cluster, found: Found) -> GroupView:
-    members = consumer_members(cluster, found)
-    return _with_members(cluster, found[0], consumer_summary(cluster, found), members)
+def _full_epochs(cluster: Cluster, found: Found) -> GroupView:
+    members = epoch_members(cluster, found)
+    return _with_members(cluster, found.broker, epoch_summary(cluster, found), members)
 
 
 def _with_members(
