@@ -71,7 +71,11 @@ def epoch_groups_in(events: Iterable[TraceEvent]) -> dict[str, str]:
     found: dict[str, str] = {}
     for event in events:
         group_type = epoch_type(event)
-        if event.group_id is not None and group_type is not None:
+        if event.group_id is None or group_type is None:
+            continue
+        if event.event in EPOCH_LINES and event.protocol_type is None:
+            found.setdefault(event.group_id, group_type)
+        else:
             found[event.group_id] = group_type
     return found
 

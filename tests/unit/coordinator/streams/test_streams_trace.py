@@ -1,5 +1,10 @@
 """What a trace tells of streams groups: stories, and the log of a group against its trace."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from hypothesis import given as drawn
 from hypothesis import settings
@@ -20,6 +25,7 @@ from tests.unit.coordinator.streams.test_streams_groups import (
     Topology,
 )
 
+ROOT = Path(__file__).parents[4]
 IN = bytes(15) + b"\1"
 CHANGELOG = bytes(15) + b"\2"
 
@@ -198,6 +204,35 @@ def test_a_refused_append_is_told_and_taken_back() -> None:
     assert told.lines()[-1] == "STORE_FAILED epoch 2 group_type=streams"
     told.go("m2")
     assert told.lines()[1] == "EPOCH_BUMPED epoch 3 2 members MEMBER_JOINED m2"
+
+
+_TWICE = """
+from coordinator_sim.trace.digest import digest_of
+from tests.unit.coordinator.streams.test_streams_trace import CHANGELOG, STATEFUL, Told
+told = Told(STATEFUL, standbys=1)
+told.broker.set_topic("app-store-changelog", 4, CHANGELOG)
+for member in ("a", "b", "c") * 4:
+    told.go(member)
+told.go("b", -1)
+told.broker.advance(45_000)
+print(digest_of(told.events))
+"""
+
+
+def test_the_same_story_has_the_same_digest_whatever_the_hash_seed() -> None:
+    """Members and tasks are told in an order of their own, never in that of a set."""
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", _TWICE],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for hash_seed in ("1", "2")
+    }
+    assert len(digests) == 1
+    assert len(digests.pop().strip()) == 64
 
 
 # -- the log of a group against its trace ----------------------------------------------------------
