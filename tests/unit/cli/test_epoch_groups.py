@@ -31,9 +31,12 @@ def streams_beat(address: str, member_id: str, epoch: int) -> dict[str, object]:
 
 
 def test_a_streams_group_is_shown_and_explained(tmp_path: Path) -> None:
-    """The control surface lists it with what members run; `explain` tells its epochs."""
-    trace = tmp_path / "run"
-    with serving(*QUICK, "--trace", trace) as ready:
+    """The control surface lists it with what members run; `explain` tells its epochs.
+
+    The segments of its offsets topic tell the same epochs.
+    """
+    trace, logs, read = tmp_path / "run", tmp_path / "logs", tmp_path / "read"
+    with serving(*QUICK, "--trace", trace, "--log-dir", logs) as ready:
         address = ready["bootstrap"].split(",")[0]
         ask(address, ApiKey.FIND_COORDINATOR, 4, {"keyType": 0, "coordinatorKeys": ["app"]})
         joined = streams_beat(address, "m1", 0)
@@ -48,5 +51,11 @@ def test_a_streams_group_is_shown_and_explained(tmp_path: Path) -> None:
     assert "epochs 2 to 3" in told
     assert "assignor server:sticky" in told
     assert "Causes: MEMBER_JOINED 1, MEMBER_LEFT 1" in told
+    (folder,) = logs.rglob("__consumer_offsets-0")
+    assert run_here("ingest", str(folder), "--out", str(read)).returncode == 0
+    stored = run_here("explain", str(read), "app").stdout
+    assert "epochs 2 to 3" in stored
+    assert "assignor server:sticky" in stored
+    assert "Causes: MEMBER_JOINED 1, MEMBER_LEFT 1" in stored
     refused = run_here("replay", str(trace))
     assert "app is a streams group with epochs" in refused.stderr
