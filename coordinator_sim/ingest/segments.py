@@ -226,7 +226,8 @@ class PartitionLog:
             self._keys.clear()
         try:
             decoded = decode_record(record.key, record.value, self._keys)
-            decoded = typed(decoded)
+            if isinstance(decoded.key, OpaqueKey):
+                decoded = typed(decoded)
         except WireFormatError as error:
             summary.unparsed += 1
             _count(counts.unread, str(error.args[0]), 1)

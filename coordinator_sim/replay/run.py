@@ -54,8 +54,8 @@ def replay_run(
         shown = list(report.epoch_groups.items())[:_SHOWN]
         named = ", ".join(f"{name} is a {group_type} group" for name, group_type in shown)
         raise DataError(
-            f"{run.path}: replay is for groups of the classic protocol, and {named} with epochs; "
-            "coordinator-sim explain tells of them"
+            f"{run.path}: replay is for groups of the classic protocol, and {named}; "
+            "coordinator-sim explain tells of their epochs"
         )
     if not report.groups:
         raise DataError(

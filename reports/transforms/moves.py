@@ -38,8 +38,8 @@ def by_kind(generations: "DataFrame", resources: "DataFrame") -> "DataFrame":
     """
     connect = F.col(C.PROTOCOL_TYPE) == "connect"
     is_streams = F.col(C.PROTOCOL_TYPE) == "streams"
-    kind = F.when(is_streams, _TASK_KIND).otherwise(PARTITION_KIND)
-    plain = generations.where(~connect).withColumn(KIND, kind)
+    whole = F.when(is_streams, _TASK_KIND).otherwise(PARTITION_KIND)
+    plain = generations.where(~connect).withColumn(KIND, whole)
     listed = generations.where(connect).join(resources, [C.TRACE_ID, C.RESOURCE_LIST_ID])
     parts = plain
     for kind, prefix in _CONNECT_KINDS:

@@ -22,6 +22,11 @@ from coordinator_sim.messages.list_groups import ListGroupsRequest, ListGroupsRe
 from coordinator_sim.server.control.models import GroupSummary, MemberView
 from coordinator_sim.trace.epoch_records import CONSUMER, GROUP_TYPES, SHARE, STREAMS
 
+_Asking = (
+    consumer.ConsumerGroupDescribeRequest
+    | share.ShareGroupDescribeRequest
+    | streams.StreamsGroupDescribeRequest
+)
 _LISTING: Final = RequestContext(token=-1, api_version=5, client_id="control")
 _DESCRIBING: Final = RequestContext(token=-1, api_version=1, client_id="control")
 _SESSIONS: Final = {
@@ -29,7 +34,7 @@ _SESSIONS: Final = {
     SHARE: "share.session.timeout.ms",
     STREAMS: "streams.session.timeout.ms",
 }
-_ASKING: Final = {
+_ASKING: Final[dict[str, type[_Asking]]] = {
     CONSUMER: consumer.ConsumerGroupDescribeRequest,
     SHARE: share.ShareGroupDescribeRequest,
     STREAMS: streams.StreamsGroupDescribeRequest,

@@ -58,4 +58,4 @@ def test_a_streams_group_is_shown_and_explained(tmp_path: Path) -> None:
     assert "assignor server:sticky" in stored
     assert "Causes: MEMBER_JOINED 1, MEMBER_LEFT 1" in stored
     refused = run_here("replay", str(trace))
-    assert "app is a streams group with epochs" in refused.stderr
+    assert "app is a streams group; coordinator-sim explain" in refused.stderr

@@ -12,11 +12,15 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.profiles import profile_named
+from coordinator_sim.logtext.writing.writer import BrokerLogWriter
 from coordinator_sim.replay.causes import explain_group
 from coordinator_sim.runs.holdings import holdings
 from coordinator_sim.runs.ownership import dense_rows
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.history import group_lines
+from coordinator_sim_conformance.checkers.history import History
+from coordinator_sim_conformance.checkers.ownership import ONE_OWNER
 from tests.unit.coordinator.epoch_traces import alike, lines_of, own_lines, read_back
 from tests.unit.coordinator.streams.test_streams_groups import (
     PLAIN,
@@ -206,6 +210,16 @@ def test_a_refused_append_is_told_and_taken_back() -> None:
     assert told.lines()[1] == "EPOCH_BUMPED epoch 3 2 members MEMBER_JOINED m2"
 
 
+def test_a_brokers_log_has_no_lines_of_it() -> None:
+    """Lines are written of consumer groups, whose words a streams group has not."""
+    told = Told()
+    told.go("m1")
+    told.go("m1", -1)
+    writer = BrokerLogWriter(profile_named("4.4"))
+    written = [line for event in told.events for line in writer.write(event)]
+    assert not [line for line in written if "epoch" in line or "joins" in line]
+
+
 _TWICE = """
 from coordinator_sim.trace.digest import digest_of
 from tests.unit.coordinator.streams.test_streams_trace import CHANGELOG, STATEFUL, Told
@@ -279,10 +293,14 @@ def _take_step(told: Told, step: tuple[str, str], epoch: int) -> None:
 def test_the_log_of_a_group_tells_what_its_trace_told(
     steps: list[tuple[str, str]], profile: str, standbys: int, delay_ms: int
 ) -> None:
-    """The batches in the offsets topic, read as a trace, against the coordinator's own events."""
+    """The batches in the offsets topic, read as a trace, against the coordinator's own events.
+
+    By both, no task has two owners at a time, however its copies move.
+    """
     told = Told(STATEFUL, profile, standbys=standbys, delay_ms=delay_ms)
     told.broker.set_topic("app-store-changelog", 4, CHANGELOG)
     for number, step in enumerate(steps):
         _take_step(told, step, number + 2)
     read = read_back(told.broker.log(0), {})
     assert [alike(event) for event in read] == [alike(event) for event in own_lines(told.events)]
+    assert ONE_OWNER.judge(History(told.events)).violations == ()
