@@ -358,7 +358,7 @@ def test_static_member_that_returned_is_told_without_a_rebalance(tmp_path: Path)
 
 
 def test_what_is_no_record_of_a_group_is_counted_by_its_reason(tmp_path: Path) -> None:
-    """Types that no release had yet are known; a value of an unknown version is not read, and told."""
+    """Types that no release had yet are known; a value of an unknown version is told, unread."""
     foreign = LogRecord(OpaqueKey(99, b"\x00\x01g"), OpaqueValue(b"\x00\x00\x01"), 0)
     path = write(tmp_path / "logs", (batch(0, NOW_MS, foreign), *LIFE[1:3]))
     broken = Record(offset=5, timestamp_ms=NOW_MS, key=b"\x00\x02\x00\x01g", value=b"\x00\x63")

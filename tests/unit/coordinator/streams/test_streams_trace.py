@@ -11,9 +11,15 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from coordinator_sim.harness.group_driver import answer
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.logtext.writing.writer import BrokerLogWriter
+from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
+from coordinator_sim.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+)
 from coordinator_sim.replay.causes import explain_group
 from coordinator_sim.runs.holdings import holdings
 from coordinator_sim.runs.ownership import dense_rows
@@ -59,6 +65,28 @@ class Told(Application):
             self.epochs.pop(member_id, None)
             self.held.pop(member_id, None)
         return told.error_code
+
+    def static(self, member_id: str, epoch: int) -> ErrorCode:
+        """A heartbeat of a static member, which runs nothing and reports as much."""
+        joins = epoch == 0
+        request = StreamsGroupHeartbeatRequest(
+            group_id="app",
+            member_id=member_id,
+            member_epoch=epoch,
+            instance_id="i",
+            rebalance_timeout_ms=5_000 if joins else -1,
+            topology=self.topology if joins else None,
+            active_tasks=() if joins else None,
+            standby_tasks=() if joins else None,
+            warmup_tasks=() if joins else None,
+            process_id="static" if joins else None,
+        )
+        step = self.broker.call(request, api_version=0)
+        return answer(step, StreamsGroupHeartbeatResponse).error_code
+
+    def delete(self) -> None:
+        """Ask for the deletion of the group, which must be empty."""
+        self.broker.call(DeleteGroupsRequest(("app",)), api_version=2)
 
     def lines(self) -> list[str]:
         """What was told since the last time, as a reader sees it, requests left out."""
@@ -184,6 +212,21 @@ def test_why_an_epoch_began_that_no_member_causes_is_told() -> None:
     ]
 
 
+def test_a_static_member_is_away_and_comes_back_under_another_id() -> None:
+    """It leaves for a while; who takes its place has all that it had, in the same epoch."""
+    told = Told()
+    told.static("m1", 0)
+    told.lines()
+    told.static("m1", -2)
+    assert told.lines() == ["MEMBER_LEFT m1 [i] for a while"]
+    told.static("m2", 0)
+    assert told.lines() == [
+        "STATIC_REPLACED m2 [i] in the place of m1",
+        "MEMBER_STEP m2 [i] epoch 2 Stable has 0_0..3",
+        "TARGET_REACHED epoch 2 1 member",
+    ]
+
+
 def test_a_failover_is_told_and_the_story_goes_on() -> None:
     """The new coordinator knows who was there, so that it tells only what changes."""
     told = Told()
@@ -258,6 +301,8 @@ _STEPS = st.one_of(
     st.tuples(st.just("wait"), st.sampled_from(["500", "5000", "45000"])),
     st.tuples(st.just("grow"), st.sampled_from(["5", "6"])),
     st.tuples(st.just("move"), st.just("it")),
+    st.tuples(st.just("delete"), st.just("it")),
+    st.tuples(st.just("static"), st.sampled_from(["joins", "away", "leaves"])),
 )
 
 
@@ -275,6 +320,13 @@ def _take_step(told: Told, step: tuple[str, str], epoch: int) -> None:
             told.held.pop(name, None)
         case ("wait", ms):
             told.broker.advance(int(ms))
+        case ("delete", _):
+            told.delete()
+        case ("static", how):
+            members = told.describe().members
+            known = next((each.member_id for each in members if each.instance_id == "i"), "")
+            at = {"joins": 0, "away": -2, "leaves": -1}[how]
+            told.static(f"d{epoch}" if how == "joins" else known, at)
         case ("grow", count):
             told.broker.set_topic("in", int(count), IN)
         case _:
