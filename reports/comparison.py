@@ -8,12 +8,17 @@ from coordinator_sim_reports import figures
 
 Row = Mapping[str, Any]
 
-_PROTOCOL_TITLES: Final = {"consumer": "Consumer groups", "connect": "Connect workers"}
+_PROTOCOL_TITLES: Final = {
+    "consumer": "Consumer groups",
+    "connect": "Connect workers",
+    "streams": "Streams groups",
+    "share": "Share groups",
+}
 """Protocol types with the headings of their blocks, in the order of the page."""
 
 
 def reading_order(row: Row) -> tuple[int, str, str, str]:
-    """Sort key of a comparison: consumer groups first, then Connect, then unknown types."""
+    """Sort key of a comparison: known types of protocols first, then unknown ones."""
     known = [*_PROTOCOL_TITLES, row["protocol_type"]]
     return (
         known.index(row["protocol_type"]),

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Final
 
+from coordinator_sim.trace.epoch_records import SHARE
 from coordinator_sim_reports.charts.durations import duration_chart
 from coordinator_sim_reports.charts.gantt import gantt_chart
 from coordinator_sim_reports.charts.lanes import lanes_chart
@@ -184,7 +185,7 @@ def _bare(resource: str) -> str:
 
 
 def _natural(name: str) -> tuple[str, int, str]:
-    stem, _, number = name.rpartition("-")
+    stem, _, number = name.rpartition("_" if name.startswith("s:") else "-")
     return (stem, int(number), "") if number.isdecimal() else (name, 0, "")
 
 
@@ -206,6 +207,11 @@ def _balance(
 def _notes(group: Row, parts: Mapping[str, Sequence[Row]]) -> list[str]:
     """Say what of the group is not drawn."""
     notes = []
+    if group["protocol_type"] == SHARE:
+        notes.append(
+            "Several members of a share group have a partition at once: its epochs are told, and "
+            "no owners, moves or times without an owner."
+        )
     if len(parts["drawn"]) < group["rebalances"]:
         notes.append(
             f"{len(parts['drawn']):,} of {group['rebalances']:,} rebalances are drawn, those that "

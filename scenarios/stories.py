@@ -17,7 +17,7 @@ from coordinator_sim.messages.embedded.connect_protocol import decode_connect_as
 from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
 from coordinator_sim.messages.embedded.contents import ConnectAssignment
 from coordinator_sim.trace.events import Event, TraceEvent
-from coordinator_sim.trace.rebalances import is_of_consumer_group
+from coordinator_sim.trace.rebalances import is_of_epoch_group
 from coordinator_sim.trace.start_up import LONG_READING_US, reading_us
 from coordinator_sim.trace.story import story_line, widest_group
 
@@ -80,7 +80,7 @@ def _told(events: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
 
 def _readable(event: TraceEvent) -> TraceEvent:
     """The event with what it hands out or gives up as text, and with a name for its member."""
-    if is_of_consumer_group(event):
+    if is_of_epoch_group(event):
         # Its line says what a member has, gives up and waits for by itself.
         return msgspec.structs.replace(event, member_id=event.member_id or event.client_id)
     handed = event.reason_text

@@ -15,7 +15,8 @@ from coordinator_sim.messages.embedded.connect_protocol import (
 )
 from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
 from coordinator_sim.messages.embedded.contents import ConnectAssignment, ConnectError
-from coordinator_sim.runs.step_holdings import held_at_step
+from coordinator_sim.runs.step_holdings import tells_holdings
+from coordinator_sim.trace.epoch_members import held_at_step
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim_conformance.checkers.contract import Checker, Findings, Violation
 from coordinator_sim_conformance.checkers.history import REMOVALS, History, Instances, Tenancy
@@ -186,7 +187,7 @@ class _GenerationCutter:
         match event.event:
             case Event.ASSIGNED if "resources" in event.attrs:
                 pass  # A client's belief.
-            case Event.MEMBER_STEP:
+            case Event.MEMBER_STEP if tells_holdings(event):
                 self.violations += self._steps.take(event)
             case Event.STORE_FAILED:
                 self._steps.forget_all()

@@ -160,6 +160,8 @@ def course(rebalance: "RebalanceStory") -> str:
     if rebalance.join_ms is not None:
         phase = "target after" if is_epoch else "join phase"
         parts.append(f"{phase} {about}{duration(rebalance.join_ms)}")
+    if is_epoch and rebalance.initial_ms:
+        parts.append(f"of these {duration(rebalance.initial_ms)} the delay of a first target")
     if rebalance.dead_ms:
         dead = duration(rebalance.dead_ms)
         parts.append(f"of these {about}{dead} for members that were then removed")

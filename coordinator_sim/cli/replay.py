@@ -9,6 +9,7 @@ import typer
 from coordinator_sim import __version__
 from coordinator_sim.cli.wording import counted
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.trace.epoch_records import GROUP_TYPES
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -143,7 +144,7 @@ def print_json(report: "ReplayReport", out: Path | None) -> None:
             for group in report.groups
         ],
         "silent_groups": report.silent_groups,
-        "consumer_groups": report.consumer_groups,
+        **{f"{group_type}_groups": report.of_type(group_type) for group_type in GROUP_TYPES},
         "other_sources": report.other_sources,
         "grid": report.grid,
         "what_if": [
@@ -244,12 +245,14 @@ def print_left_out(console: "Console", report: "ReplayReport") -> None:
         console.print(
             f"\nWithout any rebalance: {_named_groups(report.silent_groups)}", markup=False
         )
-    if report.consumer_groups:
-        console.print(
-            f"\nNot replayed: {_named_groups(report.consumer_groups)} of the consumer protocol, "
-            "of whose heartbeats a trace tells too little; see coordinator-sim explain",
-            markup=False,
-        )
+    for group_type in GROUP_TYPES:
+        named = report.of_type(group_type)
+        if named:
+            console.print(
+                f"\nNot replayed: {_named_groups(named)} of the {group_type} protocol, "
+                "of whose heartbeats a trace tells too little; see coordinator-sim explain",
+                markup=False,
+            )
     for source, count in report.other_sources.items():
         console.print(f"Not replayed: {count} events of {source}", markup=False)
 

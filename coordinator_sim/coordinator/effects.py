@@ -20,7 +20,7 @@ from coordinator_sim.kafka.records import (
     LogRecord,
 )
 from coordinator_sim.messages.requests import Response, WaitingRequest
-from coordinator_sim.trace.consumer_groups import NOTHING_BESIDE, Beside
+from coordinator_sim.trace.epoch_groups import NOTHING_BESIDE, Beside
 
 
 class Parked(Struct, eq=False, gc=False):

@@ -12,7 +12,7 @@ from typing import Protocol
 from coordinator_sim.clock.timer_queue import Timer, TimerKind
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.consumer.timers import start_timers_of
-from coordinator_sim.coordinator.consumer.tracing import (
+from coordinator_sim.coordinator.epoch_tracing import (
     trace_group_loaded,
     trace_group_unloaded,
 )
@@ -193,9 +193,9 @@ def finish_load(
 
 def _open(runtime: Runtime, partition: Partition, group: AnyGroup) -> None:
     """Start the timers of a group that was loaded."""
+    if runtime.tracing and not isinstance(group, Group):
+        trace_group_loaded(runtime, group)
     if isinstance(group, ConsumerGroup):
-        if runtime.tracing:
-            trace_group_loaded(runtime, group)
         start_timers_of(runtime, partition, group)
     elif isinstance(group, ShareGroup):
         start_share_sessions(runtime, partition, group)
@@ -274,9 +274,9 @@ def unload(
     takeover.end_writes(runtime, partition)
     for group_id in takeover.groups_to_close(runtime, partition):
         group = partition.groups[group_id]
-        if isinstance(group, ConsumerGroup) and runtime.tracing:
-            trace_group_unloaded(runtime, group)
         if not isinstance(group, Group):
+            if runtime.tracing:
+                trace_group_unloaded(runtime, group)
             continue
         runtime.remove_group(group_id)
         forget_producers(runtime, group_id)

@@ -13,7 +13,6 @@ from typing import Any, Final, Protocol
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind, TimerQueue
 from coordinator_sim.clock.wall_clock import TRUE
-from coordinator_sim.coordinator.consumer.tracing import trace_undone
 from coordinator_sim.coordinator.contract import (
     NOTHING,
     AppendPolicy,
@@ -33,6 +32,7 @@ from coordinator_sim.coordinator.effects import (
     Parked,
     Write,
 )
+from coordinator_sim.coordinator.epoch_tracing import trace_undone
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.partition import (
     ACTIVE,
@@ -56,7 +56,7 @@ from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.kafka.records import LogBatch, LogRecord
 from coordinator_sim.messages.join_group import JoinGroupResponse
 from coordinator_sim.messages.requests import Response
-from coordinator_sim.trace.consumer_groups import ConsumerGroupStory
+from coordinator_sim.trace.epoch_groups import EpochGroupStory
 from coordinator_sim.trace.events import Event, TraceEvent
 
 __all__ = [
@@ -215,7 +215,7 @@ class Runtime:
         self.scheduled: list[Scheduled] = []
         self.is_idle = False
         self.in_background: list[Scheduled] = []
-        self.stories: dict[str, ConsumerGroupStory] = {}
+        self.stories: dict[str, EpochGroupStory] = {}
         self._write_seq = 0
         self._call_seq = 0
         self.persister: Persister | None = None

@@ -6,12 +6,13 @@ Called only while the trace is on.
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from coordinator_sim.coordinator.consumer.tracing import Trace as ConsumerTrace
-from coordinator_sim.coordinator.consumer.tracing import (
+from coordinator_sim.coordinator.effects import Parked
+from coordinator_sim.coordinator.epoch_tracing import (
+    EpochHeartbeat,
     trace_heartbeat_answer,
     trace_heartbeat_request,
 )
-from coordinator_sim.coordinator.effects import Parked
+from coordinator_sim.coordinator.epoch_tracing import Trace as EpochTrace
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.member import Member
 from coordinator_sim.coordinator.partition import Partition
@@ -21,7 +22,6 @@ from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.records import OffsetCommitKey
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -33,11 +33,13 @@ from coordinator_sim.messages.offset_commit import (
 )
 from coordinator_sim.messages.offset_fetch import OffsetFetchResponse
 from coordinator_sim.messages.requests import GroupRequest, Response
+from coordinator_sim.messages.share_group_heartbeat import ShareGroupHeartbeatResponse
+from coordinator_sim.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from coordinator_sim.trace.events import Event, OffsetEntry
 
 
-class Trace(ConsumerTrace, Protocol):
+class Trace(EpochTrace, Protocol):
     """What a coordinator has and does for its trace."""
 
     groups: dict[str, Group]
@@ -45,7 +47,7 @@ class Trace(ConsumerTrace, Protocol):
 
 def trace_request(trace: Trace, request: GroupRequest, context: RequestContext) -> None:
     """Tell of a request that asks for a change of membership; commits are told when answered."""
-    if isinstance(request, ConsumerGroupHeartbeatRequest):
+    if isinstance(request, EpochHeartbeat):
         trace_heartbeat_request(trace, request, context)
         return
     if not isinstance(request, JoinGroupRequest | SyncGroupRequest | LeaveGroupRequest):
@@ -354,4 +356,6 @@ _ANSWERS: Final[dict[type[Response], Callable[[Trace, Any, RequestContext, Any],
     HeartbeatResponse: _trace_heartbeat,
     OffsetCommitResponse: _trace_committed,
     ConsumerGroupHeartbeatResponse: trace_heartbeat_answer,
+    ShareGroupHeartbeatResponse: trace_heartbeat_answer,
+    StreamsGroupHeartbeatResponse: trace_heartbeat_answer,
 }

@@ -12,8 +12,8 @@ DeferredEventQueue; kafka 3.9, GroupMetadataManager.appendForGroup on DelayedPro
 from collections.abc import Sequence
 from typing import Final
 
-from coordinator_sim.coordinator.consumer.tracing import trace_records
 from coordinator_sim.coordinator.effects import Effect, Parked, Write
+from coordinator_sim.coordinator.epoch_tracing import trace_records
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.linger import ADAPTIVE, linger, run_together
 from coordinator_sim.coordinator.partition import Partition

@@ -18,7 +18,6 @@ from coordinator_sim.errors import DataError, WireFormatError
 from coordinator_sim.ingest.files import whole
 from coordinator_sim.ingest.imports import Import, SegmentCounts
 from coordinator_sim.ingest.kinds import base_offset_in, is_segment_name, partition_in
-from coordinator_sim.kafka.consumer_records import CONSUMER_RECORD_TYPES
 from coordinator_sim.kafka.records import LogKey, OpaqueKey
 from coordinator_sim.log.format.consumer_records import typed
 from coordinator_sim.log.format.log_batches import marker_of
@@ -35,8 +34,6 @@ _REASONS: Final = 50
 """Limit of different reasons that are counted by their own text."""
 _KEYS: Final = 200_000
 """Limit of decoded keys that are remembered: most of a log's keys repeat."""
-_TOLD_TYPES: Final = frozenset(CONSUMER_RECORD_TYPES.values())
-"""Record types of consumer groups; a trace tells nothing of share and streams groups."""
 _DIGITS: Final = 20
 
 
@@ -229,7 +226,7 @@ class PartitionLog:
             self._keys.clear()
         try:
             decoded = decode_record(record.key, record.value, self._keys)
-            if isinstance(decoded.key, OpaqueKey) and decoded.key.version in _TOLD_TYPES:
+            if isinstance(decoded.key, OpaqueKey):
                 decoded = typed(decoded)
         except WireFormatError as error:
             summary.unparsed += 1

@@ -1,6 +1,7 @@
 """Things that a group hands out, under one name each.
 
-A consumer's partition is `p:{topic}-{n}`, a connector `c:{name}`, a Connect task `t:{name}-{n}`.
+A consumer's partition is `p:{topic}-{n}`, a connector `c:{name}`, a Connect task `t:{name}-{n}`, an
+active task of a streams group `s:{subtopology}_{n}`.
 """
 
 from typing import NamedTuple
@@ -26,6 +27,17 @@ class ConnectorTaskId(NamedTuple):
     def resource(self) -> str:
         """The task's resource name."""
         return f"t:{self.connector}-{self.task}"
+
+
+class StreamsTaskId(NamedTuple):
+    """A task of a streams group, written as Kafka Streams writes it: `0_3`."""
+
+    subtopology: str
+    task: int
+
+    def resource(self) -> str:
+        """The task's resource name."""
+        return f"s:{self.subtopology}_{self.task}"
 
 
 def connector_resource(connector: str) -> str:

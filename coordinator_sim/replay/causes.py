@@ -13,6 +13,7 @@ from msgspec import Struct
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.replay.costs import RebalanceCost, costs_of_rebalances
 from coordinator_sim.replay.names import members_of
+from coordinator_sim.trace.epoch_records import STREAMS
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.history import LINE_SKEW_MS, rebalances_of
 from coordinator_sim.trace.rebalances import (
@@ -52,8 +53,24 @@ _WORDS: Final = {
     RebalanceReason.REBALANCE_TIMEOUT: ("a member", "{who} did not give partitions up in time"),
     RebalanceReason.TOPICS_CHANGED: ("", "the topics that the group subscribes to changed"),
     RebalanceReason.ASSIGNOR_CHANGED: ("a member", "{who} asks for another assignor"),
+    RebalanceReason.TOPOLOGY_CHANGED: ("", "the topology, or its validity, changed"),
+    RebalanceReason.SETTINGS_CHANGED: ("", "the settings of the assignment changed"),
+    RebalanceReason.TARGET_REFINED: ("", "a member has other tasks than the target gives it"),
+    RebalanceReason.PARTITIONS_INITIALIZED: (
+        "",
+        "the share coordinator has begun with partitions, which may be assigned now",
+    ),
 }
 """By reason: a subject for when no member is named, and what happened."""
+_WORDS_OF_STREAMS: Final = {
+    RebalanceReason.METADATA_CHANGED: (
+        "a member",
+        "{who} told of another process, host, rack or tags",
+    ),
+    RebalanceReason.REBALANCE_TIMEOUT: ("a member", "{who} did not give tasks up in time"),
+    RebalanceReason.TOPICS_CHANGED: ("", "the topics that the topology needs changed"),
+}
+"""The same, where it is otherwise in a streams group."""
 _CLUSTER: Final = frozenset({Event.FAULT, Event.LIFECYCLE})
 _DULL_ATTRS: Final = frozenset({"broker_version_range", "scheduler_ms", "process"})
 _CONTEXT: Final = frozenset(
@@ -87,14 +104,15 @@ class RebalanceStory(Struct, frozen=True, kw_only=True):
         gone: Members that left while it ran, each with the way it left.
         root: Number of the rebalance that it comes from in the end; its own for most.
         confidence: How sure cause and root are, 0 to 1.
-        initial_ms: Part of the join phase that was the initial delay of an empty group.
+        initial_ms: Part of the join phase that was the initial delay of an empty group; of an
+            epoch the delay of a first target.
         dead_ms: Part of it that waited for members that were then removed.
         slow_ms: Rest of it: waiting for living members to rejoin.
         deploy: Number of the rolling restart it belongs to, from 1; 0 for none.
         follows: Number of the rebalance it follows up; None for one with a cause of its own.
         chain: Number of the first rebalance of the disturbance it belongs to.
         new_coordinator: Why the trace does not continue the one before; empty when it does.
-        is_epoch: Whether it is an epoch of a consumer group (KIP-848), for which nobody stops.
+        is_epoch: Whether it is an epoch of a consumer, share or streams group: nobody stops for it.
     """
 
     number: int
@@ -290,7 +308,9 @@ def _static_members(rebalance: Rebalance) -> int | None:
 
 def _because(rebalance: Rebalance, who: tuple[str, ...]) -> str:
     """Return who did what, in words; empty when no line tells."""
-    words = _WORDS.get(rebalance.reason)
+    start = rebalance.start
+    is_streams = start is not None and start.protocol_type == STREAMS
+    words = (_WORDS | _WORDS_OF_STREAMS if is_streams else _WORDS).get(rebalance.reason)
     if words is None:
         return ""
     nobody, text = words

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from coordinator_sim.replay.names import members_of
 from coordinator_sim.replay.restarts import Passage, Restart, client_of, restarts_in
+from coordinator_sim.trace.epoch_groups import DELAY
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.group_shape import DEPLOY_GAP_MS
 from coordinator_sim.trace.history import LINE_SKEW_MS, rebalances_of
@@ -47,6 +48,13 @@ _WORDS: Final = {
     RebalanceReason.STORE_ERROR: "not stored",
     RebalanceReason.OVER_CAPACITY: "over capacity",
     RebalanceReason.DOWNGRADE: "downgrade",
+    RebalanceReason.REBALANCE_TIMEOUT: "too slow",
+    RebalanceReason.TOPICS_CHANGED: "other topics",
+    RebalanceReason.ASSIGNOR_CHANGED: "other assignors",
+    RebalanceReason.TOPOLOGY_CHANGED: "other topology",
+    RebalanceReason.SETTINGS_CHANGED: "other settings",
+    RebalanceReason.TARGET_REFINED: "refined",
+    RebalanceReason.PARTITIONS_INITIALIZED: "initialized",
     RebalanceReason.UNKNOWN: "unknown",
 }
 
@@ -192,8 +200,9 @@ class _Costs:
         """Return the parts of a join phase: initial delay, waiting for the dead, and the rest."""
         rebalance = self._told[place].rebalance
         if rebalance.is_epoch:
-            # Nobody waits for anybody until there is a target.
-            return 0, 0, 0
+            # Nobody waits for anybody until there is a target, save a streams group for its first.
+            delay_ms = int(rebalance.join.attrs.get(DELAY, 0)) if rebalance.join else 0
+            return min(delay_ms, _ms(rebalance.join_us) or 0), 0, 0
         join_ms = _ms(rebalance.join_us) or 0
         if _is_initial(self._told, place):
             return join_ms, 0, 0

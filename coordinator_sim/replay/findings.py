@@ -89,8 +89,8 @@ class Finding(Struct, frozen=True, kw_only=True):
 def findings_of(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
     """Return what costs a group, worst first; empty for a group that costs nothing.
 
-    Epochs of a consumer group (KIP-848) are left out: nobody stops for them, and the settings that
-    would help against rebalances are those of the classic protocol.
+    Epochs of consumer, share and streams groups are left out: nobody stops for them, and the
+    settings that would help against rebalances are those of the classic protocol.
     """
     costs = [each for each in costs if not (each.protocol_name or "").startswith(SERVER_PREFIX)]
     finders = (

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.messages.embedded.contents import is_cooperative
-from coordinator_sim.runs.step_holdings import step_holdings, steps_hold
+from coordinator_sim.runs.step_holdings import step_holdings, tells_holdings
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.schema import GenerationRow
 
@@ -58,7 +58,7 @@ def holds_of(
     if any(line.event in _WORK and "resources" in line.attrs for line in lines):
         return _working(lines, spans, end_us)
     held: defaultdict[str, list[Interval]] = defaultdict(list)
-    if steps_hold(lines):
+    if any(map(tells_holdings, lines)):
         for each in step_holdings(lines, end_us):
             held[each.resource].append((each.from_us, each.to_us))
         return dict(held)

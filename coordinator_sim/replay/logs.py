@@ -26,7 +26,7 @@ from coordinator_sim.trace.history import (
     episodes_of,
     group_lines,
 )
-from coordinator_sim.trace.rebalances import Episode, consumer_groups_in
+from coordinator_sim.trace.rebalances import Episode, epoch_groups_in
 
 CERTAIN: Final = (
     "replay reproduces all rows that the source determines of these groups",
@@ -79,7 +79,7 @@ def replay_log(
     what the settings change.
 
     Args:
-        events: Events of the trace, in its order; groups of KIP-848 are left out whole.
+        events: Events of the trace, in its order; groups with epochs are left out whole.
         info: Facts of the trace.
         grid: Combinations of settings to try; empty for none.
         by_group: What else to try, for single groups.
@@ -90,9 +90,9 @@ def replay_log(
     report = ReplayReport(
         trace_id=info.trace_id,
         grid=[settings.given for settings in grid],
-        consumer_groups=list(consumer_groups_in(events)),
+        epoch_groups=epoch_groups_in(events),
     )
-    left_out = frozenset(report.consumer_groups)
+    left_out = frozenset(report.epoch_groups)
     classic = (event for event in events if event.group_id not in left_out)
     lines = list(_replayable(classic, info, report))
     versions = _versions(lines)

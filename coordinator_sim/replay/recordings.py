@@ -31,7 +31,7 @@ from coordinator_sim.replay.versions import VERSION_ATTR
 from coordinator_sim.replay.work import Partitions, known_groups
 from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
 from coordinator_sim.trace.history import episodes_of, group_lines
-from coordinator_sim.trace.rebalances import Rebalance, consumer_groups_in
+from coordinator_sim.trace.rebalances import Rebalance, epoch_groups_in
 
 _DEFAULT_DELAY_MS: Final = 3_000
 """Kafka's default of `group.initial.rebalance.delay.ms`; its shipped server.properties sets 0."""
@@ -96,12 +96,12 @@ def replay_recording(
     recorded requests cannot react to changed settings.
 
     Args:
-        events: Events of the trace, in its order; groups of KIP-848 are left out whole.
+        events: Events of the trace, in its order; groups with epochs are left out whole.
         info: Facts of the trace.
         grid: Combinations of settings to try; empty for none.
         given: Partitions of groups whose assignments the trace lacks.
     """
-    left_out = consumer_groups_in(events)
+    left_out = epoch_groups_in(events)
     events = [each for each in events if each.group_id not in left_out]
     recording = Recording(events, info.assignor)
     is_known = info.profile in PROFILES or info.profile in ALIASES
@@ -111,7 +111,7 @@ def replay_recording(
     report = ReplayReport(
         trace_id=info.trace_id,
         grid=[settings.given for settings in grid],
-        consumer_groups=list(left_out),
+        epoch_groups=left_out,
     )
     assumed = recording.assumptions()
     if told_ms is None:

@@ -160,8 +160,9 @@ class ReplayReport(Struct, kw_only=True):
     Args:
         groups: One entry for each file and group, in the order they are first seen.
         silent_groups: Groups without a rebalance, which cannot be compared.
-        consumer_groups: Groups of KIP-848, also for a part of the trace. Replay leaves them out: a
-            trace does not tell which partitions a member's heartbeats named.
+        epoch_groups: Types of consumer, share and streams groups, by id; also of those that were
+            one for a part of the trace. Replay leaves them out: a trace does not tell which
+            partitions or tasks a member's heartbeats named.
         other_sources: Events of sources that cannot be replayed, by source.
         grid: Combinations of given settings, by their Kafka names; empty without settings.
         what_if: Effect of the settings, one entry per group and combination, groups in order.
@@ -172,7 +173,7 @@ class ReplayReport(Struct, kw_only=True):
     trace_id: str
     groups: list[GroupFidelity] = field(default_factory=list)
     silent_groups: list[str] = field(default_factory=list)
-    consumer_groups: list[str] = field(default_factory=list)
+    epoch_groups: dict[str, str] = field(default_factory=dict)
     other_sources: dict[str, int] = field(default_factory=dict)
     grid: list[dict[str, int | str]] = field(default_factory=list)
     what_if: list[WhatIf] = field(default_factory=list)
@@ -183,6 +184,10 @@ class ReplayReport(Struct, kw_only=True):
     def is_reproduced(self) -> bool:
         """Whether all rows that the source determines were reproduced."""
         return all(group.is_reproduced for group in self.groups)
+
+    def of_type(self, group_type: str) -> list[str]:
+        """Return the groups with epochs of one type, which were left out."""
+        return [name for name, told in self.epoch_groups.items() if told == group_type]
 
     def totals(self) -> dict[str, Tally]:
         """Return the tallies of all groups together, by kind."""

@@ -50,11 +50,12 @@ def replay_run(
         known = known_groups(events, given)
         result = replay_log(events, run.info, grid, known=known, on_progress=on_progress)
     report = result.report
-    if not report.groups and report.consumer_groups:
+    if not report.groups and report.epoch_groups:
+        shown = list(report.epoch_groups.items())[:_SHOWN]
+        named = ", ".join(f"{name} is a {group_type} group" for name, group_type in shown)
         raise DataError(
-            f"{run.path}: replay is for groups of the classic protocol, and "
-            f"{', '.join(report.consumer_groups[:_SHOWN])} is of the "
-            "consumer protocol (KIP-848); coordinator-sim explain tells of its epochs"
+            f"{run.path}: replay is for groups of the classic protocol, and {named}; "
+            "coordinator-sim explain tells of their epochs"
         )
     if not report.groups:
         raise DataError(

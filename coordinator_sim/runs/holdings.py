@@ -14,7 +14,7 @@ from msgspec import Struct
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.embedded.contents import is_cooperative
 from coordinator_sim.runs.ownership import OwnershipTracker
-from coordinator_sim.runs.step_holdings import step_holdings
+from coordinator_sim.runs.step_holdings import step_holdings, tells_holdings
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.schema import GenerationRow
 
@@ -147,7 +147,7 @@ def _stops(own: list[Holding], held: list[_Rebalance], ends_us: int) -> Iterator
 def holdings(events: Sequence[TraceEvent]) -> list[Holding]:
     """Return all holdings: of workers that log their work, by work; of others, by assignment."""
     telling = {event.group_id for event in events if _changed(event)}
-    stepping = {event.group_id for event in events if event.event is Event.MEMBER_STEP}
+    stepping = {event.group_id for event in events if tells_holdings(event)}
     ends_us = max((event.ts_us for event in events), default=0)
     marks = _marks(events)
     found = list(_worked(events, marks, ends_us))

@@ -18,19 +18,17 @@ from coordinator_sim.messages.embedded.connect_protocol import (
     decode_connect_assignment,
     decode_worker_metadata,
 )
-from coordinator_sim.messages.embedded.consumer_protocol import (
-    decode_assignment,
-    decode_subscription,
-)
+from coordinator_sim.messages.embedded.consumer_protocol import decode_subscription
 from coordinator_sim.messages.embedded.contents import ConnectAssignment
 from coordinator_sim.trace.batches import KIND_NUMBERS, EventBatch, Int64s, joined
 from coordinator_sim.trace.batches import NOBODY as NO_GROUP
-from coordinator_sim.trace.consumer_groups import TEMPORARY
+from coordinator_sim.trace.epoch_groups import TEMPORARY
+from coordinator_sim.trace.epoch_members import resources_in
+from coordinator_sim.trace.epoch_records import CONSUMER, STREAMS
 from coordinator_sim.trace.events import Event, Source, TraceEvent
 from coordinator_sim.trace.schema import GenerationRow, ResourceRow
 
 CONNECT: Final = "connect"
-CONSUMER: Final = "consumer"
 NOBODY: Final = -1
 
 _DEPARTURES: Final = frozenset({Event.MEMBER_LEFT, Event.MEMBER_FAILED, Event.MEMBER_KICKED})
@@ -38,7 +36,7 @@ TARGET_EVENTS: Final = frozenset(
     {Event.TARGET_COMPUTED, Event.TARGET_ASSIGNED, Event.MEMBER_ADDED, Event.STATIC_REPLACED}
     | _DEPARTURES
 )
-"""Events that tell who is in a consumer group, and what its targets give."""
+"""Events that tell who is in a group with epochs, and what its targets give."""
 _HEEDED: Final = frozenset(
     {
         Event.JOIN_REQ,
@@ -91,9 +89,9 @@ class _Group:
     held: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Resources of each member after the last generation, by member id, for Connect's deltas."""
     present: dict[str, _Member] = field(default_factory=dict)
-    """Of a consumer group: who is there, by key, with what the last target gives them."""
+    """Of a group with epochs: who is there, by key, with what the last target gives them."""
     has_targets: bool = False
-    """Whether it is a consumer group."""
+    """Whether it is a group with epochs."""
     has_parts: bool = False
     """Whether it was told what a target gives to members."""
     subscriptions: dict[str, bytes] = field(default_factory=dict)
@@ -107,8 +105,8 @@ class OwnershipTracker:
 
     A generation is complete when the group starts another one or vanishes, and at `finish`.
     A group that becomes empty gets a row without members, in which nothing is owned.
-    Groups whose protocol type is neither consumer nor connect are skipped: their bytes are
-    opaque.
+    Groups of protocol types other than consumer, connect and streams are skipped: their bytes are
+    opaque, and a partition of a share group has no owner but many.
 
     Args:
         trace_id: Trace id of the run, copied to the rows.
@@ -149,7 +147,7 @@ class OwnershipTracker:
             case kind if kind in TARGET_EVENTS:
                 self._on_target(group, event)
             case Event.ASSIGNED if group.has_targets:
-                # A member of a consumer group tells what it has: no target, and no generation.
+                # A member of such a group tells what it has: no target, and no generation.
                 return
             case _:
                 self._on_generation(group, event)
@@ -201,13 +199,14 @@ class OwnershipTracker:
             group.subscriptions[event.member_id] = event.subscription
 
     def _on_target(self, group: _Group, event: TraceEvent) -> None:
-        """Follow a consumer group: a generation is a target, with all who are there by then."""
+        """Follow a group with epochs: a generation is a target, with all who are there by then."""
         key = event.group_instance_id or event.member_id or ""
         if event.event is Event.TARGET_COMPUTED and event.generation is not None:
             self._complete(group)
             group.has_targets = True
             group.generation = event.generation
-            group.protocol_type, group.protocol_name = CONSUMER, event.protocol_name
+            group.protocol_type = event.protocol_type or CONSUMER
+            group.protocol_name = event.protocol_name
             group.join_done_us = group.sync_us = event.ts_us
             group.gathered = dict(group.present)
         elif event.event is Event.TARGET_ASSIGNED and event.member_id:
@@ -255,9 +254,7 @@ class OwnershipTracker:
 
     def _decode(self, group: _Group, member: _Member, assignment: bytes) -> None:
         if (group.protocol_type or CONSUMER) != CONNECT:
-            member.owned = tuple(
-                partition.resource() for partition in decode_assignment(assignment).partitions
-            )
+            member.owned = tuple(resources_in(assignment, group.protocol_type))
             return
         decoded = decode_connect_assignment(assignment)
         member.delay_ms = decoded.delay_ms
@@ -293,7 +290,7 @@ class OwnershipTracker:
         protocol_type = group.protocol_type or CONSUMER
         # A broker's log tells of targets and not of their parts.
         is_told = group.has_parts or not group.has_targets
-        if group.gathered and is_told and protocol_type in (CONSUMER, CONNECT):
+        if group.gathered and is_told and protocol_type in (CONSUMER, CONNECT, STREAMS):
             self._generations.append(self._dense(group, protocol_type))
             group.held = {member.member_id: member.owned for member in group.gathered.values()}
             subscriptions = group.subscriptions
@@ -397,7 +394,7 @@ def _resources_of(connectors: tuple[str, ...], held: ConnectAssignment) -> tuple
 
 def _subscriptions_equal(group: _Group, protocol_type: str) -> bool | None:
     """Whether every member may own every resource; None where a subscription is not known."""
-    if protocol_type == CONNECT:
+    if protocol_type in (CONNECT, STREAMS):
         return True
     topics: set[frozenset[str]] = set()
     for member in group.gathered.values():

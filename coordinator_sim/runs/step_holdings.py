@@ -1,4 +1,4 @@
-"""Who held what when in a consumer group (KIP-848), of its members' own words or their steps.
+"""Who held what when in a consumer or a streams group, of its members' own words or their steps.
 
 An assignment of the target is a wish; a member holds what it was last told to have, and what it
 has to give up until it has done so. Where members themselves tell of the partitions that they get,
@@ -12,10 +12,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.errors import WireFormatError
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
 from coordinator_sim.messages.embedded.contents import is_cooperative
+from coordinator_sim.trace.epoch_members import held_at_step
+from coordinator_sim.trace.epoch_records import SHARE
 from coordinator_sim.trace.events import Event, TraceEvent
 
 _OWN: Final = frozenset({Event.ASSIGNED, Event.REVOKED, Event.LOST})
@@ -64,9 +64,12 @@ class _Holder(Struct):
     alive_us: int | None = None
 
 
-def steps_hold(events: Iterable[TraceEvent]) -> bool:
-    """Whether the events of a group tell of steps."""
-    return any(event.event is Event.MEMBER_STEP for event in events)
+def tells_holdings(event: TraceEvent) -> bool:
+    """Whether an event is a step after which a member alone holds what it has.
+
+    Members of a share group hold partitions together: such a group has no owners.
+    """
+    return event.event is Event.MEMBER_STEP and event.protocol_type != SHARE
 
 
 def step_holdings(events: Iterable[TraceEvent], ends_us: int) -> Iterator[StepHolding]:
@@ -152,16 +155,6 @@ def _is_eager(event: TraceEvent) -> bool:
     """
     names = event.attrs.get("protocols", "").split(",")
     return not all(map(is_cooperative, names))
-
-
-def held_at_step(event: TraceEvent) -> list[str]:
-    """What a member holds after a step: what it may use, and what it has to give up."""
-    try:
-        found = decode_assignment(event.assignment or b"").partitions
-    except WireFormatError:
-        found = ()
-    revoking = event.attrs.get("revoking", "").split()
-    return [*(each.resource() for each in found), *revoking]
 
 
 def _becomes(key: str, holder: _Holder, wanted: list[str], at_us: int) -> Iterator[StepHolding]:

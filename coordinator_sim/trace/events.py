@@ -76,7 +76,7 @@ class Event(Enum):
 
 @unique
 class RebalanceReason(Enum):
-    """Reason why a group left its generation, or a consumer group began another epoch."""
+    """Reason why a group left its generation, or began another epoch."""
 
     MEMBER_JOINED = "MEMBER_JOINED"
     METADATA_CHANGED = "METADATA_CHANGED"
@@ -92,6 +92,10 @@ class RebalanceReason(Enum):
     REBALANCE_TIMEOUT = "REBALANCE_TIMEOUT"
     TOPICS_CHANGED = "TOPICS_CHANGED"
     ASSIGNOR_CHANGED = "ASSIGNOR_CHANGED"
+    TOPOLOGY_CHANGED = "TOPOLOGY_CHANGED"
+    SETTINGS_CHANGED = "SETTINGS_CHANGED"
+    TARGET_REFINED = "TARGET_REFINED"
+    PARTITIONS_INITIALIZED = "PARTITIONS_INITIALIZED"
     UNKNOWN = "UNKNOWN"
 
 

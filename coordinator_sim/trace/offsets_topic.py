@@ -29,11 +29,8 @@ from coordinator_sim.kafka.records import (
     OffsetCommitValue,
 )
 from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
-from coordinator_sim.trace.consumer_topic import (
-    ConsumerGroupsTopic,
-    group_of,
-    is_of_consumer_group,
-)
+from coordinator_sim.trace.epoch_records import group_of, is_of_epoch_group
+from coordinator_sim.trace.epoch_topic import EpochGroupsTopic
 from coordinator_sim.trace.events import Event, OffsetEntry, Source, TimeKind, TraceEvent
 
 _MS: Final = 1_000
@@ -48,7 +45,7 @@ _LEFT_CONFIDENCE: Final = 0.7
 _CAME_CONFIDENCE: Final = 0.9
 _UNTIMED: Final = -1
 _OF_GROUP: Final = -2
-"""In place of a producer id: the records of a consumer group that were written together."""
+"""In place of a producer id: the records of a group with epochs that were written together."""
 _COMMITS_REMEMBERED: Final = 1_000_000
 """Limit of remembered commits of all groups, by which a member's end is judged."""
 
@@ -125,7 +122,7 @@ class OffsetsTopic:
         self._source = source
         self._groups: dict[str, _Group] = {}
         self._commits: dict[tuple[str, str, int], _Commits] = {}
-        self._consumers = ConsumerGroupsTopic()
+        self._epoch_groups = EpochGroupsTopic()
 
     def read(self, records: Iterable[StoredRecord | TransactionEnd]) -> Iterator[TraceEvent]:
         """Yield the events of records that were written together, in their order.
@@ -141,16 +138,16 @@ class OffsetsTopic:
                     held.append((self.source_ref, first))
                 elif isinstance(key, int):
                     yield from self._group_events(first)
-                elif is_of_consumer_group(first.record.key):
+                elif is_of_epoch_group(first.record.key):
                     rest = [each for each in run if isinstance(each, StoredRecord)]
-                    yield from self._consumer_events([first, *rest])
+                    yield from self._epoch_events([first, *rest])
                 else:
                     rest = [each for each in run if isinstance(each, StoredRecord)]
                     yield from self._offset_events([first, *rest])
 
     def name_topic(self, topic_id: bytes, name: str) -> None:
-        """Hear the name of a topic that records of consumer groups call by its id."""
-        self._consumers.learn(topic_id, name)
+        """Hear the name of a topic that records of such groups call by its id."""
+        self._epoch_groups.learn(topic_id, name)
 
     def unfinished(self) -> dict[str, int]:
         """File -> commits of transactions whose end was not read; whether they count is open."""
@@ -175,13 +172,13 @@ class OffsetsTopic:
             yield from self._offset_events([stored for _ref, stored in run])
         self.source_ref = now
 
-    def _consumer_events(self, run: list[StoredRecord]) -> Iterator[TraceEvent]:
+    def _epoch_events(self, run: list[StoredRecord]) -> Iterator[TraceEvent]:
         first = run[0]
         group_id = group_of(first.record.key)
         columns = self._columns(first, group_id, first.timestamp_ms * _MS, TimeKind.RECORD)
         records = [each.record for each in run]
         last_commit = partial(self._committed_at, group_id)
-        yield from self._consumers.told(group_id, records, columns, last_commit)
+        yield from self._epoch_groups.told(group_id, records, columns, last_commit)
 
     # -- offsets -----------------------------------------------------------------------------
 
@@ -197,7 +194,7 @@ class OffsetsTopic:
                 commits.append(_entry(key, value))
                 self._note_commit(key, at_us)
                 if value.topic_id is not None:
-                    self._consumers.learn(value.topic_id, key.topic)
+                    self._epoch_groups.learn(value.topic_id, key.topic)
             else:
                 tombstones.append(OffsetEntry(key.topic, key.partition, -1))
         key = first.record.key
@@ -440,7 +437,7 @@ def _run_of(stored: StoredRecord | TransactionEnd) -> int | tuple[str, int, int]
     key = stored.record.key
     if isinstance(key, OffsetCommitKey):
         return key.group_id, stored.timestamp_ms, stored.producer_id
-    if is_of_consumer_group(key):
+    if is_of_epoch_group(key):
         return group_of(key), stored.timestamp_ms, _OF_GROUP
     return stored.offset
 

@@ -12,6 +12,8 @@ from msgspec import Struct
 
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.embedded.contents import SERVER_PREFIX, is_cooperative
+from coordinator_sim.trace.epoch_groups import GROUP_TYPE
+from coordinator_sim.trace.epoch_records import CONSUMER, GROUP_TYPES, SHARE, STREAMS
 from coordinator_sim.trace.events import Event, RebalanceReason, TimeKind, TraceEvent
 
 FOLLOW_UP_REASON: Final = "need to revoke partitions and re-join"
@@ -34,26 +36,48 @@ EPOCH_LINES: Final = frozenset(
         Event.TARGET_REACHED,
     }
 )
-"""Lines that only consumer groups have."""
+"""Lines that only groups with epochs have."""
 _REJOINS: Final = frozenset({RebalanceReason.LEADER_REJOIN, RebalanceReason.METADATA_CHANGED})
 
 
-def is_of_consumer_group(event: TraceEvent) -> bool:
-    """Whether an event is of a consumer group (KIP-848)."""
-    return (
-        event.event in EPOCH_LINES
-        or event.attrs.get("group_type") == "consumer"
-        or event.api_key == ApiKey.CONSUMER_GROUP_HEARTBEAT
-    )
+_HEARTBEATS: Final[dict[int | None, str]] = {
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: CONSUMER,
+    ApiKey.SHARE_GROUP_HEARTBEAT: SHARE,
+    ApiKey.STREAMS_GROUP_HEARTBEAT: STREAMS,
+}
 
 
-def consumer_groups_in(events: Iterable[TraceEvent]) -> dict[str, None]:
-    """Return the groups that are consumer groups somewhere in a trace, in its order."""
-    return dict.fromkeys(
-        event.group_id
-        for event in events
-        if event.group_id is not None and is_of_consumer_group(event)
-    )
+def epoch_type(event: TraceEvent) -> str | None:
+    """Return the type of the group with epochs that an event is of; None for any other event.
+
+    A broker's log names the type where members come and go, and nowhere else: a line of an epoch
+    alone is taken for one of a consumer group.
+    """
+    told = event.attrs.get(GROUP_TYPE)
+    if told in GROUP_TYPES:
+        return told
+    if event.event in EPOCH_LINES:
+        return event.protocol_type if event.protocol_type in GROUP_TYPES else CONSUMER
+    return _HEARTBEATS.get(event.api_key)
+
+
+def is_of_epoch_group(event: TraceEvent) -> bool:
+    """Whether an event is of a group with epochs: a consumer, share or streams group."""
+    return epoch_type(event) is not None
+
+
+def epoch_groups_in(events: Iterable[TraceEvent]) -> dict[str, str]:
+    """Return the type of each group that has epochs somewhere in a trace, in its order."""
+    found: dict[str, str] = {}
+    for event in events:
+        group_type = epoch_type(event)
+        if event.group_id is None or group_type is None:
+            continue
+        if event.event in EPOCH_LINES and event.protocol_type is None:
+            found.setdefault(event.group_id, group_type)
+        else:
+            found[event.group_id] = group_type
+    return found
 
 
 @unique
@@ -71,8 +95,8 @@ class RebalanceOutcome(Enum):
 class Rebalance(Struct, kw_only=True):
     """One rebalance from its lines; a line that the trace lacks is None.
 
-    Of a consumer group it is one epoch: it starts with EPOCH_BUMPED, is joined when the target is
-    computed, and synced when every member has reached it.
+    Of a group with epochs it is one of them: it starts with EPOCH_BUMPED, is joined when the target
+    is computed, and synced when every member has reached it.
 
     A rebalance runs from PREPARE_REBALANCE until the group is Stable (SYNC_LEADER: no log tells a
     later line) or Empty (GROUP_EMPTY). Where the group never gets there, it runs until the next
@@ -107,7 +131,7 @@ class Rebalance(Struct, kw_only=True):
 
     @property
     def is_epoch(self) -> bool:
-        """Whether it is of a consumer group (KIP-848), whose members go on meanwhile."""
+        """Whether it is an epoch of a group whose members go on meanwhile."""
         told = self.start or self.join or self.sync
         return told is not None and told.event in EPOCH_LINES
 
@@ -115,7 +139,7 @@ class Rebalance(Struct, kw_only=True):
     def protocol_name(self) -> str | None:
         """Protocol of the new generation, where a line names it.
 
-        An epoch that has no target has no assignor, and is of a consumer group all the same.
+        An epoch that has no target has no assignor, and is of a group with epochs all the same.
         """
         lines = (self.sync, self.join, self.empty)
         named = next((line.protocol_name for line in lines if line and line.protocol_name), None)

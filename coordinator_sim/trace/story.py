@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from typing import Final
 
 from coordinator_sim.errors import WireFormatError
-from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
+from coordinator_sim.trace.epoch_members import resources_in
 from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim.trace.rebalances import is_of_epoch_group
 
 _UUID: Final = re.compile(r"([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _EPOCH_TIMES_FROM_US: Final = 10**15
@@ -84,8 +84,11 @@ def _error(event: TraceEvent) -> str:
 
 def _generation(event: TraceEvent) -> str | None:
     known = event.generation is not None and event.generation >= 0
-    is_epoch = event.api_key == ApiKey.CONSUMER_GROUP_HEARTBEAT or "group_type" in event.attrs
-    return f"{'epoch' if is_epoch else 'generation'} {event.generation}" if known else None
+    return (
+        f"{'epoch' if is_of_epoch_group(event) else 'generation'} {event.generation}"
+        if known
+        else None
+    )
 
 
 def _count(members: int | None) -> str:
@@ -127,7 +130,10 @@ def _join_response(event: TraceEvent) -> str:
     if _error(event):
         return _join(_member(event), _error(event))
     if event.leader_id is None:
-        return _join(_member(event), f"epoch {event.generation}", f"has {_partitions(event)}")
+        has = f"has {_partitions(event)}"
+        return _join(
+            _member(event), f"epoch {event.generation}", has, _copies(event), _status(event)
+        )
     role = "leader" if event.leader_id == event.member_id else "follower"
     return _join(_member(event), _generation(event), role, event.protocol_name)
 
@@ -144,6 +150,8 @@ def _request(event: TraceEvent) -> str:
         _error(event),
         event.client_reason,
         f"has {_partitions(event)}" if given else None,
+        _copies(event),
+        _status(event),
     )
 
 
@@ -188,17 +196,19 @@ def _epoch(event: TraceEvent) -> str:
 
 
 def _target(event: TraceEvent) -> str:
-    changed = event.attrs.get("changed")
+    changed, delay_ms = event.attrs.get("changed"), event.attrs.get("delay_ms")
     return _join(
         f"epoch {event.generation}",
         event.protocol_name,
         _count(event.members),
         changed and f"{changed} with another part",
+        _duration("delayed", None if delay_ms is None else int(delay_ms)),
     )
 
 
 def _target_part(event: TraceEvent) -> str:
-    return _join(_member(event), f"epoch {event.generation}", f"shall have {_partitions(event)}")
+    shall = f"shall have {_partitions(event)}"
+    return _join(_member(event), f"epoch {event.generation}", shall, _copies(event))
 
 
 def _step(event: TraceEvent) -> str:
@@ -210,31 +220,47 @@ def _step(event: TraceEvent) -> str:
         f"epoch {event.generation}",
         event.attrs.get("state"),
         f"has {_partitions(event)}",
+        _copies(event),
         revoking and f"gives up {_ranges(revoking.split(' '))}",
+        _copies(event, "revoking_", "gives up "),
         f"waits for {waiting}" if waiting else None,
     )
 
 
 def _partitions(event: TraceEvent) -> str:
     try:
-        found = decode_assignment(event.assignment or b"").partitions
+        found = resources_in(event.assignment or b"", event.protocol_type)
     except WireFormatError:
         return _bytes("bytes", event.assignment) or "something"
-    return _ranges([each.resource() for each in found]) or "nothing"
+    return _ranges(found) or "nothing"
+
+
+def _copies(event: TraceEvent, prefix: str = "", before: str = "") -> str | None:
+    """Tasks of which a member of a streams group has copies, by their role."""
+    roles = ("standby", "warmup")
+    told = ((role, event.attrs.get(prefix + role)) for role in roles)
+    return _join(*(f"{before}{role} {_ranges(names.split(' '))}" for role, names in told if names))
+
+
+def _status(event: TraceEvent) -> str | None:
+    """What a coordinator told a member of a streams group beside its tasks."""
+    return event.attrs.get("status")
 
 
 def _ranges(resources: Iterable[str]) -> str:
-    """Partitions as `topic-0..5`, in their order; of many topics the first ones."""
+    """Partitions as `topic-0..5`, tasks as `0_0..5`, in their order; of many topics the first."""
     runs: list[tuple[str, int, int]] = []
     for resource in resources:
-        topic, _, number = resource.removeprefix("p:").rpartition("-")
-        index = int(number)
+        kind, _, name = resource.partition(":")
+        mark = "_" if kind == "s" else "-"
+        stem, _, number = name.rpartition(mark)
+        topic, index = stem + mark, int(number)
         if runs and runs[-1][0] == topic and runs[-1][2] == index - 1:
             runs[-1] = (topic, runs[-1][1], index)
         else:
             runs.append((topic, index, index))
     shown = [
-        f"{topic}-{first}" if first == last else f"{topic}-{first}..{last}"
+        f"{topic}{first}" if first == last else f"{topic}{first}..{last}"
         for topic, first, last in runs[:_SHOWN_RUNS]
     ]
     more = len(runs) - len(shown)

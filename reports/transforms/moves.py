@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 KIND: Final = "kind"
 PARTITION_KIND: Final = "partition"
+_TASK_KIND: Final = "task"
 _CONNECT_KINDS: Final = (("connector", "c:"), ("task", "t:"))
 _MOVE_KEY: Final = (*C.LIFE_KEY, KIND)
 
@@ -31,12 +32,14 @@ def by_kind(generations: "DataFrame", resources: "DataFrame") -> "DataFrame":
     """Return dense rows with resources of one kind, because assignors balance each kind alone.
 
     Input: dense generations; resource lists, key (trace_id, resource_list_id).
-    Output: one row per (generation, kind) with `kind` in partition, connector, task: consumer
-    generations as they are, Connect generations split in two. Within (incarnation, kind)
-    positions in `owners` mean the same resource in every row.
+    Output: one row per (generation, kind) with `kind` in partition, connector, task: generations of
+    consumers and of Kafka Streams as they are, those of Connect split in two. Within (incarnation,
+    kind) positions in `owners` mean the same resource in every row.
     """
     connect = F.col(C.PROTOCOL_TYPE) == "connect"
-    plain = generations.where(~connect).withColumn(KIND, F.lit(PARTITION_KIND))
+    is_streams = F.col(C.PROTOCOL_TYPE) == "streams"
+    whole = F.when(is_streams, _TASK_KIND).otherwise(PARTITION_KIND)
+    plain = generations.where(~connect).withColumn(KIND, whole)
     listed = generations.where(connect).join(resources, [C.TRACE_ID, C.RESOURCE_LIST_ID])
     parts = plain
     for kind, prefix in _CONNECT_KINDS:

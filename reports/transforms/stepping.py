@@ -1,4 +1,4 @@
-"""Intervals in which members of consumer groups (KIP-848) held partitions.
+"""Intervals in which members of consumer and streams groups held partitions or tasks.
 
 Spark brings each group's events together, in order; `coordinator_sim.runs.step_holdings` says who
 held what when, as for findings.
@@ -24,24 +24,27 @@ if TYPE_CHECKING:
 STEP: Final = "MEMBER_STEP"
 """Kind of the events without which no group has such intervals."""
 _KINDS: Final = sorted(kind.value for kind in STEP_EVENTS)
+_SHARE: Final = "share"
 _COLUMNS: Final = (
     *("member_id", "group_instance_id", "client_id", "session_timeout_ms", "reason_text"),
-    *(C.GENERATION, "error_code", "assignment"),
+    *(C.GENERATION, C.PROTOCOL_TYPE, "error_code", "assignment"),
 )
 _ATTRS: Final = ("resources", "revoking", "protocols")
 
 
 def stepping_groups(events: "DataFrame") -> "DataFrame":
-    """Return the groups whose members' steps are told.
+    """Return the groups whose members' steps are told, without share groups, which have no owners.
 
     Input: events of groups.
     Output: key (group), each once.
     """
-    return events.where(F.col(C.EVENT) == STEP).select(*C.GROUP_KEY).distinct()
+    steps = events.where(F.col(C.EVENT) == STEP)
+    owning = steps.where(~F.col(C.PROTOCOL_TYPE).eqNullSafe(_SHARE))
+    return owning.select(*C.GROUP_KEY).distinct()
 
 
 def stepping(events: "DataFrame", runs: "DataFrame") -> "DataFrame":
-    """Return intervals in which a member of a consumer group held a partition.
+    """Return intervals in which a member held a partition, or ran a task of a streams group.
 
     Input: events of groups; runs, for the end of the trace.
     Output: key (group, resource, member_key, from_us): `to_us`, and the member's epochs at both

@@ -9,6 +9,8 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from coordinator_sim.messages.embedded.contents import COOPERATIVE_PROTOCOLS
+from coordinator_sim.trace.epoch_groups import SHARE_PROTOCOL
+from coordinator_sim.trace.epoch_records import SHARE
 from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
 from coordinator_sim_reports.local_frames import has_no_rows
 from coordinator_sim_reports.transforms import quality as Q  # noqa: N812 - quality labels, as in `Q.EXACT`
@@ -224,13 +226,15 @@ def _with_quality(rows: "DataFrame") -> "DataFrame":
     bound = F.when(
         F.coalesce(F.col("told_protocol_name"), F.lit("")).rlike(COOPERATIVE_PROTOCOLS), 0.0
     ).otherwise(F.col("rebalancing_ms") / 1000)
+    # A share group has epochs and no assignments that could tell its type.
+    shared = F.when(F.col("told_protocol_name") == SHARE_PROTOCOL, SHARE)
     labelled = (
         rows.withColumn(
             "assignor",
             F.coalesce("assignor", C.PROTOCOL_NAME, "told_protocol_name", F.lit("unknown")),
         )
         .withColumn("scenario", F.coalesce("scenario", C.CLUSTER_ID))
-        .withColumn(C.PROTOCOL_TYPE, F.coalesce(C.PROTOCOL_TYPE, F.lit("unknown")))
+        .withColumn(C.PROTOCOL_TYPE, F.coalesce(C.PROTOCOL_TYPE, shared, F.lit("unknown")))
         .withColumn("timing_quality", Q.timing_quality(source, timed))
         .withColumn("assignment_quality", Q.assignment_quality(has))
         .withColumn("ownership_quality", Q.ownership_quality(source, has))

@@ -1,4 +1,4 @@
-"""Holdings of consumer groups from their events, as Arrow batches.
+"""Holdings of consumer and streams groups from their events, as Arrow batches.
 
 `coordinator_sim.runs.step_holdings` says who held what when.
 """
@@ -17,7 +17,8 @@ _BATCH_ROWS: Final = 50_000
 TRACE_END: Final = "trace_end_us"
 STEP_COLUMNS: Final = (
     *("member_id", "group_instance_id", "client_id", "session_timeout_ms", "reason_text"),
-    *(C.GENERATION, "error_code", "assignment", "resources", "revoking", "protocols"),
+    *(C.GENERATION, C.PROTOCOL_TYPE, "error_code", "assignment"),
+    *("resources", "revoking", "protocols"),
 )
 """Columns that a holding is read from, beside kind and time; the last three are attributes."""
 _ATTRS: Final = ("resources", "revoking", "protocols")

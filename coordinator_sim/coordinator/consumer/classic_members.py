@@ -44,7 +44,6 @@ from coordinator_sim.coordinator.consumer.timers import (
     start_joining,
     start_syncing,
 )
-from coordinator_sim.coordinator.consumer.tracing import trace_id_assigned
 from coordinator_sim.coordinator.consumer.updating import (
     Draft,
     compared_topics,
@@ -54,6 +53,7 @@ from coordinator_sim.coordinator.consumer.updating import (
 )
 from coordinator_sim.coordinator.consumer.upgrade import classic_metadata
 from coordinator_sim.coordinator.effects import NO_EFFECT, Effect, Parked
+from coordinator_sim.coordinator.epoch_tracing import trace_id_assigned
 from coordinator_sim.coordinator.join_request import Join, refuse_join
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.kafka.context import RequestContext

@@ -50,7 +50,7 @@ from coordinator_sim.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupHeartbeatResponseTopicPartitions,
 )
-from coordinator_sim.trace.consumer_groups import NOTHING_BESIDE, Beside
+from coordinator_sim.trace.epoch_groups import NOTHING_BESIDE, Beside
 
 
 def handle_consumer_heartbeat(

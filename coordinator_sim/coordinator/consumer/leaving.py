@@ -38,6 +38,7 @@ from coordinator_sim.coordinator.consumer.timers import (
     MemberTimeout,
     RetryTimeout,
     cancel_member_timers,
+    departure,
 )
 from coordinator_sim.coordinator.consumer.topics_seen import topics_seen
 from coordinator_sim.coordinator.effects import NO_EFFECT, Effect
@@ -55,8 +56,7 @@ from coordinator_sim.messages.leave_group import (
     MemberIdentity,
     MemberResponse,
 )
-from coordinator_sim.trace.consumer_groups import NOTHING_BESIDE, Beside
-from coordinator_sim.trace.events import Event
+from coordinator_sim.trace.epoch_groups import NOTHING_BESIDE
 
 _UNKNOWN_TIME: Final = 0
 """Timestamp of a target that no assignor computed."""
@@ -185,23 +185,14 @@ def expire_member(runtime: Runtime, timeout: MemberTimeout) -> None:
         effect = NO_EFFECT
     if effect is not NO_EFFECT or not partition.is_settled:
         # QUIRK: a write without records that is late is repeated too, until one is in time.
-        beside = _departure(runtime, timeout, member) if is_due and member else NOTHING_BESIDE
+        beside = NOTHING_BESIDE
+        if is_due and member is not None:
+            session_ms = runtime.config_of(timeout.group_id).group_consumer_session_timeout_ms
+            beside = departure(timeout, session_ms, member.rebalance_timeout_ms)
         try:
             runtime.submit(partition, None, replace(effect, follow=retry, beside=beside))
         except OperationAborted:
             return
-
-
-def _departure(runtime: Runtime, timeout: MemberTimeout, member: ConsumerMember) -> Beside:
-    """Which time of a member was over, for the trace."""
-    if timeout.epoch is None:
-        session_ms = runtime.config.group_consumer_session_timeout_ms
-        return Beside(departure=Event.MEMBER_FAILED, departed={"session_timeout_ms": session_ms})
-    columns = {
-        "rebalance_timeout_ms": member.rebalance_timeout_ms,
-        "attrs": {"cause": "rebalance_timeout", "member_epoch": str(timeout.epoch)},
-    }
-    return Beside(departure=Event.MEMBER_KICKED, departed=columns)
 
 
 def leave_by_classic_request(

@@ -29,8 +29,8 @@ from coordinator_sim.coordinator.consumer.subscription import (
     ResolvedRegex,
 )
 from coordinator_sim.coordinator.consumer.topics_seen import topics_seen
-from coordinator_sim.coordinator.consumer.tracing import trace_scan
 from coordinator_sim.coordinator.effects import Effect
+from coordinator_sim.coordinator.epoch_tracing import trace_scan
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode

@@ -15,6 +15,8 @@ from coordinator_sim.coordinator.consumer.member import ConsumerMember, MemberSt
 from coordinator_sim.coordinator.refusals import NOT_LED
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.trace.epoch_groups import Beside
+from coordinator_sim.trace.events import Event
 
 RETRY_BACKOFF_MS: Final = 500
 """When a timer whose write failed fires again. Source: CoordinatorTimerImpl.schedule."""
@@ -57,6 +59,23 @@ class RetryTimeout:
         if error is ErrorCode.NONE or error in NOT_LED or not is_led:
             return
         arm(self.runtime, self.timeout, RETRY_BACKOFF_MS)
+
+
+def departure(timeout: MemberTimeout, session_ms: int, rebalance_ms: int) -> Beside:
+    """Which time of a member was over, for the trace.
+
+    Args:
+        timeout: The timer that has fired.
+        session_ms: How long a session of the group is.
+        rebalance_ms: How long the member had to give up what it was told to.
+    """
+    if timeout.epoch is None:
+        return Beside(departure=Event.MEMBER_FAILED, departed={"session_timeout_ms": session_ms})
+    columns = {
+        "rebalance_timeout_ms": rebalance_ms,
+        "attrs": {"cause": "rebalance_timeout", "member_epoch": str(timeout.epoch)},
+    }
+    return Beside(departure=Event.MEMBER_KICKED, departed=columns)
 
 
 def arm(runtime: Runtime, timeout: MemberTimeout, delay_ms: int) -> None:

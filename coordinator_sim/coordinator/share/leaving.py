@@ -14,6 +14,7 @@ from coordinator_sim.coordinator.consumer.timers import (
     RetryTimeout,
     arm,
     cancel_member_timers,
+    departure,
 )
 from coordinator_sim.coordinator.effects import Effect
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
@@ -100,7 +101,12 @@ def expire_share_member(runtime: Runtime, timeout: ShareTimeout) -> None:
         records = () if member is None else _fence(runtime, group, member)
     if records or not partition.is_settled:
         # QUIRK: a write without records that is late is repeated too, until one is in time.
-        effect = Effect(records=records, follow=RetryTimeout(runtime, timeout))
+        session_ms = runtime.config.group_share_session_timeout_ms
+        effect = Effect(
+            records=records,
+            follow=RetryTimeout(runtime, timeout),
+            beside=departure(timeout, session_ms, session_ms),
+        )
         try:
             runtime.submit(partition, None, effect)
         except OperationAborted:

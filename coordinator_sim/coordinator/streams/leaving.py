@@ -16,7 +16,11 @@ from coordinator_sim.coordinator.consumer.refusal import (
     unknown_instance,
     unknown_member,
 )
-from coordinator_sim.coordinator.consumer.timers import RetryTimeout, cancel_member_timers
+from coordinator_sim.coordinator.consumer.timers import (
+    RetryTimeout,
+    cancel_member_timers,
+    departure,
+)
 from coordinator_sim.coordinator.effects import Effect
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.coordinator.streams.group import StreamsGroup
@@ -37,6 +41,7 @@ from coordinator_sim.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
 )
+from coordinator_sim.trace.epoch_groups import NOTHING_BESIDE, Beside
 
 _UNKNOWN_TIME: Final = 0
 """Timestamp of a target that no assignor computed."""
@@ -115,14 +120,17 @@ def expire_streams_member(runtime: Runtime, timeout: StreamsTimeout) -> None:
         return
     group = partition.groups.get(timeout.group_id)
     records: tuple[LogRecord, ...] = ()
+    beside = NOTHING_BESIDE
     if isinstance(group, StreamsGroup):
         member = group.members.get(timeout.member_id)
         if member is not None and timeout.epoch in (None, member.member_epoch):
             records = fence_streams_member(runtime, group, member)
+            session_ms = runtime.config_of(group.group_id).group_streams_session_timeout_ms
+            beside = departure(timeout, session_ms, member.rebalance_timeout_ms)
     if records or not partition.is_settled:
         # QUIRK: a write without records that is late is repeated too, until one is in time.
-        effect = Effect(records=records, follow=RetryTimeout(runtime, timeout))
-        _submit(runtime, partition, effect)
+        follow = RetryTimeout(runtime, timeout)
+        _submit(runtime, partition, Effect(records=records, follow=follow, beside=beside))
 
 
 def expire_initial_delay(runtime: Runtime, delay: InitialAssignment) -> None:
@@ -142,7 +150,9 @@ def expire_initial_delay(runtime: Runtime, delay: InitialAssignment) -> None:
             question = Question(group, heads.group_epoch, None, configured, heads.settings)
             updated_target(runtime, question, records)
     if records or not partition.is_settled:
-        _submit(runtime, partition, Effect(records=tuple(records)))
+        delay_ms = runtime.config_of(delay.group_id).group_streams_initial_rebalance_delay_ms
+        beside = Beside(delay_ms=delay_ms)
+        _submit(runtime, partition, Effect(records=tuple(records), beside=beside))
 
 
 def _submit(runtime: Runtime, partition: Partition, effect: Effect) -> None:

@@ -21,6 +21,8 @@ from coordinator_sim.kafka.records import (
     OffsetCommitValue,
 )
 from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.kafka.share_records import SHARE_RECORD_TYPES
+from coordinator_sim.kafka.streams_records import STREAMS_RECORD_TYPES
 from coordinator_sim.messages.catalogue import structs_module
 from coordinator_sim.messages.codec.json_form import JsonReader
 from coordinator_sim.messages.embedded.consumer_protocol import (
@@ -36,17 +38,18 @@ _RACK_VERSION: Final = 3
 _GENERATION_VERSION: Final = 2
 _OWNED_VERSION: Final = 1
 
-_CONSUMER_VERSION: Final = 0
-_CONSUMER_SCHEMAS: Final = {
+_EPOCH_VERSION: Final = 0
+_EPOCH_SCHEMAS: Final = {
     number: f"{struct.__name__.removesuffix('Key')}Record"
-    for struct, number in CONSUMER_RECORD_TYPES.items()
+    for types in (CONSUMER_RECORD_TYPES, SHARE_RECORD_TYPES, STREAMS_RECORD_TYPES)
+    for struct, number in types.items()
 }
 
 _Json = Mapping[str, Any]
 
 
 def record_of(key: Any, value: Any) -> LogRecord | None:  # noqa: ANN401 - parsed JSON
-    """The record of a key and a value; None for one of neither a classic nor a consumer group.
+    """The record of a key and a value; None for one of no group that is known.
 
     Raises:
         DataError: A field is missing, or is of another type than it must be.
@@ -70,20 +73,20 @@ def _record(key: _Json, value: _Json | None) -> LogRecord | None:
             return LogRecord(name, None, 0)
         return LogRecord(name, _group(value["data"]), _version(value))
     # What a tool leaves as bytes is not told by it.
-    if kind in _CONSUMER_SCHEMAS and not isinstance(data, str):
-        return _of_consumer_group(kind, data, value)
+    if kind in _EPOCH_SCHEMAS and not isinstance(data, str):
+        return _of_epoch_group(kind, data, value)
     return None
 
 
-def _of_consumer_group(kind: int, key: _Json, value: _Json | None) -> LogRecord:
-    """A record of a consumer group, whose JSON has the fields of its schema."""
+def _of_epoch_group(kind: int, key: _Json, value: _Json | None) -> LogRecord:
+    """A record of a group with epochs, whose JSON has the fields of its schema."""
     said = None if value is None else _by_schema(kind, "value", value["data"])
     return LogRecord(_by_schema(kind, "key", key), said, 0)
 
 
 def _by_schema(kind: int, part: str, data: _Json) -> Any:  # noqa: ANN401 - a struct of any record
-    name = _CONSUMER_SCHEMAS[kind]
-    layout = layout_of_message(message_of(name, part), _CONSUMER_VERSION)
+    name = _EPOCH_SCHEMAS[kind]
+    layout = layout_of_message(message_of(name, part), _EPOCH_VERSION)
     return JsonReader(structs_module(name)).read(layout, data, defaulted=True)
 
 

@@ -17,7 +17,7 @@ from coordinator_sim.logtext.wordings.rows import (
     having,
     row,
 )
-from coordinator_sim.trace.consumer_groups import SCANNED
+from coordinator_sim.trace.epoch_groups import SCANNED
 from coordinator_sim.trace.events import Event, TraceEvent
 
 

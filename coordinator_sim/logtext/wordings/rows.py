@@ -15,7 +15,7 @@ from coordinator_sim.logtext.wordings.loggers import Voice
 from coordinator_sim.logtext.wordings.releases import Release, releases
 from coordinator_sim.logtext.wordings.texts import Pattern, kind_of, parse, searched, telling
 from coordinator_sim.trace.events import Event, TraceEvent
-from coordinator_sim.trace.rebalances import is_of_consumer_group
+from coordinator_sim.trace.rebalances import epoch_type
 
 INFO: Final = "INFO"
 WARN: Final = "WARN"
@@ -56,7 +56,7 @@ class Telling(Struct, frozen=True):
 
     def tells(self, event: TraceEvent, release: Release) -> bool:
         """Whether a release writes the line for this event."""
-        if self.groups not in (ANY, CONSUMER if is_of_consumer_group(event) else CLASSIC):
+        if self.groups not in (ANY, epoch_type(event) or CLASSIC):
             return False
         return self.when is None or self.when(event, release)
 

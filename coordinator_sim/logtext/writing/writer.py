@@ -20,7 +20,7 @@ from coordinator_sim.logtext.wordings.releases import Release, release_of, relea
 from coordinator_sim.logtext.wordings.rows import Telling
 from coordinator_sim.logtext.wordings.texts import parse, words, write
 from coordinator_sim.trace.events import Event, TraceEvent
-from coordinator_sim.trace.rebalances import is_of_consumer_group
+from coordinator_sim.trace.rebalances import is_of_epoch_group
 
 _FOLLOWS_DEPARTURE: Final = frozenset(
     {
@@ -77,7 +77,7 @@ class BrokerLogWriter:
         if departed is not None and not _is_caused_by(event, departed):
             yield from self._tell_departed()
             departed = None
-        if event.event is Event.MEMBER_KICKED and not is_of_consumer_group(event):
+        if event.event is Event.MEMBER_KICKED and not is_of_epoch_group(event):
             if event.attrs.get("cause") == "join_timeout":
                 self._removed.append(event)
         elif event.event is Event.PREPARE_REBALANCE:

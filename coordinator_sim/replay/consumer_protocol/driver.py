@@ -38,7 +38,7 @@ from coordinator_sim.replay.consumer_protocol.players import (
 from coordinator_sim.replay.course import Absence, Course
 from coordinator_sim.replay.plan import NEVER_MS
 from coordinator_sim.replay.players import NamedIds
-from coordinator_sim.trace.consumer_groups import TEMPORARY
+from coordinator_sim.trace.epoch_groups import TEMPORARY
 from coordinator_sim.trace.events import Event, TraceEvent
 
 _GOES: Final = 0

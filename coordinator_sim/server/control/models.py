@@ -137,9 +137,10 @@ class MemberView(Struct, frozen=True, kw_only=True):
     """A member.
 
     Args:
-        rebalance_timeout_ms: Null in consumer groups (KIP-848), whose brokers do not show it.
+        rebalance_timeout_ms: Null in groups with epochs, whose brokers do not show it.
         subscription: Topics that it takes, where its metadata can be read, and its expression.
-        assignment: What it owns: `topic-partition`, a connector, or `connector-task`.
+        assignment: What it owns: `topic-partition`, a connector, `connector-task`, or the task
+            `subtopology_n` of a streams group that it runs.
         waits_for: `JoinGroup` or `SyncGroup` while such a request of it is parked.
         session_ends_ms: Group time of the end of its session, unless it is heard of before.
     """
@@ -182,8 +183,8 @@ class GroupSummary(Struct, frozen=True, kw_only=True):
         coordinator_id: Broker id.
         offsets_partition: Of `__consumer_offsets`.
         state: As the profile's Kafka calls it.
-        generation: The epoch of a consumer group.
-        protocol_name: The server-side assignor of a consumer group.
+        generation: The epoch of a consumer, share or streams group.
+        protocol_name: The server-side assignor of such a group.
     """
 
     group_id: str

@@ -22,13 +22,13 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchResponse,
     OffsetFetchResponseTopics,
 )
-from coordinator_sim.runs.ownership import CONNECT, CONSUMER
-from coordinator_sim.server.control.described_groups import (
-    DescribedGroup,
-    described_group,
-    described_group_ids,
-    described_members,
-    described_summary,
+from coordinator_sim.runs.ownership import CONNECT
+from coordinator_sim.server.control.epoch_views import (
+    Found,
+    described_epoch_group,
+    epoch_group_ids,
+    epoch_members,
+    epoch_summary,
 )
 from coordinator_sim.server.control.models import (
     AdvanceView,
@@ -43,6 +43,7 @@ from coordinator_sim.server.control.models import (
     TopicView,
 )
 from coordinator_sim.server.timekeeper import Timekeeper
+from coordinator_sim.trace.epoch_records import CONSUMER
 
 _INSPECTION: Final = RequestContext(token=-1, api_version=8, client_id="control")
 """Context of a request that no client sent; no slot waits for its answer."""
@@ -93,17 +94,17 @@ def end_offset(cluster: Cluster, topic: str, partition: int) -> int | None:
 def group_summaries(cluster: Cluster) -> tuple[GroupSummary, ...]:
     """Every group, sorted by its id."""
     found = [_summary(cluster, broker, group) for broker, group in _groups(cluster)]
-    for group_id in described_group_ids(cluster):
-        described = described_group(cluster, group_id)
+    for group_id in epoch_group_ids(cluster):
+        described = described_epoch_group(cluster, group_id)
         if described is not None:
-            found.append(described_summary(cluster, described))
+            found.append(epoch_summary(cluster, described))
     return tuple(sorted(found, key=lambda each: each.group_id))
 
 
 def group_count(cluster: Cluster) -> int:
     """Number of groups."""
     classic = sum(len(each.coordinator.group_ids()) for each in cluster.groups.living.values())
-    return classic + len(described_group_ids(cluster))
+    return classic + len(epoch_group_ids(cluster))
 
 
 def group_view(cluster: Cluster, group_id: str) -> GroupView | None:
@@ -111,8 +112,8 @@ def group_view(cluster: Cluster, group_id: str) -> GroupView | None:
     found = _found(cluster, group_id)
     if found is not None:
         return _full(cluster, *found)
-    described = described_group(cluster, group_id)
-    return None if described is None else _full_described(cluster, described)
+    described = described_epoch_group(cluster, group_id)
+    return None if described is None else _full_epochs(cluster, described)
 
 
 def group_summary(cluster: Cluster, group_id: str) -> GroupSummary | None:
@@ -120,8 +121,8 @@ def group_summary(cluster: Cluster, group_id: str) -> GroupSummary | None:
     found = _found(cluster, group_id)
     if found is not None:
         return _summary(cluster, *found)
-    described = described_group(cluster, group_id)
-    return None if described is None else described_summary(cluster, described)
+    described = described_epoch_group(cluster, group_id)
+    return None if described is None else epoch_summary(cluster, described)
 
 
 def _found(cluster: Cluster, group_id: str) -> tuple[Broker, Group] | None:
@@ -159,9 +160,9 @@ def _full(cluster: Cluster, broker: Broker, group: Group) -> GroupView:
     return _with_members(cluster, broker, _summary(cluster, broker, group), members)
 
 
-def _full_described(cluster: Cluster, found: DescribedGroup) -> GroupView:
-    members = described_members(cluster, found)
-    return _with_members(cluster, found.broker, described_summary(cluster, found), members)
+def _full_epochs(cluster: Cluster, found: Found) -> GroupView:
+    members = epoch_members(cluster, found)
+    return _with_members(cluster, found.broker, epoch_summary(cluster, found), members)
 
 
 def _with_members(

@@ -13,6 +13,11 @@ from hypothesis import strategies as st
 from coordinator_sim.ingest.imports import Import
 from coordinator_sim.ingest.kinds import Kind, kind_of
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.share_records import ShareGroupMetadataValue
+from coordinator_sim.kafka.streams_records import (
+    StreamsGroupCurrentMemberAssignmentValue,
+    TaskIds,
+)
 from coordinator_sim.log.dump_text import dump_segment
 from coordinator_sim.logtext.reading.dump_lines import DumpText
 from coordinator_sim.logtext.reading.formatter_lines import read_formatter_json
@@ -222,6 +227,29 @@ def test_formatter_json_needs_no_line_breaks(sizes: list[int], name: str) -> Non
     assert [each.record.key.partition for each in found] == [0, 1]  # type: ignore[union-attr]
     assert {each.record.key.group_id for each in found} == {f'g"{{{name}'}  # type: ignore[union-attr]
     assert summary.unparsed == 0
+
+
+def test_formatter_json_has_records_of_streams_and_share_groups() -> None:
+    """The fields are those of Kafka's schemas; what a tool leaves out has its default."""
+    tasks = [{"subtopologyId": "0", "partitions": [0, 1], "assignmentEpochs": [2, 3]}]
+    step: dict[str, object] = {"memberEpoch": 3, "previousMemberEpoch": 2, "state": 1}
+    step["activeTasks"] = tasks
+    nodes = [
+        {
+            "key": {"type": 22, "data": {"groupId": "app", "memberId": "m"}},
+            "value": {"version": 0, "data": step},
+        },
+        {
+            "key": {"type": 11, "data": {"groupId": "queue"}},
+            "value": {"version": 0, "data": {"epoch": 4, "metadataHash": 7}},
+        },
+    ]
+    summary = IngestSummary()
+    read = list(read_formatter_json(["".join(map(json.dumps, nodes))], summary))
+    stepped, bumped = (each.record for each in read)
+    assert isinstance(stepped.value, StreamsGroupCurrentMemberAssignmentValue)
+    assert stepped.value.active_tasks == (TaskIds("0", (0, 1), (2, 3)),)
+    assert bumped.value == ShareGroupMetadataValue(4, 7)
 
 
 def test_formatter_json_that_is_cut_is_counted(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_recorded_run_is_reproduced_whole(name: str) -> None:
     assert [group.first_difference for group in report.groups if group.first_difference] == []
     assert report.totals()["answers"].in_source == sum(each.event in ANSWERS for each in events)
     assert report.groups
-    assert report.consumer_groups == []
+    assert report.epoch_groups == {}
     assert report.is_reproduced
 
 
@@ -49,7 +49,7 @@ def test_group_with_epochs_is_left_out_whole_and_named(name: str) -> None:
     """A consumer group, or one that was it for a while, is named, and nothing of it is compared."""
     report = replay_recording(run_of(name), INFO).report
     assert report.groups == []
-    assert report.consumer_groups == ["orders-app"]
+    assert report.epoch_groups == {"orders-app": "consumer"}
 
 
 def test_classic_group_beside_one_with_epochs_is_replayed() -> None:
@@ -62,7 +62,7 @@ def test_classic_group_beside_one_with_epochs_is_replayed() -> None:
     events = sorted([*run_of("member-crash"), *other], key=lambda event: event.ts_us)
     report = replay_recording(events, INFO).report
     assert [group.group_id for group in report.groups] == ["orders-app"]
-    assert report.consumer_groups == ["other-app"]
+    assert report.epoch_groups == {"other-app": "consumer"}
     assert report.is_reproduced
 
 

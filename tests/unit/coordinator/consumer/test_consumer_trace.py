@@ -21,9 +21,8 @@ from coordinator_sim.messages.consumer_group_heartbeat import (
     TopicPartitions,
 )
 from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
-from coordinator_sim.trace.events import Event, RebalanceReason, Source, TraceEvent
-from coordinator_sim.trace.offsets_topic import OffsetsTopic, StoredRecord
-from coordinator_sim.trace.story import story_line
+from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
+from tests.unit.coordinator.epoch_traces import alike, lines_of, own_lines, read_back
 
 TOPICS = {"foo": (bytes(15) + b"\1", 6), "bar": (bytes(15) + b"\2", 3)}
 NAMES = {topic_id: name for name, (topic_id, _) in TOPICS.items()}
@@ -99,12 +98,9 @@ class Told:
 
     def lines(self) -> list[str]:
         """What was told since the last time, as a reader sees it, requests left out."""
-        shown = [e for e in self.events if e.event not in _REQUESTS and e.group_id is not None]
+        shown = lines_of(self.events)
         self.events.clear()
-        return [" ".join(story_line(event).split()[2:]) for event in shown]
-
-
-_REQUESTS = {Event.JOIN_REQ, Event.JOIN_RESP, Event.LEAVE_REQ, Event.HEARTBEAT}
+        return shown
 
 
 def test_a_hand_over_reads_as_a_story() -> None:
@@ -371,32 +367,6 @@ def test_the_events_say_what_the_group_is(steps: list[tuple[str, str, str]], pro
     assert folded.is_stable == (described.group_state == "Stable") or not folded.members
 
 
-_UNKNOWN_TO_RECORDS = {
-    *(Event.JOIN_REQ, Event.JOIN_RESP, Event.LEAVE_REQ, Event.HEARTBEAT),
-    *(Event.GROUP_LOADED, Event.GROUP_UNLOADED, Event.STORE_FAILED),
-}
-_DEPARTURES = {Event.MEMBER_FAILED: Event.MEMBER_LEFT, Event.MEMBER_KICKED: Event.MEMBER_LEFT}
-
-
-def _told_alike(event: TraceEvent) -> tuple[object, ...]:
-    """What the records tell of an event too: not who computed a target, nor why a member went."""
-    went = event.reason in (
-        *(RebalanceReason.MEMBER_FAILED, RebalanceReason.REBALANCE_TIMEOUT),
-        *(RebalanceReason.MEMBER_LEFT,),
-    )
-    return (
-        _DEPARTURES.get(event.event, event.event),
-        *(event.generation, event.member_id, event.group_instance_id, event.members),
-        None if went else event.reason,
-        *(event.assignment, event.subscription, event.attrs.get("state")),
-        *(
-            event.attrs.get("revoking"),
-            event.attrs.get("waiting"),
-            event.attrs.get("old_member_id"),
-        ),
-    )
-
-
 @pytest.mark.property
 @drawn(steps=st.lists(_STEPS, max_size=30), profile=st.sampled_from(["4.0", "4.3", "4.4"]))
 @settings(deadline=None)
@@ -408,16 +378,5 @@ def test_the_log_of_a_group_tells_what_its_trace_told(
     for step in steps:
         if step[0] != "fail":
             epoch = _take_step(told, step, epoch)
-    topic = OffsetsTopic(Source.OFFSETS_SEGMENT, "log")
-    for topic_id, name in NAMES.items():
-        topic.name_topic(topic_id, name)
-    read = [
-        event
-        for batch in told.broker.log(0)
-        for event in topic.read(
-            StoredRecord(record=record, offset=batch.base_offset, timestamp_ms=batch.timestamp_ms)
-            for record in batch.records
-        )
-    ]
-    own = [e for e in told.events if e.group_id and e.event not in _UNKNOWN_TO_RECORDS]
-    assert [_told_alike(event) for event in read] == [_told_alike(event) for event in own]
+    read = read_back(told.broker.log(0), NAMES)
+    assert [alike(event) for event in read] == [alike(event) for event in own_lines(told.events)]

@@ -1,4 +1,4 @@
-"""Records of consumer groups in the offsets topic as events; `consumer_groups` says what they tell.
+"""Records of groups with epochs in the offsets topic, as events by `epoch_batches`.
 
 Records name topics by their ids alone. A topic is called by its name where records tell it before
 anything is told of the topic: a record of the group's topics, a commit, or a member that subscribes
@@ -9,27 +9,22 @@ was away did not come back in time; of others their last commits tell, as for cl
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from coordinator_sim.kafka.consumer_records import (
-    CONSUMER_RECORD_TYPES,
-    ConsumerGroupCurrentMemberAssignmentKey,
-    ConsumerGroupCurrentMemberAssignmentValue,
-    ConsumerGroupKey,
-    ConsumerGroupMemberMetadataKey,
-    ConsumerGroupMemberMetadataValue,
-    ConsumerGroupTargetAssignmentMemberKey,
-    ConsumerGroupTargetAssignmentMemberValue,
-)
-from coordinator_sim.kafka.records import LogKey, LogRecord
-from coordinator_sim.trace.consumer_groups import Beside, ConsumerGroupStory
-from coordinator_sim.trace.consumer_members import (
+from coordinator_sim.kafka.records import LogRecord
+from coordinator_sim.trace.epoch_batches import told_by
+from coordinator_sim.trace.epoch_groups import Beside, EpochGroupStory
+from coordinator_sim.trace.epoch_members import (
     AWAY_EPOCH,
+    MetadataValue,
+    PartValue,
     SeenMember,
-    held,
+    StepValue,
     id_text,
+    part_of,
     partitions_of,
 )
+from coordinator_sim.trace.epoch_records import TYPE_OF_KEY, member_of
 from coordinator_sim.trace.events import Event, TraceEvent
 
 SESSION_US: Final = 45_000_000
@@ -38,41 +33,25 @@ _AWAY_CONFIDENCE: Final = 0.9
 _FAILED_CONFIDENCE: Final = 0.6
 _LEFT_CONFIDENCE: Final = 0.7
 _UNTOLD_CONFIDENCE: Final = 0.5
-_OF_MEMBERS: Final = (
-    ConsumerGroupMemberMetadataKey,
-    ConsumerGroupTargetAssignmentMemberKey,
-    ConsumerGroupCurrentMemberAssignmentKey,
-)
-
 LastCommit = Callable[[list[tuple[str, int]]], tuple[int, int | None] | None]
 """Of partitions, when the group committed the last of them, and how long after the time before, in
 microseconds; None without any commit."""
 
 
-def is_of_consumer_group(key: LogKey) -> bool:
-    """Whether a record of that key is of a consumer group."""
-    return type(key) in CONSUMER_RECORD_TYPES
-
-
-def group_of(key: LogKey) -> str:
-    """The group of a record of a consumer group."""
-    return cast("ConsumerGroupKey", key).group_id
-
-
-def _topic_ids(value: object) -> list[bytes]:
+def _topic_ids(value: PartValue | StepValue) -> list[bytes]:
     """The topics of which a member is given partitions, or has some."""
-    if isinstance(value, ConsumerGroupTargetAssignmentMemberValue):
-        return list(held(value.topic_partitions))
-    if isinstance(value, ConsumerGroupCurrentMemberAssignmentValue):
-        return list(held(value.assigned_partitions))
-    return []
+    if isinstance(value, PartValue):
+        found = part_of(value)
+    else:
+        found = SeenMember(member_id="").with_assignment(value).assigned
+    return [name for name in found.owned if isinstance(name, bytes)]
 
 
-class ConsumerGroupsTopic:
-    """The consumer groups of one or more partitions of the offsets topic."""
+class EpochGroupsTopic:
+    """The groups with epochs of one or more partitions of the offsets topic."""
 
     def __init__(self) -> None:
-        self._stories: dict[str, ConsumerGroupStory] = {}
+        self._stories: dict[str, EpochGroupStory] = {}
         self._names: dict[bytes, str] = {}
         self._shown: dict[bytes, str] = {}
         """How a topic was called first; it keeps that name."""
@@ -96,28 +75,37 @@ class ConsumerGroupsTopic:
             columns: Time and place of the events.
             last_commit: See `LastCommit`.
         """
-        story = self._stories.setdefault(group_id, ConsumerGroupStory())
+        story = self._story_of(group_id, records)
         self._learn_from(story, records)
         beside = Beside(
             name_of=self._name_of,
-            judge=lambda member: self._judged(member, columns, last_commit),
+            judge=lambda member: self._judged(story, member, columns, last_commit),
         )
-        for event, own in story.told(records, beside):
+        for event, own in told_by(story, records, beside):
             yield TraceEvent(event=event, **{**columns, **own})
             if event is Event.GROUP_DEAD:
                 self._stories.pop(group_id, None)
 
-    def _learn_from(self, story: ConsumerGroupStory, records: Sequence[LogRecord]) -> None:
+    def _story_of(self, group_id: str, records: Sequence[LogRecord]) -> EpochGroupStory:
+        """The story so far; another one where the id is of a group of another type by now."""
+        story = self._stories.get(group_id)
+        types = (TYPE_OF_KEY.get(type(record.key)) for record in records)
+        group_type = next(name for name in types if name is not None)
+        if story is None or story.group_type != group_type:
+            story = self._stories[group_id] = EpochGroupStory(group_type)
+        return story
+
+    def _learn_from(self, story: EpochGroupStory, records: Sequence[LogRecord]) -> None:
         """Find names of topics in a batch: one topic subscribed to, and one that is given."""
         said = {name: (each.topics, each.regex) for name, each in story.members.items()}
         for record in records:
-            key, value = record.key, record.value
-            if not isinstance(key, _OF_MEMBERS):
+            value, member_id = record.value, member_of(record.key)
+            if isinstance(value, MetadataValue):
+                member = SeenMember(member_id=member_id).with_metadata(value)
+                said[member_id] = member.topics, member.regex
+            if not isinstance(value, PartValue | StepValue):
                 continue
-            if isinstance(value, ConsumerGroupMemberMetadataValue):
-                regex = value.subscribed_topic_regex or None
-                said[key.member_id] = tuple(value.subscribed_topic_names), regex
-            topics, regex = said.get(key.member_id, ((), None))
+            topics, regex = said.get(member_id, ((), None))
             ids = _topic_ids(value)
             if regex is None and len(topics) == 1 and len(ids) == 1:
                 self._names.setdefault(ids[0], topics[0])
@@ -129,13 +117,19 @@ class ConsumerGroupsTopic:
         return shown
 
     def _judged(
-        self, member: SeenMember, columns: Mapping[str, Any], last_commit: LastCommit
+        self,
+        story: EpochGroupStory,
+        member: SeenMember,
+        columns: Mapping[str, Any],
+        last_commit: LastCommit,
     ) -> tuple[Event, Mapping[str, Any]]:
         """Why a member went, as far as its records and commits show it."""
         if member.epoch == AWAY_EPOCH:
             return Event.MEMBER_FAILED, {"confidence": _AWAY_CONFIDENCE}
         owned = [
-            (each.topic, each.partition) for each in partitions_of(member.assigned, self._name_of)
+            (topic, each.partition)
+            for each in partitions_of(member.assigned.owned, self._name_of)
+            for topic in story.sources.get(each.topic, (each.topic,))
         ]
         said = last_commit(owned)
         if said is not None:
