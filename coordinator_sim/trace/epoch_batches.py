@@ -264,6 +264,7 @@ class _Batch:
             if not self._is_downgrade:
                 attrs = {GROUP_TYPE: story.group_type}
                 yield Event.GROUP_DEAD, {"generation": story.group_epoch, "attrs": attrs}
+            story.said = None
             return
         before, story.said = story.said, value
         if before is None and not story.members:

@@ -16,6 +16,7 @@ from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.logtext.writing.writer import BrokerLogWriter
 from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from coordinator_sim.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
@@ -224,6 +225,34 @@ def test_a_static_member_is_away_and_comes_back_under_another_id() -> None:
         "STATIC_REPLACED m2 [i] in the place of m1",
         "MEMBER_STEP m2 [i] epoch 2 Stable has 0_0..3",
         "TARGET_REACHED epoch 2 1 member",
+    ]
+
+
+def test_an_empty_group_that_becomes_a_classic_one_and_back_is_told() -> None:
+    """Each way says which type the group had; the epochs of the second streams group begin anew."""
+    told = Told()
+    told.go("m1")
+    told.go("m1", -1)
+    told.lines()
+    told.broker.call(
+        JoinGroupRequest(
+            group_id="app",
+            session_timeout_ms=6_000,
+            rebalance_timeout_ms=6_000,
+            protocol_type="consumer",
+            protocols=(JoinGroupRequestProtocol("range", b""),),
+        ),
+        api_version=4,
+    )
+    converted = "LIFECYCLE group converted from_type=streams to_type=classic empty=1"
+    assert converted in told.lines()
+    told.broker.advance(60_000)
+    told.lines()
+    told.go("m2")
+    assert told.lines()[:3] == [
+        "LIFECYCLE group converted from_type=classic to_type=streams empty=1",
+        "MEMBER_ADDED m2",
+        "EPOCH_BUMPED epoch 2 1 member MEMBER_JOINED m2",
     ]
 
 
