@@ -16,7 +16,7 @@ from coordinator_sim.sim.scenario.topology import Topology
 from coordinator_sim.sim.scenario.upgrade import UpgradePlan
 from coordinator_sim.trace.group_shape import SeenDeploys, SeenGroup, deploys_of, seen_group
 from coordinator_sim.trace.history import coordinator_events, group_lines, rebalances_of
-from coordinator_sim.trace.rebalances import consumer_groups_in
+from coordinator_sim.trace.rebalances import epoch_groups_in
 from coordinator_sim_reports.rehearsal_facts import Fact, Facts, Told, Wishes
 
 _SHOWN: Final = 5
@@ -70,16 +70,16 @@ def plans_of(told: Told, wishes: Wishes, group_id: str = "") -> tuple[list[Group
     """
     if not profile_named(wishes.profile).has_coordinator_runtime:
         raise ConfigError(f"--profile {wishes.profile}: the consumer protocol came with 4.0")
-    converted = list(consumer_groups_in(told.events))
+    converted = epoch_groups_in(told.events)
     counts = _classic_groups(told, frozenset(converted))
     if group_id:
         group_named(group_id, dict.fromkeys(each.group_id for each in told.events if each.group_id))
     if group_id and group_id not in counts:
         _refuse(told.where, group_id, counts, converted)
     if not counts:
-        names = ", ".join(converted[:_SHOWN])
+        names = ", ".join(list(converted)[:_SHOWN])
         why = (
-            f"its groups ({names}) are of the consumer protocol already"
+            f"its groups ({names}) are of a protocol with epochs already"
             if converted
             else "no group in it has a rebalance"
         )
@@ -96,11 +96,13 @@ def plans_of(told: Told, wishes: Wishes, group_id: str = "") -> tuple[list[Group
     return plans, [] if group_id else ordered[wishes.top :]
 
 
-def _refuse(where: str, group_id: str, counts: Mapping[str, int], converted: list[str]) -> None:
+def _refuse(
+    where: str, group_id: str, counts: Mapping[str, int], converted: Mapping[str, str]
+) -> None:
     if group_id in converted:
         raise DataError(
-            f"{where}: group {group_id!r} is of the consumer protocol already, at least for a part "
-            f"of the trace; coordinator-sim explain {where} {group_id} tells of its epochs"
+            f"{where}: group {group_id!r} is a {converted[group_id]} group already, at least for a "
+            f"part of the trace; coordinator-sim explain {where} {group_id} tells of its epochs"
         )
     named = ", ".join(list(counts)[:_SHOWN])
     others = f"; it has those of {named}" if named else ""

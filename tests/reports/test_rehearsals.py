@@ -267,7 +267,7 @@ def test_a_verdict_tells_what_is_not_rehearsed(logged: Path, tmp_path: Path) -> 
     [
         ((), 1, "add --partitions TOPIC=N for each of them"),
         (("--group", "order-service"), 2, "did you mean orders-service"),
-        (("--group", "audit"), 1, "is of the consumer protocol already"),
+        (("--group", "audit"), 1, "is a consumer group already"),
         ((*ORDERS, "--assignor", "best"), 2, "--assignor best: 'best' must be one of range"),
         ((*ORDERS, "--remote-assignor", "sticky"), 2, "must be one of uniform, range"),
         ((*ORDERS, "--profile", "3.9"), 2, "the consumer protocol came with 4.0"),
@@ -288,7 +288,7 @@ def test_what_cannot_be_rehearsed_is_one_line(
     ("scenario", "message"),
     [
         ("connect-rolling-deploy", "a Connect cluster, which never converts"),
-        ("new-rolling-deploy", "its groups (orders-app) are of the consumer protocol already"),
+        ("new-rolling-deploy", "its groups (orders-app) are of a protocol with epochs already"),
     ],
 )
 def test_groups_of_other_kinds_are_one_line(tmp_path: Path, scenario: str, message: str) -> None:
