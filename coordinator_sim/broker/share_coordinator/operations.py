@@ -15,7 +15,6 @@ from coordinator_sim.broker.share_coordinator.shard import (
     Writing,
 )
 from coordinator_sim.broker.shares.persister import SharePartitionKey
-from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.share_state_records import StateBatch
 from coordinator_sim.messages import delete_share_group_state as delete
@@ -48,7 +47,6 @@ class ApiOperation(Struct, frozen=True, kw_only=True):
     Args:
         name: What Kafka calls the operation.
         words: Behind "Unable to" where it fails.
-        explains: Whether Kafka's own answer to a refused request has the error's words, too.
         looks_before: Whether the request's form is looked at before the coordinator's own state.
         wants_partitions: Whether a topic without partitions makes the answer empty.
         act: What a shard does for one share partition: the records, and the partition's result.
@@ -59,7 +57,6 @@ class ApiOperation(Struct, frozen=True, kw_only=True):
 
     name: str
     words: str
-    explains: bool = True
     looks_before: bool = False
     wants_partitions: bool = True
     act: Callable[[ShareCoordinatorShard, SharePartitionKey, Any, int], tuple[Records, Any]]
@@ -85,12 +82,6 @@ def failed_everywhere(
             for topic in request.topics
         )
     )
-
-
-def refused_state(request: StateRequest, error: ErrorCode) -> StateResponse:
-    """The answer that refuses a request as Kafka's request classes do. Source: getErrorResponse."""
-    explains = API_OPERATIONS[type(request)].explains
-    return failed_everywhere(request, error, error_message(error) if explains else None)
 
 
 def _initialize(
@@ -173,7 +164,6 @@ def _outcome(result: Callable[..., Any], key: SharePartitionKey, refusal: Refusa
 API_OPERATIONS: Final[dict[type, ApiOperation]] = {
     initialize.InitializeShareGroupStateRequest: ApiOperation(
         name="initialize-share-group-state",
-        explains=False,
         words="initialize share group state",
         wants_partitions=False,
         act=_initialize,
@@ -201,7 +191,6 @@ API_OPERATIONS: Final[dict[type, ApiOperation]] = {
     ),
     delete.DeleteShareGroupStateRequest: ApiOperation(
         name="delete-share-group-state",
-        explains=False,
         words="delete share group state",
         act=_delete,
         response=delete.DeleteShareGroupStateResponse,
