@@ -411,16 +411,17 @@ class Programs:
         at = base = max(start, 0)
         batches = []
         if start >= 0 and draw.random() < 0.6:
+            at += draw.choice([0, 0, 0, 2, 20])
             for _ in range(draw.randrange(8)):
                 at += draw.choice([0, 0, 0, 1, 3, 10])
                 last = at + draw.choice([0, 1, 4, 9])
                 state = draw.choice(self._stored_states)
                 batches.append([at, last, state, draw.randrange(4)])
                 at = last + 1
-        if batches and draw.random() < 0.05:
+        if batches and draw.random() < 0.1:
             bad = draw.choice(batches)
             bad[draw.randrange(3)] = draw.choice([0, 4, 9])
-        self._log = Log(draw, max(0, base - draw.choice([0, 0, 3])))
+        self._log = Log(draw, max(0, base - draw.choice([0, 0, 3, -4])))
         none = draw.random() < 0.05
         return {
             "op": "open",
