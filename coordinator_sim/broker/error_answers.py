@@ -15,6 +15,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.catalogue import layout_of, name_of, structs_module
 from coordinator_sim.messages.schema import Kind, Layout, VersionField
@@ -58,6 +59,16 @@ _UNKNOWN: Final[dict[str, int]] = {
 """Values of the number fields of an error response, by Kafka's name."""
 
 
+_WORDLESS: Final = frozenset({ApiKey.INITIALIZE_SHARE_GROUP_STATE, ApiKey.DELETE_SHARE_GROUP_STATE})
+_STATE_APIS: Final = _WORDLESS | {
+    ApiKey.READ_SHARE_GROUP_STATE,
+    ApiKey.WRITE_SHARE_GROUP_STATE,
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
+}
+"""The APIs of share coordinators, whose error responses have the error's words, but for two, and
+other fields at their defaults."""
+
+
 class _Said(Struct, frozen=True):
     """A field of a message with its value."""
 
@@ -78,7 +89,13 @@ def error_answer(api: ApiKey, version: int, request: Struct, error: ErrorCode) -
     asked = _said(layout_of(api, version, response=False), request)
     layout = layout_of(api, version, response=True)
     is_listed = api is ApiKey.FETCH and version < _FETCH_ANSWERS_AT_TOP_SINCE
-    return _Answers(_structs_of(api), error).refused(layout, asked, descends=is_listed)
+    answers = _Answers(
+        _structs_of(api),
+        error,
+        unknown={} if api in _STATE_APIS else _UNKNOWN,
+        words=error_message(error) if api in _STATE_APIS - _WORDLESS else None,
+    )
+    return answers.refused(layout, asked, descends=is_listed)
 
 
 def with_error(api: ApiKey, version: int, answer: Struct, error: ErrorCode) -> Struct:
@@ -119,13 +136,24 @@ class _Answers:
     Args:
         structs: The module of the API's structs.
         error: The error in the responses.
+        unknown: Values of fields that a response cannot know, by Kafka's name.
+        words: The message beside the error; None for none.
     """
 
-    __slots__ = ("_error", "_structs")
+    __slots__ = ("_error", "_structs", "_unknown", "_words")
 
-    def __init__(self, structs: ModuleType, error: ErrorCode) -> None:
+    def __init__(
+        self,
+        structs: ModuleType,
+        error: ErrorCode,
+        *,
+        unknown: Mapping[str, int] = _UNKNOWN,
+        words: str | None = None,
+    ) -> None:
         self._structs = structs
         self._error = error
+        self._unknown = unknown
+        self._words = words
 
     def refused(self, layout: Layout, asked: _Fields, *, descends: bool = False) -> Struct:
         """Build a response without contents.
@@ -158,9 +186,11 @@ class _Answers:
             if field.layout is None and (found := _asked_as(name, asked)) is not None
             if not isinstance(found.value, tuple) and (found.value is not None or field.is_nullable)
         }
-        answer |= {name: value for name, value in _UNKNOWN.items() if name in present}
+        answer |= {name: value for name, value in self._unknown.items() if name in present}
         own = [name for name in _ERROR_FIELDS if name in present]
         answer |= dict.fromkeys(own, self._error)
+        if own and self._words is not None:
+            answer["errorMessage"] = self._words
         if own and not descends:
             return answer
         for name, field in present.items():

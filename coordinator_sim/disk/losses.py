@@ -10,10 +10,13 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
+from coordinator_sim.kafka.partitioning import (
+    OFFSETS_TOPIC,
+    SHARE_STATE_TOPIC,
+    TRANSACTIONS_TOPIC,
+)
 
-TRANSACTIONS_TOPIC: Final = "__transaction_state"
-WHOLE_TOPICS: Final = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
+WHOLE_TOPICS: Final = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC)
 """Topics that coordinators load completely: all of their batches are checked."""
 
 
@@ -69,4 +72,6 @@ def meaning_of(topic: str, partition: int, first: int, end: int) -> str:
         return f"committed offsets and members of groups in {place}, written at {span}, are lost"
     if topic == TRANSACTIONS_TOPIC:
         return f"states of transactional ids in {place}, written at {span}, are lost"
+    if topic == SHARE_STATE_TOPIC:
+        return f"what share groups are done with, in {place}, written at {span}, is lost"
     return f"records {span} of {place} are lost"

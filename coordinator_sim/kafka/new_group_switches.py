@@ -123,6 +123,9 @@ NEW_GROUPS: Final[dict[str, tuple[Switch, ...]]] = {
             "Records that are given up may go to a queue before they are archived, and a leader "
             "that finds such records half way archives them",
             "SharePartition.initiateDLQAndArchive; KIP-1191", whose=JAVA),
+        since("4.3", "share_state_reads_unfenced",
+            "A read of the share coordinator with leader epoch -1 is fenced by no other epoch",
+            "ShareCoordinatorShard.maybeGetReadStateError", whose=JAVA),
         since("4.4", "share_state_refuses_negative_epochs",
             "The share coordinator refuses negative epochs; before, -1 fenced nobody",
             "ShareCoordinatorShard.maybeGetWriteStateError", whose=JAVA),

@@ -125,6 +125,7 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     share_fetch_tells_unknown_topics: bool
     share_new_partitions_begin_at_zero: bool
     share_dead_letters: bool
+    share_state_reads_unfenced: bool
     share_state_refuses_negative_epochs: bool
     share_state_start_only_grows: bool
     share_state_sweeps_batches: bool

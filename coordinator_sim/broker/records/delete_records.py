@@ -8,13 +8,13 @@ from functools import partial
 from typing import Final
 
 from coordinator_sim.broker.contract import Call, Handlers
+from coordinator_sim.broker.metadata.topic_names import is_internal
 from coordinator_sim.broker.purgatory import Place
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
 from coordinator_sim.broker.security.access import Access
 from coordinator_sim.broker.security.authorizer import Operation, ResourceType
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from coordinator_sim.messages.delete_records import (
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
@@ -23,7 +23,6 @@ from coordinator_sim.messages.delete_records import (
 )
 
 _NO_LOW_WATERMARK: Final = -1
-_INTERNAL: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC})
 
 
 class DeleteRecordsApi:
@@ -72,7 +71,7 @@ class DeleteRecordsApi:
             return ErrorCode.TOPIC_AUTHORIZATION_FAILED
         if self._partitions.image.partition(*place) is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if place[0] in _INTERNAL:
+        if is_internal(place[0]):
             return ErrorCode.INVALID_TOPIC_EXCEPTION
         log = self._partitions.local_log(call.broker_id, place)
         if isinstance(log, ErrorCode):

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from coordinator_sim.broker.contract import Call, Handlers
 from coordinator_sim.broker.jobs import Jobs
+from coordinator_sim.broker.metadata.topic_names import is_internal
 from coordinator_sim.broker.purgatory import Place, Purgatory
 from coordinator_sim.broker.records.pending_produce import (
     Outcomes,
@@ -27,7 +28,6 @@ from coordinator_sim.broker.security.authorizer import Operation, ResourceType
 from coordinator_sim.broker.transactions.gate import TransactionalWrite, TransactionGate
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from coordinator_sim.log.format.record_batches import CURRENT_MAGIC
 from coordinator_sim.log.format.steps import Steps
 from coordinator_sim.log.log_values import Appended
@@ -41,7 +41,6 @@ TOPIC_IDS_SINCE: Final = 13
 EPOCH_BUMP_SINCE: Final = 12
 """From this version on, producers know CONCURRENT_TRANSACTIONS. Source: KIP-890, TV2."""
 
-_INTERNAL: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC})
 _ALL_IN_SYNC: Final = -1
 _NO_ACKS: Final = 0
 _ACKS: Final = frozenset({_ALL_IN_SYNC, _NO_ACKS, 1})
@@ -323,7 +322,7 @@ class ProduceApi:
         self, call: Call[ProduceRequest], place: Place, records: bytes
     ) -> PartitionLog | Appended:
         """The log that the broker may append to, or the error."""
-        if place[0] in _INTERNAL and call.context.client_id != ADMIN_CLIENT_ID:
+        if is_internal(place[0]) and call.context.client_id != ADMIN_CLIENT_ID:
             return Appended(error=ErrorCode.INVALID_TOPIC_EXCEPTION)
         log = self._partitions.local_log(call.broker_id, place)
         if isinstance(log, ErrorCode):

@@ -24,7 +24,13 @@ LogEntry = tuple[bytes, bytes | None]
 
 
 class HostedLogs(Protocol):
-    """The partitions of a cluster as its brokers host them."""
+    """The partitions of a cluster as its brokers host them.
+
+    Attributes:
+        before_append: Called before an append that may be slowed; normally None.
+    """
+
+    before_append: "Callable[[tuple[str, int]], None] | None"
 
     def local_log(self, broker_id: int, place: tuple[str, int]) -> PartitionLog | ErrorCode:
         """The log of a partition that a broker leads, or the error."""
@@ -52,9 +58,11 @@ class StateTopic:
         logs: The logs of the partitions.
         touched: Called after appends.
         append_failure: Injected error of every append, for tests; normally NONE.
+        is_slowed: Whether `before_append` hears of appends: their writers wait for the high
+            watermark.
     """
 
-    __slots__ = ("_append_failure", "_image", "_logs", "_topic", "_touched")
+    __slots__ = ("_append_failure", "_image", "_is_slowed", "_logs", "_topic", "_touched")
 
     def __init__(
         self,
@@ -64,8 +72,10 @@ class StateTopic:
         *,
         touched: Touched,
         append_failure: Callable[[], ErrorCode],
+        is_slowed: bool = False,
     ) -> None:
         self._topic = topic
+        self._is_slowed = is_slowed
         self._image = image
         self._logs = logs
         self._touched = touched
@@ -104,6 +114,8 @@ class StateTopic:
             return log
         if not self._logs.has_enough_replicas(place):
             return ErrorCode.NOT_ENOUGH_REPLICAS
+        if self._is_slowed and self._logs.before_append is not None:
+            self._logs.before_append(place)
         data = _batch_bytes(entries, times_ms or (now_ms,) * len(entries))
         appended = self._logs.attempt(
             place, partial(log.append, data, now_ms=now_ms, leader_epoch=leader_epoch)

@@ -13,9 +13,9 @@ from coordinator_sim.broker.share_coordinator.operations import (
     StateResponse,
     failed_everywhere,
 )
-from coordinator_sim.broker.share_coordinator.runtime import failure_of
 from coordinator_sim.broker.share_coordinator.service import ShareCoordinator
 from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
 
 FindCoordinator = Callable[[int, Instants], ShareCoordinator]
@@ -53,8 +53,9 @@ class ShareStateApis:
     def _handle(self, call: Call[StateRequest]) -> StateResponse | None:
         operation, cluster = Operation.CLUSTER_ACTION, ResourceType.CLUSTER
         if not self._access.allows(call.context, operation, cluster, CLUSTER_NAME):
-            refusal = failure_of(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-            return failed_everywhere(call.request, refusal)
+            # Source: toGlobalErrorResponse of each response class.
+            error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+            return failed_everywhere(call.request, error, error_message(error))
         token = call.context.token
 
         def answer(response: StateResponse) -> None:

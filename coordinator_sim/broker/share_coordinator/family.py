@@ -108,10 +108,11 @@ class ShareCoordination:
         persister: How share partitions and group coordinators ask them.
     """
 
-    __slots__ = ("_apis", "brokers", "persister")
+    __slots__ = ("_apis", "_is_known", "brokers", "persister")
 
     def __init__(self, cluster: ClusterParts, draw: Callable[[], float]) -> None:
         groups = cluster.groups
+        self._is_known = cluster.settings.profile.share_groups
 
         def is_running(broker_id: int) -> bool:
             return broker_id in groups.living and broker_id not in groups.frozen
@@ -126,6 +127,7 @@ class ShareCoordination:
             cluster.hosted,
             touched=touched,
             append_failure=lambda: cluster.append_failure,
+            is_slowed=True,
         )
         self.brokers = ShareCoordinators(
             _config_of(cluster),
@@ -148,8 +150,8 @@ class ShareCoordination:
         cluster.scheduler.watch(self)
 
     def handlers(self) -> Handlers:
-        """Handlers of the APIs of the share coordinator."""
-        return self._apis.handlers()
+        """Handlers of the APIs of the share coordinator; none in a Kafka without share groups."""
+        return self._apis.handlers() if self._is_known else {}
 
     def expire(self, now: Instants) -> None:
         """Run due upkeep, timeouts and loads."""

@@ -122,16 +122,10 @@ class PeriodicJobs:
 
     def _has_work(self) -> bool:
         """Whether a partition has state, or a log that can be cut."""
-        runtime = self._runtime
-        for partition in runtime.active():
-            shard = runtime.shard_of(partition)
-            if shard is not None and (len(shard) or self._prunable(partition, shard) is not None):
-                return True
-        return False
-
-    def _prunable(self, partition: int, shard: ShareCoordinatorShard) -> int | None:
-        offset = shard.redundant.last()
-        return None if offset == self._pruned.get(partition) else offset
+        return any(
+            len(shard) or shard.redundant.last() != self._pruned.get(partition)
+            for partition, shard in self._runtime.shards()
+        )
 
     # -- the log ------------------------------------------------------------------------------
 

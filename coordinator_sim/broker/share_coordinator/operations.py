@@ -15,6 +15,7 @@ from coordinator_sim.broker.share_coordinator.shard import (
     Writing,
 )
 from coordinator_sim.broker.shares.persister import SharePartitionKey
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.share_state_records import StateBatch
 from coordinator_sim.messages import delete_share_group_state as delete
 from coordinator_sim.messages import initialize_share_group_state as initialize
@@ -64,10 +65,11 @@ class ApiOperation(Struct, frozen=True, kw_only=True):
     partition_result: Callable[..., Any]
 
 
-def failed_everywhere(request: StateRequest, refusal: Refusal) -> StateResponse:
+def failed_everywhere(
+    request: StateRequest, error: ErrorCode, message: str | None
+) -> StateResponse:
     """The answer that refuses every partition alike, in the order of the request."""
     operation = API_OPERATIONS[type(request)]
-    error, message = refusal.error, refusal.message
     return operation.response(
         tuple(
             operation.topic_result(

@@ -12,7 +12,7 @@ Source: kafka 4.3, coordinator-common/.../runtime/CoordinatorRuntime.java.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -180,6 +180,12 @@ class ShareCoordinatorRuntime:
         """The partitions that take operations, in Kafka's order. Source: activeCoordinators."""
         found = (self._contexts[place.partition] for place in self._order)
         return [each.partition for each in found if each.state is PartitionState.ACTIVE]
+
+    def shards(self) -> Iterator[tuple[int, ShareCoordinatorShard]]:
+        """The partitions that take operations with their state, in no order that shows."""
+        for partition, context in self._contexts.items():
+            if context.shard is not None and context.state is PartitionState.ACTIVE:
+                yield partition, context.shard
 
     def shard_of(self, partition: int) -> ShareCoordinatorShard | None:
         """The state of a partition that takes operations."""

@@ -35,9 +35,7 @@ from coordinator_sim.kafka.orders.java_map import JavaHashMap
 Answer = Callable[[StateResponse], None]
 """Takes the answer of a request, at once or later."""
 
-_NOT_AVAILABLE: Final = Refusal(
-    ErrorCode.COORDINATOR_NOT_AVAILABLE, "Share coordinator is not available."
-)
+_NOT_AVAILABLE: Final = "Share coordinator is not available."
 _TOLD_AS: Final = {
     ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -191,7 +189,8 @@ class ShareCoordinator:
             )
         )
         if not self._is_active and not (is_empty and operation.looks_before):
-            answer(failed_everywhere(request, _NOT_AVAILABLE))
+            error = ErrorCode.COORDINATOR_NOT_AVAILABLE
+            answer(failed_everywhere(request, error, _NOT_AVAILABLE))
             return
         if is_empty:
             answer(operation.response())
@@ -221,7 +220,7 @@ class ShareCoordinator:
 
     def _begin(self, now_ms: int) -> None:
         self.jobs.catch_up(now_ms)
-        self.runtime.now_ms = now_ms
+        self.runtime.now_ms = max(self.runtime.now_ms, now_ms)
 
     def expire(self, now_ms: int) -> None:
         """Fire every deadline up to now."""

@@ -159,7 +159,7 @@ class ShareCoordinatorShard:
         refusal = (
             self._bad_partition(key)
             or self._negative(state_epoch, "state")
-            or self._fenced(self._state_epochs, key, state_epoch, ErrorCode.FENCED_STATE_EPOCH)
+            or self._fenced_state(key, state_epoch)
             or self._unknown_topic(key)
         )
         if refusal is not None:
@@ -184,9 +184,7 @@ class ShareCoordinatorShard:
             or self._negative(writing.state_epoch, "state")
             or self._uninitialized(key, "Write")
             or self._fenced_leader(key, writing.leader_epoch)
-            or self._fenced(
-                self._state_epochs, key, writing.state_epoch, ErrorCode.FENCED_STATE_EPOCH
-            )
+            or self._fenced_state(key, writing.state_epoch)
             or self._unknown_topic(key)
         )
         if refusal is not None:
@@ -206,7 +204,9 @@ class ShareCoordinatorShard:
             self._bad_partition(key)
             or self._negative(leader_epoch, "leader")
             or self._uninitialized(key, "Read")
-            or self._fenced_leader(key, leader_epoch)
+            or self._fenced_leader(
+                key, leader_epoch, is_exempt=self._config.profile.share_state_reads_unfenced
+            )
             or self._unknown_topic(key)
         )
         if refusal is not None:
@@ -296,22 +296,22 @@ class ShareCoordinatorShard:
         text = f"{operation} operation on uninitialized share partition not allowed."
         return Refusal(ErrorCode.INVALID_REQUEST, text)
 
-    def _fenced_leader(self, key: SharePartitionKey, epoch: int) -> Refusal | None:
-        return self._fenced(self._leader_epochs, key, epoch, ErrorCode.FENCED_LEADER_EPOCH)
-
-    def _fenced(
-        self,
-        epochs: TimelineTable[SharePartitionKey, int],
-        key: SharePartitionKey,
-        epoch: int,
-        error: ErrorCode,
+    def _fenced_leader(
+        self, key: SharePartitionKey, epoch: int, *, is_exempt: bool = True
     ) -> Refusal | None:
-        known = epochs.get(key)
+        """Whether a newer leader was there; `is_exempt` lets `ANY_EPOCH` pass."""
+        known = self._leader_epochs.get(key)
+        if (epoch == ANY_EPOCH and is_exempt) or known is None or known <= epoch:
+            return None
+        error = ErrorCode.FENCED_LEADER_EPOCH
+        return Refusal(error, error_message(error))
+
+    def _fenced_state(self, key: SharePartitionKey, epoch: int) -> Refusal | None:
+        known = self._state_epochs.get(key)
         if epoch == ANY_EPOCH or known is None or known <= epoch:
             return None
-        is_state = error is ErrorCode.FENCED_STATE_EPOCH
-        text = self._config.profile.share_state_fenced_text if is_state else error_message(error)
-        return Refusal(error, text)
+        text = self._config.profile.share_state_fenced_text
+        return Refusal(ErrorCode.FENCED_STATE_EPOCH, text)
 
     def _unknown_topic(self, key: SharePartitionKey) -> Refusal | None:
         count = self._topics.partition_count(key.topic_id)

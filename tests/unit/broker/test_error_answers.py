@@ -4,6 +4,7 @@ import pytest
 
 from coordinator_sim.broker.error_answers import error_answer, with_error
 from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.catalogue import API_NAMES, layout_of, newest_version, oldest_version
 from coordinator_sim.messages.codec.compiler import response_writer
@@ -96,3 +97,15 @@ def test_refusal_can_be_written_in_every_version(api: ApiKey) -> None:
     for version in range(oldest_version(api), newest_version(api) + 1):
         request = message_from(api, version, {}, response=False)
         assert response_writer(api, version)(1, error_answer(api, version, request, ERROR))
+
+
+def test_share_coordinators_explain_some_refusals() -> None:
+    """A read has the error's words, a deletion has none; what is not known is at its default."""
+    topics = [{"topicId": bytes(15) + b"1", "partitions": [{"partition": 2}]}]
+    summary = refused(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, 1, {"groupId": "g", "topics": topics})
+    told = {"partition": 2, "errorCode": 16, "errorMessage": error_message(ERROR)}
+    results = [{"topicId": bytes(15) + b"1", "partitions": [told]}]
+    api = ApiKey.READ_SHARE_GROUP_STATE_SUMMARY
+    assert summary == whole(api, 1, {"results": results})
+    deleted = refused(ApiKey.DELETE_SHARE_GROUP_STATE, 0, {"groupId": "g", "topics": topics})
+    assert deleted["results"][0]["partitions"][0]["errorMessage"] is None

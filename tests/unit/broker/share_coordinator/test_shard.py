@@ -160,6 +160,16 @@ def test_a_start_offset_only_grows_since_4_4(release: str, start_offset: int, co
     assert (state.start_offset, state.delivery_complete_count) == (start_offset, count)
 
 
+def test_4_2_fences_reads_without_an_epoch() -> None:
+    """Writes it lets pass."""
+    bench = Bench("4.2")
+    bench.initialize()
+    refused = bench.read(leader_epoch=-1)
+    assert isinstance(refused, Refusal)
+    assert refused.error is ErrorCode.FENCED_LEADER_EPOCH
+    assert bench.write((0, 0, 2, 1), leader_epoch=-1) is ErrorCode.NONE
+
+
 def test_an_unknown_topic_comes_after_the_state() -> None:
     """A partition beyond the topic's is unknown; nobody begins to keep it."""
     bench = Bench()

@@ -10,10 +10,12 @@ from coordinator_sim.broker.security.authorizer import Acl, Operation, ResourceT
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.broker.shares.partition_keys import state_partition
 from coordinator_sim.broker.shares.persister import SharePartitionKey
+from coordinator_sim.disk.losses import LossError
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import SHARE_STATE_TOPIC
+from coordinator_sim.kafka.profiles import PROFILES
 from coordinator_sim_conformance.field_frames import Fields
 from tests.unit.broker.fields_client import FieldsClient
 from tests.unit.broker.kept_world import NOW, KeptWorld
@@ -162,6 +164,30 @@ def test_a_write_waits_for_the_high_watermark() -> None:
     assert batches_of(states.read()) == [(0, 4, 2, 1)]
 
 
+def test_slow_followers_hold_a_write_up() -> None:
+    """It is answered when the high watermark has passed it."""
+    client = served(share_state_partitions=1)
+    states = States(client)
+    states.initialize()
+    client.cluster.operations.slow_appends.set_delay(SHARE_STATE_TOPIC, 0, 700)
+    began_ms = client.now_ms
+    assert states.write((0, 4, 2, 1))["errorCode"] == ErrorCode.NONE
+    assert client.now_ms == began_ms + 700
+
+
+def test_a_damaged_topic_is_a_loss(tmp_path: Path) -> None:
+    """What share groups are done with is missing: the next start says so."""
+    world = KeptWorld(tmp_path, settings=ClusterSettings(share_state_partitions=1))
+    for name in (SHARE_STATE_TOPIC, "t"):
+        world.cluster.topics.create_asked_for(name, NOW)
+    States(FieldsClient(world.cluster)).initialize()
+    world.cluster.leave()
+    (segment,) = tmp_path.rglob(f"{SHARE_STATE_TOPIC}-0/*.log")
+    segment.write_bytes(segment.read_bytes()[:-5])
+    with pytest.raises(LossError, match="what share groups are done with"):
+        world.begin()
+
+
 def test_a_refused_append_is_taken_back() -> None:
     """What was never written is not read; the error is the coordinator's."""
     client = served()
@@ -205,6 +231,13 @@ def test_a_deleted_topic_takes_its_states_along() -> None:
     shard = coordinator.runtime.shard_of(0)
     assert shard is not None
     assert len(shard) == 0
+
+
+def test_kafka_4_1_does_not_offer_its_preview() -> None:
+    """The APIs are offered where share groups are known."""
+    for release, versions in (("4.1", None), ("4.2", (0, 1))):
+        cluster = served(profile=PROFILES[release]).cluster
+        assert cluster.versions.ranges.get(ApiKey.WRITE_SHARE_GROUP_STATE) == versions
 
 
 # -- FindCoordinator -------------------------------------------------------------------------

@@ -59,4 +59,4 @@ def test_programs_reach_what_a_share_coordinator_does(reference: str) -> None:
         ErrorCode.UNKNOWN_SERVER_ERROR,
     }
     assert cuts > 0
-    assert errors[ErrorCode.NONE] * 3 > errors.total()
+    assert errors[ErrorCode.NONE] * 5 > errors.total()
