@@ -6,6 +6,7 @@ The log outlives the coordinator's leadership, so `elect` after `resign` is a fa
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -34,6 +35,7 @@ from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, Profile
 from coordinator_sim.kafka.records import LogBatch, LogRecord
 from coordinator_sim.kafka.seeded_ids import SeededIds
 from coordinator_sim.messages.requests import GroupRequest, Response
+from coordinator_sim.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
 from coordinator_sim.trace.events import TraceEvent
 
@@ -98,6 +100,10 @@ class FailingAppends:
         return True
 
 
+_ANSWERED_AT_EDGE: Final = (TxnOffsetCommitRequest, ShareGroupHeartbeatRequest)
+"""Requests that KafkaApis refuses otherwise than the coordinator would."""
+
+
 class FailingVerification:
     """A transaction verifier with a preset result."""
 
@@ -122,8 +128,8 @@ class Harness:
         topics: Existing topics; until the first is set, every topic exists.
         hears_own_last: Whether a request's own answer comes after others that it caused, as in
             KafkaApis, which sends it when the coordinator has returned.
-        checks_txn_topics: Whether TxnOffsetCommit passes the checks of KafkaApis. False passes it
-            straight to the coordinator, as Kafka's oracle does.
+        checks_at_edge: Whether TxnOffsetCommit and ShareGroupHeartbeat pass the checks of
+            KafkaApis. False passes them straight to the coordinator, as Kafka's oracle does.
         persister: The share coordinator that it asks.
         told: Called with the events of every step; None for no listener.
 
@@ -148,7 +154,7 @@ class Harness:
         self.now_ms = start_ms
         self.ids = SeededIds(seed)
         self.topics = Topics(is_open=True)
-        self.checks_txn_topics = True
+        self.checks_at_edge = True
         self.hears_own_last = False
         self.told: Callable[[tuple[TraceEvent, ...]], object] | None = None
         self.persister = StandInPersister()
@@ -200,7 +206,7 @@ class Harness:
             principal=principal,
         )
         self.next_token += 1
-        if isinstance(request, TxnOffsetCommitRequest) and not self.checks_txn_topics:
+        if isinstance(request, _ANSWERED_AT_EDGE) and not self.checks_at_edge:
             result = self.coordinator.handle(request, context, self.now_ms)
         else:
             result = self._apis.handle(request, context, self.now_ms)

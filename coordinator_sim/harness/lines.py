@@ -207,7 +207,7 @@ class Lines:
         )
         self._harness.hears_own_last = profile.own_answer_last
         self._harness.topics.is_open = False
-        self._harness.checks_txn_topics = _flag(command, "edge", default=False)
+        self._harness.checks_at_edge = _flag(command, "edge", default=False)
         self._asked = {}
         self._wants_bytes = _flag(command, "bytes", default=False)
 
