@@ -22,6 +22,13 @@ _PATIENCE_S: Final = 540
 _PASSED: Final = re.compile(r"^ *--- PASS: (\S+) ", re.MULTILINE)
 _SHORT: Final = ("TestGroupSimple", "Test848RegexBrokerResolves", "TestShouldNotify848Restart")
 _LONG: Final = ("TestGroupETL", "TestTxnEtl")
+_SHARES: Final = (
+    "TestShareGroup",
+    "TestShareGroupETL",
+    "TestShareGroupAckOnClose",
+    "TestShareGroupOffsetsAdmin",
+    "TestConsumeRegexShareSkipsInternal",
+)
 _CHAINS: Final = (
     "range",
     "cooperative-sticky",
@@ -56,6 +63,12 @@ def test_groups_and_expressions_of_the_new_protocol(kafka_server: ServedKafka) -
     """None of them is skipped, as they are at a broker without the new protocol."""
     found = passed(kafka_server.bootstrap, _SHORT)
     assert found >= {*_SHORT, "TestGroupSimple/848", "TestGroupSimple/classic"}
+
+
+@pytest.mark.kafka_settings({"group.share.delivery.count.limit": 10})
+def test_share_groups(kafka_server: ServedKafka) -> None:
+    """Members that come, go and lose locks; what is acknowledged on close; offsets by kadm."""
+    assert passed(kafka_server.bootstrap, _SHARES, KGO_TEST_RECORDS="20000") >= set(_SHARES)
 
 
 @pytest.mark.nightly
