@@ -258,6 +258,18 @@ def upgrade(stage: Stage) -> None:
     stage.wait(4)
 
 
+def upgrade_sticky(stage: Stage) -> None:
+    """Let a member of the consumer protocol join a classic group of cooperative-sticky members."""
+    sticky = {**CLASSIC_SETTINGS, "partition_assignment_strategy": "cooperative-sticky"}
+    stage.start("a", **sticky)
+    stage.wait(2.5)
+    stage.start("c", **sticky)
+    stage.wait(5)
+    stage.proxy.set_step("joins")
+    stage.start("b")
+    stage.wait(2.5)
+
+
 SITUATIONS: Final = (
     start,
     rejoin,
@@ -278,5 +290,6 @@ SITUATIONS: Final = (
     regex,
     manual_commit,
     upgrade,
+    upgrade_sticky,
     broker_bounce,
 )

@@ -86,6 +86,7 @@ NEW_SITUATIONS = [
     ("manual-commit", "b", 0),
     ("upgrade", "b", 0),
     ("upgrade", "a", 1),
+    ("upgrade-sticky", "b", 0),
     ("broker-bounce", "a", 0),
 ]
 """Processes of librdkafka with `group.protocol=consumer`."""

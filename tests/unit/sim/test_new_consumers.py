@@ -15,9 +15,9 @@ from coordinator_sim.sim.scenario import (
     StopMember,
     TopicSpec,
 )
-from coordinator_sim.sim.scenario.scenario import with_client, with_settings
+from coordinator_sim.sim.scenario.scenario import with_assignor, with_client, with_settings
 from coordinator_sim.sim.scenario.world import Client
-from coordinator_sim.trace.events import Event
+from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_scenarios.catalog import scenario_named
 
@@ -132,18 +132,37 @@ def test_librdkafka_reads_by_an_expression_with_this_protocol_alone() -> None:
         structs.replace(read, groups=(structs.replace(by_pattern, settings={}),))
 
 
-def test_a_classic_group_of_librdkafka_is_upgraded_by_restarts() -> None:
-    """Member by member, with nothing of Java's in it; what librdkafka lacks is still refused."""
-    classic = with_client(with_settings(scenario_named("online-upgrade"), {}), "librdkafka")
+def upgrade_of_librdkafka(assignor: str) -> list[TraceEvent]:
+    """The events of an upgrade by restarts of a group of librdkafka's members."""
     recorder = MemoryRecorder()
-    run_scenario(classic, seed=1, recorder=recorder)
+    upgrade = with_client(with_assignor(scenario_named("online-upgrade"), assignor), "librdkafka")
+    run_scenario(upgrade, seed=1, recorder=recorder)
+    return recorder.events
+
+
+def test_a_classic_group_of_librdkafka_is_upgraded_by_restarts() -> None:
+    """The first restarted member converts the group, and the last one converts it back."""
+    events = upgrade_of_librdkafka("range")
     converted = [
-        each.attrs["to_type"] for each in recorder.events if each.reason_text == "group converted"
+        (each.ts_us // 1_000_000, each.attrs["to_type"])
+        for each in events
+        if each.reason_text == "group converted"
     ]
 
-    assert converted == ["consumer", "classic"]
+    assert converted == [(68, "consumer"), (570, "classic")]
+
+
+def test_a_group_of_librdkafkas_cooperative_sticky_cannot_be_upgraded() -> None:
+    """Its assignments have user data, which Kafka takes for that of an unknown assignor.
+
+    The recording `librdkafka-consumer-upgrade-sticky` shows it with a real 4.4.0.
+    """
+    events = upgrade_of_librdkafka("cooperative-sticky")
+    ends = [each.client_id for each in events if "GroupIdNotFound" in (each.reason_text or "")]
+
+    assert ends[0] == "consumer-1"
     with pytest.raises(ScenarioError, match="librdkafka has no `sticky`"):
-        with_settings(classic, {"partition.assignment.strategy": "sticky"})
+        upgrade_of_librdkafka("sticky")
 
 
 def test_one_client_is_put_in_the_place_of_all() -> None:
