@@ -30,6 +30,8 @@ _FIRST_CLIENTS: Final = {
     "confluent-kafka-dotnet": (2, 12),
 }
 """Releases whose consumer protocol is ready for production, by the name that clients give."""
+_LIBRDKAFKA: Final = ("librdkafka", "confluent-kafka")
+"""Beginnings of the names of librdkafka, and of what is built on it."""
 _WITHOUT: Final = ("kafka-python", "aiokafka", "sarama", "kafkajs")
 """Beginnings of the names and client ids of clients that have none."""
 _UNTOLD: Final = "unknown"
@@ -134,6 +136,8 @@ def _of_assignor(seen: SeenGroup, events: Iterable[TraceEvent]) -> Iterator[Hurd
             "convert: the first new member is told GROUP_ID_NOT_FOUND.",
             fix="Change to one of Kafka's assignors in a deploy before this one.",
         )
+    else:
+        yield from _of_cooperative_librdkafka(seen)
     name = seen.assignor
     if name is not None and name not in KAFKA_ASSIGNORS:
         yield Hurdle(
@@ -155,6 +159,26 @@ def _of_assignor(seen: SeenGroup, events: Iterable[TraceEvent]) -> Iterator[Hurd
         what="A consumer of the new protocol does not start with "
         "partition.assignment.strategy, session.timeout.ms or heartbeat.interval.ms set.",
         fix="Take them out in the deploy that sets group.protocol=consumer.",
+    )
+
+
+def _of_cooperative_librdkafka(seen: SeenGroup) -> Iterator[Hurdle]:
+    """A leader of librdkafka puts user data into assignments, from its second rebalance on.
+
+    Source: Apache Kafka 4.4.0 and librdkafka 2.16.0, recorded:
+    tests/unit/clients/recorded/librdkafka-consumer-upgrade-sticky.jsonl.
+    """
+    told = [software for software in seen.software if not software.startswith(_UNTOLD)]
+    is_librdkafka = any(name.startswith(_LIBRDKAFKA) for name in told)
+    if seen.assignor != "cooperative-sticky" or (told and not is_librdkafka):
+        return
+    yield Hurdle(
+        kind=Kind.BLOCKS if is_librdkafka else Kind.CHECK,
+        what="cooperative-sticky of librdkafka is a custom assignor to brokers, which refuse to "
+        "convert the group: the first new member is told GROUP_ID_NOT_FOUND"
+        + ("." if is_librdkafka else "; the trace does not tell whether its leader is one."),
+        fix="With librdkafka, change to range or roundrobin in a deploy before this one, or stop "
+        "the whole group once.",
     )
 
 

@@ -15,7 +15,7 @@ def seen(**fields: object) -> SeenGroup:
         "group_id": "g",
         "members": {"a": None, "b": None},
         "topics": {"t": 4},
-        "assignor": "cooperative-sticky",
+        "assignor": "roundrobin",
         "protocol_type": "consumer",
         "session_timeout_ms": 45_000,
         "software": ("apache-kafka-java 4.1.0",),
@@ -104,6 +104,24 @@ def test_user_data_of_assignments_blocks() -> None:
     (found,) = told("4.2", given(b"x"))
     assert found.kind is Kind.BLOCKS
     assert "GROUP_ID_NOT_FOUND" in found.what
+
+
+@pytest.mark.parametrize(
+    ("software", "kind"),
+    [
+        (("librdkafka 2.16.0",), Kind.BLOCKS),
+        (("apache-kafka-java 4.1.0", "confluent-kafka-python 2.16.1"), Kind.BLOCKS),
+        ((), Kind.CHECK),
+        (("apache-kafka-java 4.1.0",), None),
+    ],
+)
+def test_cooperative_groups_of_librdkafka_are_refused(
+    software: tuple[str, ...], kind: Kind | None
+) -> None:
+    """Its leader's assignments carry user data, which brokers take for a custom assignor's."""
+    found = hurdles_of(seen(software=software, assignor="cooperative-sticky"), (), "4.2")
+    kinds = [each.kind for each in found if "cooperative-sticky of librdkafka" in each.what]
+    assert kinds == ([] if kind is None else [kind])
 
 
 def test_what_blocks_comes_first() -> None:
