@@ -62,7 +62,7 @@ class Shares:
                 brokers=self.of_broker,
                 answers=cluster,
                 scheduler=cluster.scheduler,
-                tells_unknown_topics=cluster.settings.profile.share_fetch_tells_unknown_topics,
+                profile=cluster.settings.profile,
             ),
             ShareOffsetsApi(
                 cluster.groups,
