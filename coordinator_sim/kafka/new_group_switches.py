@@ -112,8 +112,8 @@ NEW_GROUPS: Final[dict[str, tuple[Switch, ...]]] = {
             "no target is outstanding",
             "GroupMetadataManager.shareGroupHeartbeat", whose=JAVA),
         since("4.3", "share_fetch_refuses_null_names",
-            "ShareFetch and ShareAcknowledge that name no group, or no member, are INVALID_REQUEST; "
-            "before, UNKNOWN_SERVER_ERROR",
+            "ShareFetch and ShareAcknowledge without a group, or without a member, are "
+            "INVALID_REQUEST; before, UNKNOWN_SERVER_ERROR",
             "KafkaApis.handleShareFetchRequest and isMemberIdValid", whose=JAVA),
         since("4.4", "share_fetch_tells_unknown_topics",
             "ShareFetch tells which topics there are not; before, one such topic makes the whole "
