@@ -53,6 +53,7 @@ _OFFERED: Final = frozenset(
         Capability.TOPICS,
         Capability.CLUSTER,
         Capability.CONSUMER_GROUPS,
+        Capability.SHARE_GROUPS,
         Capability.FAILING_ASSIGNOR,
     }
 )
@@ -92,6 +93,9 @@ class ServedTarget:
         """Whether the operations of that capability work."""
         if capability is Capability.CONSUMER_GROUPS and family_of(self.world.profile) != "J":
             return False
+        if capability is Capability.SHARE_GROUPS:
+            profile = self.world.profile
+            return bool(profile) and profile_named(profile).share_groups
         return capability in _OFFERED
 
     def newest(self, api: str, most: int) -> int:  # noqa: ARG002 - an interface of all targets
