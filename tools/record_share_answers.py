@@ -16,8 +16,15 @@ from coordinator_sim_conformance.real_kafka.raw_client import RawClient
 from coordinator_sim_conformance.real_kafka.share_answers import SETTINGS
 from coordinator_sim_conformance.real_kafka.share_story import ShareStory
 
+OLDEST_VERSION: Final = "4.2.1"
+"""First line of releases with share groups."""
 FOLDER: Final = Path(__file__).parents[1] / "tests" / "data" / "shares"
-PLAYED: Final = ((BROKER_VERSION, 2), (BROKER_VERSION, 1), (TOOLS_VERSION, 2))
+PLAYED: Final = (
+    (BROKER_VERSION, 2),
+    (BROKER_VERSION, 1),
+    (TOOLS_VERSION, 2),
+    (OLDEST_VERSION, 2),
+)
 """Brokers, and versions of the APIs."""
 
 

@@ -93,9 +93,8 @@ class Cluster:
         logs: Of all partitions.
         hosted: These logs, as the brokers may use them.
         transactions: The transaction coordinators of the brokers.
-        share_coordinators: Their share coordinators.
+        share_coordinators, shares: Their share coordinators and share partitions.
         data: The APIs about records.
-        shares: The share partitions of the brokers.
         faults: What is done to requests on purpose.
         scheduler: What is to be done later.
         operations: What is done to the cluster from outside.
@@ -492,7 +491,10 @@ class Cluster:
         self.hosted.append_failure = error
         self.groups.offsets_topic.failure = error
 
-    def disconnected(self, connection: int) -> None:
-        """A client is gone."""
+    def disconnected(self, connection: int, now: Instants | None = None) -> None:
+        """A client is gone; others may have waited for what it had. None: at the latest instant."""
+        self.latest = now = now or self.latest
         for told in self.cluster_events.disconnected:
             told(connection)
+        self.scheduler.look_again()
+        self.go_on(now)

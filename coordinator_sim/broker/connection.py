@@ -167,13 +167,17 @@ class Connection:
             self._waiting_bytes -= len(frame)
             self._work_on(frame, now)
 
-    def closed(self) -> None:
-        """The client is gone: what waits is dropped. What is at work goes on without it."""
+    def closed(self, now: Instants | None = None) -> None:
+        """The client is gone: what waits is dropped. What is at work goes on without it.
+
+        Args:
+            now: When; None for the newest instant that the cluster has seen.
+        """
         self._waiting.clear()
         self._overtaken.clear()
         self._waiting_bytes = 0
         self._cluster.forget(self._token)
-        self._cluster.disconnected(self.number)
+        self._cluster.disconnected(self.number, now)
 
     def ended(self, reason: str) -> None:
         """End the connection, and drop what waits for its turn."""

@@ -111,6 +111,10 @@ NEW_GROUPS: Final[dict[str, tuple[Switch, ...]]] = {
             "Partitions that may be assigned and are not are reason for another epoch only where "
             "no target is outstanding",
             "GroupMetadataManager.shareGroupHeartbeat", whose=JAVA),
+        since("4.3", "share_fetch_refuses_null_names",
+            "ShareFetch and ShareAcknowledge without a group, or without a member, are "
+            "INVALID_REQUEST; before, UNKNOWN_SERVER_ERROR",
+            "KafkaApis.handleShareFetchRequest and isMemberIdValid", whose=JAVA),
         since("4.4", "share_fetch_tells_unknown_topics",
             "ShareFetch tells which topics there are not; before, one such topic makes the whole "
             "answer UNKNOWN_SERVER_ERROR",

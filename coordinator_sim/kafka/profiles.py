@@ -122,6 +122,7 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     # Share groups.
     share_groups: bool
     share_pending_target_is_awaited: bool
+    share_fetch_refuses_null_names: bool
     share_fetch_tells_unknown_topics: bool
     share_new_partitions_begin_at_zero: bool
     share_dead_letters: bool

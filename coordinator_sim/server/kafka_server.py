@@ -415,6 +415,8 @@ class KafkaServer:
             limits.closed(protocol)
         if not self._open:
             self._emptied.set()
+        elif not self._is_stopped:
+            self.settled()
 
     def _admit(self, protocol: WireProtocol, connection: Connection) -> None:
         """Admit a connection, or close it by the limits."""

@@ -121,7 +121,7 @@ class WireProtocol(asyncio.Protocol):
         for way in filter(None, (self._inward, self._outward)):
             way.lose()
         if self._connection is not None:
-            self._connection.closed()
+            self._connection.closed(self._host.now())
         if self._tap is not None:
             self._tap.closed(self)
         self._host.closed(self)

@@ -62,7 +62,7 @@ class Shares:
                 brokers=self.of_broker,
                 answers=cluster,
                 scheduler=cluster.scheduler,
-                tells_unknown_topics=cluster.settings.profile.share_fetch_tells_unknown_topics,
+                profile=cluster.settings.profile,
             ),
             ShareOffsetsApi(
                 cluster.groups,
@@ -130,7 +130,7 @@ class Shares:
                 broker.switched_off(self._cluster.latest)
 
     def _readable(self, topic: str, partition: int) -> None:
-        for broker in self._brokers.values():
+        for broker in self._moving():
             broker.readable((topic, partition), self._cluster.latest)
 
     def _leader_changed(self, topic: str, partition: int, now: Instants) -> None:

@@ -46,6 +46,7 @@ from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.messages.share_acknowledge import (
     ShareAcknowledgeRequest,
     ShareAcknowledgeResponse,
@@ -122,7 +123,7 @@ class ShareApis:
         brokers: The share partitions of a broker.
         answers: Takes the answers.
         scheduler: Answers later those for whom there is no session.
-        tells_unknown_topics: See `Profile.share_fetch_tells_unknown_topics`.
+        profile: Some checks differ by release.
     """
 
     __slots__ = (
@@ -132,8 +133,8 @@ class ShareApis:
         "_configs",
         "_hosted",
         "_offers",
+        "_profile",
         "_scheduler",
-        "_tells_unknown_topics",
     )
 
     def __init__(  # noqa: PLR0913 - what the APIs need, by keyword
@@ -146,7 +147,7 @@ class ShareApis:
         brokers: Callable[[int], SharePartitions],
         answers: Answers,
         scheduler: Scheduler,
-        tells_unknown_topics: bool,
+        profile: Profile,
     ) -> None:
         self._hosted = hosted
         self._access = access
@@ -155,7 +156,7 @@ class ShareApis:
         self._brokers = brokers
         self._answers = answers
         self._scheduler = scheduler
-        self._tells_unknown_topics = tells_unknown_topics
+        self._profile = profile
 
     def handlers(self) -> Handlers:
         """The handlers of both."""
@@ -205,10 +206,18 @@ class ShareApis:
         if not self._offers(GroupProtocol.SHARE):
             return ErrorCode.UNSUPPORTED_VERSION
         if group_id is None:
-            return ErrorCode.INVALID_REQUEST
+            return self._nameless
         if not self._access.allows(context, Operation.READ, ResourceType.GROUP, group_id):
             return ErrorCode.GROUP_AUTHORIZATION_FAILED
+        if member_id is None:
+            return self._nameless
         return ErrorCode.NONE if is_member_id(member_id) else ErrorCode.INVALID_REQUEST
+
+    @property
+    def _nameless(self) -> ErrorCode:
+        """The error of a request that names no group, or no member; Kafka threw at first."""
+        refuses = self._profile.share_fetch_refuses_null_names
+        return ErrorCode.INVALID_REQUEST if refuses else ErrorCode.UNKNOWN_SERVER_ERROR
 
     def _terms(self, call: Call[ShareFetchRequest], topics: tuple[FetchTopic, ...]) -> SessionTerms:
         names = self._hosted.image.topic_names
@@ -374,7 +383,7 @@ class ShareApis:
         response = fetched(context, found, self.tags_of(call), self.lock_timeout_ms(key))
         names = self._hosted.image.topic_names
         unknown = any(topic.topic_id not in names for topic in response.responses)
-        if unknown and not self._tells_unknown_topics:
+        if unknown and not self._profile.share_fetch_tells_unknown_topics:
             # QUIRK: Kafka counts bytes by topics, and throws at one without a name.
             failed = ShareFetchResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
             self._answers.answer(call.context.token, failed)
