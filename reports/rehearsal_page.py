@@ -9,6 +9,7 @@ from coordinator_sim.sim.scenario.upgrade import Deploy
 from coordinator_sim_reports.charts.bars import Bar, bar_chart
 from coordinator_sim_reports.environment import page_environment
 from coordinator_sim_reports.formats import UNKNOWN, format_seconds
+from coordinator_sim_reports.rehearsal_figures import MEASURES, GroupRehearsal, Rehearsal
 from coordinator_sim_reports.rehearsal_words import (
     NAMES,
     TITLES,
@@ -19,7 +20,6 @@ from coordinator_sim_reports.rehearsal_words import (
     spread_text,
     verdict,
 )
-from coordinator_sim_reports.rehearsals import MEASURES, GroupRehearsal, Rehearsal
 
 _CHARTED: Final = ("unowned_s", "stopped_s", "longest_s", "moved", "reprocessed")
 _TAGS: Final = {"trace": "exact", "given": "exact", "assumed": "estimate", "unknown": "na"}

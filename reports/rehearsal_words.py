@@ -5,7 +5,7 @@ from typing import Final
 
 from coordinator_sim.sim.scenario.upgrade import Deploy
 from coordinator_sim_reports.formats import format_duration
-from coordinator_sim_reports.rehearsals import Balance, GroupRehearsal, Spread
+from coordinator_sim_reports.rehearsal_figures import Balance, GroupRehearsal, Spread
 
 NAMES: Final[Mapping[Deploy, str]] = {
     Deploy.TODAY: "a usual deploy today",

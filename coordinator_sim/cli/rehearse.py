@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from coordinator_sim_reports.rehearsal_facts import Told, Wishes
-    from coordinator_sim_reports.rehearsals import GroupRehearsal, Rehearsal
+    from coordinator_sim_reports.rehearsal_figures import GroupRehearsal, Rehearsal
 
 DEFAULT_SEEDS = 5
 _PLAIN_WIDTH = 110

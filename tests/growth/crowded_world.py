@@ -92,7 +92,10 @@ class CrowdedWorld:
             settings, endpoint=lambda _broker, _name: Endpoint("localhost", 9092)
         )
         self._line_count = 0
-        for name in ("__consumer_offsets", "__transaction_state"):
+        internal = ["__consumer_offsets", "__transaction_state"]
+        if profile.share_groups:
+            internal.append("__share_group_state")
+        for name in internal:
             self.cluster.topics.create_asked_for(name, self._now())
         self._create_topics()
         self._create_groups()

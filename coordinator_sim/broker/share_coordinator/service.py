@@ -56,49 +56,61 @@ class _Parts:
     Of a share partition that is named twice the last part counts, though all of them are done.
     """
 
-    __slots__ = ("_answer", "_is_complete", "_operation", "_topics")
+    __slots__ = ("_answer", "_is_complete", "_missing_count", "_operation", "_topics")
 
     def __init__(self, operation: ApiOperation, answer: Answer) -> None:
         self._operation = operation
         self._answer = answer
         self._is_complete = False
+        self._missing_count = 0
         self._topics: JavaHashMap[bytes, JavaHashMap[int, _Part]] = JavaHashMap(uuid_hash)
 
     def add(self, topic_id: bytes, partition: int) -> "_Part":
         """One more part."""
         part = _Part(self, self._operation, partition)
         partitions = self._topics.compute(topic_id, lambda: JavaHashMap(integer_hash))
+        replaced = partitions.get(partition)
         partitions.put(partition, part)
+        if replaced is None or replaced.result is not None:
+            self._missing_count += 1
+        else:
+            replaced.counts = False
         return part
 
     def complete(self) -> None:
         """All parts are there: answer as soon as they are done."""
         self._is_complete = True
-        self.check()
+        self._answer_if_done()
 
-    def check(self) -> None:
-        """Answer if every part is done."""
-        topics = [(topic_id, parts.items()) for topic_id, parts in self._topics.items()]
-        if not self._is_complete or any(
-            part.result is None for _, parts in topics for _, part in parts
-        ):
+    def done(self) -> None:
+        """One of the parts that count is done."""
+        self._missing_count -= 1
+        self._answer_if_done()
+
+    def _answer_if_done(self) -> None:
+        if not self._is_complete or self._missing_count:
             return
         self._is_complete = False
         operation = self._operation
         results = (
-            operation.topic_result(topic_id, tuple(part.result for _, part in parts))
-            for topic_id, parts in topics
+            operation.topic_result(topic_id, tuple(part.result for _, part in parts.items()))
+            for topic_id, parts in self._topics.items()
         )
         self._answer(operation.response(tuple(results)))
 
 
 class _Part(Struct, eq=False):
-    """What becomes of one share partition of a request."""
+    """What becomes of one share partition of a request.
+
+    Args:
+        counts: Whether the request waits for it: not when it was named again since.
+    """
 
     parts: _Parts
     operation: ApiOperation
     partition: int
     result: Any = None
+    counts: bool = True
 
     def told(self, result: Any, failure: Refusal | None) -> None:  # noqa: ANN401 - any API's
         """The operation has ended."""
@@ -107,7 +119,8 @@ class _Part(Struct, eq=False):
             error = _TOLD_AS.get(failure.error, failure.error)
             result = self.operation.partition_result(self.partition, error, words)
         self.result = result
-        self.parts.check()
+        if self.counts:
+            self.parts.done()
 
 
 class ShareCoordinator:

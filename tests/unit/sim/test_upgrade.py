@@ -8,7 +8,7 @@ from coordinator_sim.sim.scenario import ConsumerGroupSpec, RestartMember, Scena
 from coordinator_sim.sim.scenario.files import scenario_from_json, scenario_to_json
 from coordinator_sim.sim.scenario.topology import SETTLE_MS, Topology, named_members
 from coordinator_sim.sim.scenario.upgrade import Deploy, UpgradePlan, upgrade_worlds
-from coordinator_sim.trace.consumer_groups import CONVERTED
+from coordinator_sim.trace.epoch_groups import CONVERTED
 from coordinator_sim.trace.recorder import MemoryRecorder
 
 
