@@ -20,19 +20,18 @@ from coordinator_sim.sim.scenario.topology import SETTLE_MS
 from coordinator_sim.sim.scenario.upgrade import Deploy
 from coordinator_sim.sim.scenario.variants import with_counted_work
 from coordinator_sim.trace.recorder import MemoryRecorder
-from coordinator_sim_reports.rehearsal_runs import Pace
-from coordinator_sim_reports.rehearsal_words import pays_text, spread_text, verdict
-from coordinator_sim_reports.rehearsals import (
+from coordinator_sim_reports.rehearsal_figures import (
     MEASURES,
     Balance,
     DeployRow,
-    Job,
     Rehearsal,
     balance_of,
     pays_after,
-    rehearse,
     spread_of,
 )
+from coordinator_sim_reports.rehearsal_runs import Pace
+from coordinator_sim_reports.rehearsal_words import pays_text, spread_text, verdict
+from coordinator_sim_reports.rehearsals import Job, rehearse
 from tests.command_line import run_here
 
 LOG = Path(__file__).resolve().parents[2] / "examples" / "broker-log" / "server.log"
