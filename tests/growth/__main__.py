@@ -48,12 +48,8 @@ def _is_known_product(question: Question, profile: str) -> bool:
 
     A filter of DeleteAcls is answered with every rule that it matches, so that the answer itself is
     that long. Up to 3.9 each topic that is deleted is looked for in every group
-    (GroupMetadata.removeOffsets by cleanupGroupMetadata). Where a share group is in partitions
-    that nobody knows is asked for five times, for each of them at a millisecond of its own as long
-    as there are few; the cluster's deadlines are looked at in each.
+    (GroupMetadata.removeOffsets by cleanupGroupMetadata).
     """
-    if question.api is ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS:
-        return question.names is not Names.KNOWN
     if question.api is ApiKey.DELETE_ACLS:
         return question.dress == 1 or question.pattern is Pattern.REPEATED
     is_scala = profile in ("0.10.2", "2.8", "3.9")

@@ -94,6 +94,8 @@ class StatePersister:
         "_brokers",
         "_create_topic",
         "_draw",
+        "_due_ms",
+        "_failed_at",
         "_image",
         "_is_running",
         "_present",
@@ -118,6 +120,8 @@ class StatePersister:
         self._is_running = is_running
         self._present = present
         self._draw = draw
+        self._failed_at: tuple[int, int] | None = None
+        self._due_ms = 0
 
     # -- for share partitions -----------------------------------------------------------------
 
@@ -299,8 +303,16 @@ class StatePersister:
             call.told(None, error, f"Error in {words} RPC. {text}")
 
     def _again(self, call: "_Call", attempts: int) -> None:
-        due_ms = self._present().wall_ms + backoff_ms(attempts, self._draw())
-        self._scheduler.at_wall_ms(due_ms, lambda now: self.attempt(call, now))
+        """Try a call again after its backoff.
+
+        DEVIATION: calls that fail in one instant are tried again in one instant, as many as they
+        are; Kafka draws the jitter of each. Whoever waits for all of them waits as long.
+        """
+        failed = (self._present().wall_ms, attempts)
+        if failed != self._failed_at:
+            self._failed_at = failed
+            self._due_ms = failed[0] + backoff_ms(attempts, self._draw())
+        self._scheduler.at_wall_ms(self._due_ms, lambda now: self.attempt(call, now))
 
 
 _WORDS: Final[dict[type, str]] = {

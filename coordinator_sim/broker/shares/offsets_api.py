@@ -158,16 +158,17 @@ class ShareOffsetsApi:
         others: list[DescribeShareGroupOffsetsResponseTopic],
         then: Callable[[DescribeShareGroupOffsetsResponseGroup], None],
     ) -> None:
-        """Ask for each partition, and answer when all are known."""
+        """Ask for each partition, once, and answer when all are known."""
         reading = _Reading(group_id, wanted, tuple(others), self._lag, then)
-        for _, topic_id, partitions in wanted:
-            for partition in partitions:
-                key = SharePartitionKey(group_id, topic_id, partition)
-
-                def take(summary: StateSummary, at: SharePartitionKey = key) -> None:
-                    reading.put(at, summary)
-
-                self.persister.summary(ReadState(key, _ANY_EPOCH), take, call.now)
+        keys = dict.fromkeys(
+            SharePartitionKey(group_id, topic_id, partition)
+            for _, topic_id, partitions in wanted
+            for partition in partitions
+        )
+        reading.awaits(len(keys))
+        for key in keys:
+            take = partial(reading.put, key)
+            self.persister.summary(ReadState(key, _ANY_EPOCH), take, call.now)
         reading.maybe_finish()
 
     def _lag(self, topic: str, partition: int, done_offset: int) -> int | ErrorCode:
@@ -200,7 +201,12 @@ class _Reading:
     lag: Callable[[str, int, int], int | ErrorCode]
     then: Callable[[DescribeShareGroupOffsetsResponseGroup], None]
     _summaries: dict[SharePartitionKey, StateSummary] = field(default_factory=dict)
+    _wanted_count: int = 0
     _is_complete: bool = False
+
+    def awaits(self, count: int) -> None:
+        """So many partitions will be known."""
+        self._wanted_count = count
 
     def put(self, key: SharePartitionKey, summary: StateSummary) -> None:
         """One partition is known."""
@@ -211,12 +217,7 @@ class _Reading:
     def maybe_finish(self) -> None:
         """All was asked: answer if all is known."""
         self._is_complete = True
-        keys = {
-            SharePartitionKey(self.group_id, topic_id, partition)
-            for _, topic_id, partitions in self.wanted
-            for partition in partitions
-        }
-        if len(self._summaries) < len(keys):
+        if len(self._summaries) < self._wanted_count:
             return
         topics = tuple(
             DescribeShareGroupOffsetsResponseTopic(
