@@ -8,37 +8,37 @@ CASES: Final = read_cases(
     "STREAMS",
     """
 ST-001 A heartbeat without a member id is INVALID_REQUEST: clients make their ids
-  @ J must seen=4.2-4.4
+  @ J must since=4.2 seen=4.2-4.4
   @ java GroupCoordinatorService.throwIfStreamsGroupHeartbeatRequestIsInvalid
   stream A id=none      | A INVALID_REQUEST says=MemberId_can't_be_empty.
 ST-002 A member that joins without a topology is INVALID_REQUEST
-  @ J must seen=4.2-4.4
+  @ J must since=4.2 seen=4.2-4.4
   @ java GroupCoordinatorService.throwIfStreamsGroupHeartbeatRequestIsInvalid
   stream A topics=-     | A INVALID_REQUEST says=Topology_must_be_non-null_when_(re-)joining.
 ST-003 A member that joins with tasks is INVALID_REQUEST
-  @ J must seen=4.2-4.4
+  @ J must since=4.2 seen=4.2-4.4
   @ java GroupCoordinatorService.throwIfStreamsGroupHeartbeatRequestIsInvalid
   stream A active=0:0   | A INVALID_REQUEST says=ActiveTasks_must_be_empty_when_(re-)joining.
 ST-004 A topology in any other heartbeat than a join is INVALID_REQUEST
-  @ J must seen=4.2-4.4
+  @ J must since=4.2 seen=4.2-4.4
   @ java GroupCoordinatorService.throwIfStreamsGroupHeartbeatRequestIsInvalid
   stream A
   stream A topics=foo   | A INVALID_REQUEST says=Topology_can_only_be_provided_when_(re-)joining.
 ST-005 The first member is given a task for each partition of each subtopology
-  @ J must seen=4.2-4.4
+  @ J must since=4.2 seen=4.2-4.4
   @ java GroupMetadataManager.streamsGroupHeartbeat
   broker topics=foo:6,bar:3
   stream A topics=foo,bar | A NONE epoch=E every=5000 active=0:0-5,1:0-2 standby=none warmup=none status=none
   streams               | streams NONE state=Stable epoch=E target=E members=A A=E A.active=0:0-5,1:0-2
 ST-006 A second member waits with nothing while the first is told to give up its share
-  @ J must seen=4.2-4.4
+  @ J must since=4.2 seen=4.2-4.4
   @ java streams.CurrentAssignmentBuilder.build
   stream A
   stream B              | B NONE epoch=E+1 active=none
   stream A active=all   | A NONE epoch=E
   streams               | streams NONE state=Reconciling A=E B=E+1
 ST-007 Tasks that a member does not report any more go to the one that waits for them
-  @ J must seen=4.2-4.4
+  @ J must since=4.2 seen=4.2-4.4
   @ java streams.CurrentAssignmentBuilder.build
   stream A
   stream B
@@ -47,7 +47,7 @@ ST-007 Tasks that a member does not report any more go to the one that waits for
   stream B active=none  | B NONE epoch=E+1
   streams               | streams NONE state=Stable epoch=E+1 A.count=3 B.count=3
 ST-008 A member that does not give up what it must within its rebalance timeout is removed
-  @ J must seen=4.2-4.4
+  @ J must since=4.2 seen=4.2-4.4
   @ java GroupMetadataManager.scheduleStreamsGroupRebalanceTimeout
   stream A rebalance=10000
   stream B
@@ -58,27 +58,27 @@ ST-008 A member that does not give up what it must within its rebalance timeout 
   stream A              | A UNKNOWN_MEMBER_ID
   streams               | streams NONE members=B
 ST-009 A member epoch above 0 finds no group: GROUP_ID_NOT_FOUND
-  @ J must seen=4.2-4.4
+  @ J must since=4.2 seen=4.2-4.4
   @ java GroupMetadataManager.getStreamsGroupOrThrow
   stream A e=5          | A GROUP_ID_NOT_FOUND
 ST-010 A member epoch above 0 of an unknown member is UNKNOWN_MEMBER_ID
-  @ J must seen=4.2-4.4
+  @ J must since=4.2 seen=4.2-4.4
   @ java StreamsGroup.getMemberOrThrow
   stream A
   stream B e=1          | B UNKNOWN_MEMBER_ID
 ST-011 A member epoch greater than the member's is FENCED_MEMBER_EPOCH
-  @ J must seen=4.2-4.4
+  @ J must since=4.2 seen=4.2-4.4
   @ java GroupMetadataManager.throwIfStreamsGroupMemberEpochIsInvalid
   stream A
   stream A e=200        | A FENCED_MEMBER_EPOCH
 ST-012 A member that leaves is gone at once, and the last one leaves an Empty group
-  @ J must seen=4.2-4.4
+  @ J must since=4.2 seen=4.2-4.4
   @ java GroupMetadataManager.streamsGroupLeave
   stream A
   stream A e=-1         | A NONE epoch=-1
   streams               | streams NONE state=Empty members=-
 ST-013 A member whose session ends is removed, and the others get its tasks
-  @ J must seen=4.2-4.4
+  @ J must since=4.2 seen=4.2-4.4
   @ java GroupMetadataManager.scheduleStreamsGroupSessionTimeout
   stream A
   stream B
@@ -91,18 +91,18 @@ ST-013 A member whose session ends is removed, and the others get its tasks
   stream A              | A NONE active=0:0-5
   stream B              | B UNKNOWN_MEMBER_ID
 ST-014 A source topic that does not exist leaves the group NotReady, and members are told
-  @ J must seen=4.2-4.4
+  @ J must since=4.2 seen=4.2-4.4
   @ java streams.topics.TopicManager.configureTopics
   stream A topics=foo,nope | A NONE active=none status=missing-source-topics
   streams               | streams NONE state=NotReady members=A
 ST-015 Another topology of the same epoch is INVALID_REQUEST
-  @ J must seen=4.2-4.4
+  @ J must since=4.2 seen=4.2-4.4
   @ java GroupMetadataManager.maybeUpdateTopology
   broker topics=foo:6,bar:3
   stream A
   stream B topics=bar   | B INVALID_REQUEST
 ST-016 The first target may wait for other members, and they are told
-  @ J must seen=4.2-4.4
+  @ J must since=4.2 seen=4.2-4.4
   @ java GroupMetadataManager.streamsGroupHeartbeat
   broker first_target_delay=3000
   stream A              | A NONE active=none status=assignment-delayed
@@ -113,14 +113,14 @@ ST-016 The first target may wait for other members, and they are told
   stream B
   streams               | streams NONE state=Stable A.count=3 B.count=3
 ST-017 A member that shuts the application down has all members told
-  @ J must seen=4.2-4.4
+  @ J must since=4.2 seen=4.2-4.4
   @ java GroupMetadataManager.streamsGroupHeartbeat
   stream A
   stream B
   stream A e=-1 shutdown=yes
   stream B              | B NONE status=shutdown-application
 ST-018 Members of other types are turned away
-  @ J must seen=4.2-4.4
+  @ J must since=4.2 seen=4.2-4.4
   @ java GroupMetadataManager.getOrMaybeCreateConsumerGroup
   @ java GroupMetadataManager.classicGroupJoin
   stream A
@@ -129,7 +129,7 @@ ST-018 Members of other types are turned away
   join D                | D INCONSISTENT_GROUP_PROTOCOL
   list types=streams    | list NONE groups=g g.type=streams
 ST-019 A streams group with members is not deleted; an Empty one is
-  @ J must seen=4.2-4.4
+  @ J must since=4.2 seen=4.2-4.4
   @ java StreamsGroup.validateDeleteGroup
   stream A
   delete                | delete g=NON_EMPTY_GROUP
@@ -137,7 +137,7 @@ ST-019 A streams group with members is not deleted; an Empty one is
   delete                | delete g=NONE
   streams               | streams GROUP_ID_NOT_FOUND
 ST-020 Offsets are committed at the member's epoch
-  @ J must seen=4.2-4.4
+  @ J must since=4.2 seen=4.2-4.4
   @ java StreamsGroup.validateOffsetCommit
   stream A
   commit A foo-0=5 v=9  | A foo-0=NONE
