@@ -143,7 +143,9 @@ def test_tools_print_what_they_print_about_a_real_broker(
         theirs = transcript(broker.bootstrap, tmp_path, ours)
     for mine, real in zip(ours, theirs, strict=True):
         assert mine == real
+    # Those of share groups are told of in `test_share_groups`.
     others = {"log-dirs", "broker-api-versions", "features"}
+    others |= {"all-groups", "share-groups", "share-consume"}
     assert {call[0] for call, _ in ours} == set(TOOLS) - others
 
 
