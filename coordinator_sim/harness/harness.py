@@ -34,6 +34,8 @@ from coordinator_sim.kafka.partitioning import partition_for
 from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, Profile
 from coordinator_sim.kafka.records import LogBatch, LogRecord
 from coordinator_sim.kafka.seeded_ids import SeededIds
+from coordinator_sim.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
+from coordinator_sim.messages.delete_share_group_offsets import DeleteShareGroupOffsetsRequest
 from coordinator_sim.messages.requests import GroupRequest, Response
 from coordinator_sim.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
@@ -100,7 +102,12 @@ class FailingAppends:
         return True
 
 
-_ANSWERED_AT_EDGE: Final = (TxnOffsetCommitRequest, ShareGroupHeartbeatRequest)
+_ANSWERED_AT_EDGE: Final = (
+    TxnOffsetCommitRequest,
+    ShareGroupHeartbeatRequest,
+    AlterShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsRequest,
+)
 """Requests that KafkaApis refuses otherwise than the coordinator would."""
 
 
@@ -128,7 +135,7 @@ class Harness:
         topics: Existing topics; until the first is set, every topic exists.
         hears_own_last: Whether a request's own answer comes after others that it caused, as in
             KafkaApis, which sends it when the coordinator has returned.
-        checks_at_edge: Whether TxnOffsetCommit and ShareGroupHeartbeat pass the checks of
+        checks_at_edge: Whether the requests of `_ANSWERED_AT_EDGE` pass the checks of
             KafkaApis. False passes them straight to the coordinator, as Kafka's oracle does.
         persister: The share coordinator that it asks.
         told: Called with the events of every step; None for no listener.
