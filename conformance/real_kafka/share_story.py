@@ -161,7 +161,7 @@ class ShareStory(ShareAsking):
         self._describe("done", {"orders": (0, 1)})
 
     def _bounds(self) -> None:
-        """Nothing is asked for, or more than there is."""
+        """Fetch nothing at all, and more than there is."""
         one: dict[str, Any] = {"wanted": {"bills": (0,)}}
         self._share("no bytes", max_bytes=0, **one)
         self._share("no records", epoch=1, max_records=0, wanted={})
@@ -211,7 +211,7 @@ class ShareStory(ShareAsking):
         self._describe("given up", {"bills": (0,)}, "hasty")
 
     def _too_many_sessions(self) -> None:
-        """There are four at most; the fifth is refused when it has waited enough."""
+        """Open five sessions where four are allowed: the fifth is refused after its wait."""
         links = [self._connect() for _ in range(5)]
         for number, link in enumerate(links):
             self._share(f"session {number}", f"s{number}", connection=link, wait_ms=100)

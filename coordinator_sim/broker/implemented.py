@@ -69,7 +69,7 @@ IMPLEMENTED: Final[Mapping[ApiKey, Implemented]] = MappingProxyType(
         ),
         ApiKey.FIND_COORDINATOR: _row(
             6,
-            "share coordinators, which there are none of here; 4 has many keys",
+            "share coordinators; 4 has many keys",
             "broker/groups/test_discovery.py::test_other_key_types",
         ),
         ApiKey.JOIN_GROUP: _row(

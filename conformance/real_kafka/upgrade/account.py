@@ -174,7 +174,7 @@ def holdings_of(ordered: Iterable[Event]) -> dict[str, list[Holding]]:
 
 
 def _meant(mine: list[Holding], event: Event) -> Holding:
-    """Of which of its holdings an owner tells: the last one, unless a commit is of an earlier."""
+    """The holding that an event belongs to: the last, unless a commit fits an earlier one."""
     if event.what == "committed":
         for held in reversed(mine):
             if held.offsets and held.offsets[0] < event.offset <= held.offsets[-1] + 1:

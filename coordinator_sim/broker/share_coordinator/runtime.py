@@ -324,7 +324,7 @@ class ShareCoordinatorRuntime:
     # -- leadership ---------------------------------------------------------------------------
 
     def load(self, partition: int, leader_epoch: int) -> None:
-        """This broker leads a partition: load it. Source: scheduleLoadOperation."""
+        """Load a partition that this broker leads now. Source: scheduleLoadOperation."""
         self._context(partition)
         self.enqueue(partial(self._load, partition, leader_epoch))
 
@@ -390,7 +390,7 @@ class ShareCoordinatorRuntime:
             self._drop(context)
 
     def unload(self, partition: int, leader_epoch: int | None) -> None:
-        """This broker leads a partition no more; None where the topic is gone.
+        """Give up a partition that another broker leads; epoch None where the topic is gone.
 
         Source: scheduleUnloadOperation.
         """

@@ -61,7 +61,7 @@ class InFlightRecords:
         return window
 
     def shrink_gap_window(self, offset: int) -> None:
-        """There is no gap before an offset.
+        """Move the start of the gap window to an offset: no gap is before it.
 
         Source: SharePartition.maybeUpdatePersisterGapWindowStartOffset.
         """

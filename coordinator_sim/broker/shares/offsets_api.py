@@ -159,17 +159,17 @@ class ShareOffsetsApi:
         then: Callable[[DescribeShareGroupOffsetsResponseGroup], None],
     ) -> None:
         """Ask for each partition, once, and answer when all are known."""
-        reading = _Reading(group_id, wanted, tuple(others), self._lag, then)
         keys = dict.fromkeys(
             SharePartitionKey(group_id, topic_id, partition)
             for _, topic_id, partitions in wanted
             for partition in partitions
         )
-        reading.awaits(len(keys))
+        reading = _Reading(group_id, wanted, tuple(others), self._lag, then, len(keys))
+        if not keys:
+            reading.finish()
         for key in keys:
             take = partial(reading.put, key)
             self.persister.summary(ReadState(key, _ANY_EPOCH), take, call.now)
-        reading.maybe_finish()
 
     def _lag(self, topic: str, partition: int, done_offset: int) -> int | ErrorCode:
         """How many records there are from an offset on; its leader knows the log's end."""
@@ -193,6 +193,7 @@ class _Reading:
         others: What is told without asking.
         lag: Counts records from an offset on, or says why not.
         then: Takes the answer.
+        asked_count: How many partitions are asked for.
     """
 
     group_id: str
@@ -200,25 +201,17 @@ class _Reading:
     others: tuple[DescribeShareGroupOffsetsResponseTopic, ...]
     lag: Callable[[str, int, int], int | ErrorCode]
     then: Callable[[DescribeShareGroupOffsetsResponseGroup], None]
+    asked_count: int
     _summaries: dict[SharePartitionKey, StateSummary] = field(default_factory=dict)
-    _wanted_count: int = 0
-    _is_complete: bool = False
-
-    def awaits(self, count: int) -> None:
-        """So many partitions will be known."""
-        self._wanted_count = count
 
     def put(self, key: SharePartitionKey, summary: StateSummary) -> None:
-        """One partition is known."""
+        """Take in what is known of one partition, and answer when it is the last."""
         self._summaries[key] = summary
-        if self._is_complete:
-            self.maybe_finish()
+        if len(self._summaries) == self.asked_count:
+            self.finish()
 
-    def maybe_finish(self) -> None:
-        """All was asked: answer if all is known."""
-        self._is_complete = True
-        if len(self._summaries) < self._wanted_count:
-            return
+    def finish(self) -> None:
+        """Answer: all is known."""
         topics = tuple(
             DescribeShareGroupOffsetsResponseTopic(
                 name, topic_id, tuple(self._told(name, topic_id, each) for each in partitions)

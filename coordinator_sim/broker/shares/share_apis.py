@@ -239,7 +239,7 @@ class ShareApis:
         )
 
     def _refuse_later(self, call: Call[ShareFetchRequest]) -> None:
-        """There are too many sessions: that is told when the fetch would have waited enough."""
+        """Refuse a fetch for which there is no session, after the time that it may wait."""
         refused = ShareFetchResponse(error_code=ErrorCode.SHARE_SESSION_LIMIT_REACHED)
 
         def tell(_now: Instants) -> None:

@@ -323,7 +323,7 @@ class SharePartitionManager:
         self._remove_all(key for key in self._partitions if key[1:] in gone)
 
     def switched_off(self, now: Instants) -> None:
-        """There are no share groups any more. Source: onShareVersionToggle."""
+        """Forget all sessions and share partitions. Source: onShareVersionToggle."""
         self.now = now
         self.sessions.clear()
         self._remove_all(self._partitions)

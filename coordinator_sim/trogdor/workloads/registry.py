@@ -31,7 +31,7 @@ WorkloadSpec = (
 def workload_of(task_id: str, spec: TaskSpec, clients: Clients, report: Report) -> Workload | None:
     """The workload of a spec; None for a spec that is none.
 
-    A ShareConsumeBench is none: there are no share groups here.
+    A ShareConsumeBench is none: no share consumer is there to run it.
 
     Args:
         task_id: Id of the task.
