@@ -8,6 +8,7 @@ from coordinator_sim.broker.shares.share_partition_manager import rotated
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.schema import ZERO_UUID
+from coordinator_sim_conformance.real_kafka.data_questions import batch
 from tests.unit.broker.shares.share_world import (
     ACCEPT,
     AUTHORIZER,
@@ -78,6 +79,25 @@ def test_a_fetch_waits_for_records() -> None:
 
     assert (acquired(found), waited_ms) == ({0: [(5, 6, 1)]}, 200)
     assert (acquired(nothing), world.clients.now_ms - began_ms) == ({}, 700)
+
+
+def test_a_produce_request_wakes_a_fetch_that_waits() -> None:
+    """A member has the records when they are appended, not when its wait is over."""
+    world = share_world()
+    world.start(5)
+    producer = world.connect()
+    data = {"index": 0, "records": batch(b"5", magic=2, start_ms=world.clients.now_ms)}
+    topic = {"name": "lines", "partitionData": [data]}
+    produce = {"acks": 1, "timeoutMs": 5_000, "topicData": [topic]}
+    began_ms = world.clients.now_ms
+
+    def send(_now: Instants) -> None:
+        producer.begin(ApiKey.PRODUCE, 9, produce)
+
+    world.cluster.scheduler.at_wall_ms(began_ms + 200, send)
+    found = world.fetch(maxWaitMs=10_000)
+
+    assert (acquired(found), world.clients.now_ms - began_ms) == ({0: [(5, 5, 1)]}, 200)
 
 
 def test_what_one_member_gives_up_wakes_another() -> None:
