@@ -146,6 +146,11 @@ class Endpoint:
         host, port = self.bootstrap[0]
         return self.declared.name or f"{host}:{port}"
 
+    @property
+    def is_one_broker(self) -> bool:
+        """Whether it is a cluster of one: every partition's leader is at hand."""
+        return len(self._nodes) == 1
+
     def facts(self) -> dict[str, str]:
         """Return what was found out and decides on cases, for results."""
         decisive = (DELAY, SHORTEST_SESSION, LONGEST_SESSION, VERIFIES)

@@ -207,6 +207,9 @@ class WallTimeTarget:
 
     def offers(self, capability: Capability) -> bool:
         """Whether the operations of that capability work."""
+        if capability is Capability.RECORDS:
+            has_shares = Capability.SHARE_GROUPS in self._endpoint.kinds_of_groups
+            return has_shares and self._endpoint.is_one_broker
         if capability in self._endpoint.kinds_of_groups:
             return has_groups(capability, self._world.profile)
         return capability in _OFFERED
