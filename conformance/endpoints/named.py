@@ -132,6 +132,8 @@ _LATER: Final = (
 )
 _LATER_SINCE: Final = ("4.3", "4.4")
 """Releases in which a target may have to wait."""
+_WITH_NEW_GROUPS: Final = ("4.2", *_LATER_SINCE)
+"""Releases with all groups of the new protocols."""
 
 
 def _with(variants: tuple[Variant, ...], **more: dict[str, str]) -> tuple[Variant, ...]:
@@ -175,15 +177,22 @@ def _jars(release: str, _folder: Path) -> None:
 
 _NO_VERIFYING: Final = {VERIFIES: "false"}
 _WITH_ZOOKEEPER: Final = frozenset({"2.8.2"})
-_RELEASES: Final = {"4.4.0": "4.4", "4.3.1": "4.3", "3.9.2": "3.9", "2.8.2": "2.8"}
+_RELEASES: Final = {
+    "4.4.0": "4.4",
+    "4.3.1": "4.3",
+    "4.2.2": "4.2",
+    "3.9.2": "3.9",
+    "2.8.2": "2.8",
+}
 """Release of Apache Kafka -> its profile."""
 
 
 def _variants_of(profile: str) -> tuple[Variant, ...]:
     """The variants of a broker that has the coordinator of Java, or of Scala."""
-    if profile not in _LATER_SINCE:
+    if profile not in _WITH_NEW_GROUPS:
         return _VARIANTS
-    return (*_with((*_VARIANTS, *_NEW_VARIANTS), settings=_AT_ONCE), *_LATER)
+    variants = _with((*_VARIANTS, *_NEW_VARIANTS), settings=_AT_ONCE)
+    return (*variants, *_LATER) if profile in _LATER_SINCE else variants
 
 
 def _released(release: str) -> Named:

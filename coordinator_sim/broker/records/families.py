@@ -66,7 +66,7 @@ class DataApis:
 
     __slots__ = ("_families", "fetches", "jobs", "produces")
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what the APIs need, by keyword
         self,
         partitions: ReplicaManager,
         access: Access,
