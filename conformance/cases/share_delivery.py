@@ -59,8 +59,8 @@ SG-025 In the mode record_limit no record more than MaxRecords is acquired
   sharing A B
   produce foo-0 3
   produce foo-0 2
-  sharefetch A foo-0 max=2 mode=1 | A NONE got=foo-0:0-1x1
-  sharefetch B foo-0 max=2 mode=1 | B NONE got=foo-0:2x1/foo-0:2-3x1
+  sharefetch A foo-0 max=2 mode=1 v=2 | A NONE got=foo-0:0-1x1
+  sharefetch B foo-0 max=2 mode=1 v=2 | B NONE got=foo-0:2x1/foo-0:2-3x1
 SG-026 No more records are in flight than a partition may have locked
   @ J must since=4.2 seen=4.2.2,4.3,4.4
   @ java SharePartition.canAcquireRecords
@@ -159,7 +159,7 @@ SG-047 A renewed lock begins anew, and the records stay with their member
   produce foo-0 5
   sharefetch A foo-0    | A NONE got=foo-0:0-4x1
   wait 10000
-  acknowledge A foo-0=0-4:renew renew | A NONE foo-0=NONE lock=15000
+  acknowledge A foo-0=0-4:renew renew v=2 | A NONE foo-0=NONE lock=15000
   wait 10000
   sharefetch B foo-0 wait=0 | B NONE got=none
   acknowledge A foo-0=0-4:accept | A NONE foo-0=NONE
@@ -172,7 +172,7 @@ SG-048 A renewal is INVALID_REQUEST where the request does not say that it renew
   sharing A
   produce foo-0 5
   sharefetch A foo-0    | A NONE got=foo-0:0-4x1
-  acknowledge A foo-0=0-4:renew | A NONE foo-0=INVALID_REQUEST
+  acknowledge A foo-0=0-4:renew v=2 | A NONE foo-0=INVALID_REQUEST
   acknowledge A foo-0=0-4:renew v=1 | A NONE foo-0=INVALID_REQUEST
 SG-049 A ShareFetch that renews must not ask for records: INVALID_REQUEST
   @ J must since=4.2 seen=4.2.2,4.3,4.4
@@ -183,8 +183,8 @@ SG-049 A ShareFetch that renews must not ask for records: INVALID_REQUEST
   sharing A
   produce foo-0 5
   sharefetch A foo-0    | A NONE got=foo-0:0-4x1
-  sharefetch A foo-0=0-4:renew renew | A INVALID_REQUEST
-  sharefetch A foo-0=0-4:renew renew max=0 bytes=0 min=0 wait=0 | A NONE got=none foo-0.acked=NONE
+  sharefetch A foo-0=0-4:renew renew v=2 | A INVALID_REQUEST
+  sharefetch A foo-0=0-4:renew renew v=2 max=0 bytes=0 min=0 wait=0 | A NONE got=none foo-0.acked=NONE
 SG-050 Leaving the group releases nothing: locks go with the session
   @ J must since=4.2 seen=4.2.2,4.3,4.4
   @ java ShareSessionCache
