@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from coordinator_sim.kafka.orders.iteration_order import java_hash_order
 from coordinator_sim.trogdor.java_numbers import Int, Short
-from coordinator_sim.trogdor.string_expander import expand
+from coordinator_sim.trogdor.string_expander import check_count, expand
 
 DEFAULT_PARTITIONS: Final = 1
 DEFAULT_REPLICATION_FACTOR: Final = 3
@@ -66,8 +66,9 @@ class TopicsSpec(Struct, frozen=True, kw_only=True):
         """Topics by their full names, in the order of Java's hash map; the last range counts.
 
         Raises:
-            InvalidName: a name has a range that cannot be.
+            InvalidName: a name has a range that cannot be, or they are too many.
         """
+        check_count(self.topics)
         found = {
             name: partitions for given, partitions in self.topics.items() for name in expand(given)
         }
