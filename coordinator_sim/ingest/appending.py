@@ -22,7 +22,7 @@ from coordinator_sim.ingest.importing import (
     prepare,
     replaced_when_whole,
 )
-from coordinator_sim.ingest.kept import load
+from coordinator_sim.ingest.saved_state import load
 from coordinator_sim.ingest.writing import Imported, ReadLogs, write_imported
 from coordinator_sim.runs.parquet import part_number
 from coordinator_sim.runs.run_directory import read_run
