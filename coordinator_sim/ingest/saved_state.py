@@ -137,9 +137,10 @@ _UNCHANGING: Final[dict[type, Callable[[_Encoder, Any], list[Any]]]] = {
 
 def _state_of(value: Any) -> Any:  # noqa: ANN401 - an object
     """What is to be known of an object: its `__getstate__`, or its fields by their names."""
-    if "__getstate__" in vars(type(value)):
+    kind: type = type(value)
+    if "__getstate__" in vars(kind):
         return value.__getstate__()
-    return {name: getattr(value, name) for name in _fields_of(type(value))}
+    return {name: getattr(value, name) for name in _fields_of(kind)}
 
 
 class _Decoder:
