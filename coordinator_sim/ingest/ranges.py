@@ -227,7 +227,8 @@ def _table_bytes(table: "pa.Table | None") -> bytes | None:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    return sink.getvalue().to_pybytes()
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
 
 
 def events_of(packed: bytes, names: Names, line_count: int) -> Iterator[EventBatch]:

@@ -96,7 +96,7 @@ class Healthy:
         beat = HeartbeatRequest(group_id="healthy", generation_id=1, member_id=self.member_id)
         response = self._ask(beat, 3, now_ms)
         assert isinstance(response, HeartbeatResponse)
-        assert response.error_code is ErrorCode.NONE
+        assert response.error_code is ErrorCode.NONE, response
         topics = (
             OffsetCommitRequestTopic(
                 "healthy", partitions=(OffsetCommitRequestPartition(0, now_ms),)

@@ -264,6 +264,14 @@ def test_too_many_topic_names_are_refused_before_they_are_made(
         ConsumeBenchSpec(active_topics=names).materialize_topics()
 
 
+def test_too_many_partitions_are_refused_before_they_are_numbered() -> None:
+    """Of one topic, or of all topics of a range together."""
+    for name, number in (("foo", 2**31 - 1), ("foo[1-1001]", 1_000)):
+        spec = TopicsSpec(topics={name: PartitionsSpec(num_partitions=number)})
+        with pytest.raises(InvalidName, match="partitions; the most of all topics are 1000000"):
+            spec.materialize()
+
+
 def test_ranges_that_multiply_are_refused_before_they_are_made() -> None:
     """A ConsumeBench expands every range of a name."""
     with pytest.raises(InvalidName, match="brings the topic names to 99980001"):
