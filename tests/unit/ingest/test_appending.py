@@ -172,6 +172,13 @@ def test_what_cannot_be_appended_to_is_one_line(days: list[Path], tmp_path: Path
         with pytest.raises(DataError, match=message) as refused:
             append(trace, days[1])
         assert "\n" not in str(refused.value)
+    outside, no_zone = load(data, ""), load(data, "")
+    outside.run.tables["../outside"] = outside.run.tables["events"]
+    no_zone.tz = "../../etc/passwd"
+    for state, message in ((outside, "is damaged"), (no_zone, "names the zone")):
+        kept.write_bytes(dump(state))
+        with pytest.raises(DataError, match=message):
+            append(trace, days[1])
     kept.unlink()
     with pytest.raises(DataError, match=r"has no appendable\.bin"):
         append(trace, days[1])
