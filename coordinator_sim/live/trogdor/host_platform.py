@@ -38,15 +38,15 @@ class Allowed(Struct, frozen=True, kw_only=True):
     Args:
         sudo: Run commands as root; otherwise they are told, and taken as done.
         any_process: Signal any process of this user, not only those that the agent started.
+        token: Token that its callers must send; empty for none.
         commands: Run the programs of ExternalCommand tasks. DEVIATION: Kafka's agent runs them for
             whoever reaches it.
-        token: Token that its callers must send; empty for none.
     """
 
     sudo: bool = False
     any_process: bool = False
-    commands: bool = False
     token: str = ""
+    commands: bool = False
 
 
 class HostPlatform:
