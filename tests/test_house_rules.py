@@ -34,6 +34,35 @@ def text_of(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
+RUNNING_MODULES = frozenset(
+    {"pickle", "_pickle", "pickletools", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
+)
+"""Modules that run what data says."""
+RUNNING_CALLS = frozenset(
+    {"eval", "exec", "Unpickler", "read_pickle", "unsafe_load", "full_load", "BaseManager"}
+)
+REVIEWED_CALLS = {
+    "coordinator_sim/messages/codec/source.py": "compiles the codecs that are made of our schemas",
+    "coordinator_sim/messages/codec/write_source.py": "constants of that source",
+}
+"""Modules with such calls, and why they run nothing from a file or a socket."""
+
+
+def runs_data(node: ast.AST) -> bool:
+    """Whether a node runs what data says, or imports what does."""
+    if isinstance(node, ast.Import):
+        return any(each.name.partition(".")[0] in RUNNING_MODULES for each in node.names)
+    if isinstance(node, ast.ImportFrom):
+        names = {each.name for each in node.names} & RUNNING_CALLS
+        return (node.module or "").partition(".")[0] in RUNNING_MODULES or bool(names)
+    if isinstance(node, ast.keyword):
+        return node.arg == "allow_pickle"
+    if not isinstance(node, ast.Call):
+        return False
+    called = ast.unparse(node.func)
+    return called.rpartition(".")[2] in RUNNING_CALLS or called in ("yaml.load", "torch.load")
+
+
 def where(path: Path, node: ast.AST) -> str:
     """A place a reader can jump to."""
     return f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
@@ -169,6 +198,30 @@ def test_no_text_names_a_place_outside_the_project() -> None:
 
 
 @pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="docs are not part of this install")
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("import pickle", "from marshal import loads", "import dill.source", "exec(text)"),
+        *("numpy.load(path, allow_pickle=True)", "yaml.load(text)", "pandas.read_pickle(path)"),
+        "from pickle import Unpickler",
+    ],
+)
+def test_a_line_that_runs_data_is_found(line: str) -> None:
+    """Each of the ways that Python has."""
+    assert any(runs_data(node) for node in ast.walk(ast.parse(line)))
+
+
+def test_nothing_from_a_file_or_a_socket_is_run() -> None:
+    """State, traces and messages are typed data: no pickle, no `eval`, no loader of objects."""
+    found = {
+        str(path.relative_to(ROOT))
+        for path in sources(*PACKAGES, "tools", "benchmarks")
+        for node in ast.walk(ast.parse(text_of(path)))
+        if runs_data(node)
+    }
+    assert found == REVIEWED_CALLS.keys()
+
+
 def test_generated_pages_are_fresh() -> None:
     """Pages generated from code say what the code says."""
     done = subprocess.run(

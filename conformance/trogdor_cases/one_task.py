@@ -54,7 +54,7 @@ class OwnOneTaskAgent:
             topology_of(_NODES),
             NODE,
             read_spec(msgspec.json.encode(spec).decode()),
-            allowed=Allowed(),
+            allowed=Allowed(commands=True),
             say=said.append,
         )
         succeeded = asyncio.run(task)

@@ -7,7 +7,6 @@ import msgspec
 import typer
 
 from coordinator_sim.cli.ctl_calls import (
-    TOKEN_VARIABLE,
     URL_VARIABLE,
     Json,
     Place,
@@ -23,6 +22,7 @@ from coordinator_sim.cli.ctl_calls import (
 from coordinator_sim.cli.ctl_clock import clock_app
 from coordinator_sim.cli.ctl_links import link_app
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.listening import TOKEN_VARIABLE
 
 ctl = typer.Typer(
     help="Operate a running serve: brokers, topics, groups, clock, faults, waits, traces.",

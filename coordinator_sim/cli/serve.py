@@ -237,13 +237,10 @@ def _listens(
 
 
 def _control(host: str, port: int, token: str) -> "ControlOptions":
-    from coordinator_sim.listening import LOOPBACK
+    from coordinator_sim.listening import HttpGuard
     from coordinator_sim.server.serving import ControlOptions
 
-    if not token and host not in LOOPBACK:
-        raise ConfigError(
-            f"--control-host {host} wants --control-token; without one it is 127.0.0.1"
-        )
+    HttpGuard(host, token, server="the control surface")  # Refused before a broker starts.
     return ControlOptions(host=host, port=port, token=token)
 
 

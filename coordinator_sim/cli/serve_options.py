@@ -5,6 +5,8 @@ from typing import Annotated, Final
 
 import typer
 
+from coordinator_sim.listening import TOKEN_VARIABLE
+
 MAX_PORT: Final = 65_535
 MAX_BROKERS: Final = 1_000
 MAX_PARTITIONS: Final = 100_000
@@ -107,7 +109,7 @@ AcceptLossOption = Annotated[
 ControlTokenOption = Annotated[
     str,
     typer.Option(
-        envvar="COORDINATOR_SIM_CONTROL_TOKEN",
+        envvar=TOKEN_VARIABLE,
         help="What callers of the control surface must have; needed off the loopback address.",
     ),
 ]

@@ -12,6 +12,7 @@ import typer
 
 from coordinator_sim.cli.trogdor_clients import agent_client, client, needing_live
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.listening import TOKEN_VARIABLE
 
 if TYPE_CHECKING:
     from coordinator_sim.trogdor.contract import Quirks
@@ -34,6 +35,17 @@ QuirksOption = Annotated[
         metavar="kafka|fixed",
     ),
 ]
+TokenOption = Annotated[
+    str,
+    typer.Option(
+        envvar=TOKEN_VARIABLE,
+        help="What callers must have; needed off the loopback address. Agents get it, too.",
+    ),
+]
+CommandsOption = Annotated[
+    bool,
+    typer.Option("--allow-commands", help="Run the programs of ExternalCommand tasks."),
+]
 
 
 @trogdor.command(short_help="Be a coordinator.")
@@ -43,6 +55,7 @@ def coordinator(
     ],
     node_name: NodeOption,
     quirks: QuirksOption = "kafka",
+    control_token: TokenOption = "",
 ) -> None:
     """Be the coordinator of a cluster, until SIGTERM or a shutdown request.
 
@@ -62,6 +75,7 @@ def coordinator(
             ready=lambda port: typer.echo(
                 f"coordinator of {len(topology.nodes)} nodes on port {port}"
             ),
+            token=control_token,
         )
     )
 
@@ -88,7 +102,9 @@ def agent(
         bool,
         typer.Option("--any-process", help="Stop any process, not only what the agent started."),
     ] = False,
+    allow_commands: CommandsOption = False,
     quirks: QuirksOption = "kafka",
+    control_token: TokenOption = "",
 ) -> None:
     """Be the agent of a node, until SIGTERM or a shutdown request; faults are undone first.
 
@@ -102,7 +118,9 @@ def agent(
         from coordinator_sim.live.trogdor.host_platform import Allowed
 
     topology = read_configuration(config)
-    allowed = Allowed(sudo=allow_sudo, any_process=any_process)
+    allowed = Allowed(
+        sudo=allow_sudo, any_process=any_process, commands=allow_commands, token=control_token
+    )
     if task_spec:
         spec = read_spec(task_spec)
         task = run_task(topology, node_name, spec, allowed=allowed, say=typer.echo)
@@ -128,6 +146,7 @@ def run_for_real(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an earlier trace there.")
     ] = False,
+    allow_commands: CommandsOption = False,
 ) -> None:
     """Run a task file for real on this host, in the time that it takes.
 
@@ -142,7 +161,9 @@ def run_for_real(
     from coordinator_sim.sim.scenario.files import load_plan
 
     plan = load_plan(find_task_file(file))
-    rehearsal = Rehearsal(plan, out, overwrite=overwrite, say=typer.echo)
+    rehearsal = Rehearsal(
+        plan, out, overwrite=overwrite, say=typer.echo, allow_commands=allow_commands
+    )
     failed = asyncio.run(rehearsal.run())
     typer.echo(f"trace: {out}   (coordinator-sim report {out})")
     if failed:

@@ -4,6 +4,7 @@ Source: kafka trunk, trogdor/.../trogdor: coordinator/CoordinatorClient.java,
 agent/AgentClient.java, common/StringFormatter.java.
 """
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coordinator_sim.errors import ConfigError, MissingDependencyError
+from coordinator_sim.listening import TOKEN_VARIABLE
 
 if TYPE_CHECKING:
     from coordinator_sim.live.trogdor.client import TrogdorClient
@@ -333,7 +335,7 @@ def _client(target: str) -> "TrogdorClient":
     with needing_live():
         from coordinator_sim.live.trogdor.client import TrogdorClient
 
-    return TrogdorClient(target)
+    return TrogdorClient(target, os.environ.get(TOKEN_VARIABLE, ""))
 
 
 @contextmanager

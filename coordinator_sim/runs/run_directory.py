@@ -60,7 +60,7 @@ _EVENTS_AT_ONCE: Final = 64
 
 
 class SettledRun(msgspec.Struct, frozen=True):
-    """A trace in Parquet up to an event, to be gone on with later; made of picklable objects.
+    """A trace in Parquet up to an event, to be gone on with later.
 
     Args:
         tables: Where each table goes on, by its directory.
@@ -185,7 +185,7 @@ class RunDirectoryWriter:
         """Write all events so far to files that are not changed any more.
 
         Returns:
-            What a writer of further events goes on from; pickle it before the next event.
+            What a writer of further events goes on from; save it before the next event.
         """
         tables = {}
         for name, table in self._parquet_tables().items():

@@ -352,3 +352,23 @@ def test_member_ids_are_looked_at_before_sessions() -> None:
         answers = (world.fetch(member=member), world.acknowledge(1, member=member))
         assert {each["errorCode"] for each in answers} == {ErrorCode.INVALID_REQUEST}
     assert world.fetch(member=MEMBER, maxWaitMs=0)["errorCode"] == 0
+
+
+def test_a_group_without_a_name_is_refused_by_the_persister() -> None:
+    """Kafka's persister throws: one error for the group that is described, one for a partition."""
+    world = share_world()
+    topics = [{"topicName": "lines", "partitions": [0]}]
+    asked = {"groups": [{"groupId": "", "topics": topics}, {"groupId": GROUP, "topics": topics}]}
+
+    described = world.client.call(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 1, asked)["groups"]
+    fetched = world.fetch(groupId="")
+    negative = world.offsets(topics=[{"topicName": "lines", "partitions": [0, -1]}])
+    without = world.offsets(topics=[{"topicName": "lines", "partitions": []}])
+
+    unknown = int(ErrorCode.UNKNOWN_SERVER_ERROR)
+    assert [(each["errorCode"], len(each["topics"])) for each in described] == [
+        (unknown, 0),
+        (0, 1),
+    ]
+    assert (fetched["errorCode"], errors(fetched)) == (0, [unknown])
+    assert (negative["errorCode"], without["errorCode"]) == (unknown, unknown)
