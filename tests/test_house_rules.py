@@ -176,6 +176,13 @@ def test_no_text_installs_the_project_from_an_index() -> None:
     assert files_with(r"""pip install (-\S+ )*["']?coordinator-sim\b""") == []
 
 
+def test_security_policy_names_tests_that_there_are() -> None:
+    """Each promise about input of strangers is held by a test or a folder of tests."""
+    named = re.findall(r"`(tests/[\w/.]+)`", (ROOT / "SECURITY.md").read_text(encoding="utf-8"))
+    assert named
+    assert [each for each in named if not (ROOT / each).exists()] == []
+
+
 @pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="docs are not part of this install")
 def test_generated_pages_are_fresh() -> None:
     """Pages generated from code say what the code says."""
