@@ -157,6 +157,7 @@ def package(session: nox.Session) -> None:
     wheel = max((ROOT / "dist").glob("*.whl"), key=lambda path: path.stat().st_mtime)
     golden = ROOT / "tests" / "unit" / "assignors" / "golden" / "consumer-assignors.jsonl"
     session.install(str(wheel))
+    _run_tests(session, "tests/package")
     session.chdir(session.create_tmp())
     session.run("coordinator-sim", "run", "rolling-bounce", "--json")
     session.run("coordinator-sim", "assign", "--check", str(golden))
@@ -176,8 +177,13 @@ def package(session: nox.Session) -> None:
 
 
 def _run_guides(session: nox.Session, chosen: str) -> None:
-    """Run the commands of guides in empty folders, by what is installed in the session."""
+    """Run the commands of guides in empty folders."""
     files = ("tests/test_commands_in_docs.py", "tests/unit/pytest_plugin/test_guide.py")
+    _run_tests(session, *files, "-k", chosen)
+
+
+def _run_tests(session: nox.Session, *chosen: str) -> None:
+    """Run tests of the clone on the programs that are installed in the session."""
     command = (sys.executable, "-m", "pytest", "-q", "--installed", session.bin)
     with session.chdir(ROOT):
-        session.run(*command, *files, "-k", chosen, external=True)
+        session.run(*command, *chosen, external=True)
