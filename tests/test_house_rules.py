@@ -177,24 +177,39 @@ def test_module_names_say_what_they_hold() -> None:
     assert bad == []
 
 
-def test_no_text_names_a_place_outside_the_project() -> None:
-    """No path of a developer's machine and no registry host enters the repo."""
+def files_with(pattern: str) -> list[str]:
+    """Text files of the repo in which a pattern is found."""
     listed = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     if listed.returncode:
         pytest.skip("not a git checkout")
-    pattern = re.compile(r"/work/|/root/|/tmp/oracle|pypi\.org|maven\.org|npmjs\.|crates\.io")
-    found = []
-    for name in listed.stdout.split():
-        path = ROOT / name
-        if path.suffix not in {".py", ".md", ".toml", ".txt", ".sh", ".log", ".json", ""}:
-            continue
-        if path == Path(__file__) or not path.is_file():
-            continue
-        text = path.read_text(encoding="utf-8", errors="replace")
-        found += [name for _ in pattern.finditer(text)][:1]
-    assert found == []
+    suffixes = {".py", ".md", ".toml", ".txt", ".sh", ".log", ".json", ".yml", ""}
+    paths = [ROOT / name for name in listed.stdout.split()]
+    return [
+        str(path.relative_to(ROOT))
+        for path in paths
+        if path.suffix in suffixes and path.is_file() and path != Path(__file__)
+        if re.search(pattern, path.read_text(encoding="utf-8", errors="replace"))
+    ]
+
+
+def test_no_text_names_a_place_outside_the_project() -> None:
+    """No path of a developer's machine and no registry host enters the repo."""
+    hosts = r"pypi\.org|pythonhosted\.|maven\.org|npmjs\.|crates\.io"
+    assert files_with(rf"/work/|/root/|/tmp/oracle|{hosts}") == []
+
+
+def test_no_text_installs_the_project_from_an_index() -> None:
+    """It is on none: `errors.remedy` names the packages of an extra, pages a clone or a wheel."""
+    assert files_with(r"""pip install (-\S+ )*["']?coordinator-sim\b""") == []
+
+
+def test_security_policy_names_tests_that_there_are() -> None:
+    """Each promise about input of strangers is held by a test or a folder of tests."""
+    named = re.findall(r"`(tests/[\w/.]+)`", (ROOT / "SECURITY.md").read_text(encoding="utf-8"))
+    assert named
+    assert [each for each in named if not (ROOT / each).exists()] == []
 
 
 @pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="docs are not part of this install")

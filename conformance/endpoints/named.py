@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from coordinator_sim import __version__
 from coordinator_sim.broker.configs.setting_types import settings_of
-from coordinator_sim.errors import DataError, MissingDependencyError
+from coordinator_sim.errors import DataError, needing
 from coordinator_sim_conformance.endpoints.go_program import built_go_program
 from coordinator_sim_conformance.endpoints.process import Server, started
 from coordinator_sim_conformance.real_kafka.kafka import Broker, jars_of
@@ -263,10 +263,8 @@ def _librdkafka_version() -> str:
 
 
 def _require_confluent_kafka(_folder: Path) -> None:
-    if importlib.util.find_spec("confluent_kafka") is None:
-        raise MissingDependencyError(
-            "librdkafka-mock needs confluent-kafka: pip install 'coordinator-sim[clients]'"
-        )
+    with needing("clients", "librdkafka-mock"):
+        import confluent_kafka  # noqa: F401 - the process that is started uses it
 
 
 def _librdkafka_mock(_shared: Path, folder: Path, _settings: Settings, _profile: str) -> Started:

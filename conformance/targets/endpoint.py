@@ -33,9 +33,9 @@ from coordinator_sim_conformance.targets.lone_join import (
     STARTING,
     joined_alone,
 )
-from coordinator_sim_conformance.targets.target import Capability, Unsupported
+from coordinator_sim_conformance.targets.target import Capability, ConnectionEnded, Unsupported
 from coordinator_sim_conformance.wire.kio_bodies import Json
-from coordinator_sim_conformance.wire.links import Address, ConnectionEnded, Link, Watch
+from coordinator_sim_conformance.wire.links import Address, Link, Watch
 from coordinator_sim_conformance.wire.security import Security
 
 _MAKING_S: Final = 2.0

@@ -61,6 +61,10 @@ class MalformedAnswer(CoordinatorSimError):
     """An answer that is no message of its version; the text holds its bytes."""
 
 
+class ConnectionEnded(CoordinatorSimError):
+    """The broker closed a connection with a pending request; the message names it."""
+
+
 class World(Struct, frozen=True, kw_only=True):
     """The broker that a case starts with.
 

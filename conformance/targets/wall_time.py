@@ -34,6 +34,7 @@ from coordinator_sim_conformance.targets.target import (
     Answer,
     Call,
     Capability,
+    ConnectionEnded,
     GroupView,
     Json,
     Outcome,
@@ -42,7 +43,7 @@ from coordinator_sim_conformance.targets.target import (
     has_groups,
     view_of,
 )
-from coordinator_sim_conformance.wire.links import OWN_CLIENT, Address, ConnectionEnded, Links
+from coordinator_sim_conformance.wire.links import OWN_CLIENT, Address, Links
 
 _OFFERED: Final = frozenset({Capability.TOPICS, Capability.CLUSTER})
 _NEWEST: Final = {"OffsetCommit": 9, "OffsetFetch": 9}

@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from coordinator_sim.cli.ending import EXIT_MISUSE, EXIT_PROBLEMS_FOUND
-from coordinator_sim.errors import ConfigError, MissingDependencyError
+from coordinator_sim.errors import ConfigError, needing
 from coordinator_sim.listening import bearer
 
 if TYPE_CHECKING:
@@ -63,12 +63,8 @@ def reached(context: typer.Context, limit_s: float | None = _LIMIT_S) -> "Iterat
         ConfigError: no server answers, or something else does.
         MissingDependencyError: httpx is not installed.
     """
-    try:
+    with needing("serve", "ctl"):
         import httpx
-    except ImportError:
-        raise MissingDependencyError(
-            "ctl needs httpx: pip install 'coordinator-sim[serve]'"
-        ) from None
     try:
         with _client(context, limit_s) as caller:
             yield caller

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coordinator_sim.cli.trogdor_clients import agent_client, client, needing_live
-from coordinator_sim.errors import ConfigError
+from coordinator_sim.cli.trogdor_clients import agent_client, client
+from coordinator_sim.errors import ConfigError, needing
 from coordinator_sim.listening import TOKEN_VARIABLE
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def coordinator(
 
     Example: coordinator-sim trogdor coordinator -c trogdor.json -n node0
     """
-    with needing_live():
+    with needing("live", "trogdor"):
         from coordinator_sim.live.trogdor.configuration import read_configuration
         from coordinator_sim.live.trogdor.daemons import serve_coordinator
 
@@ -112,7 +112,7 @@ def agent(
 
     Example: coordinator-sim trogdor agent -c trogdor.json -n node1
     """
-    with needing_live():
+    with needing("live", "trogdor"):
         from coordinator_sim.live.trogdor.configuration import read_configuration, read_spec
         from coordinator_sim.live.trogdor.daemons import run_task, serve_agent
         from coordinator_sim.live.trogdor.host_platform import Allowed
@@ -155,7 +155,7 @@ def run_for_real(
 
     Example: coordinator-sim trogdor run bench-under-faults --out out/real
     """
-    with needing_live():
+    with needing("live", "trogdor"):
         from coordinator_sim.live.trogdor.rehearsal import Rehearsal
     from coordinator_sim.cli.arguments import find_task_file
     from coordinator_sim.sim.scenario.files import load_plan

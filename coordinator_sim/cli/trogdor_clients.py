@@ -6,14 +6,13 @@ agent/AgentClient.java, common/StringFormatter.java.
 
 import os
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coordinator_sim.errors import ConfigError, MissingDependencyError
+from coordinator_sim.errors import ConfigError, needing
 from coordinator_sim.listening import TOKEN_VARIABLE
 
 if TYPE_CHECKING:
@@ -332,22 +331,7 @@ def _phase(state: str) -> "TaskPhase | None":
 
 
 def _client(target: str) -> "TrogdorClient":
-    with needing_live():
+    with needing("live", "trogdor"):
         from coordinator_sim.live.trogdor.client import TrogdorClient
 
     return TrogdorClient(target, os.environ.get(TOKEN_VARIABLE, ""))
-
-
-@contextmanager
-def needing_live() -> Iterator[None]:
-    """Import what only the extra `live` installs.
-
-    Raises:
-        MissingDependencyError: it is not installed.
-    """
-    try:
-        yield
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"trogdor needs {error.name}: pip install 'coordinator-sim[live]'"
-        ) from None
