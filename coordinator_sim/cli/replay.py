@@ -12,8 +12,7 @@ from coordinator_sim.errors import ConfigError
 from coordinator_sim.trace.epoch_records import GROUP_TYPES
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from coordinator_sim.cli.console import PrintableConsole
     from coordinator_sim.replay.report import (
         GroupFidelity,
         ReplayReport,
@@ -177,7 +176,7 @@ def print_tables(report: "ReplayReport", out: Path | None) -> None:
         console.print(f"trace of the replay: {out}", markup=False)
 
 
-def print_fidelity(console: "Console", report: "ReplayReport") -> None:
+def print_fidelity(console: "PrintableConsole", report: "ReplayReport") -> None:
     """One row a file and group: reproduced of those in the source, assumed in brackets."""
     from rich.table import Table
 
@@ -214,7 +213,7 @@ def kafka_of(group: "GroupFidelity") -> str:
     return f"~{group.profile} for {group.version_range or 'unknown'}"
 
 
-def print_differences(console: "Console", report: "ReplayReport") -> None:
+def print_differences(console: "PrintableConsole", report: "ReplayReport") -> None:
     """The first row of each kind that did not come true, and lines without an explanation."""
     for group in report.groups:
         for kind, tally in group.tallies.items():
@@ -229,7 +228,7 @@ def print_differences(console: "Console", report: "ReplayReport") -> None:
             console.print(f"{_place(group)}: not explained: {text}", markup=False)
 
 
-def print_assumptions(console: "Console", report: "ReplayReport") -> None:
+def print_assumptions(console: "PrintableConsole", report: "ReplayReport") -> None:
     """What replay had to choose, group by group."""
     if not any(group.assumed for group in report.groups):
         return
@@ -239,7 +238,7 @@ def print_assumptions(console: "Console", report: "ReplayReport") -> None:
             console.print(f"  {_place(group)}: {text}", markup=False)
 
 
-def print_left_out(console: "Console", report: "ReplayReport") -> None:
+def print_left_out(console: "PrintableConsole", report: "ReplayReport") -> None:
     """What of the trace was not replayed."""
     if report.silent_groups:
         console.print(
@@ -257,7 +256,7 @@ def print_left_out(console: "Console", report: "ReplayReport") -> None:
         console.print(f"Not replayed: {count} events of {source}", markup=False)
 
 
-def print_summary(console: "Console", report: "ReplayReport") -> None:
+def print_summary(console: "PrintableConsole", report: "ReplayReport") -> None:
     """One line for all."""
     totals = report.totals()
     reproduced = sum(tally.reproduced for tally in totals.values())

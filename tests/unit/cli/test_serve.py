@@ -22,6 +22,7 @@ from coordinator_sim.messages.codec.frames import RequestHeader
 from coordinator_sim.runs.run_directory import read_run
 from coordinator_sim_conformance.field_frames import Fields, read_response_frame, request_frame
 from tests.command_line import run_here
+from tests.terminal import assert_drawn, run_on_terminal
 
 COMMAND = (sys.executable, "-m", "coordinator_sim")
 QUICK_TOPIC = "offsets.topic.num.partitions=1"
@@ -285,6 +286,20 @@ def test_endless_advance_ends_by_a_signal_and_by_ctl(ends_by: str) -> None:
             assert "called off at " in said
             assert "no advance is under way" in ctl(url, "clock", "stop", status=2)
     advance.communicate(timeout=30)
+
+
+def test_bar_of_an_advance_is_drawn_on_a_terminal(tmp_path: Path) -> None:
+    """The bar is made of escapes; Ctrl-C calls the advance off."""
+    sweeping = ("--set", "offsets.retention.check.interval.ms=1", "--set", QUICK_TOPIC)
+    with serving("--port", "0", "--clock", "virtual", *sweeping) as ready:
+        ask(ready["bootstrap"], ApiKey.FIND_COORDINATOR, 1, {"key": "g", "keyType": 0})
+        words = ("ctl", "--url", ready["control"], "clock", "advance", str(10**11))
+        code, terminal, piped = run_on_terminal(
+            "coordinator-sim", *words, folder=tmp_path, is_piped=True, until="moving the clock"
+        )
+    assert code == 130, terminal
+    assert "called off at " in terminal
+    assert_drawn(terminal, piped)
 
 
 def test_ctl_operates_a_server(tmp_path: Path) -> None:
