@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coordinator_sim.errors import ConfigError, ScenarioError
+from coordinator_sim.errors import ConfigError, ScenarioError, check_new
 
 if TYPE_CHECKING:
     from coordinator_sim.sim.scenario.scenario import Scenario
@@ -58,16 +58,17 @@ class TraceFormat(StrEnum):
 
 
 def parse_settings(pairs: list[str]) -> dict[str, str]:
-    """`key=value` pairs as a dict; the last of a key wins.
+    """`key=value` pairs as a dict.
 
     Raises:
-        ConfigError: A pair has no equals sign or an empty key.
+        ConfigError: A pair has no equals sign, or its key is empty or that of another pair.
     """
     settings: dict[str, str] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
             raise ConfigError(f"--set {pair!r}: wants key=value, as session.timeout.ms=10000")
+        check_new(key.strip(), settings, "--set")
         settings[key.strip()] = value.strip()
     return settings
 

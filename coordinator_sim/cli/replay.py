@@ -46,8 +46,8 @@ def replay(
     profile: Annotated[
         str | None,
         typer.Option(
-            help="A Kafka release to try instead of the trace's, such as 4.4; or several, "
-            "separated by commas.",
+            help="Kafka releases to try instead of the trace's, such as 4.4.",
+            metavar="RELEASE,...",
         ),
     ] = None,
     partitions: Annotated[

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from coordinator_sim.cli.bug_option import ServeBugOption, bugs_of_command
+from coordinator_sim.cli.command_line import CommandLine
 from coordinator_sim.cli.own_assignors import (
     AssignorFromOption,
     AssignorProcessOption,
@@ -314,11 +315,8 @@ def _tell(ready: "Ready", file: Path | None) -> "Iterator[Path]":
     sys.stdout.flush()
 
 
-app = typer.Typer(
+app = CommandLine(
     name="coordinator-sim",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
 )
 """The command line with this command alone, which is quicker to import than that with all."""
 

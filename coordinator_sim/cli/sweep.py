@@ -52,7 +52,7 @@ ProcessingTimesOption = Annotated[
     str,
     typer.Option(
         help="Compare assignors at each of these typical processing times instead.",
-        metavar="MS,MS,...",
+        metavar="MS,...",
     ),
 ]
 AssignorsOption = Annotated[
@@ -61,7 +61,9 @@ AssignorsOption = Annotated[
 ]
 MembershipsOption = Annotated[
     str,
-    typer.Option(help="Kinds of membership to compare: dynamic, static, or both.", metavar="KINDS"),
+    typer.Option(
+        help="Kinds of membership to compare: dynamic, static, or both.", metavar="KIND,..."
+    ),
 ]
 WithinOption = Annotated[
     str,

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from coordinator_sim.cli.command_line import CommandLine
 from coordinator_sim.cli.trogdor_clients import agent_client, client, needing_live
 from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
     from coordinator_sim.trogdor.contract import Quirks
 
-trogdor = typer.Typer(
+trogdor = CommandLine(
     help="Run fault and workload tasks on nodes, beside or instead of Kafka's Trogdor.",
     no_args_is_help=True,
-    rich_markup_mode=None,
 )
 trogdor.add_typer(client, name="client", short_help="Ask a coordinator.")
 trogdor.add_typer(agent_client, name="agent-client", short_help="Ask an agent.")
