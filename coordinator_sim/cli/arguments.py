@@ -1,5 +1,6 @@
 """Reading what several commands are given: settings, scenarios and the form of a trace."""
 
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,6 +10,8 @@ import typer
 from coordinator_sim.errors import ConfigError, ScenarioError, check_new
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from coordinator_sim.sim.scenario.scenario import Scenario
     from coordinator_sim.sim.scenario.variety import Variety
 
@@ -48,6 +51,23 @@ def local_only(given: Any) -> Any:  # noqa: ANN401 - one path, a list of them, o
                 "--spark so do ingest and log offsets)"
             )
     return given
+
+
+@contextmanager
+def run_folder(out: Path | None, usual: Path) -> "Iterator[Path]":
+    """Where a command writes a trace: `out` if given, else the next number below `usual`.
+
+    A line on stderr says so where `out` holds a trace, which is replaced.
+    """
+    from coordinator_sim.runs.run_directory import holds_trace, next_run
+
+    if out is None:
+        with next_run(usual) as run:
+            yield run
+        return
+    if holds_trace(out):
+        typer.echo(f"{out}: the trace that was there is replaced", err=True)
+    yield out
 
 
 class TraceFormat(StrEnum):

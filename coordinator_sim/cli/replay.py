@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from coordinator_sim import __version__
+from coordinator_sim.cli.arguments import run_folder
 from coordinator_sim.cli.wording import counted
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.trace.epoch_records import GROUP_TYPES
@@ -87,11 +88,12 @@ def replay(
     run = read_run(trace)
     if out is not None:
         check_single(out, grid)
-        check_replaceable(out, keep=trace)
+        check_replaceable(out, keep=run.path)
     with progress_bar("replaying", run.info.counts.get("events", 0)) as advance:
         result = replay_run(run, grid, given=given, group_id=group, on_progress=advance)
     if out is not None:
-        write_trace(out, run, result, grid)
+        with run_folder(out, out) as directory:
+            write_trace(directory, run, result, grid)
     (print_json if json else print_tables)(result.report, out)
     if not result.report.is_reproduced:
         raise typer.Exit(EXIT_NOT_REPRODUCED)
