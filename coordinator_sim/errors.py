@@ -6,7 +6,7 @@ All exceptions take positional arguments only, so that pickling and simpy can re
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from pathlib import PurePath
 from typing import Final
@@ -143,6 +143,16 @@ def check_encodable(path: PurePath) -> None:
         str(path).encode()
     except UnicodeEncodeError:
         raise ConfigError(f"{path}: the name is not UTF-8; name another directory") from None
+
+
+def check_new(name: str, present: Container[str], option: str) -> None:
+    """Refuse a second value for a name that an option gives a value.
+
+    Raises:
+        ConfigError: the name is present.
+    """
+    if name in present:
+        raise ConfigError(f"{option}: {name} is there twice; leave one out")
 
 
 def described(error: BaseException) -> str:

@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -141,6 +142,13 @@ def test_no_function_is_longer_than_a_screen() -> None:
 def test_blocks_do_not_nest_deeply() -> None:
     """No function nests its blocks more than four deep."""
     assert [place for path in sources(*PACKAGES) for place in places_in(path).nested] == []
+
+
+def test_every_package_of_the_wheel_says_that_it_is_typed() -> None:
+    """A type checker reads a package only where `py.typed` lies in it."""
+    project = tomllib.loads(text_of(ROOT / "pyproject.toml"))
+    packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"]
+    assert [name for name in packages if not (ROOT / name / "py.typed").is_file()] == []
 
 
 def test_no_iteration_over_a_set() -> None:

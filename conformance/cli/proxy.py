@@ -24,7 +24,7 @@ def proxy(
         ),
     ],
     upstream: Annotated[
-        str, typer.Option(help="Brokers of the cluster, without TLS.", metavar="HOST:PORT[,...]")
+        str, typer.Option(help="Brokers of the cluster, without TLS.", metavar="HOST:PORT,...")
     ],
     advertised: Annotated[
         str | None,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MAX_PORT = 65_535
 
 BootstrapOption = Annotated[
-    str, typer.Option(help="Brokers to begin with: HOST:PORT, several with commas.")
+    str, typer.Option(help="Brokers to begin with.", metavar="HOST:PORT,...")
 ]
 ConnectOption = Annotated[
     bool, typer.Option("--connect", help="Be a Connect worker instead of a consumer.")
@@ -39,9 +39,7 @@ ManifestsOption = Annotated[
         help="With --connect: a folder of connector manifests; may be repeated.", metavar="DIR"
     ),
 ]
-TopicsOption = Annotated[
-    str, typer.Option(help="Topics to subscribe to, several with commas.", metavar="A,B")
-]
+TopicsOption = Annotated[str, typer.Option(help="Topics to subscribe to.", metavar="NAME,...")]
 PatternOption = Annotated[
     str,
     typer.Option(help="Instead of topics: a regular expression for names.", metavar="REGEX"),

@@ -11,8 +11,7 @@ from coordinator_sim.cli.lengths import parse_length
 from coordinator_sim.errors import ConfigError, needing
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from coordinator_sim.cli.console import PrintableConsole
     from coordinator_sim_reports.rehearsal_facts import Told, Wishes
     from coordinator_sim_reports.rehearsal_figures import GroupRehearsal, Rehearsal
 
@@ -249,7 +248,7 @@ def worlds_of(told: "Rehearsal") -> str:
     return f"{told.seeds} of {every} in the time given{kept}; run it again to go on"
 
 
-def print_group(each: "GroupRehearsal", console: "Console") -> None:
+def print_group(each: "GroupRehearsal", console: "PrintableConsole") -> None:
     """One group: its verdict, its deploys, and what stands in the way."""
     from rich import box
     from rich.table import Table

@@ -20,7 +20,7 @@ PortOption = Annotated[
 BrokersOption = Annotated[int, typer.Option(min=1, max=MAX_BROKERS, help="How many.")]
 ProfileOption = Annotated[str, typer.Option(help="The Kafka to behave like.")]
 TopicsOption = Annotated[
-    str, typer.Option(help="Topics to begin with.", metavar="NAME:PARTITIONS,...")
+    str, typer.Option(help="Topics to begin with; may be repeated.", metavar="NAME:PARTITIONS,...")
 ]
 SeedOption = Annotated[int, typer.Option(help="Of member ids and whatever else is drawn.")]
 ControlHostOption = Annotated[str, typer.Option(help="Address of the control surface.")]

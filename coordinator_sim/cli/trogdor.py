@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from coordinator_sim.cli.command_line import CommandLine
 from coordinator_sim.cli.trogdor_clients import agent_client, client
 from coordinator_sim.errors import ConfigError, needing
 from coordinator_sim.listening import TOKEN_VARIABLE
@@ -17,10 +18,9 @@ from coordinator_sim.listening import TOKEN_VARIABLE
 if TYPE_CHECKING:
     from coordinator_sim.trogdor.contract import Quirks
 
-trogdor = typer.Typer(
+trogdor = CommandLine(
     help="Run fault and workload tasks on nodes, beside or instead of Kafka's Trogdor.",
     no_args_is_help=True,
-    rich_markup_mode=None,
 )
 trogdor.add_typer(client, name="client", short_help="Ask a coordinator.")
 trogdor.add_typer(agent_client, name="agent-client", short_help="Ask an agent.")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from coordinator_sim.cli.command_line import CommandLine
 from coordinator_sim.errors import ConfigError, needing
 from coordinator_sim.listening import TOKEN_VARIABLE
 
@@ -20,12 +21,8 @@ if TYPE_CHECKING:
     from coordinator_sim.trogdor.messages import TasksResponse, UptimeResponse
     from coordinator_sim.trogdor.states import TaskPhase, TaskState, WorkerState
 
-client = typer.Typer(
-    help="Ask a Trogdor coordinator, ours or Kafka's.", no_args_is_help=True, rich_markup_mode=None
-)
-agent_client = typer.Typer(
-    help="Ask a Trogdor agent, ours or Kafka's.", no_args_is_help=True, rich_markup_mode=None
-)
+client = CommandLine(help="Ask a Trogdor coordinator, ours or Kafka's.", no_args_is_help=True)
+agent_client = CommandLine(help="Ask a Trogdor agent, ours or Kafka's.", no_args_is_help=True)
 
 TargetOption = Annotated[
     str, typer.Option("--target", "-t", help="Where it listens.", metavar="HOST:PORT")
