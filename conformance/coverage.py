@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.errors import ConfigError, MissingDependencyError
+from coordinator_sim.errors import ConfigError, needing
 from coordinator_sim_conformance.requirements import TROGDOR
 
 _OF_TROGDOR: Final = re.compile(r"([A-Z]\d\d)-[a-z].*")
@@ -54,12 +54,8 @@ def read_catalogue(path: Path) -> list[str]:
         ConfigError: the file is not YAML, or holds no cases with ids.
         MissingDependencyError: the `conformance` extra is not installed.
     """
-    try:
+    with needing("conformance", "a catalogue"):
         import yaml
-    except ImportError:
-        raise MissingDependencyError(
-            "catalogues are YAML: install coordinator-sim[conformance]"
-        ) from None
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -40,6 +40,8 @@ MODULES: Final = (
     "consumer_groups",
     "consumer_migration",
     "share_groups",
+    "share_delivery",
+    "share_acknowledgements",
     "streams_groups",
 )
 """The modules of `conformance.cases`, in the order of a report."""

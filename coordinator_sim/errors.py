@@ -4,9 +4,17 @@ A protocol error that a peer must see is never an exception: it is an `ErrorCode
 All exceptions take positional arguments only, so that pickling and simpy can rebuild them.
 """
 
-from collections.abc import Iterator
+import re
+import shlex
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from pathlib import PurePath
+from typing import Final
+
+_PROJECT: Final = "coordinator-sim"
+_OF_EXTRA: Final = re.compile(r"\s*(?:;|\band)\s*extra == ['\"]([\w-]+)['\"]$")
+"""How a requirement in the metadata of a distribution ends when an extra brings it."""
+_NAME: Final = re.compile(r"[\w.-]+")
 
 
 class CoordinatorSimError(Exception):
@@ -76,6 +84,55 @@ def naming(path: PurePath | None) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def needing(extra: str, what: str, *, otherwise: str = "") -> Iterator[None]:
+    """Import what only an extra installs.
+
+    Args:
+        extra: The extra of this project that installs it.
+        what: What needs it; the message begins with that.
+        otherwise: What can be done without it; the message ends with that.
+
+    Raises:
+        MissingDependencyError: a package of the extra is missing, or too old for us.
+    """
+    try:
+        yield
+    except ImportError as error:
+        name = error.name or "more"
+        if name.startswith("coordinator_sim"):
+            raise
+        ending = otherwise and f", {otherwise}"
+        raise MissingDependencyError(f"{what} needs {name}: {remedy(extra)}{ending}") from None
+
+
+def remedy(extra: str) -> str:
+    """Return the command that installs the packages of an extra, from anywhere.
+
+    It names those that are missing; all of them where none is. This project is not named: it is on
+    no index, so that nobody could install its extras by name.
+    """
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        requirements = distribution(_PROJECT).requires or []
+    except PackageNotFoundError:
+        return f"pip install '.[{extra}]' in the folder with pyproject.toml"
+    missing, present = [], []
+    for line in requirements:
+        ending = _OF_EXTRA.search(line)
+        if ending is None or ending[1] != extra:
+            continue
+        requirement = shlex.quote(line[: ending.start()].replace("'", '"'))
+        try:
+            distribution(line[: _NAME.match(line).end()])  # type: ignore[union-attr] # has a name
+        except PackageNotFoundError:
+            missing.append(requirement)
+        else:
+            present.append(requirement)
+    return f"pip install {' '.join(missing or present)}"
+
+
 def check_encodable(path: PurePath) -> None:
     """Refuse a path that no JSON, no page and no table can name.
 
@@ -86,6 +143,16 @@ def check_encodable(path: PurePath) -> None:
         str(path).encode()
     except UnicodeEncodeError:
         raise ConfigError(f"{path}: the name is not UTF-8; name another directory") from None
+
+
+def check_new(name: str, present: Container[str], option: str) -> None:
+    """Refuse a second value for a name that an option gives a value.
+
+    Raises:
+        ConfigError: the name is present.
+    """
+    if name in present:
+        raise ConfigError(f"{option}: {name} is there twice; leave one out")
 
 
 def described(error: BaseException) -> str:

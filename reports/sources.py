@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim.runs.parquet import check_file
-from coordinator_sim.runs.run_directory import RunDirectory, read_run
+from coordinator_sim.runs.run_directory import RunDirectory, latest_run, read_run
 from coordinator_sim.trace.schema import (
     EVENTS_DIR,
     GENERATIONS_DIR,
@@ -92,12 +92,14 @@ def events_of(runs: Sequence[RunDirectory]) -> int:
 
 
 def _trace_paths(path: Path) -> list[Path]:
-    if (path / "run.json").is_file() or not path.is_dir():
-        return [path]
+    latest = latest_run(path)
+    if latest is not None or (path / "run.json").is_file() or not path.is_dir():
+        return [latest or path]
     nested = sorted([*path.glob("*/run.json"), *path.glob("*/*/run.json")])
-    if not nested:
+    found = dict.fromkeys(latest_run(each.parent.parent) or each.parent for each in nested)
+    if not found:
         raise DataError(f"{path} is not a trace and holds none: there is no run.json")
-    return [manifest.parent for manifest in nested]
+    return list(found)
 
 
 def read_traces(spark: "SparkSession", runs: Sequence[RunDirectory]) -> TraceFrames:

@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -32,6 +33,35 @@ def sources(*tops: str) -> Iterator[Path]:
 def text_of(path: Path) -> str:
     """A file's text, read once for all rules."""
     return path.read_text(encoding="utf-8")
+
+
+RUNNING_MODULES = frozenset(
+    {"pickle", "_pickle", "pickletools", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
+)
+"""Modules that run what data says."""
+RUNNING_CALLS = frozenset(
+    {"eval", "exec", "Unpickler", "read_pickle", "unsafe_load", "full_load", "BaseManager"}
+)
+REVIEWED_CALLS = {
+    "coordinator_sim/messages/codec/source.py": "compiles the codecs that are made of our schemas",
+    "coordinator_sim/messages/codec/write_source.py": "constants of that source",
+}
+"""Modules with such calls, and why they run nothing from a file or a socket."""
+
+
+def runs_data(node: ast.AST) -> bool:
+    """Whether a node runs what data says, or imports what does."""
+    if isinstance(node, ast.Import):
+        return any(each.name.partition(".")[0] in RUNNING_MODULES for each in node.names)
+    if isinstance(node, ast.ImportFrom):
+        names = {each.name for each in node.names} & RUNNING_CALLS
+        return (node.module or "").partition(".")[0] in RUNNING_MODULES or bool(names)
+    if isinstance(node, ast.keyword):
+        return node.arg == "allow_pickle"
+    if not isinstance(node, ast.Call):
+        return False
+    called = ast.unparse(node.func)
+    return called.rpartition(".")[2] in RUNNING_CALLS or called in ("yaml.load", "torch.load")
 
 
 def where(path: Path, node: ast.AST) -> str:
@@ -114,6 +144,13 @@ def test_blocks_do_not_nest_deeply() -> None:
     assert [place for path in sources(*PACKAGES) for place in places_in(path).nested] == []
 
 
+def test_every_package_of_the_wheel_says_that_it_is_typed() -> None:
+    """A type checker reads a package only where `py.typed` lies in it."""
+    project = tomllib.loads(text_of(ROOT / "pyproject.toml"))
+    packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"]
+    assert [name for name in packages if not (ROOT / name / "py.typed").is_file()] == []
+
+
 def test_no_iteration_over_a_set() -> None:
     """Set order depends on the hash seed; it never reaches an output."""
     assert [place for path in sources(*PACKAGES) for place in places_in(path).unordered] == []
@@ -148,27 +185,66 @@ def test_module_names_say_what_they_hold() -> None:
     assert bad == []
 
 
-def test_no_text_names_a_place_outside_the_project() -> None:
-    """No path of a developer's machine and no registry host enters the repo."""
+def files_with(pattern: str) -> list[str]:
+    """Text files of the repo in which a pattern is found."""
     listed = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     if listed.returncode:
         pytest.skip("not a git checkout")
-    pattern = re.compile(r"/work/|/root/|/tmp/oracle|pypi\.org|maven\.org|npmjs\.|crates\.io")
-    found = []
-    for name in listed.stdout.split():
-        path = ROOT / name
-        if path.suffix not in {".py", ".md", ".toml", ".txt", ".sh", ".log", ".json", ""}:
-            continue
-        if path == Path(__file__) or not path.is_file():
-            continue
-        text = path.read_text(encoding="utf-8", errors="replace")
-        found += [name for _ in pattern.finditer(text)][:1]
-    assert found == []
+    suffixes = {".py", ".md", ".toml", ".txt", ".sh", ".log", ".json", ".yml", ""}
+    paths = [ROOT / name for name in listed.stdout.split()]
+    return [
+        str(path.relative_to(ROOT))
+        for path in paths
+        if path.suffix in suffixes and path.is_file() and path != Path(__file__)
+        if re.search(pattern, path.read_text(encoding="utf-8", errors="replace"))
+    ]
+
+
+def test_no_text_names_a_place_outside_the_project() -> None:
+    """No path of a developer's machine and no registry host enters the repo."""
+    hosts = r"pypi\.org|pythonhosted\.|maven\.org|npmjs\.|crates\.io"
+    assert files_with(rf"/work/|/root/|/tmp/oracle|{hosts}") == []
+
+
+def test_no_text_installs_the_project_from_an_index() -> None:
+    """It is on none: `errors.remedy` names the packages of an extra, pages a clone or a wheel."""
+    assert files_with(r"""pip install (-\S+ )*["']?coordinator-sim\b""") == []
+
+
+def test_security_policy_names_tests_that_there_are() -> None:
+    """Each promise about input of strangers is held by a test or a folder of tests."""
+    named = re.findall(r"`(tests/[\w/.]+)`", (ROOT / "SECURITY.md").read_text(encoding="utf-8"))
+    assert named
+    assert [each for each in named if not (ROOT / each).exists()] == []
 
 
 @pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="docs are not part of this install")
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("import pickle", "from marshal import loads", "import dill.source", "exec(text)"),
+        *("numpy.load(path, allow_pickle=True)", "yaml.load(text)", "pandas.read_pickle(path)"),
+        "from pickle import Unpickler",
+    ],
+)
+def test_a_line_that_runs_data_is_found(line: str) -> None:
+    """Each of the ways that Python has."""
+    assert any(runs_data(node) for node in ast.walk(ast.parse(line)))
+
+
+def test_nothing_from_a_file_or_a_socket_is_run() -> None:
+    """State, traces and messages are typed data: no pickle, no `eval`, no loader of objects."""
+    found = {
+        str(path.relative_to(ROOT))
+        for path in sources(*PACKAGES, "tools", "benchmarks")
+        for node in ast.walk(ast.parse(text_of(path)))
+        if runs_data(node)
+    }
+    assert found == REVIEWED_CALLS.keys()
+
+
 def test_generated_pages_are_fresh() -> None:
     """Pages generated from code say what the code says."""
     done = subprocess.run(

@@ -112,7 +112,7 @@ def _smallest(session: "LiveSession", failed: "Judged") -> "Judged":
     """Return a play of a smaller program that differs alike; the given one if that fails."""
     from coordinator_sim_conformance.differ.live_comparison import TimedScript
     from coordinator_sim_conformance.differ.live_shrinking import shrunk
-    from coordinator_sim_conformance.wire.links import ConnectionEnded
+    from coordinator_sim_conformance.targets.target import ConnectionEnded
 
     if failed.difference is None:
         return failed

@@ -54,9 +54,7 @@ ProgramSteps = Annotated[
     int | None,
     typer.Option(help="Commands of one world: 400, on an endpoint 40 requests.", min=3),
 ]
-Without = Annotated[
-    str, typer.Option(help="Requests and events to leave out.", metavar="NAME,NAME")
-]
+Without = Annotated[str, typer.Option(help="Requests and events to leave out.", metavar="NAME,...")]
 World = Annotated[
     str,
     typer.Option(

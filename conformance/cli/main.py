@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from coordinator_sim import __version__
+from coordinator_sim.cli.command_line import CommandLine
 from coordinator_sim.cli.ending import EXIT_MISUSE, run_command_line
 from coordinator_sim_conformance.cli.clients import clients
 from coordinator_sim_conformance.cli.differ import differ
@@ -15,14 +16,11 @@ from coordinator_sim_conformance.cli.proxy import proxy
 from coordinator_sim_conformance.cli.registry import coverage, list_requirements
 from coordinator_sim_conformance.cli.run import run
 
-app = typer.Typer(
+app = CommandLine(
     name="conformance",
     help="Requirements of Kafka's group coordinator, and what meets them.",
     invoke_without_command=True,
     epilog="Example: conformance list --area JOIN    (conformance list --help for more)",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
 )
 app.command("list", short_help="List the requirements.")(list_requirements)
 app.command(short_help="Play the cases on a target.")(run)

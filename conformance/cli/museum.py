@@ -5,11 +5,11 @@ from typing import Annotated
 import msgspec
 import typer
 from rich import box
-from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 
+from coordinator_sim.cli.console import PrintableConsole
 from coordinator_sim.cli.ending import EXIT_PROBLEMS_FOUND
+from coordinator_sim.cli.progress import progress_bar
 from coordinator_sim.errors import DataError
 from coordinator_sim_conformance.museum.exhibits import EXHIBITS, HEALTHY, exhibit_named
 from coordinator_sim_conformance.museum.hunt import Finding, find, hunted
@@ -33,17 +33,11 @@ def museum(
     if healthy.detectors:
         failing = ", ".join(healthy.detectors)
         raise DataError(f"the suite fails without any fault: {failing}; mend that first")
-    progress = Console(stderr=True)
-    findings = list(
-        track(
-            hunted(chosen),
-            total=len(chosen),
-            description="playing on broken code",
-            console=progress,
-            disable=not progress.is_terminal,
-            transient=True,
-        )
-    )
+    findings: list[Finding] = []
+    with progress_bar("playing on broken code", len(chosen)) as advance:
+        for finding in hunted(chosen):
+            findings.append(finding)
+            advance(len(findings))
     if json:
         typer.echo(msgspec.json.format(msgspec.json.encode(findings)).decode())
     else:
@@ -58,6 +52,6 @@ def _print(findings: list[Finding]) -> None:
     for finding in findings:
         noticed = finding.detectors[0] if finding.detectors else "nothing"
         table.add_row(finding.exhibit_id, stories[finding.exhibit_id], noticed)
-    Console().print(table)
+    PrintableConsole().print(table)
     count = sum(1 for finding in findings if finding.detectors)
     typer.echo(f"{count} of {len(findings)} faults noticed")

@@ -96,16 +96,16 @@ def _chosen(
 
 def _print(trials: "list[Trial]") -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
+    from coordinator_sim.cli.console import PrintableConsole
     from coordinator_sim_conformance.mutants.mutant import Fate
     from coordinator_sim_conformance.mutants.record import by_module, fates_of
 
     table = Table("module", "mutants", "noticed", "score", box=box.SIMPLE_HEAD)
     for name, (killed, tried) in by_module(fates_of(trials)).items():
         table.add_row(name, str(tried), str(killed), f"{killed / tried:.0%}")
-    Console().print(table)
+    PrintableConsole().print(table)
     survivors = [trial for trial in trials if trial.fate is Fate.SURVIVED]
     open_ones = [trial for trial in survivors if trial.is_unexplained]
     for trial in open_ones:

@@ -25,7 +25,7 @@ Target = Annotated[
 Bootstrap = Annotated[
     str | None,
     typer.Option(
-        help="Instead of a target: brokers of a running endpoint.", metavar="HOST:PORT[,...]"
+        help="Instead of a target: brokers of a running endpoint.", metavar="HOST:PORT,..."
     ),
 ]
 CommandConfig = Annotated[

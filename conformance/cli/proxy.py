@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from coordinator_sim.cli.ending import EXIT_PROBLEMS_FOUND
-from coordinator_sim.errors import ConfigError, MissingDependencyError
+from coordinator_sim.errors import ConfigError, needing
 from coordinator_sim_conformance.targets.choice import addresses_of
 
 _ANY = frozenset({"0.0.0.0", "::", "*"})  # noqa: S104 - refused as an address for clients
@@ -24,7 +24,7 @@ def proxy(
         ),
     ],
     upstream: Annotated[
-        str, typer.Option(help="Brokers of the cluster, without TLS.", metavar="HOST:PORT[,...]")
+        str, typer.Option(help="Brokers of the cluster, without TLS.", metavar="HOST:PORT,...")
     ],
     advertised: Annotated[
         str | None,
@@ -52,15 +52,11 @@ def proxy(
 
     Example: conformance proxy --listen 127.0.0.1:19092 --upstream localhost:9092 --log flags.jsonl
     """
-    try:
+    with needing("conformance", "the proxy"):
         from coordinator_sim_conformance.proxy.judging import Judge
         from coordinator_sim_conformance.proxy.relay import Stand
         from coordinator_sim_conformance.proxy.reporting import Reporter
         from coordinator_sim_conformance.proxy.serving import loop_factory, serve
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError(
-            f"the proxy needs {error.name}: pip install 'coordinator-sim[conformance]'"
-        ) from None
     host, port = _listened(listen)
     if advertised is None and host in _ANY:
         raise ConfigError(f"--listen {listen}: say by --advertised HOST what clients are told")

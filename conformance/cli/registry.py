@@ -6,9 +6,9 @@ from typing import Annotated
 import msgspec
 import typer
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
+from coordinator_sim.cli.console import PrintableConsole
 from coordinator_sim.cli.ending import EXIT_PROBLEMS_FOUND
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim_conformance.client_cases.case import CLIENTS
@@ -46,7 +46,7 @@ def list_requirements(
     table = Table("id", "level", "profiles", "title", box=box.SIMPLE_HEAD)
     for each in found.values():
         table.add_row(each.requirement_id, each.weight, _whose(each), each.title)
-    Console().print(table)
+    PrintableConsole().print(table)
     typer.echo(f"{len(found)} requirements")
 
 

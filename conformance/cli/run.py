@@ -13,10 +13,10 @@ from typing import Annotated
 import typer
 from msgspec.structs import replace
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from coordinator_sim import __version__
+from coordinator_sim.cli.console import PrintableConsole
 from coordinator_sim.cli.ending import EXIT_PROBLEMS_FOUND
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.profiles import profile_named
@@ -240,7 +240,7 @@ def print_counts(played: RunResult, subject: str | None = None) -> None:
     for profile, area in dict.fromkeys((each.profile, each.area) for each in played.endings):
         row = [counts[profile, area, standing] for standing in shown]
         table.add_row(area, profile, *(str(count) if count else "" for count in row))
-    Console().print(table)
+    PrintableConsole().print(table)
     for profile in played.profiles:
         totals = Counter(
             played.standing(each) for each in played.endings if each.profile == profile

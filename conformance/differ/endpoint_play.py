@@ -18,8 +18,13 @@ from coordinator_sim_conformance.frames import Frame
 from coordinator_sim_conformance.script import bodies
 from coordinator_sim_conformance.targets.endpoint import Endpoint
 from coordinator_sim_conformance.targets.names import Names
-from coordinator_sim_conformance.targets.target import Call, MalformedAnswer, Unsupported
-from coordinator_sim_conformance.wire.links import Address, ConnectionEnded, Link
+from coordinator_sim_conformance.targets.target import (
+    Call,
+    ConnectionEnded,
+    MalformedAnswer,
+    Unsupported,
+)
+from coordinator_sim_conformance.wire.links import Address, Link
 
 Json = dict[str, Any]
 

@@ -30,7 +30,7 @@ from coordinator_sim_conformance.differ.loop import Exchange, Failure, Outcome, 
 from coordinator_sim_conformance.differ.references import Reference
 from coordinator_sim_conformance.differ.timed_programs import Clearance, drawn, stretched
 from coordinator_sim_conformance.targets.endpoint import Endpoint
-from coordinator_sim_conformance.wire.links import ConnectionEnded
+from coordinator_sim_conformance.targets.target import ConnectionEnded
 
 Json = dict[str, Any]
 

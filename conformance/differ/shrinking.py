@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from coordinator_sim.errors import MissingDependencyError
+from coordinator_sim.errors import needing
 from coordinator_sim_conformance.differ.comparison import Difference
 from coordinator_sim_conformance.differ.loop import Exchange
 
@@ -115,16 +115,11 @@ class Shrinker:
 
     def _simplify(self, units: list[Unit]) -> list[Json]:
         """Let Hypothesis remove entries of lists, settings and milliseconds."""
-        try:
+        with needing("conformance", "shrinking", otherwise="or give --no-shrink"):
             from hypothesis import HealthCheck, Phase, find, settings
             from hypothesis import strategies as st
             from hypothesis.database import InMemoryExampleDatabase, choices_to_bytes
             from hypothesis.errors import NoSuchExample
-        except ImportError:
-            raise MissingDependencyError(
-                "shrinking needs Hypothesis: pip install 'coordinator-sim[conformance]', "
-                "or give --no-shrink"
-            ) from None
         choices: list[bool | int] = []
         simplified(units, lambda whole: choices.append(whole) or whole)  # type: ignore[func-returns-value] # takes down what there is
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from coordinator_sim import __version__
 from coordinator_sim.broker.configs.setting_types import settings_of
-from coordinator_sim.errors import DataError, MissingDependencyError
+from coordinator_sim.errors import DataError, needing
 from coordinator_sim_conformance.endpoints.go_program import built_go_program
 from coordinator_sim_conformance.endpoints.process import Server, started
 from coordinator_sim_conformance.real_kafka.kafka import Broker, jars_of
@@ -132,6 +132,8 @@ _LATER: Final = (
 )
 _LATER_SINCE: Final = ("4.3", "4.4")
 """Releases in which a target may have to wait."""
+_WITH_NEW_GROUPS: Final = ("4.2", *_LATER_SINCE)
+"""Releases with all groups of the new protocols."""
 
 
 def _with(variants: tuple[Variant, ...], **more: dict[str, str]) -> tuple[Variant, ...]:
@@ -175,15 +177,22 @@ def _jars(release: str, _folder: Path) -> None:
 
 _NO_VERIFYING: Final = {VERIFIES: "false"}
 _WITH_ZOOKEEPER: Final = frozenset({"2.8.2"})
-_RELEASES: Final = {"4.4.0": "4.4", "4.3.1": "4.3", "3.9.2": "3.9", "2.8.2": "2.8"}
+_RELEASES: Final = {
+    "4.4.0": "4.4",
+    "4.3.1": "4.3",
+    "4.2.2": "4.2",
+    "3.9.2": "3.9",
+    "2.8.2": "2.8",
+}
 """Release of Apache Kafka -> its profile."""
 
 
 def _variants_of(profile: str) -> tuple[Variant, ...]:
     """The variants of a broker that has the coordinator of Java, or of Scala."""
-    if profile not in _LATER_SINCE:
+    if profile not in _WITH_NEW_GROUPS:
         return _VARIANTS
-    return (*_with((*_VARIANTS, *_NEW_VARIANTS), settings=_AT_ONCE), *_LATER)
+    variants = _with((*_VARIANTS, *_NEW_VARIANTS), settings=_AT_ONCE)
+    return (*variants, *_LATER) if profile in _LATER_SINCE else variants
 
 
 def _released(release: str) -> Named:
@@ -254,10 +263,8 @@ def _librdkafka_version() -> str:
 
 
 def _require_confluent_kafka(_folder: Path) -> None:
-    if importlib.util.find_spec("confluent_kafka") is None:
-        raise MissingDependencyError(
-            "librdkafka-mock needs confluent-kafka: pip install 'coordinator-sim[clients]'"
-        )
+    with needing("clients", "librdkafka-mock"):
+        import confluent_kafka  # noqa: F401 - the process that is started uses it
 
 
 def _librdkafka_mock(_shared: Path, folder: Path, _settings: Settings, _profile: str) -> Started:

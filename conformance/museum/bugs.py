@@ -15,13 +15,17 @@ from coordinator_sim_conformance.museum.exhibit import Exhibit
 from coordinator_sim_conformance.museum.exhibits import EXHIBITS
 
 _OPTION: Final = "--bug"
-_OF_COORDINATORS: Final = ("coordinator_sim.coordinator.", "coordinator_sim.kafka.")
+_SERVED: Final = (
+    "coordinator_sim.broker.",
+    "coordinator_sim.coordinator.",
+    "coordinator_sim.kafka.",
+)
 
 
 class Place(StrEnum):
     """What a bug is put into.
 
-    A served cluster is a coordinator alone; a simulated run has clients, Connect and assignors too.
+    A served cluster is brokers alone; a simulated run has clients, Connect and assignors too.
     """
 
     SERVER = "served coordinator"
@@ -33,7 +37,7 @@ def bugs_of(place: Place) -> dict[str, Exhibit]:
     return {
         each.exhibit_id: each
         for each in EXHIBITS
-        if place is Place.RUN or each.module.startswith(_OF_COORDINATORS)
+        if place is Place.RUN or each.module.startswith(_SERVED)
     }
 
 

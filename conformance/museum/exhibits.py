@@ -8,8 +8,16 @@ from coordinator_sim_conformance.museum.connect_bugs import CONNECT_BUGS, CONNEC
 from coordinator_sim_conformance.museum.exhibit import Exhibit
 from coordinator_sim_conformance.museum.kafka_bugs import KAFKA_BUGS
 from coordinator_sim_conformance.museum.port_faults import PORT_FAULTS
+from coordinator_sim_conformance.museum.share_faults import SHARE_FAULTS
 
-EXHIBITS: Final = (*KAFKA_BUGS, *CLIENT_BUGS, *CONNECT_BUGS, *PORT_FAULTS, *CONNECT_FAULTS)
+EXHIBITS: Final = (
+    *KAFKA_BUGS,
+    *CLIENT_BUGS,
+    *CONNECT_BUGS,
+    *PORT_FAULTS,
+    *SHARE_FAULTS,
+    *CONNECT_FAULTS,
+)
 """Every exhibit: Kafka's own bugs first, those of brokers before those of clients."""
 
 HEALTHY: Final = Exhibit(

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from coordinator_sim.errors import ConfigError, DataError
+from coordinator_sim.errors import ConfigError, DataError, needing
 from coordinator_sim_conformance.differ.comparison import first_difference
 from coordinator_sim_conformance.differ.loop import SEED_STRIDE
 from coordinator_sim_conformance.differ.programs import Program
@@ -114,7 +114,8 @@ def _story_is_told(text: str) -> bool:
 
 def _tests_pass(path: Path) -> bool:
     """Run tests in this process, silently."""
-    import pytest
+    with needing("conformance", "--tests"):
+        import pytest
 
     with (
         Path(os.devnull).open("w", encoding="utf-8") as nowhere,

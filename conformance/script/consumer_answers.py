@@ -4,7 +4,9 @@ Partitions are written `foo:0-2+5,bar:1`: by topic, ascending; `none` for none, 
 are written from `E`, the epoch of a new group's first assignment: 1 up to Kafka 4.2, then 2.
 """
 
-from collections.abc import Callable, Iterable
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Iterator
+from struct import unpack_from
 from typing import Final
 
 from coordinator_sim.kafka.profiles import profile_named
@@ -13,6 +15,11 @@ from coordinator_sim_conformance.script.consumer_blobs import spans
 
 _MEMBER_STATES: Final = {0: "stable", 1: "unrevoked", 2: "unreleased"}
 """Source: kafka 4.4, MemberState."""
+_BATCH_LENGTH: Final = 12
+"""Bytes of a record batch that its length does not count."""
+_LAST_DELTA: Final = 23
+"""Where a record batch says the offset of its last record, from its base offset."""
+_BATCH_START: Final = _LAST_DELTA + 4
 _KINDS: Final = {
     3: "epoch",
     4: "topics",
@@ -116,13 +123,125 @@ def _partitions(members: Iterable[Json]) -> list[tuple[str, int]]:
     ]
 
 
+# -- share partitions ----------------------------------------------------------------------
+
+
+def _fetched(data: Json, named: Naming, _first: int) -> Words:
+    """Name what was acquired, with the number of its deliveries: `got=foo-0:0-4x1+7x2`."""
+    words: Words = {"says": _said(data["errorMessage"])}
+    words["lock"] = str(data["acquisitionLockTimeoutMs"])
+    got: list[str] = []
+    for name, each in _share_partitions(data, named):
+        words[f"{name}.error"] = error_name(each["errorCode"])
+        words[f"{name}.acked"] = error_name(each["acknowledgeErrorCode"])
+        words[f"{name}.read"] = "+".join(_batch_spans(each["records"])) or "none"
+        if each["acquiredRecords"]:
+            got.append(f"{name}:{_acquired(each['acquiredRecords'])}")
+    words["got"] = ",".join(sorted(got)) or "none"
+    return words
+
+
+def _share_partitions(data: Json, named: Naming) -> Iterator[tuple[str, Json]]:
+    for topic in data["responses"]:
+        for each in topic["partitions"]:
+            yield f"{named(topic['topicId'])}-{each['partitionIndex']}", each
+
+
+def _acquired(ranges: Iterable[Json]) -> str:
+    """Write acquired records; neighbours that were delivered equally often are one range."""
+    merged: list[tuple[int, int, int]] = []
+    for each in sorted(ranges, key=lambda one: int(one["firstOffset"])):
+        first, last, count = each["firstOffset"], each["lastOffset"], each["deliveryCount"]
+        if merged and merged[-1][1:] == (first - 1, count):
+            first = merged.pop()[0]
+        merged.append((first, last, count))
+    return "+".join(f"{_span(first, last)}x{count}" for first, last, count in merged)
+
+
+def _span(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def _batch_spans(records: str | None) -> Iterator[str]:
+    """Return the offsets of whole batches in the bytes of an answer."""
+    data, at = b64decode(records or ""), 0
+    while len(data) - at >= _BATCH_START:
+        base, length = unpack_from(">qi", data, at)
+        if at + _BATCH_LENGTH + length > len(data):
+            return
+        (delta,) = unpack_from(">i", data, at + _LAST_DELTA)
+        yield _span(base, base + delta)
+        at += _BATCH_LENGTH + length
+
+
+def _acknowledged(data: Json, named: Naming, _first: int) -> Words:
+    errors = {name: error_name(each["errorCode"]) for name, each in _share_partitions(data, named)}
+    lock_ms = data.get("acquisitionLockTimeoutMs", "-")
+    return {"says": _said(data["errorMessage"]), "lock": str(lock_ms), **errors}
+
+
+def _share_offsets(data: Json, _named: Naming, _first: int) -> Words:
+    (group,) = data["groups"]
+    words = {"error": error_name(group["errorCode"])}
+    for topic in group["topics"]:
+        for each in topic["partitions"]:
+            name = f"{topic['topicName']}-{each['partitionIndex']}"
+            words[name] = str(each["startOffset"])
+            words[f"{name}.lag"] = str(each["lag"])
+            words[f"{name}.error"] = error_name(each["errorCode"])
+    return words
+
+
+def _share_offsets_altered(data: Json, _named: Naming, _first: int) -> Words:
+    return {
+        f"{topic['topicName']}-{each['partitionIndex']}": error_name(each["errorCode"])
+        for topic in data["responses"]
+        for each in topic["partitions"]
+    }
+
+
+def _share_offsets_deleted(data: Json, _named: Naming, _first: int) -> Words:
+    return {topic["topicName"]: error_name(topic["errorCode"]) for topic in data["responses"]}
+
+
+# -- records, and settings of groups --------------------------------------------------------
+
+
+def _produced(data: Json, _named: Naming, _first: int) -> Words:
+    (topic,) = data["responses"]
+    (entry,) = topic["partitionResponses"]
+    return {"error": error_name(entry["errorCode"]), "at": str(entry["baseOffset"])}
+
+
+def _enlisted(data: Json, _named: Naming, _first: int) -> Words:
+    errors = [
+        each["partitionErrorCode"]
+        for topic in data["resultsByTopicV3AndBelow"]
+        for each in topic["resultsByPartition"]
+    ]
+    return {"error": error_name(next(filter(None, errors), 0))}
+
+
+def _configured(data: Json, _named: Naming, _first: int) -> Words:
+    (resource,) = data["responses"]
+    return {"error": error_name(resource["errorCode"]), "says": _said(resource["errorMessage"])}
+
+
 CONSUMER_ANSWERS: Final[dict[str, Callable[[Json, Naming, int], Words]]] = {
     "ConsumerGroupHeartbeat": _heartbeat,
     "ShareGroupHeartbeat": _heartbeat,
     "ConsumerGroupDescribe": _describe,
     "ShareGroupDescribe": _describe,
+    "ShareFetch": _fetched,
+    "ShareAcknowledge": _acknowledged,
+    "DescribeShareGroupOffsets": _share_offsets,
+    "AlterShareGroupOffsets": _share_offsets_altered,
+    "DeleteShareGroupOffsets": _share_offsets_deleted,
+    "Produce": _produced,
+    "AddPartitionsToTxn": _enlisted,
+    "IncrementalAlterConfigs": _configured,
 }
-"""The words of each reply of consumer groups and share groups."""
+"""The words of each reply of consumer groups and share groups, and of what concerns records."""
 
 
 def is_consumer_record(record: Json) -> bool:

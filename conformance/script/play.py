@@ -38,6 +38,7 @@ from coordinator_sim_conformance.requirements import RELEASES, Level, Requiremen
 from coordinator_sim_conformance.script import (
     broker,
     consumer_requests,
+    record_requests,
     requests,
     share_requests,
     streams_requests,
@@ -153,6 +154,15 @@ _ACTIONS: Final[dict[str, Callable[[Stage, list[str]], Outcome]]] = {
     "inspect": consumer_requests.inspect,
     "share": share_requests.share,
     "shares": share_requests.shares,
+    "sharefetch": share_requests.sharefetch,
+    "acknowledge": share_requests.acknowledge,
+    "offsets": share_requests.offsets,
+    "alter": share_requests.alter,
+    "forget": share_requests.forget,
+    "configure": record_requests.configure,
+    "produce": record_requests.produce,
+    "enlist": record_requests.enlist,
+    "end": record_requests.end,
     "stream": streams_requests.stream,
     "streams": streams_requests.streams,
 }
@@ -162,6 +172,8 @@ _OTHERS: Final[dict[str, Callable[[Stage, list[str]], None]]] = {
     "completing": broker.completing,
     "stable": broker.stable,
     "settled": consumer_requests.settled,
+    "sharing": share_requests.sharing,
+    "begin": record_requests.begin,
     "state": broker.state,
     "log": broker.log,
     "partition": broker.partition,
@@ -170,7 +182,9 @@ _OTHERS: Final[dict[str, Callable[[Stage, list[str]], None]]] = {
 }
 
 
-_PREPARING: Final = frozenset({"broker", "group", "completing", "stable", "settled"})
+_PREPARING: Final = frozenset(
+    {"broker", "group", "completing", "stable", "settled", "sharing", "begin"}
+)
 """Commands whose answers no transcript shows, so that it shows the command alone."""
 
 
@@ -253,11 +267,11 @@ _FAMILY_WORDS: Final = ("L", "S", "J", "LS", "SJ", "LSJ")
 
 
 def _span(text: str) -> tuple[str, ...]:
-    """Return the releases of `2.8-4.4`, or of `3.9,4.4`."""
+    """Return the releases of `2.8-4.4`, or of `3.9,4.4`; `4.2.2` is a release itself."""
     if not text:
         return ()
     known = list(RELEASES)
     if "," in text or text in known:
-        return tuple(RELEASES[name] for name in text.split(","))
+        return tuple(RELEASES.get(name, name) for name in text.split(","))
     first, _, last = text.partition("-")
     return tuple(RELEASES[name] for name in known[known.index(first) : known.index(last) + 1])

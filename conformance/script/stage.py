@@ -11,7 +11,7 @@ from typing import Any, Final
 from coordinator_sim.errors import CoordinatorSimError
 from coordinator_sim.kafka.api_versions import versions_of
 from coordinator_sim.kafka.profiles import profile_named
-from coordinator_sim.messages.requests import group_api_named
+from coordinator_sim.messages.catalogue import api_named
 from coordinator_sim_conformance.requirements import family_of
 from coordinator_sim_conformance.script.answers import Words, record_words, reply_words
 from coordinator_sim_conformance.script.bodies import version_for
@@ -37,8 +37,12 @@ from coordinator_sim_conformance.targets.target import (
 
 _TOPICS: Final = {"t": 6, "u": 6, "foo": 6, "bar": 6}
 """Default topics of a broker, and their partitions."""
+_BUSY_S: Final = 10.0
+"""How long an answer that waits for nothing may take in real time."""
 _ANY: Final = 32_767
 """A version above every other."""
+NO_TOPIC: Final = "AQEBAQEBAQEBAQEBAQEBAQ"
+"""An id that no topic has; the topic `nobody` of a script."""
 _ID_IS_KNOWN: Final = frozenset({0, 79})
 """NONE and MEMBER_ID_REQUIRED: the JoinGroup replies whose member id is the member's own."""
 
@@ -81,6 +85,7 @@ BREAKS: Final = (AttributeError, LookupError, TypeError, ValueError)
 """What an answer of another form than Kafka's raises in a case."""
 
 _BEATS: Final = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
+_OF_SESSIONS: Final = ("ShareFetch", "ShareAcknowledge")
 
 
 @dataclass
@@ -103,6 +108,14 @@ class Actor:
     """Partitions that it was last told to have, in the script's words."""
     is_hidden: bool = False
     """Whether it has a member id that neither an answer nor the target has shown yet."""
+    session_epoch: int = 0
+    """Of its next ShareFetch or ShareAcknowledge."""
+    sent_epoch: int = 0
+    """Of its last ShareFetch or ShareAcknowledge."""
+    producer: tuple[int, int] = (-1, -1)
+    """Id and epoch of a transactional producer."""
+    sequences: dict[str, int] = field(default_factory=dict)
+    """Partition -> how many records it has produced there."""
 
 
 @dataclass
@@ -146,14 +159,15 @@ class Stage:
         """Start over with a broker of these settings and the topics it knows."""
         topics = options.get("topics", "")
         started = options.get("started", "yes") == "yes"
-        if not started and not self.target.offers(Capability.LIFE):
-            raise Unsupported(f"{self.target.name} does not offer {Capability.LIFE.value}")
+        records = options.get("records", "no") == "yes"
+        for is_needed, capability in (
+            (not started, Capability.LIFE),
+            (FAILING in options.get("assignors", ""), Capability.FAILING_ASSIGNOR),
+            (records, Capability.RECORDS),
+        ):
+            if is_needed:
+                self._offered(capability)
         self.delay_ms = int(options.get("delay", "0"))
-        fails = FAILING in options.get("assignors", "")
-        if fails and not self.target.offers(Capability.FAILING_ASSIGNOR):
-            raise Unsupported(
-                f"{self.target.name} does not offer {Capability.FAILING_ASSIGNOR.value}"
-            )
         self._waits_first = "delay" not in options and self.target.delay_ms > 0
         settings = settings_of(options)
         defaults = {
@@ -178,6 +192,7 @@ class Stage:
                 trace=self.trace,
                 switches=self.switches,
                 started=started,
+                records=records,
             )
         )
         self._started = True
@@ -248,7 +263,7 @@ class Stage:
         if "v" in options or self.at_version is None:
             said = version_for(self.profile, api, int(options.get("v", wanted)))
             return said if "v" in options else self.target.newest(api, said)
-        offered = versions_of(profile_named(self.profile)).get(group_api_named(api))
+        offered = versions_of(profile_named(self.profile)).get(api_named(api))
         low, high = (wanted, wanted) if offered is None else offered
         return max(low, min(self.at_version, high, most))
 
@@ -278,9 +293,12 @@ class Stage:
         Raises:
             Unsupported: the target does not offer it.
         """
+        self._offered(capability)
+        self.ready()
+
+    def _offered(self, capability: Capability) -> None:
         if not self.target.offers(capability):
             raise Unsupported(f"{self.target.name} does not offer {capability.value}")
-        self.ready()
 
     def ready(self) -> None:
         """Start the broker unless the script did."""
@@ -336,18 +354,31 @@ class Stage:
         if self.group in self._begun or not self._waits_first:
             return outcome
         began_s = time.monotonic()
-        answers, records = list(outcome.answers), list(outcome.records)
-        while not self.is_answered(Outcome(tuple(answers))):
-            later = self.target.late(began_s)
-            if later is None:
-                break
-            answers += later.answers
+        outcome = self._with_answer(outcome, lambda: self.target.late(began_s))
         self._begun.update(
             self.group
-            for answer in answers
+            for answer in outcome.answers
             if "generationId" in answer.data and answer.data["generationId"] > 0
         )
-        return Outcome(tuple(answers), tuple(records))
+        return outcome
+
+    def answered(self, outcome: Outcome) -> Outcome:
+        """Return an outcome with the answer to the last request, which waits for nothing else.
+
+        Where time is real, a busy host may take seconds for it.
+        """
+        end_s = time.monotonic() + _BUSY_S
+
+        def late() -> Outcome | None:
+            now_s = time.monotonic()
+            return self.target.late(now_s) if now_s < end_s else None
+
+        return self._with_answer(outcome, late)
+
+    def _with_answer(self, outcome: Outcome, late: Callable[[], Outcome | None]) -> Outcome:
+        while not self.is_answered(outcome) and (later := late()) is not None:
+            outcome = Outcome((*outcome.answers, *later.answers), outcome.records + later.records)
+        return outcome
 
     def await_answers(self) -> None:
         """Where time is real, wait for all answers, as long as they may be late."""
@@ -405,6 +436,10 @@ class Stage:
         code = answer.data.get("errorCode")
         if api in _BEATS and code == 0:
             self._learn_epoch(self.actors[label], self._words(answer)[1], answer.data)
+        if api in _OF_SESSIONS and code == 0:
+            self.actors[label].session_epoch = max(self.actors[label].sent_epoch + 1, 0)
+        if api == "InitProducerId" and code == 0:
+            self.actors[label].producer = (answer.data["producerId"], answer.data["producerEpoch"])
         if api != "JoinGroup":
             return
         actor = self.actors[label]
@@ -448,3 +483,4 @@ class Stage:
             Unsupported: it does not tell them.
         """
         self._topics = {each: name for name, each in self.target.topic_ids().items()}
+        self._topics[NO_TOPIC] = "nobody"

@@ -43,7 +43,7 @@ _NAMES: Final = {
     "assignors": ASSIGNORS,
     "migration": MIGRATION,
 }
-_NO_SETTINGS: Final = ("topics", "partitions", "started")
+_NO_SETTINGS: Final = ("topics", "partitions", "started", "records")
 """Words of the command `broker` that are about something else."""
 
 

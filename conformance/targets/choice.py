@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from coordinator_sim import __version__
 from coordinator_sim.connect.settings.worker_config import parse_properties
-from coordinator_sim.errors import ConfigError, MissingDependencyError
+from coordinator_sim.errors import ConfigError, needing
 from coordinator_sim_conformance.differ.building import built
 from coordinator_sim_conformance.differ.references import REFERENCES, reference_named
 from coordinator_sim_conformance.differ.sides import LinesProcess
@@ -74,7 +74,7 @@ def opened(name: str, say: Callable[[str], None]) -> Iterator[Subject]:
         yield _subject(name, SimulatorTarget(), __version__)
         return
     if name == SERVE:
-        with _codec_at_hand():
+        with needing("conformance", "this target"):
             from coordinator_sim_conformance.targets.served import ServedTarget
         with closing(ServedTarget()) as served:
             yield _subject(name, served, __version__)
@@ -103,7 +103,7 @@ def opened(name: str, say: Callable[[str], None]) -> Iterator[Subject]:
 @contextmanager
 def _opened_fleet(named: Named, say: Callable[[str], None]) -> Iterator[Subject]:
     """Open an endpoint that the suite starts; its processes end with each profile."""
-    with _codec_at_hand():
+    with needing("conformance", "this target"):
         from coordinator_sim_conformance.endpoints.playing import fleet_of
     with fleet_of(named, say) as fleet:
         yield Subject(
@@ -152,7 +152,7 @@ def opened_endpoint(
         DataError: nobody answers there, or not as Kafka does.
     """
     endpoint = endpoint_at(bootstrap, config, declared)
-    with _codec_at_hand():
+    with needing("conformance", "this target"):
         from coordinator_sim_conformance.targets.foreign import play_on
     nearest = endpoint.profile()
     say(f"{endpoint.name}: nearest to Kafka {nearest} by the versions that it offers")
@@ -190,27 +190,12 @@ def endpoint_at(
         MissingDependencyError: the codec or the login is not installed.
         DataError: nobody answers there, or not as Kafka does.
     """
-    with _codec_at_hand():
+    with needing("conformance", "this target"):
         from coordinator_sim_conformance.targets.endpoint import Declared, Endpoint, read_declared
         from coordinator_sim_conformance.wire.security import security_of
     settings = {} if config is None else parse_properties(config.read_text(encoding="utf-8"))
     known = Declared() if declared is None else read_declared(declared)
     return Endpoint(addresses_of(bootstrap, option), security_of(settings), known)
-
-
-@contextmanager
-def _codec_at_hand() -> Iterator[None]:
-    """Say what to install where imports of the codec fail.
-
-    Raises:
-        MissingDependencyError: the codec or the login is not installed.
-    """
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError(
-            f"this target needs {error.name}: pip install 'coordinator-sim[conformance]'"
-        ) from None
 
 
 def _with_progress(

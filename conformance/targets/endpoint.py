@@ -33,9 +33,9 @@ from coordinator_sim_conformance.targets.lone_join import (
     STARTING,
     joined_alone,
 )
-from coordinator_sim_conformance.targets.target import Capability, Unsupported
+from coordinator_sim_conformance.targets.target import Capability, ConnectionEnded, Unsupported
 from coordinator_sim_conformance.wire.kio_bodies import Json
-from coordinator_sim_conformance.wire.links import Address, ConnectionEnded, Link, Watch
+from coordinator_sim_conformance.wire.links import Address, Link, Watch
 from coordinator_sim_conformance.wire.security import Security
 
 _MAKING_S: Final = 2.0
@@ -145,6 +145,11 @@ class Endpoint:
         """Name in results."""
         host, port = self.bootstrap[0]
         return self.declared.name or f"{host}:{port}"
+
+    @property
+    def is_one_broker(self) -> bool:
+        """Whether it is a cluster of one: every partition's leader is at hand."""
+        return len(self._nodes) == 1
 
     def facts(self) -> dict[str, str]:
         """Return what was found out and decides on cases, for results."""

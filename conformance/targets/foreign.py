@@ -12,13 +12,12 @@ from coordinator_sim.errors import DataError
 from coordinator_sim_conformance.running import Ending, Verdict, play_case, skipped
 from coordinator_sim_conformance.script.play import Case
 from coordinator_sim_conformance.targets.endpoint import Endpoint
-from coordinator_sim_conformance.targets.target import MalformedAnswer
+from coordinator_sim_conformance.targets.target import ConnectionEnded, MalformedAnswer
 from coordinator_sim_conformance.targets.wall_time import (
     LONGEST_WAIT_S,
     Margins,
     WallTimeTarget,
 )
-from coordinator_sim_conformance.wire.links import ConnectionEnded
 
 SIDE_BY_SIDE: Final = 24
 """Cases played at once: they mostly wait."""

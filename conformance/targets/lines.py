@@ -28,7 +28,11 @@ _UNSEEN = -1
 """Call id of the target's own requests, whose replies no case sees."""
 
 
-_COORDINATOR_ALONE = frozenset(Capability) - {Capability.INSIDE, Capability.CLUSTER}
+_COORDINATOR_ALONE = frozenset(Capability) - {
+    Capability.INSIDE,
+    Capability.CLUSTER,
+    Capability.RECORDS,
+}
 
 
 class Channel(Protocol):

@@ -9,9 +9,12 @@ from coordinator_sim_conformance.targets.target import Json
 Made = Callable[[str], str]
 """Makes the endpoint's name of a script's."""
 
-_ONE_GROUP: Final = frozenset({"groupId", "key"})
+_ONE_GROUP: Final = frozenset({"groupId", "key", "resourceName"})
 _GROUPS: Final = frozenset({"groups", "groupsNames", "coordinatorKeys", "groupIds"})
 _TOPICS: Final = frozenset({"topicName", "subscribedTopicNames", "sourceTopics"})
+_NAMED_TOPICS: Final = frozenset({"topics", "topicData", "v3AndBelowTopics"})
+"""Lists whose entries have the name of a topic."""
+_TRANSACTIONAL: Final = frozenset({"transactionalId", "v3AndBelowTransactionalId"})
 _REGEX: Final = "subscribedTopicRegex"
 
 
@@ -47,6 +50,9 @@ class Names:
         for entry in renamed.get("assignments", ()):
             told = entry["assignment"]
             entry["assignment"] = consumer_blobs.renamed_assignment(told, topic_named)
+        for field in _TRANSACTIONAL & renamed.keys():
+            if renamed[field] is not None:
+                renamed[field] = f"{self.prefix}{renamed[field]}"
         if renamed.get(_REGEX):
             renamed[_REGEX] = f"{self.prefix}{renamed[_REGEX]}"
         return renamed
@@ -96,7 +102,7 @@ def _renamed(value: Any, field: str, group: Made, topic: Made) -> Any:  # noqa: 
         case dict():
             return {
                 name: topic(each)
-                if name == "name" and field == "topics"
+                if name == "name" and field in _NAMED_TOPICS
                 else _renamed(each, name, group, topic)
                 for name, each in value.items()
             }

@@ -1,11 +1,12 @@
 """How a target that listens on sockets is reached with frames that a script cannot send."""
 
 from collections.abc import Callable, Mapping
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from coordinator_sim_conformance.wire.links import Link
+if TYPE_CHECKING:
+    from coordinator_sim_conformance.wire.links import Link
 
 
 class Reach(Struct, frozen=True, kw_only=True):
@@ -22,7 +23,7 @@ class Reach(Struct, frozen=True, kw_only=True):
 
     versions: Mapping[str, tuple[int, int]]
     group: Callable[[], str]
-    opened: Callable[[], Link]
+    opened: "Callable[[], Link]"
     topic: Callable[[], str]
     largest: int
     patience_s: float = 5.0

@@ -20,15 +20,15 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.properties import configured
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, SHARE_STATE_TOPIC, partition_for
 from coordinator_sim.kafka.profiles import profile_named
-from coordinator_sim.messages.catalogue import API_NAMES
+from coordinator_sim.messages.catalogue import API_NAMES, api_named
 from coordinator_sim.messages.codec.json_form import uuid_text
-from coordinator_sim.messages.requests import group_api_named
 from coordinator_sim.server.clocks import VirtualClock
 from coordinator_sim.server.kafka_server import KafkaServer, Listen
 from coordinator_sim_conformance.requirements import family_of
 from coordinator_sim_conformance.targets.asked import ADDS_PARTITION
 from coordinator_sim_conformance.targets.failing_assignor import register_failing_assignor
 from coordinator_sim_conformance.targets.reach import Reach
+from coordinator_sim_conformance.targets.simulator import next_deadline_ms
 from coordinator_sim_conformance.targets.target import (
     Answer,
     Call,
@@ -56,6 +56,7 @@ _OFFERED: Final = frozenset(
         Capability.CONSUMER_GROUPS,
         Capability.SHARE_GROUPS,
         Capability.STREAMS_GROUPS,
+        Capability.RECORDS,
         Capability.FAILING_ASSIGNOR,
     }
 )
@@ -79,7 +80,8 @@ class ServedTarget:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
-        self._clock = VirtualClock(lambda: START_MS)
+        self._wall_ms = START_MS
+        self._clock = VirtualClock(lambda: self._wall_ms)
         self._server: KafkaServer | None = None
         self._links: Links | None = None
         self._address: Address = (_HOST, 0)
@@ -106,7 +108,8 @@ class ServedTarget:
         self._end()
         self.world = world
         register_failing_assignor(world)
-        self._clock = VirtualClock(lambda: START_MS)
+        self._wall_ms = START_MS
+        self._clock = VirtualClock(lambda: self._wall_ms)
         properties = {**world.settings, "offsets.topic.num.partitions": str(world.partitions)}
         profile = replace(profile_named(world.profile), **dict.fromkeys(world.switches, True))
         settings = ClusterSettings(
@@ -133,7 +136,7 @@ class ServedTarget:
         Raises:
             Unsupported: the server does not offer the version.
         """
-        api = group_api_named(call.api)
+        api = api_named(call.api)
         span = self._cluster.versions.ranges.get(api)
         if span is None or not span[0] <= call.version <= span[1]:
             raise Unsupported(f"{self.name} does not offer version {call.version} of {call.api}")
@@ -143,18 +146,15 @@ class ServedTarget:
         return self._settled()
 
     def advance(self, ms: int, *, early: bool = False) -> Outcome:
-        """Let group time pass, firing each timer at its own instant."""
+        """Let time pass on both clocks, firing each timer at its own instant."""
         del early  # Time is moved by hand, to the millisecond.
         target_ms = self._clock.now().group_ms + ms
         answers: list[Answer] = []
-        while True:
-            deadline_ms = self._do(lambda cluster: cluster.next_group_deadline_ms())
-            if deadline_ms is None or deadline_ms > target_ms:
-                break
-            self._clock.move_to(deadline_ms)
+        while (deadline_ms := self._do(next_deadline_ms)) is not None and deadline_ms <= target_ms:
+            self._move_to(deadline_ms)
             self._do(lambda cluster: cluster.expire(self._clock.now()))
             answers += self._settled().answers
-        self._clock.move_to(target_ms)
+        self._move_to(target_ms)
         return Outcome(tuple(answers))
 
     def late(self, _since_s: float) -> None:
@@ -228,6 +228,10 @@ class ServedTarget:
         if self._links is None:
             raise Unsupported("no world yet")
         return self._links
+
+    def _move_to(self, now_ms: int) -> None:
+        self._clock.move_to(now_ms)
+        self._wall_ms = max(self._wall_ms, now_ms)
 
     def _now(self) -> Instants:
         return self._clock.now()

@@ -12,12 +12,11 @@ from coordinator_sim.broker.metadata.image import NO_LEADER
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.errors import IllegalTransition, InvariantViolation
-from coordinator_sim.harness.kafka_json import read_request, write_records, write_response
+from coordinator_sim.harness.kafka_json import write_records
 from coordinator_sim.harness.lines import Lines
-from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
+from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, SHARE_STATE_TOPIC
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.kafka.records import LogBatch
 from coordinator_sim.kafka.states import GroupState
@@ -25,7 +24,9 @@ from coordinator_sim.log.format.log_batches import decode_batches
 from coordinator_sim.log.log_config import LogConfig
 from coordinator_sim.log.memory_store import MemoryStore
 from coordinator_sim.log.partition_log import PartitionLog
-from coordinator_sim.messages.requests import Response
+from coordinator_sim.messages.catalogue import api_named, layout_of, structs_module
+from coordinator_sim.messages.codec.answers import fitted
+from coordinator_sim.messages.codec.json_form import JsonReader, to_json, uuid_text
 from coordinator_sim_conformance.targets.failing_assignor import register_failing_assignor
 from coordinator_sim_conformance.targets.lines import LinesTarget
 from coordinator_sim_conformance.targets.target import (
@@ -41,14 +42,20 @@ from coordinator_sim_conformance.targets.target import (
 
 
 class _Place:
-    """Takes the answer of the one request that the cluster is asked."""
+    """Takes the answer of a request that the cluster is asked."""
 
     def __init__(self, take: Callable[[Struct | None], None]) -> None:
         self.answered = take
 
     def closed(self) -> None:
         """Fail: nothing that is asked here closes a connection."""
-        raise InvariantViolation("a FindCoordinator closed its connection")
+        raise InvariantViolation("a request closed its connection")
+
+
+def next_deadline_ms(cluster: Cluster) -> int | None:
+    """Return when a cluster whose clocks agree has something to do; None for never."""
+    due = (cluster.next_group_deadline_ms(), cluster.next_wall_deadline_ms())
+    return min((each for each in due if each is not None), default=None)
 
 
 class SimulatorTarget(LinesTarget):
@@ -58,12 +65,14 @@ class SimulatorTarget(LinesTarget):
         self._lines = Lines()
         self._compacted: PartitionLog | None = None
         self._cluster: Cluster | None = None
+        self._answers: list[Answer] = []
         super().__init__("simulator", self._lines, profile=None, capabilities=frozenset(Capability))
 
     def start(self, world: World) -> None:
         """Create a new broker, whose log was never cleaned."""
         self._compacted = None
         self._cluster = None
+        self._answers = []
         register_failing_assignor(world)
         super().start(world)
 
@@ -90,35 +99,80 @@ class SimulatorTarget(LinesTarget):
 
     def call(self, call: Call) -> Outcome:
         """Send a request: to the group coordinator, or to the broker around it."""
-        if call.api != "FindCoordinator":
+        if not self.world.records and call.api != "FindCoordinator":
             return super().call(call)
-        request = read_request(call.api, call.version, call.data)
-        answers: list[Answer] = []
-        now = self._now()
+        api = api_named(call.api)
+        reader = JsonReader(structs_module(call.api))
+        request = reader.read(
+            layout_of(api, call.version, response=False), call.data, defaulted=True
+        )
 
         def take(response: Struct | None) -> None:
-            data = write_response(request, call.version, cast("Response", response))
-            answers.append(Answer(call.call_id, now.group_ms, data))
+            layout = layout_of(api, call.version, response=True)
+            said = cast("Struct", fitted(response, call.version, request))
+            now_ms = self._now().group_ms
+            self._answers.append(Answer(call.call_id, now_ms, to_json(layout, said)))
 
-        context = RequestContext(token=self.cluster.new_token(), api_version=call.version)
-        api = ApiKey.FIND_COORDINATOR
-        self.cluster.handle(
-            ClusterCall(broker_id=1, api=api, request=request, context=context, now=now),
-            _Place(take),
+        context = RequestContext(
+            token=self.cluster.new_token(), api_version=call.version, client_id=call.client_id
         )
+        asked = ClusterCall(
+            broker_id=1,
+            api=api,
+            request=request,
+            context=context,
+            now=self._now(),
+            connection=call.call_id,
+        )
+        self.cluster.handle(asked, _Place(take))
+        return self._in_cluster(0)
+
+    def advance(self, ms: int, *, early: bool = False) -> Outcome:
+        """Let virtual time pass."""
+        if not self.world.records:
+            return super().advance(ms, early=early)
+        return self._in_cluster(ms)
+
+    def _in_cluster(self, ms: int) -> Outcome:
+        """Let time pass in the cluster, each deadline at its own instant; return the answers."""
+        end_ms = self._now().group_ms + ms
+        cluster = self.cluster
+        while True:
+            cluster.go_on(self._now())
+            if cluster.has_work:
+                cluster.work(self._now())
+                continue
+            due_ms = next_deadline_ms(cluster)
+            if due_ms is None or due_ms > end_ms:
+                break
+            super().advance(max(due_ms - self._now().group_ms, 0))
+            cluster.expire(self._now())
+        super().advance(end_ms - self._now().group_ms)
+        answers, self._answers = self._answers, []
         return Outcome(tuple(answers))
+
+    def topic_ids(self) -> dict[str, str]:
+        """Return the id of every topic that was created."""
+        if not self.world.records:
+            return super().topic_ids()
+        topics = self.cluster.image.topics
+        return {name: uuid_text(topic.topic_id) for name, topic in topics.items()}
 
     @property
     def cluster(self) -> Cluster:
-        """Two brokers, created on first use."""
+        """The cluster, created on first use: one broker with records, or two without."""
         if self._cluster is None:
             settings = ClusterSettings(
                 profile=profile_named(self.world.profile),
-                broker_ids=(1, 2),
+                broker_ids=(1,) if self.world.records else (1, 2),
                 coordinator=self._lines.harness.config,
             )
             self._cluster = Cluster(settings, endpoint=lambda *_: Endpoint("localhost", 9092))
             self._cluster.topics.create_asked_for(OFFSETS_TOPIC, self._now())
+            if self.world.records:
+                self._cluster.topics.create_asked_for(SHARE_STATE_TOPIC, self._now())
+                for name, partitions in (self.world.topics or {}).items():
+                    self._cluster.topics.create_spread(name, partitions, self._now())
         return self._cluster
 
     def _now(self) -> Instants:

@@ -36,6 +36,7 @@ class Capability(StrEnum):
     FAILING_ASSIGNOR = "a server-side assignor that fails"
     SHARE_GROUPS = "share groups (KIP-932)"
     STREAMS_GROUPS = "streams groups (KIP-1071)"
+    RECORDS = "records, and share partitions that deliver them"
 
 
 def has_groups(capability: Capability, profile: str) -> bool:
@@ -60,6 +61,10 @@ class MalformedAnswer(CoordinatorSimError):
     """An answer that is no message of its version; the text holds its bytes."""
 
 
+class ConnectionEnded(CoordinatorSimError):
+    """The broker closed a connection with a pending request; the message names it."""
+
+
 class World(Struct, frozen=True, kw_only=True):
     """The broker that a case starts with.
 
@@ -72,6 +77,7 @@ class World(Struct, frozen=True, kw_only=True):
         trace: Whether to trace a target that can be traced.
         switches: Switches of the profile, set by hand: a Kafka between those with a profile.
         started: Whether its coordinator accepts requests before it is told to start.
+        records: Whether records are produced and delivered, which takes a whole broker.
     """
 
     profile: str
@@ -82,6 +88,7 @@ class World(Struct, frozen=True, kw_only=True):
     trace: bool = False
     switches: tuple[str, ...] = ()
     started: bool = True
+    records: bool = False
 
 
 class Call(Struct, frozen=True, kw_only=True):

@@ -34,6 +34,7 @@ from coordinator_sim_conformance.targets.target import (
     Answer,
     Call,
     Capability,
+    ConnectionEnded,
     GroupView,
     Json,
     Outcome,
@@ -42,7 +43,7 @@ from coordinator_sim_conformance.targets.target import (
     has_groups,
     view_of,
 )
-from coordinator_sim_conformance.wire.links import OWN_CLIENT, Address, ConnectionEnded, Links
+from coordinator_sim_conformance.wire.links import OWN_CLIENT, Address, Links
 
 _OFFERED: Final = frozenset({Capability.TOPICS, Capability.CLUSTER})
 _NEWEST: Final = {"OffsetCommit": 9, "OffsetFetch": 9}
@@ -207,6 +208,9 @@ class WallTimeTarget:
 
     def offers(self, capability: Capability) -> bool:
         """Whether the operations of that capability work."""
+        if capability is Capability.RECORDS:
+            has_shares = Capability.SHARE_GROUPS in self._endpoint.kinds_of_groups
+            return has_shares and self._endpoint.is_one_broker
         if capability in self._endpoint.kinds_of_groups:
             return has_groups(capability, self._world.profile)
         return capability in _OFFERED

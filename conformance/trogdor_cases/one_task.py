@@ -6,6 +6,7 @@ from typing import Final, Protocol
 import msgspec
 from msgspec import Struct
 
+from coordinator_sim.errors import MissingDependencyError, needing
 from coordinator_sim.live.trogdor.configuration import read_spec
 from coordinator_sim.live.trogdor.host_platform import Allowed
 from coordinator_sim.trogdor.topology import AGENT_PORT, topology_of
@@ -46,15 +47,16 @@ class OwnOneTaskAgent:
             Unsupported: the server of agents is not installed.
         """
         try:
-            from coordinator_sim.live.trogdor.daemons import run_task
-        except ModuleNotFoundError as missing:
-            raise Unsupported(f"wants {missing.name}: coordinator-sim[serve]") from None
+            with needing("live", "an agent"):
+                from coordinator_sim.live.trogdor.daemons import run_task
+        except MissingDependencyError as missing:
+            raise Unsupported(str(missing)) from None
         said: list[str] = []
         task = run_task(
             topology_of(_NODES),
             NODE,
             read_spec(msgspec.json.encode(spec).decode()),
-            allowed=Allowed(),
+            allowed=Allowed(commands=True),
             say=said.append,
         )
         succeeded = asyncio.run(task)

@@ -57,7 +57,7 @@ class Daemons(Struct, frozen=True):
 _OWN: Final = (sys.executable, "-m", "coordinator_sim", "trogdor")
 OWN_DAEMONS: Final = Daemons(
     coordinator=(*_OWN, "coordinator"),
-    agent=(*_OWN, "agent", "--allow-sudo", "--any-process"),
+    agent=(*_OWN, "agent", "--allow-sudo", "--any-process", "--allow-commands"),
 )
 """The daemons of this project; `sudo` is a script that only notes what it is asked."""
 

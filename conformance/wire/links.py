@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final, Literal
 
 from coordinator_sim.errors import CoordinatorSimError, DataError, UnsupportedVersion
-from coordinator_sim_conformance.targets.target import Answer, Call, Unsupported
+from coordinator_sim_conformance.targets.target import Answer, Call, ConnectionEnded, Unsupported
 from coordinator_sim_conformance.wire import frames
 from coordinator_sim_conformance.wire.kio_bodies import Json
 from coordinator_sim_conformance.wire.security import Security, log_in
@@ -30,10 +30,6 @@ _LONGEST: Final = 100_000_000
 """Bytes of a frame; a length above is no length of Kafka's."""
 _PROBE: Final = b"\x00\x00\x00\x0a" + b"\x00\x12\x00\x00" + b"\x00\x00\x00\x01" + b"\xff\xff"
 """ApiVersions, version 0, without a client id."""
-
-
-class ConnectionEnded(CoordinatorSimError):
-    """The broker closed a connection with a pending request; the message names it."""
 
 
 class Link:

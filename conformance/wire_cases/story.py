@@ -1,14 +1,21 @@
 """One group and its member, told request by request, each in a version of its own."""
 
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from coordinator_sim.errors import CoordinatorSimError, DataError
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim_conformance.script.stage import CaseBroken, CaseFailed
 from coordinator_sim_conformance.targets.reach import Reach
-from coordinator_sim_conformance.targets.target import Call, Json, MalformedAnswer, Unsupported
-from coordinator_sim_conformance.wire import frames
-from coordinator_sim_conformance.wire.links import ConnectionEnded, Link
+from coordinator_sim_conformance.targets.target import (
+    Call,
+    ConnectionEnded,
+    Json,
+    MalformedAnswer,
+    Unsupported,
+)
+
+if TYPE_CHECKING:
+    from coordinator_sim_conformance.wire.links import Link
 
 _CLIENT: Final = "versions"
 _FIRST_WITH_TOPIC_IDS: Final = 10
@@ -49,7 +56,7 @@ class Story:
         self.group, self.member_id, self.generation_id = self.reach.group(), "", -1
 
     @property
-    def link(self) -> Link:
+    def link(self) -> "Link":
         """The connection; another one when the last was ended."""
         if self._link is None:
             self._link = self.reach.opened()
@@ -94,7 +101,9 @@ class Story:
             UnsupportedVersion: the suite does not know the layout.
             DataError: the version cannot express the body.
         """
-        return frames.request_frame(api, version, data, correlation_id=1, client_id=_CLIENT)
+        from coordinator_sim_conformance.wire.frames import request_frame
+
+        return request_frame(api, version, data, correlation_id=1, client_id=_CLIENT)
 
     def told(self, api: str, frame: bytes) -> Json:
         """Send bytes that have to be answered as version 0 of an API is; return the answer.
@@ -183,7 +192,9 @@ class Story:
 
 def is_known(api: str, version: int) -> bool:
     """Whether the suite knows the layout of a version."""
-    return frames.has_layout(api, version)
+    from coordinator_sim_conformance.wire.frames import has_layout
+
+    return has_layout(api, version)
 
 
 def errors_of(answer: object) -> list[int]:

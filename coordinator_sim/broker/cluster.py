@@ -275,11 +275,12 @@ class Cluster:
     def _data_apis(self) -> DataApis:
         """The APIs about records, told of what happens."""
         profile = self.settings.profile
-        data = DataApis(
+        return DataApis(
             self.hosted,
             self.access,
             self,
             draw=drawn_ids(self.settings.seed),
+            cluster_events=self.cluster_events,
             gate=self.transactions.brokers,
             settings=DataSettings(
                 fetch_max_bytes=int(str(self.configs.broker_value("fetch.max.bytes"))),
@@ -289,8 +290,6 @@ class Cluster:
                 refuses_unknown_positions=profile.refuses_unknown_positions,
             ),
         )
-        data.listen(self.cluster_events)
-        return data
 
     def _storage_failed(self, place: Place, error: OSError) -> None:
         """A partition's leader cannot write any more, and resigns."""

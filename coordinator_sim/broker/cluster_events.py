@@ -33,3 +33,8 @@ class ClusterEvents:
     broker_fenced: list[Callable[[int], None]] = field(default_factory=list)
     disconnected: list[Callable[[int], None]] = field(default_factory=list)
     trouble: list[Callable[[str], None]] = field(default_factory=list)
+
+    def touched(self, place: tuple[str, int]) -> None:
+        """Tell the listeners of `readable` about a partition."""
+        for told in self.readable:
+            told(*place)

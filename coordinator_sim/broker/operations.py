@@ -289,8 +289,7 @@ class Operations:
         log.hold_high_watermark(log.high_watermark if hold else None)
         if topic == OFFSETS_TOPIC:
             self._cluster.groups.hold_high_watermark(partition, hold=hold, now=now)
-        for told in self._cluster.cluster_events.readable:
-            told(topic, partition)
+        self._cluster.cluster_events.touched((topic, partition))
 
     def taken_while_coordinator_moves(
         self, group_id: str, to: int | None, take: Task, now: Instants

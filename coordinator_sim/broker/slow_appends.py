@@ -165,5 +165,4 @@ class SlowAppends:
                 groups.hold_high_watermark(partition, hold=False, now=now)
             else:
                 groups.advance_high_watermark(partition, limit, now)
-        for told in self._cluster.cluster_events.readable:
-            told(topic, partition)
+        self._cluster.cluster_events.touched(place)

@@ -1,14 +1,17 @@
 """Reading what several commands are given: settings, scenarios and the form of a trace."""
 
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coordinator_sim.errors import ConfigError, ScenarioError
+from coordinator_sim.errors import ConfigError, ScenarioError, check_new
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from coordinator_sim.sim.scenario.scenario import Scenario
     from coordinator_sim.sim.scenario.variety import Variety
 
@@ -50,6 +53,23 @@ def local_only(given: Any) -> Any:  # noqa: ANN401 - one path, a list of them, o
     return given
 
 
+@contextmanager
+def run_folder(out: Path | None, usual: Path) -> "Iterator[Path]":
+    """Where a command writes a trace: `out` if given, else the next number below `usual`.
+
+    A line on stderr says so where `out` holds a trace, which is replaced.
+    """
+    from coordinator_sim.runs.run_directory import holds_trace, next_run
+
+    if out is None:
+        with next_run(usual) as run:
+            yield run
+        return
+    if holds_trace(out):
+        typer.echo(f"{out}: the trace that was there is replaced", err=True)
+    yield out
+
+
 class TraceFormat(StrEnum):
     """The forms a run directory's events may have."""
 
@@ -58,16 +78,17 @@ class TraceFormat(StrEnum):
 
 
 def parse_settings(pairs: list[str]) -> dict[str, str]:
-    """`key=value` pairs as a dict; the last of a key wins.
+    """`key=value` pairs as a dict.
 
     Raises:
-        ConfigError: A pair has no equals sign or an empty key.
+        ConfigError: A pair has no equals sign, or its key is empty or that of another pair.
     """
     settings: dict[str, str] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
             raise ConfigError(f"--set {pair!r}: wants key=value, as session.timeout.ms=10000")
+        check_new(key.strip(), settings, "--set")
         settings[key.strip()] = value.strip()
     return settings
 

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
-from typer.core import TyperGroup
 
 from coordinator_sim.cli.assignor_lab import lab
+from coordinator_sim.cli.command_line import CommandGroup, CommandLine
 from coordinator_sim.cli.own_assignors import (
     AssignorFromOption,
     AssignorJavaOption,
@@ -27,7 +27,7 @@ from coordinator_sim.harness.assignor_cases import (
 )
 
 
-class _CasesByDefault(TyperGroup):
+class _CasesByDefault(CommandGroup):
     """Takes words that are no command as the files of `cases`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - typer's own kind of context
@@ -37,13 +37,11 @@ class _CasesByDefault(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-assign = typer.Typer(
+assign = CommandLine(
     name="assign",
     cls=_CasesByDefault,
     help="Run assignors on cases or check their results (assign FILE...), or try them (lab).",
     epilog="Example: coordinator-sim assign lab range sticky --members 2,10,100",
-    add_completion=False,
-    rich_markup_mode=None,
 )
 assign.command(short_help="Try assignors: moves, balance, racks, CPU.")(lab)
 

@@ -26,7 +26,7 @@ def lab(
         list[str] | None, typer.Argument(help="Assignors; all by default.", metavar="NAME")
     ] = None,
     members: Annotated[
-        str, typer.Option(help="Sizes of the group to try.", metavar="N,N,...")
+        str, typer.Option(help="Sizes of the group to try.", metavar="N,...")
     ] = "2,10,100",
     topics: Annotated[int, typer.Option(help="Topics that all members read.")] = 12,
     partitions: Annotated[

@@ -16,9 +16,9 @@ def list_scenarios(
     Example: coordinator-sim list
     """
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
+    from coordinator_sim.cli.console import PrintableConsole
     from coordinator_sim_scenarios.catalog import all_scenarios
     from coordinator_sim_scenarios.task_files import task_scenarios
 
@@ -35,7 +35,7 @@ def list_scenarios(
     table = Table("scenario", "virtual time", "what happens", box=box.SIMPLE_HEAD)
     for name, scenario in scenarios.items():
         table.add_row(name, f"{scenario.duration_ms // 1000} s", scenario.title)
-    Console().print(table)
+    PrintableConsole().print(table)
     typer.echo(
         "Run one:  coordinator-sim run NAME    See it as data:  coordinator-sim show NAME --json"
     )

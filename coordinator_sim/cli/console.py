@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from rich.console import Console, ConsoleOptions, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderHook
 from rich.segment import Segment
 
-from coordinator_sim.cli.printing import printable
+from coordinator_sim.cli.printing import guard_streams, printable
 
 
 class PrintableConsole(Console):
@@ -20,3 +20,12 @@ class PrintableConsole(Console):
                 yield segment
             else:
                 yield Segment(printable(segment.text), segment.style)
+
+    def push_render_hook(self, hook: RenderHook) -> None:
+        """Start a bar or spinner, and guard the proxies that it has just put before the streams.
+
+        Rich looks for the stream behind one proxy only: behind its own it would find ours, which
+        spells out the escapes of the bar. A guard before rich's proxy answers the stream itself.
+        """
+        super().push_render_hook(hook)
+        guard_streams()

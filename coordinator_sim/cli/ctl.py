@@ -6,8 +6,8 @@ from typing import Annotated, Final
 import msgspec
 import typer
 
+from coordinator_sim.cli.command_line import CommandLine
 from coordinator_sim.cli.ctl_calls import (
-    TOKEN_VARIABLE,
     URL_VARIABLE,
     Json,
     Place,
@@ -22,19 +22,20 @@ from coordinator_sim.cli.ctl_calls import (
 )
 from coordinator_sim.cli.ctl_clock import clock_app
 from coordinator_sim.cli.ctl_links import link_app
-from coordinator_sim.errors import ConfigError
+from coordinator_sim.errors import ConfigError, check_new
+from coordinator_sim.listening import TOKEN_VARIABLE
 
-ctl = typer.Typer(
+ctl = CommandLine(
     help="Operate a running serve: brokers, topics, groups, clock, faults, waits, traces.",
     epilog="Where it is: --url, or --ready-file of the serve, or the variable "
     + URL_VARIABLE
     + ".",
     no_args_is_help=True,
 )
-fault_app = typer.Typer(help="Fault rules: what is done to requests on purpose.")
-topic_app = typer.Typer(help="Topics.")
-broker_app = typer.Typer(help="Brokers: stop, pause, partition, resume, restart.")
-trace_app = typer.Typer(help="Traces of what is served.")
+fault_app = CommandLine(help="Fault rules: what is done to requests on purpose.")
+topic_app = CommandLine(help="Topics.")
+broker_app = CommandLine(help="Brokers: stop, pause, partition, resume, restart.")
+trace_app = CommandLine(help="Traces of what is served.")
 ctl.add_typer(fault_app, name="fault")
 ctl.add_typer(topic_app, name="topic")
 ctl.add_typer(broker_app, name="broker")
@@ -368,6 +369,7 @@ def _match(pairs: list[str]) -> dict[str, Json]:
             raise ConfigError(f"{pair}: wants KEY=VALUE, as api=Heartbeat")
         if key not in _MATCHES:
             raise ConfigError(f"{pair}: a rule fits by {', '.join(_MATCHES)}")
+        check_new(key, match, pair)
         match[key] = _value(key, value)
     return match
 
@@ -409,10 +411,14 @@ def trace_mark(
     attrs: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...")] = None,
 ) -> None:
     """Put a FAULT event into the trace, with the present as its time."""
-    pairs = [each.partition("=") for each in attrs or ()]
-    if any(not separator for _, separator, _ in pairs):
-        raise ConfigError(f"{' '.join(attrs or ())}: give KEY=VALUE")
-    body = {"what": what, "attrs": {key: value for key, _, value in pairs}}
+    marks: dict[str, str] = {}
+    for each in attrs or ():
+        key, separator, value = each.partition("=")
+        if not separator:
+            raise ConfigError(f"{each}: give KEY=VALUE")
+        check_new(key, marks, each)
+        marks[key] = value
+    body = {"what": what, "attrs": marks}
     show(call(context, "POST", "/v1/trace/mark", body))
 
 

@@ -9,13 +9,13 @@ import msgspec
 import typer
 
 from coordinator_sim.cli.ending import EXIT_MISUSE, EXIT_PROBLEMS_FOUND
-from coordinator_sim.errors import ConfigError, MissingDependencyError
+from coordinator_sim.errors import ConfigError, needing
+from coordinator_sim.listening import bearer
 
 if TYPE_CHECKING:
     import httpx
 
 URL_VARIABLE: Final = "COORDINATOR_SIM_CONTROL"
-TOKEN_VARIABLE: Final = "COORDINATOR_SIM_CONTROL_TOKEN"  # noqa: S105 - the name of a variable
 _WAITED: Final = 408
 _LIMIT_S: Final = 620.0
 """The server itself ends a wait before."""
@@ -50,10 +50,9 @@ def _client(context: typer.Context, limit_s: float | None = _LIMIT_S) -> "httpx.
     place: Place = context.obj
     if not place.url:
         raise ConfigError(f"which server? --url, --ready-file, or the variable {URL_VARIABLE}")
-    if not place.token.isascii() or not place.token.isprintable():
-        raise ConfigError(f"--token {place.token!r}: must be printable ASCII, as HTTP has it")
-    headers = {"authorization": f"Bearer {place.token}"} if place.token else {}
-    return httpx.Client(base_url=place.url, headers=headers, timeout=limit_s, trust_env=False)
+    return httpx.Client(
+        base_url=place.url, headers=bearer(place.token), timeout=limit_s, trust_env=False
+    )
 
 
 @contextmanager
@@ -64,12 +63,8 @@ def reached(context: typer.Context, limit_s: float | None = _LIMIT_S) -> "Iterat
         ConfigError: no server answers, or something else does.
         MissingDependencyError: httpx is not installed.
     """
-    try:
+    with needing("serve", "ctl"):
         import httpx
-    except ImportError:
-        raise MissingDependencyError(
-            "ctl needs httpx: pip install 'coordinator-sim[serve]'"
-        ) from None
     try:
         with _client(context, limit_s) as caller:
             yield caller

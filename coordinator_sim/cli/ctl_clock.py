@@ -5,11 +5,12 @@ from typing import Annotated, Final
 
 import typer
 
+from coordinator_sim.cli.command_line import CommandLine
 from coordinator_sim.cli.ctl_calls import Json, call, show, table
 from coordinator_sim.cli.ending import EXIT_INTERRUPTED, EXIT_PROBLEMS_FOUND
 from coordinator_sim.errors import ConfigError
 
-clock_app = typer.Typer(help="The clock of groups.")
+clock_app = CommandLine(help="The clock of groups.")
 
 _LOOK_S: Final = 0.25
 """How often an advance is asked how far it is, for the bar on a terminal."""

@@ -4,9 +4,10 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from coordinator_sim.cli.command_line import CommandLine
 from coordinator_sim.cli.ctl_calls import call, table
 
-link_app = typer.Typer(help="The network between clients and brokers: cut, slow, reset.")
+link_app = CommandLine(help="The network between clients and brokers: cut, slow, reset.")
 
 _DIRECTIONS: Final = {
     "both": ("to_broker", "to_clients"),

@@ -38,8 +38,7 @@ def demo(
 
     Example: coordinator-sim demo --out out
     """
-    from rich.console import Console
-
+    from coordinator_sim.cli.console import PrintableConsole
     from coordinator_sim.cli.report import compute, print_churn
     from coordinator_sim_reports.java import find_java
     from coordinator_sim_reports.session import check_extra
@@ -59,7 +58,7 @@ def demo(
     summary = compute(
         traces, out / "report", master=master, title="Rolling deploys under every assignor"
     )
-    console = Console()
+    console = PrintableConsole()
     print_churn(summary, console)
     console.print(f"\nreport: {summary.page}", highlight=False, soft_wrap=True)
 

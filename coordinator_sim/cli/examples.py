@@ -9,8 +9,8 @@ import typer
 
 from coordinator_sim.errors import ConfigError, DataError
 
-_NOT_OURS = ("__pycache__", ".")
-"""Beginnings of names that tools leave in a folder in which they ran."""
+_NOT_OURS = ("__pycache__", ".", "py.typed")
+"""Beginnings of names that tools leave in a folder in which they ran, and of what they read."""
 
 
 def examples(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from coordinator_sim.cli.arguments import TraceFormat
+from coordinator_sim.cli.arguments import TraceFormat, run_folder
 from coordinator_sim.cli.uris import located, session_of
 from coordinator_sim.errors import ConfigError
 
@@ -39,8 +39,12 @@ def ingest(
         ),
     ],
     out: Annotated[
-        str, typer.Option(help="Run directory to write; with --spark also a URI.", metavar="DIR")
-    ] = "out/ingest",
+        str | None,
+        typer.Option(
+            help="Run directory to write, with --spark also a URI; out/ingest/1, 2 ... by default.",
+            metavar="DIR",
+        ),
+    ] = None,
     tz: Annotated[
         str, typer.Option(help="Zone of times that name none, such as Europe/Berlin.")
     ] = "UTC",
@@ -92,7 +96,9 @@ def ingest(
             keep_raw=keep_raw,
             trace_format=format_.value,
         )
-        importing = _write(paths, out, options, spark)
+        with run_folder(None if out is None else Path(out), Path("out/ingest")) as folder:
+            out = out or str(folder)
+            importing = _write(paths, out, options, spark)
         _tell(importing, out, json=json)
     if importing.bad:
         raise typer.Exit(EXIT_BAD_DATA)

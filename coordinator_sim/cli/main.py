@@ -7,6 +7,7 @@ import typer
 from coordinator_sim import __version__
 from coordinator_sim.cli.assign import assign
 from coordinator_sim.cli.catalogue import list_scenarios, show
+from coordinator_sim.cli.command_line import CommandLine
 from coordinator_sim.cli.ctl import ctl
 from coordinator_sim.cli.demo import demo
 from coordinator_sim.cli.ending import EXIT_MISUSE, run_command_line
@@ -28,14 +29,11 @@ from coordinator_sim.cli.shape import shape
 from coordinator_sim.cli.sweep import sweep
 from coordinator_sim.cli.trogdor import trogdor
 
-app = typer.Typer(
+app = CommandLine(
     name="coordinator-sim",
     help="Simulate Kafka's group coordinator, replay production logs, compare assignors.",
     invoke_without_command=True,
     epilog="Example: coordinator-sim run rolling-bounce    (coordinator-sim run --help for more)",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
 )
 app.command(short_help="Roll deploys under every assignor; report the churn.")(demo)
 app.command(short_help="Run a scenario in virtual time.")(run)

@@ -10,7 +10,7 @@ import typer
 
 from coordinator_sim.cli.arguments import parse_settings
 from coordinator_sim.cli.narrator import Narrator
-from coordinator_sim.errors import ConfigError, MissingDependencyError
+from coordinator_sim.errors import ConfigError, MissingDependencyError, needing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MAX_PORT = 65_535
 
 BootstrapOption = Annotated[
-    str, typer.Option(help="Brokers to begin with: HOST:PORT, several with commas.")
+    str, typer.Option(help="Brokers to begin with.", metavar="HOST:PORT,...")
 ]
 ConnectOption = Annotated[
     bool, typer.Option("--connect", help="Be a Connect worker instead of a consumer.")
@@ -39,9 +39,7 @@ ManifestsOption = Annotated[
         help="With --connect: a folder of connector manifests; may be repeated.", metavar="DIR"
     ),
 ]
-TopicsOption = Annotated[
-    str, typer.Option(help="Topics to subscribe to, several with commas.", metavar="A,B")
-]
+TopicsOption = Annotated[str, typer.Option(help="Topics to subscribe to.", metavar="NAME,...")]
 PatternOption = Annotated[
     str,
     typer.Option(help="Instead of topics: a regular expression for names.", metavar="REGEX"),
@@ -174,12 +172,8 @@ def connect_member(
         ConfigError: a folder of manifests is none.
         MissingDependencyError: the libraries of the extra `live` are not installed.
     """
-    try:
+    with needing("live", "a Connect worker"):
         from coordinator_sim.live.worker import ConnectMember, WorkerOptions
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"a Connect worker needs {error.name}: pip install 'coordinator-sim[live]'"
-        ) from None
     from coordinator_sim.live.plugin_path import scan_plugins
 
     for folder in manifests:
@@ -232,9 +226,10 @@ def _reader(options: "ConsumerOptions", narrator: Narrator) -> "RecordReader | N
     from coordinator_sim.live.story import MemberEvent
 
     try:
-        from coordinator_sim.live.records import RecordReader
-    except ImportError:
-        text = "membership only: no records are read without coordinator-sim[live]"
+        with needing("clients", "reading records"):
+            from coordinator_sim.live.records import RecordReader
+    except MissingDependencyError as missing:
+        text = f"membership only: {missing}"
         narrator.event(MemberEvent(kind="MEMBERSHIP_ONLY", text=text, details={}))
         return None
     bootstrap = ",".join(f"{node.host}:{node.port}" for node in options.bootstrap)

@@ -26,8 +26,9 @@ def write_metrics(directory: Path, brokers: "dict[int, CoordinatorMetrics]") -> 
 def print_metrics(directory: Path) -> None:
     """Print the `metrics.json` of a run directory, a column a broker."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
+
+    from coordinator_sim.cli.console import PrintableConsole
 
     path = directory / METRICS_NAME
     brokers = msgspec.json.decode(path.read_bytes(), type=dict[str, dict[str, int]])
@@ -36,4 +37,4 @@ def print_metrics(directory: Path) -> None:
         table.add_column(f"broker {broker_id}", justify="right")
     for name in next(iter(brokers.values()), {}):
         table.add_row(name, *(str(shown[name]) for shown in brokers.values()))
-    Console(highlight=False).print(table)
+    PrintableConsole(highlight=False).print(table)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coordinator_sim.cli.arguments import local_only
+from coordinator_sim.cli.command_line import CommandLine
 from coordinator_sim.cli.uris import located, session_of
 from coordinator_sim.errors import ConfigError
 
@@ -15,9 +16,8 @@ if TYPE_CHECKING:
     from coordinator_sim.disk.last_offsets import LastOffsets
     from coordinator_sim.disk.segment_sources import FoundLogs
 
-log = typer.Typer(
+log = CommandLine(
     short_help="Look into the offsets log: the segments of __consumer_offsets.",
-    rich_markup_mode=None,
 )
 
 

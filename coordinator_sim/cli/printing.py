@@ -71,8 +71,11 @@ class PrintableStream:
 
     @property
     def rich_proxied_file(self) -> TextIO:
-        """Where rich writes, whose colours are escapes too; see `console`."""
-        return self._stream
+        """Where rich writes, whose colours are escapes too, behind all proxies; see `console`."""
+        behind = self._stream
+        while (proxied := getattr(behind, "rich_proxied_file", None)) is not None:
+            behind = proxied
+        return behind
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._stream, name)

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, Protocol, TypeVar
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from coordinator_sim.cli.console import PrintableConsole
 
 PATIENCE_S: Final = 2.0
 """Work that takes less time shows no bar, unless told otherwise."""
@@ -26,7 +27,7 @@ def spark_status(job: _SparkJob[_Result_co], *, is_silent: bool) -> _Result_co:
         job: The work.
         is_silent: Show nothing, as where the output is for machines.
     """
-    errors = Console(stderr=True)
+    errors = PrintableConsole(stderr=True)
     if is_silent or not errors.is_terminal:
         return job()
     with errors.status("starting Spark") as status:
@@ -41,7 +42,7 @@ def progress_bar(
 
     Work of less than `patience_s` shows no bar.
     """
-    console = Console(stderr=True)
+    console = PrintableConsole(stderr=True)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

@@ -1,6 +1,5 @@
 """`rehearse`: what an upgrade to the consumer protocol would cost a recorded group, and save."""
 
-import importlib.util
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,11 +8,10 @@ import typer
 
 from coordinator_sim.cli.arguments import local_only
 from coordinator_sim.cli.lengths import parse_length
-from coordinator_sim.errors import ConfigError, MissingDependencyError
+from coordinator_sim.errors import ConfigError, needing
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from coordinator_sim.cli.console import PrintableConsole
     from coordinator_sim_reports.rehearsal_facts import Told, Wishes
     from coordinator_sim_reports.rehearsal_figures import GroupRehearsal, Rehearsal
 
@@ -117,7 +115,8 @@ def rehearse(
     """
     from coordinator_sim.cli.progress import progress_bar
 
-    check_pages()
+    with needing("pages", "a page"):
+        import jinja2  # noqa: F401 - before the work whose page it renders
     from coordinator_sim_reports.rehearsal_runs import Pace
     from coordinator_sim_reports.rehearsals import Job
     from coordinator_sim_reports.rehearsals import rehearse as rehearse_all
@@ -146,18 +145,6 @@ def rehearse(
         print_json(told)
     else:
         print_rehearsal(told)
-
-
-def check_pages() -> None:
-    """Check that what renders pages is installed.
-
-    Raises:
-        MissingDependencyError: it is not; the message says what to install.
-    """
-    if importlib.util.find_spec("jinja2") is None:
-        raise MissingDependencyError(
-            "pages need the package 'jinja2': pip install 'coordinator-sim[pages]'"
-        )
 
 
 def read_told(trace: Path, partitions: list[str]) -> "Told":
@@ -261,7 +248,7 @@ def worlds_of(told: "Rehearsal") -> str:
     return f"{told.seeds} of {every} in the time given{kept}; run it again to go on"
 
 
-def print_group(each: "GroupRehearsal", console: "Console") -> None:
+def print_group(each: "GroupRehearsal", console: "PrintableConsole") -> None:
     """One group: its verdict, its deploys, and what stands in the way."""
     from rich import box
     from rich.table import Table

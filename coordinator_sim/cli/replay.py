@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from coordinator_sim import __version__
+from coordinator_sim.cli.arguments import run_folder
 from coordinator_sim.cli.wording import counted
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.trace.epoch_records import GROUP_TYPES
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from coordinator_sim.cli.console import PrintableConsole
     from coordinator_sim.replay.report import (
         GroupFidelity,
         ReplayReport,
@@ -47,8 +47,8 @@ def replay(
     profile: Annotated[
         str | None,
         typer.Option(
-            help="A Kafka release to try instead of the trace's, such as 4.4; or several, "
-            "separated by commas.",
+            help="Kafka releases to try instead of the trace's, such as 4.4.",
+            metavar="RELEASE,...",
         ),
     ] = None,
     partitions: Annotated[
@@ -88,11 +88,12 @@ def replay(
     run = read_run(trace)
     if out is not None:
         check_single(out, grid)
-        check_replaceable(out, keep=trace)
+        check_replaceable(out, keep=run.path)
     with progress_bar("replaying", run.info.counts.get("events", 0)) as advance:
         result = replay_run(run, grid, given=given, group_id=group, on_progress=advance)
     if out is not None:
-        write_trace(out, run, result, grid)
+        with run_folder(out, out) as directory:
+            write_trace(directory, run, result, grid)
     (print_json if json else print_tables)(result.report, out)
     if not result.report.is_reproduced:
         raise typer.Exit(EXIT_NOT_REPRODUCED)
@@ -177,7 +178,7 @@ def print_tables(report: "ReplayReport", out: Path | None) -> None:
         console.print(f"trace of the replay: {out}", markup=False)
 
 
-def print_fidelity(console: "Console", report: "ReplayReport") -> None:
+def print_fidelity(console: "PrintableConsole", report: "ReplayReport") -> None:
     """One row a file and group: reproduced of those in the source, assumed in brackets."""
     from rich.table import Table
 
@@ -214,7 +215,7 @@ def kafka_of(group: "GroupFidelity") -> str:
     return f"~{group.profile} for {group.version_range or 'unknown'}"
 
 
-def print_differences(console: "Console", report: "ReplayReport") -> None:
+def print_differences(console: "PrintableConsole", report: "ReplayReport") -> None:
     """The first row of each kind that did not come true, and lines without an explanation."""
     for group in report.groups:
         for kind, tally in group.tallies.items():
@@ -229,7 +230,7 @@ def print_differences(console: "Console", report: "ReplayReport") -> None:
             console.print(f"{_place(group)}: not explained: {text}", markup=False)
 
 
-def print_assumptions(console: "Console", report: "ReplayReport") -> None:
+def print_assumptions(console: "PrintableConsole", report: "ReplayReport") -> None:
     """What replay had to choose, group by group."""
     if not any(group.assumed for group in report.groups):
         return
@@ -239,7 +240,7 @@ def print_assumptions(console: "Console", report: "ReplayReport") -> None:
             console.print(f"  {_place(group)}: {text}", markup=False)
 
 
-def print_left_out(console: "Console", report: "ReplayReport") -> None:
+def print_left_out(console: "PrintableConsole", report: "ReplayReport") -> None:
     """What of the trace was not replayed."""
     if report.silent_groups:
         console.print(
@@ -257,7 +258,7 @@ def print_left_out(console: "Console", report: "ReplayReport") -> None:
         console.print(f"Not replayed: {count} events of {source}", markup=False)
 
 
-def print_summary(console: "Console", report: "ReplayReport") -> None:
+def print_summary(console: "PrintableConsole", report: "ReplayReport") -> None:
     """One line for all."""
     totals = report.totals()
     reproduced = sum(tally.reproduced for tally in totals.values())

@@ -11,8 +11,7 @@ from coordinator_sim.cli.printing import print_json
 from coordinator_sim.cli.progress import spark_status
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from coordinator_sim.cli.console import PrintableConsole
     from coordinator_sim_reports.jobs import ReportSummary
 
 _NAMED_PARTIAL = 5
@@ -85,14 +84,14 @@ def compute(
     return spark_status(building, is_silent=is_silent)
 
 
-def print_tables(summary: "ReportSummary", console: "Console") -> None:
+def print_tables(summary: "ReportSummary", console: "PrintableConsole") -> None:
     """Print rebalances per group and reason, churn per assignor, and where the page is."""
     print_groups(summary, console)
     print_churn(summary, console)
     console.print(f"report: {summary.page}", highlight=False, soft_wrap=True)
 
 
-def print_groups(summary: "ReportSummary", console: "Console") -> None:
+def print_groups(summary: "ReportSummary", console: "PrintableConsole") -> None:
     """Print how often, why and how long each group rebalanced."""
     from rich import box
     from rich.table import Table
@@ -139,7 +138,7 @@ def _reasons_of(group: dict[str, Any], reasons: list[dict[str, Any]]) -> list[di
     return sorted(own, key=lambda row: (-row["count"], row["reason"]))
 
 
-def print_churn(summary: "ReportSummary", console: "Console") -> None:
+def print_churn(summary: "ReportSummary", console: "PrintableConsole") -> None:
     """Print what each assignor moved and what it cost, one table per kind of group and scenario."""
     known = [row for row in summary.comparison if row["moved"] is not None]
     partial = [row for row in summary.groups if row["missing_assignments"] is not None]

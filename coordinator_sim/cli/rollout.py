@@ -13,8 +13,7 @@ from coordinator_sim.cli.progress import spark_status
 from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from coordinator_sim.cli.console import PrintableConsole
     from coordinator_sim.sim.scenario.rollout import RolloutPlan
     from coordinator_sim_reports.rollouts import RolloutCosts, RolloutSummary
 
@@ -78,8 +77,7 @@ def rollout(
 
     Example: coordinator-sim rollout mine.json --batch 1,5,all --pause 10s,1m
     """
-    from rich.console import Console
-
+    from coordinator_sim.cli.console import PrintableConsole
     from coordinator_sim.sim.scenario.rollout import group_to_deploy
     from coordinator_sim.sim.scenario.world import members_of
     from coordinator_sim_reports.session import check_extra
@@ -103,7 +101,7 @@ def rollout(
     if json:
         print_json(summary)
     else:
-        print_plans(summary, Console())
+        print_plans(summary, PrintableConsole())
 
 
 def plans_of(batch: str, pause: str, order: str, members: int) -> "tuple[RolloutPlan, ...]":
@@ -160,7 +158,7 @@ def _words(option: str, text: str, known: tuple[str, ...]) -> tuple[str, ...]:
     return words
 
 
-def print_plans(summary: "RolloutSummary", console: "Console") -> None:
+def print_plans(summary: "RolloutSummary", console: "PrintableConsole") -> None:
     """Print the plans, best first, and how to run the best again."""
     from rich import box
     from rich.table import Table

@@ -15,6 +15,7 @@ from coordinator_sim.cli.arguments import (
     find_scenario,
     parse_settings,
     parse_variety,
+    run_folder,
 )
 from coordinator_sim.cli.broker_log import write_broker_log
 from coordinator_sim.cli.bug_option import RunBugOption, bugs_of_command
@@ -115,7 +116,9 @@ def run(
     assignor: AssignorOption = "",
     profile: ProfileOption = "",
     client: ClientOption = "",
-    out: Annotated[Path | None, typer.Option(help="Run directory; out/NAME by default.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Run directory; out/NAME/1, 2 ... by default.")
+    ] = None,
     format_: Annotated[TraceFormat, typer.Option("--format", help="Form of the trace.")] = (
         TraceFormat.PARQUET
     ),
@@ -154,12 +157,12 @@ def run(
     simulation = with_switches(simulation, work=work, shuffle_ties=shuffle_ties, elide=elide)
     simulation = with_bugs(simulation, bugs) if bugs else simulation
     found = simulation.scenario
-    directory = out or Path("out") / found.name
     if not json:
         typer.echo(headline(simulation))
         print_bugs(bugs)
         typer.echo(f"{found.title}\n")
-    events, elided = simulate_visibly(simulation, directory, format_, log_dir, request_log)
+    with run_folder(out, Path("out") / found.name) as directory:
+        events, elided = simulate_visibly(simulation, directory, format_, log_dir, request_log)
     verdicts = check_all(events, circumstances_of(found))
     lines = None if broker_log is None else write_broker_log(events, found.profile, broker_log)
     if json:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from coordinator_sim.cli.bug_option import ServeBugOption, bugs_of_command
+from coordinator_sim.cli.command_line import CommandLine
 from coordinator_sim.cli.own_assignors import (
     AssignorFromOption,
     AssignorProcessOption,
@@ -48,7 +49,7 @@ from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.releases import RELEASES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from coordinator_sim.broker.security.plain import PlainUsers
     from coordinator_sim.broker.settings import ClusterSettings
@@ -58,6 +59,8 @@ if TYPE_CHECKING:
 _LOG: Final = logging.getLogger(__name__)
 _SHOWN: Final = 100
 """Unknown settings that a warning names, and characters of each."""
+_IDLE_SHOWN: Final = 5
+"""Settings without effect that a warning names."""
 _GARBAGE_THRESHOLDS: Final = (10_000, 10, 10)
 """Python looks for cycles 14 times less often so: next to nothing here is part of one."""
 
@@ -237,13 +240,10 @@ def _listens(
 
 
 def _control(host: str, port: int, token: str) -> "ControlOptions":
-    from coordinator_sim.listening import LOOPBACK
+    from coordinator_sim.listening import HttpGuard
     from coordinator_sim.server.serving import ControlOptions
 
-    if not token and host not in LOOPBACK:
-        raise ConfigError(
-            f"--control-host {host} wants --control-token; without one it is 127.0.0.1"
-        )
+    HttpGuard(host, token, server="the control surface")  # Refused before a broker starts.
     return ControlOptions(host=host, port=port, token=token)
 
 
@@ -252,7 +252,24 @@ def _properties(config: Path | None, pairs: list[str], profile: str) -> dict[str
     from coordinator_sim.cli.arguments import parse_settings
 
     found = {} if config is None else _known_in(config, profile)
-    return {**found, **parse_settings(pairs)}
+    found |= parse_settings(pairs)
+    _warn_without_effect(profile, found)
+    return found
+
+
+def _warn_without_effect(profile: str, names: "Iterable[str]") -> None:
+    """Name in one line the settings that a client sees and nothing else here reads."""
+    from coordinator_sim.broker.configs.effective import without_effect
+    from coordinator_sim.kafka.profiles import profile_named
+
+    idle = without_effect(profile_named(profile), names)
+    if idle:
+        shown = ", ".join(name[:_SHOWN] for name in idle[:_IDLE_SHOWN])
+        more = f" and {len(idle) - _IDLE_SHOWN} more" if len(idle) > _IDLE_SHOWN else ""
+        have = "has" if len(idle) == 1 else "have"
+        _LOG.warning(
+            "%s%s %s no effect: serve only shows such settings to clients", shown, more, have
+        )
 
 
 def _known_in(config: Path, profile: str) -> dict[str, str]:
@@ -314,11 +331,8 @@ def _tell(ready: "Ready", file: Path | None) -> "Iterator[Path]":
     sys.stdout.flush()
 
 
-app = typer.Typer(
+app = CommandLine(
     name="coordinator-sim",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
 )
 """The command line with this command alone, which is quicker to import than that with all."""
 

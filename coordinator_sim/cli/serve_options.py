@@ -5,6 +5,8 @@ from typing import Annotated, Final
 
 import typer
 
+from coordinator_sim.listening import TOKEN_VARIABLE
+
 MAX_PORT: Final = 65_535
 MAX_BROKERS: Final = 1_000
 MAX_PARTITIONS: Final = 100_000
@@ -18,7 +20,7 @@ PortOption = Annotated[
 BrokersOption = Annotated[int, typer.Option(min=1, max=MAX_BROKERS, help="How many.")]
 ProfileOption = Annotated[str, typer.Option(help="The Kafka to behave like.")]
 TopicsOption = Annotated[
-    str, typer.Option(help="Topics to begin with.", metavar="NAME:PARTITIONS,...")
+    str, typer.Option(help="Topics to begin with; may be repeated.", metavar="NAME:PARTITIONS,...")
 ]
 SeedOption = Annotated[int, typer.Option(help="Of member ids and whatever else is drawn.")]
 ControlHostOption = Annotated[str, typer.Option(help="Address of the control surface.")]
@@ -107,7 +109,7 @@ AcceptLossOption = Annotated[
 ControlTokenOption = Annotated[
     str,
     typer.Option(
-        envvar="COORDINATOR_SIM_CONTROL_TOKEN",
+        envvar=TOKEN_VARIABLE,
         help="What callers of the control surface must have; needed off the loopback address.",
     ),
 ]

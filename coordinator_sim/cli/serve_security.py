@@ -5,7 +5,7 @@ from pathlib import Path
 
 from coordinator_sim.broker.security.plain import PlainUsers
 from coordinator_sim.broker.security.security import MECHANISMS
-from coordinator_sim.errors import ConfigError
+from coordinator_sim.errors import ConfigError, check_new
 
 
 def users_of(pairs: Iterable[str], file: Path | None) -> PlainUsers:
@@ -25,6 +25,7 @@ def users_of(pairs: Iterable[str], file: Path | None) -> PlainUsers:
         name, colon, password = line.partition(":")
         if not name or not colon or not password:
             raise ConfigError(f"{where}: wants NAME:PASSWORD")
+        check_new(name, passwords, where)
         passwords[name] = password
     return PlainUsers(passwords)
 

@@ -19,7 +19,7 @@ from coordinator_sim.cli.own_assignors import (
     AssignorProcessOption,
     register_given,
 )
-from coordinator_sim.errors import ConfigError, DataError, MissingDependencyError
+from coordinator_sim.errors import ConfigError, DataError, needing
 
 if TYPE_CHECKING:
     from coordinator_sim.sim.scenario.happenings import RestartMember
@@ -221,13 +221,8 @@ def _of_trace(trace: Path, group: str) -> "SeenGroup":
 
 
 def _of_cluster(bootstrap: str, group: str) -> "SeenGroup":
-    try:
+    with needing("clients", "--bootstrap"):
         from coordinator_sim.live.seen_groups import described_group
-    except ImportError:
-        raise MissingDependencyError(
-            "--bootstrap needs the package 'confluent-kafka': "
-            "pip install 'coordinator-sim[clients]'"
-        ) from None
     return described_group(bootstrap, group)
 
 

@@ -29,9 +29,8 @@ from coordinator_sim.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rich.console import Console
-
     from coordinator_sim.assignors.foreign.contract import OwnAssignor
+    from coordinator_sim.cli.console import PrintableConsole
     from coordinator_sim.sim.scenario.variety import Variety
     from coordinator_sim_reports.sweep import SweepSummary
     from coordinator_sim_reports.trials import Asked
@@ -53,7 +52,7 @@ ProcessingTimesOption = Annotated[
     str,
     typer.Option(
         help="Compare assignors at each of these typical processing times instead.",
-        metavar="MS,MS,...",
+        metavar="MS,...",
     ),
 ]
 AssignorsOption = Annotated[
@@ -62,7 +61,9 @@ AssignorsOption = Annotated[
 ]
 MembershipsOption = Annotated[
     str,
-    typer.Option(help="Kinds of membership to compare: dynamic, static, or both.", metavar="KINDS"),
+    typer.Option(
+        help="Kinds of membership to compare: dynamic, static, or both.", metavar="KIND,..."
+    ),
 ]
 WithinOption = Annotated[
     str,
@@ -105,8 +106,7 @@ def sweep(
 
     Example: coordinator-sim sweep consumer-rolling-deploy mine.json --out out/sweep
     """
-    from rich.console import Console
-
+    from coordinator_sim.cli.console import PrintableConsole
     from coordinator_sim_reports.session import check_extra
 
     check_extra()
@@ -145,7 +145,7 @@ def sweep(
     if json:
         print_json(summary)
     else:
-        print_choices(summary, Console())
+        print_choices(summary, PrintableConsole())
 
 
 def asked_for(
@@ -225,7 +225,7 @@ def parse_times(text: str) -> tuple[int, ...]:
     return found
 
 
-def print_choices(summary: "SweepSummary", console: "Console") -> None:
+def print_choices(summary: "SweepSummary", console: "PrintableConsole") -> None:
     """Print one table a question, and where the page is."""
     from rich import box
     from rich.table import Table

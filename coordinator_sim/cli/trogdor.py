@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coordinator_sim.cli.trogdor_clients import agent_client, client, needing_live
-from coordinator_sim.errors import ConfigError
+from coordinator_sim.cli.command_line import CommandLine
+from coordinator_sim.cli.trogdor_clients import agent_client, client
+from coordinator_sim.errors import ConfigError, needing
+from coordinator_sim.listening import TOKEN_VARIABLE
 
 if TYPE_CHECKING:
     from coordinator_sim.trogdor.contract import Quirks
 
-trogdor = typer.Typer(
+trogdor = CommandLine(
     help="Run fault and workload tasks on nodes, beside or instead of Kafka's Trogdor.",
     no_args_is_help=True,
-    rich_markup_mode=None,
 )
 trogdor.add_typer(client, name="client", short_help="Ask a coordinator.")
 trogdor.add_typer(agent_client, name="agent-client", short_help="Ask an agent.")
@@ -34,6 +35,17 @@ QuirksOption = Annotated[
         metavar="kafka|fixed",
     ),
 ]
+TokenOption = Annotated[
+    str,
+    typer.Option(
+        envvar=TOKEN_VARIABLE,
+        help="What callers must have; needed off the loopback address. Agents get it, too.",
+    ),
+]
+CommandsOption = Annotated[
+    bool,
+    typer.Option("--allow-commands", help="Run the programs of ExternalCommand tasks."),
+]
 
 
 @trogdor.command(short_help="Be a coordinator.")
@@ -43,12 +55,13 @@ def coordinator(
     ],
     node_name: NodeOption,
     quirks: QuirksOption = "kafka",
+    control_token: TokenOption = "",
 ) -> None:
     """Be the coordinator of a cluster, until SIGTERM or a shutdown request.
 
     Example: coordinator-sim trogdor coordinator -c trogdor.json -n node0
     """
-    with needing_live():
+    with needing("live", "trogdor"):
         from coordinator_sim.live.trogdor.configuration import read_configuration
         from coordinator_sim.live.trogdor.daemons import serve_coordinator
 
@@ -62,6 +75,7 @@ def coordinator(
             ready=lambda port: typer.echo(
                 f"coordinator of {len(topology.nodes)} nodes on port {port}"
             ),
+            token=control_token,
         )
     )
 
@@ -88,7 +102,9 @@ def agent(
         bool,
         typer.Option("--any-process", help="Stop any process, not only what the agent started."),
     ] = False,
+    allow_commands: CommandsOption = False,
     quirks: QuirksOption = "kafka",
+    control_token: TokenOption = "",
 ) -> None:
     """Be the agent of a node, until SIGTERM or a shutdown request; faults are undone first.
 
@@ -96,13 +112,15 @@ def agent(
 
     Example: coordinator-sim trogdor agent -c trogdor.json -n node1
     """
-    with needing_live():
+    with needing("live", "trogdor"):
         from coordinator_sim.live.trogdor.configuration import read_configuration, read_spec
         from coordinator_sim.live.trogdor.daemons import run_task, serve_agent
         from coordinator_sim.live.trogdor.host_platform import Allowed
 
     topology = read_configuration(config)
-    allowed = Allowed(sudo=allow_sudo, any_process=any_process)
+    allowed = Allowed(
+        sudo=allow_sudo, any_process=any_process, commands=allow_commands, token=control_token
+    )
     if task_spec:
         spec = read_spec(task_spec)
         task = run_task(topology, node_name, spec, allowed=allowed, say=typer.echo)
@@ -128,6 +146,7 @@ def run_for_real(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an earlier trace there.")
     ] = False,
+    allow_commands: CommandsOption = False,
 ) -> None:
     """Run a task file for real on this host, in the time that it takes.
 
@@ -136,13 +155,15 @@ def run_for_real(
 
     Example: coordinator-sim trogdor run bench-under-faults --out out/real
     """
-    with needing_live():
+    with needing("live", "trogdor"):
         from coordinator_sim.live.trogdor.rehearsal import Rehearsal
     from coordinator_sim.cli.arguments import find_task_file
     from coordinator_sim.sim.scenario.files import load_plan
 
     plan = load_plan(find_task_file(file))
-    rehearsal = Rehearsal(plan, out, overwrite=overwrite, say=typer.echo)
+    rehearsal = Rehearsal(
+        plan, out, overwrite=overwrite, say=typer.echo, allow_commands=allow_commands
+    )
     failed = asyncio.run(rehearsal.run())
     typer.echo(f"trace: {out}   (coordinator-sim report {out})")
     if failed:

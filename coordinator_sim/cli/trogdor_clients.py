@@ -4,27 +4,25 @@ Source: kafka trunk, trogdor/.../trogdor: coordinator/CoordinatorClient.java,
 agent/AgentClient.java, common/StringFormatter.java.
 """
 
+import os
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coordinator_sim.errors import ConfigError, MissingDependencyError
+from coordinator_sim.cli.command_line import CommandLine
+from coordinator_sim.errors import ConfigError, needing
+from coordinator_sim.listening import TOKEN_VARIABLE
 
 if TYPE_CHECKING:
     from coordinator_sim.live.trogdor.client import TrogdorClient
     from coordinator_sim.trogdor.messages import TasksResponse, UptimeResponse
     from coordinator_sim.trogdor.states import TaskPhase, TaskState, WorkerState
 
-client = typer.Typer(
-    help="Ask a Trogdor coordinator, ours or Kafka's.", no_args_is_help=True, rich_markup_mode=None
-)
-agent_client = typer.Typer(
-    help="Ask a Trogdor agent, ours or Kafka's.", no_args_is_help=True, rich_markup_mode=None
-)
+client = CommandLine(help="Ask a Trogdor coordinator, ours or Kafka's.", no_args_is_help=True)
+agent_client = CommandLine(help="Ask a Trogdor agent, ours or Kafka's.", no_args_is_help=True)
 
 TargetOption = Annotated[
     str, typer.Option("--target", "-t", help="Where it listens.", metavar="HOST:PORT")
@@ -330,22 +328,7 @@ def _phase(state: str) -> "TaskPhase | None":
 
 
 def _client(target: str) -> "TrogdorClient":
-    with needing_live():
+    with needing("live", "trogdor"):
         from coordinator_sim.live.trogdor.client import TrogdorClient
 
-    return TrogdorClient(target)
-
-
-@contextmanager
-def needing_live() -> Iterator[None]:
-    """Import what only the extra `live` installs.
-
-    Raises:
-        MissingDependencyError: it is not installed.
-    """
-    try:
-        yield
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"trogdor needs {error.name}: pip install 'coordinator-sim[live]'"
-        ) from None
+    return TrogdorClient(target, os.environ.get(TOKEN_VARIABLE, ""))

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Final
 from coordinator_sim.cli.wording import counted
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from coordinator_sim.cli.console import PrintableConsole
     from coordinator_sim.replay.report import ReplayReport, RunFigures, WhatIf
 
 _ALWAYS: Final = ("rebalances", "removed", "dead unnoticed", "rebalancing")
@@ -42,7 +41,7 @@ _BASES: Final = {
 _AS_IS: Final = "as it is"
 
 
-def print_what_if(console: "Console", report: "ReplayReport") -> None:
+def print_what_if(console: "PrintableConsole", report: "ReplayReport") -> None:
     """Each group as it is and with the settings, or a row for each combination; how sure it is."""
     console.print()
     told = report.what_if
@@ -64,7 +63,7 @@ def print_what_if(console: "Console", report: "ReplayReport") -> None:
             console.print(f"  {text}", markup=False)
 
 
-def print_differences(console: "Console", report: "ReplayReport") -> list[str]:
+def print_differences(console: "PrintableConsole", report: "ReplayReport") -> list[str]:
     """One row a group: figures before and after, or one where they are equal."""
     from rich.table import Table
 
@@ -104,7 +103,7 @@ def difference(entry: "WhatIf", columns: list[str]) -> list[str]:
     ]
 
 
-def print_grid(console: "Console", report: "ReplayReport") -> list[str]:
+def print_grid(console: "PrintableConsole", report: "ReplayReport") -> list[str]:
     """One row a combination, the run as it is first; a table for each group."""
     from rich.table import Table
 
@@ -137,7 +136,7 @@ def print_grid(console: "Console", report: "ReplayReport") -> list[str]:
     return shown
 
 
-def print_reservations(console: "Console", report: "ReplayReport") -> None:
+def print_reservations(console: "PrintableConsole", report: "ReplayReport") -> None:
     """What was not computed and why, and what is special about a group; each sentence once."""
     told: dict[str, list[str]] = {}
     for entry in report.what_if:

@@ -24,11 +24,16 @@ class Ahead(Generic[_Item]):
         read_us: Latest time that was read.
     """
 
+    read_us: int
+    _items: Iterator[tuple[int, _Item]] | None
+    _ahead_us: int
+    _held: deque[tuple[int, _Item]]
+
     def __init__(self, items: Iterator[tuple[int, _Item]], ahead_us: int) -> None:
         self.read_us = NO_TIME_US
-        self._items: Iterator[tuple[int, _Item]] | None = items
+        self._items = items
         self._ahead_us = ahead_us
-        self._held: deque[tuple[int, _Item]] = deque()
+        self._held = deque()
 
     @property
     def is_read(self) -> bool:

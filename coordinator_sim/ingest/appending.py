@@ -9,7 +9,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim.ingest.importing import (
@@ -22,11 +22,16 @@ from coordinator_sim.ingest.importing import (
     prepare,
     replaced_when_whole,
 )
-from coordinator_sim.ingest.kept import load
+from coordinator_sim.ingest.saved_state import load
 from coordinator_sim.ingest.writing import Imported, ReadLogs, write_imported
 from coordinator_sim.runs.parquet import part_number
 from coordinator_sim.runs.run_directory import read_run
-from coordinator_sim.trace.schema import APPENDABLE_NAME
+from coordinator_sim.trace.schema import (
+    APPENDABLE_NAME,
+    EVENTS_DIR,
+    GENERATIONS_DIR,
+    RESOURCES_DIR,
+)
 
 
 class Appending:
@@ -53,13 +58,18 @@ class Appending:
                 f"{trace} has no {APPENDABLE_NAME}: files are appended to what `ingest` wrote"
             )
         loaded = load(path.read_bytes(), str(path))
-        if not isinstance(loaded, Imported) or loaded.run is None:
+        # Names of tables become paths.
+        if (
+            not isinstance(loaded, Imported)
+            or loaded.run is None
+            or not loaded.run.tables.keys() == {EVENTS_DIR, GENERATIONS_DIR, RESOURCES_DIR}
+        ):
             raise DataError(f"{path} is damaged: ingest all files together, without --append-to")
         self._trace = trace
         self._imported = loaded
         self._tables = loaded.run.tables
         self.options = Options(
-            zone=ZoneInfo(loaded.tz),
+            zone=_zone(loaded.tz, path),
             tz=loaded.tz,
             cluster=loaded.info.cluster_id,
             keep_raw=loaded.keep_raw,
@@ -143,6 +153,13 @@ class Appending:
                     target = directory / path.relative_to(self._trace)
                     target.parent.mkdir(parents=True, exist_ok=True)
                     _link(path, target)
+
+
+def _zone(name: str, path: Path) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, ZoneInfoNotFoundError) as error:
+        raise DataError(f"{path} names the zone {name!r}, which is none here") from error
 
 
 def _link(path: Path, target: Path) -> None:

@@ -1,7 +1,6 @@
 """Request logs and partitions that are read in another process, by the readers of this one."""
 
 import io
-import pickle
 from collections.abc import Callable, Iterable, Iterator
 from datetime import tzinfo
 from itertools import islice
@@ -14,6 +13,7 @@ from msgspec.structs import replace
 from coordinator_sim.ingest.imports import Import
 from coordinator_sim.ingest.kinds import Kind
 from coordinator_sim.ingest.readers import Reading, read_exchanges
+from coordinator_sim.ingest.saved_state import decoded, encoded
 from coordinator_sim.ingest.segments import PartitionLog
 from coordinator_sim.logtext.reading.summary import IngestSummary
 from coordinator_sim.trace.batches import Names
@@ -22,6 +22,7 @@ from coordinator_sim.trace.exchange import Exchange
 
 _AT_ONCE: Final = 10_000
 """Exchanges or events that are made bytes of together."""
+_SIZE_BYTES: Final = 8
 
 
 class ReadRequests(Struct, frozen=True):
@@ -85,13 +86,14 @@ def read_partition(
 def unpacked(path: Path) -> Iterator[Any]:
     """Yield the exchanges or events of which such bytes are in a file, some at a time in memory."""
     with path.open("rb") as file:
-        while file.peek(1):
-            yield from pickle.load(file)  # noqa: S301 - written by our own tasks
+        while size := int.from_bytes(file.read(_SIZE_BYTES)):
+            yield from decoded(file.read(size), str(path))
 
 
 def _packed(told: Iterable[Exchange] | Iterable[TraceEvent]) -> bytes:
     packed = io.BytesIO()
     rest = iter(told)
     while some := list(islice(rest, _AT_ONCE)):
-        pickle.dump(some, packed, protocol=5)
+        own = encoded(some)
+        packed.write(len(own).to_bytes(_SIZE_BYTES) + own)
     return packed.getvalue()

@@ -1,7 +1,6 @@
 """Events of requests put in the order of their times: a request comes long before its answer."""
 
 import heapq
-import pickle
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from msgspec import Struct
 
 from coordinator_sim.ingest.ahead import Ahead
 from coordinator_sim.ingest.kinds import REQUEST_MARK
+from coordinator_sim.ingest.saved_state import decoded, encoded
 from coordinator_sim.logtext.reading.merging import NO_TIME_US
 from coordinator_sim.logtext.reading.summary import IngestSummary
 from coordinator_sim.trace.events import Source, TraceEvent
@@ -83,18 +83,31 @@ class ExchangeStream:
         reached_us: Latest time of an answer that was taken.
     """
 
+    counts: dict[str, IngestSummary]
+    emitted: int
+    wait_us: int
+    file_count: int
+    reached_us: int
+    _before_end: bytes | None
+    _told: Exchanges
+    _recent: "_Recent"
+    _waiting: list[ExchangeFile]
+    _open: list[_Open]
+    _held: list[tuple[int, int, TraceEvent]]
+    _count: int
+
     def __init__(self, source: Source) -> None:
-        self.counts: dict[str, IngestSummary] = {}
+        self.counts = {}
         self.emitted = 0
         self.wait_us = 0
         self.file_count = 0
         self.reached_us = NO_TIME_US
-        self._before_end: bytes | None = None
+        self._before_end = None
         self._told = Exchanges(source)
         self._recent = _Recent()
-        self._waiting: list[ExchangeFile] = []
-        self._open: list[_Open] = []
-        self._held: list[tuple[int, int, TraceEvent]] = []
+        self._waiting = []
+        self._open = []
+        self._held = []
         self._count = 0
 
     def add(self, files: Iterable[ExchangeFile], wait_us: int) -> None:
@@ -127,7 +140,7 @@ class ExchangeStream:
         """
         kept: ExchangeStream | None = None
         if self._before_end is not None:
-            kept = pickle.loads(self._before_end)  # noqa: S301 - written by this object
+            kept = decoded(self._before_end, "a stream")
         return kept
 
     def events(self) -> Iterator[TraceEvent]:
@@ -155,7 +168,7 @@ class ExchangeStream:
         """Return the next exchange that no earlier file has."""
         while True:
             if self._before_end is None and self._is_read():
-                self._before_end = pickle.dumps(self)
+                self._before_end = encoded(self)
             exchange = self._next_of_files()
             if exchange is None or self._recent.is_new(exchange):
                 return exchange
@@ -188,10 +201,14 @@ class ExchangeStream:
 class _Recent:
     """Remembers the exchanges of the last second or two, by what names them in any file."""
 
+    _since_us: int
+    _seen: dict[object, str]
+    _before: dict[object, str]
+
     def __init__(self) -> None:
         self._since_us = 0
-        self._seen: dict[object, str] = {}
-        self._before: dict[object, str] = {}
+        self._seen = {}
+        self._before = {}
 
     def is_new(self, exchange: Exchange) -> bool:
         """Whether no other file has told of an exchange."""
@@ -202,7 +219,7 @@ class _Recent:
             self._since_us = exchange.sent_us
         key = (
             *(exchange.connection, exchange.correlation_id, exchange.sent_us),
-            *(exchange.asked_us, type(exchange.request)),
+            *(exchange.asked_us, type(exchange.request).__name__),
         )
         first = self._before.get(key) or self._seen.setdefault(key, exchange.source_ref)
         return first == exchange.source_ref

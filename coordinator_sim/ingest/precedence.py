@@ -119,19 +119,29 @@ class Precedence:
             has it; else another source has.
 
     Attributes:
-        drop: As above; it is not kept when this is pickled.
+        drop: As above; it is not saved with this.
         left_out: Source -> events and entries of it that another source told too.
     """
 
+    left_out: dict[Source, int]
+    _skews: Skews
+    drop: Callable[[TraceEvent, bool], None]
+    _line: deque[_Waiting]
+    _facts: dict[_Key, list[_Part]]
+    _told: dict[_Key, int]
+    _begun: dict[str, tuple[int | None, int]]
+    _ended: dict[tuple[str | None, str | None], None]
+    _reached_us: int
+
     def __init__(self, skews: Skews, drop: Callable[[TraceEvent, bool], None]) -> None:
-        self.left_out: dict[Source, int] = {}
+        self.left_out = {}
         self._skews = skews
         self.drop = drop
-        self._line: deque[_Waiting] = deque()
-        self._facts: dict[_Key, list[_Part]] = {}
-        self._told: dict[_Key, int] = {}
-        self._begun: dict[str, tuple[int | None, int]] = {}
-        self._ended: dict[tuple[str | None, str | None], None] = {}
+        self._line = deque()
+        self._facts = {}
+        self._told = {}
+        self._begun = {}
+        self._ended = {}
         self._reached_us = 0
 
     def chosen(self, events: Iterable[TraceEvent]) -> Iterator[TraceEvent]:

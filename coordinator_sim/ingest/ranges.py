@@ -6,24 +6,27 @@ end. Where they differ the range is read again, from the better state. An entry 
 told by the range in which its last line is; no line is told by two.
 """
 
-import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from msgspec import Struct
 
 from coordinator_sim.ingest.files import LINE_LIMIT, LogFileReader, is_splittable, line_border
+from coordinator_sim.ingest.saved_state import decoded, encoded
 from coordinator_sim.logtext.reading.block_reader import BlockReader
 from coordinator_sim.logtext.reading.broker_log import BrokerLog
 from coordinator_sim.logtext.reading.log_state import Border, RangeState
 from coordinator_sim.logtext.reading.repeats import ContentPart, content_part, timed_lines
 from coordinator_sim.logtext.reading.summary import IngestSummary
 from coordinator_sim.trace.batches import NOBODY, EventBatch, Names
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 ABOVE_BYTES: Final = 262_144
 """Bytes just above a range that are read before it, and more where few lines of groups are in them.
@@ -211,8 +214,21 @@ def _packed(batches: Sequence[EventBatch], names: Names) -> bytes:
     told = []
     for batch in batches:
         own = batch.compact()
-        told.append((own.columns(), own.details, own.objects))
-    return pickle.dumps((names.texts, told), protocol=5)
+        objects = None if own.objects is None else own.objects.tolist()
+        told.append((own.columns(), _table_bytes(own.details), objects))
+    return encoded((names.texts, told))
+
+
+def _table_bytes(table: "pa.Table | None") -> bytes | None:
+    import pyarrow as pa
+
+    if table is None:
+        return None
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
 
 
 def events_of(packed: bytes, names: Names, line_count: int) -> Iterator[EventBatch]:
@@ -223,13 +239,17 @@ def events_of(packed: bytes, names: Names, line_count: int) -> Iterator[EventBat
         names: Numbers of groups and files, of all ranges.
         line_count: Number of lines above the range.
     """
-    texts, told = pickle.loads(packed)  # noqa: S301 - written by our own tasks
+    import pyarrow as pa
+
+    texts, told = decoded(packed, "a range")
     numbers = np.array([*(names.number(text) for text in texts), NOBODY], np.int32)
     for columns, details, objects in told:
         for name in ("groups", "files"):
             columns[name] = numbers[columns[name]]
         columns["seqs"] = columns["seqs"] + line_count
-        yield EventBatch(names, columns, details, objects)
+        table = None if details is None else pa.ipc.open_stream(details).read_all()
+        own = None if objects is None else np.array([*objects, None], object)[:-1]
+        yield EventBatch(names, columns, table, own)
 
 
 @dataclass(slots=True)

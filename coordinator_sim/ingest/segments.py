@@ -61,16 +61,24 @@ class PartitionLog:
         note_progress: Told the bytes of a file that were used.
     """
 
+    _files: list[Import]
+    _fresh: range
+    _root: Path
+    _last: _Read | None
+    _keys: dict[bytes, LogKey]
+    _topic: OffsetsTopic
+    _note_progress: Callable[[Path, int], None]
+
     def __init__(
         self,
         files: list[Import],
         note_progress: Callable[[Path, int], None] = lambda _path, _used: None,
     ) -> None:
-        self._files: list[Import] = []
+        self._files = []
         self._fresh = range(0)
         self._root = Path()
-        self._last: _Read | None = None
-        self._keys: dict[bytes, LogKey] = {}
+        self._last = None
+        self._keys = {}
         self._topic = OffsetsTopic(Source.OFFSETS_SEGMENT, "")
         self.go_on(files, note_progress)
 

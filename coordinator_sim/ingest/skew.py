@@ -24,8 +24,10 @@ _Fact = tuple[Event, str | None, int | None]
 class Skews:
     """Learns the times of the facts that several sources may tell."""
 
+    _times: dict[Source, dict[_Fact, int | None]]
+
     def __init__(self) -> None:
-        self._times: dict[Source, dict[_Fact, int | None]] = {}
+        self._times = {}
 
     def note(self, source: Source, event: TraceEvent) -> None:
         """Take an event that numbers a generation; one that a source tells twice is not used."""

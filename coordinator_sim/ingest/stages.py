@@ -35,6 +35,17 @@ class Stages:
         skews: How far the clocks of the sources are apart.
     """
 
+    names: Names
+    kinds: tuple[Kind, ...]
+    skews: Skews
+    _by_name: dict[str, Import]
+    _repeats: RepeatedLines
+    _has_several: bool
+    precedence: Precedence | None
+    _counter: IncarnationCounter
+    _times: SteadyTimes
+    _cluster: OneCluster
+
     def __init__(
         self,
         files: Iterable[Import],

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from coordinator_sim.ingest.importing import Importing, Options, run_info
 from coordinator_sim.ingest.imports import Import
-from coordinator_sim.ingest.kept import dump
 from coordinator_sim.ingest.readers import Reading, Ready
 from coordinator_sim.ingest.same_files import FileMark, mark_of
+from coordinator_sim.ingest.saved_state import dump
 from coordinator_sim.ingest.stages import Stages
 from coordinator_sim.ingest.streams import Appendable, Streams
 from coordinator_sim.logtext.reading.repeats import LogContents

@@ -189,7 +189,8 @@ def parse_grid(texts: Iterable[str], profiles: str | None = None) -> list[Settin
         if not equals or field is None:
             known = ", ".join(_FIELDS)
             raise ConfigError(f"--set {text}: give key=value with one of {known}")
-        axes.pop(field, None)
+        if field in axes:
+            raise ConfigError(f"--set {text}: {key} is there twice; separate its values by commas")
         axes[field] = _values(key.strip(), field, value)
     if profiles is not None:
         axes["profile"] = [_known_profile(name) for name in _split("--profile", profiles)]

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.errors import ConfigError, CoordinatorSimError
+from coordinator_sim.errors import ConfigError, CoordinatorSimError, check_new
 from coordinator_sim.messages.embedded.connect_protocol import decode_connect_assignment
 from coordinator_sim.messages.embedded.consumer_protocol import (
     decode_assignment,
@@ -81,7 +81,9 @@ def parse_partitions(texts: Iterable[str]) -> Partitions:
             raise ConfigError(f"--partitions {text}: give topic=N or group:topic=N")
         if not 1 <= int(number) <= MOST_PARTITIONS:
             raise ConfigError(f"--partitions {text}: N must be from 1 to {MOST_PARTITIONS}")
-        by_group.setdefault(group_id, {})[topic] = int(number)
+        topics = by_group.setdefault(group_id, {})
+        check_new(topic, topics, f"--partitions {text}")
+        topics[topic] = int(number)
     return Partitions(by_group)
 
 

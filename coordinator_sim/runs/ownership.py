@@ -113,18 +113,28 @@ class OwnershipTracker:
         cluster_id: Cluster id of the run, copied to the rows.
     """
 
+    _trace_id: str
+    _cluster_id: str
+    _groups: dict[str, _Group]
+    _list_ids: dict[tuple[str, ...], int]
+    undecodable_count: int
+    _has_assignments: bool
+    _waiting: EventBatch | None
+    _generations: list[GenerationRow]
+    _resources: list[ResourceRow]
+
     def __init__(self, trace_id: str, cluster_id: str) -> None:
         self._trace_id = trace_id
         self._cluster_id = cluster_id
-        self._groups: dict[str, _Group] = {}
-        self._list_ids: dict[tuple[str, ...], int] = {}
+        self._groups = {}
+        self._list_ids = {}
         self.undecodable_count = 0
         """Assignments whose bytes did not parse; their members count as owning nothing."""
         self._has_assignments = False
         """Whether an event of a batch had one, or came from a client's log."""
-        self._waiting: EventBatch | None = None
-        self._generations: list[GenerationRow] = []
-        self._resources: list[ResourceRow] = []
+        self._waiting = None
+        self._generations = []
+        self._resources = []
 
     def record(self, event: TraceEvent) -> None:
         """Take the next event; completed rows wait for `take`."""

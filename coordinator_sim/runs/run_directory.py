@@ -4,8 +4,8 @@
 """
 
 import shutil
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from itertools import groupby
 from pathlib import Path
 from types import TracebackType
@@ -54,13 +54,15 @@ from coordinator_sim.trace.sources_read import Skew, SourceFile
 
 TraceFormat = Literal["parquet", "jsonl"]
 _RowT = TypeVar("_RowT", bound=msgspec.Struct)
+LATEST_NAME: Final = "latest"
+"""Name of the link to the newest of numbered runs."""
 _TABLES: Final = (EVENTS_DIR, GENERATIONS_DIR, RESOURCES_DIR)
 _EVENTS_AT_ONCE: Final = 64
 """Events that are written together: a server that records its traffic has no time for one."""
 
 
 class SettledRun(msgspec.Struct, frozen=True):
-    """A trace in Parquet up to an event, to be gone on with later; made of picklable objects.
+    """A trace in Parquet up to an event, to be gone on with later.
 
     Args:
         tables: Where each table goes on, by its directory.
@@ -185,7 +187,7 @@ class RunDirectoryWriter:
         """Write all events so far to files that are not changed any more.
 
         Returns:
-            What a writer of further events goes on from; pickle it before the next event.
+            What a writer of further events goes on from; save it before the next event.
         """
         tables = {}
         for name, table in self._parquet_tables().items():
@@ -322,7 +324,7 @@ class RunDirectory:
 
 
 def read_run(path: Path) -> RunDirectory:
-    """Open the trace in a directory.
+    """Open the trace in a directory, or the latest in a folder of numbered runs.
 
     Raises:
         ConfigError: the directory does not exist.
@@ -330,6 +332,7 @@ def read_run(path: Path) -> RunDirectory:
     """
     if not path.exists():
         raise ConfigError(f"{path}: no such file or folder")
+    path = latest_run(path) or path
     manifest = path / MANIFEST_NAME
     if not manifest.is_file():
         reason = "has no run.json" if path.is_dir() else "is no directory"
@@ -339,6 +342,45 @@ def read_run(path: Path) -> RunDirectory:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{manifest} is not the record of a run: {error}") from error
     return RunDirectory(path, info)
+
+
+def latest_run(folder: Path) -> Path | None:
+    """The newest whole run in a folder that `next_run` made; None for any other folder."""
+    entries = {each.name: each for each in folder.iterdir()} if folder.is_dir() else {}
+    if LATEST_NAME not in entries:
+        return None
+    whole = [int(name) for name in _numbers(entries) if (folder / name / MANIFEST_NAME).is_file()]
+    return folder / str(max(whole)) if whole else None
+
+
+def _numbers(names: Iterable[str]) -> list[str]:
+    return [name for name in names if name.isascii() and name.isdecimal()]
+
+
+@contextmanager
+def next_run(folder: Path) -> Iterator[Path]:
+    """A new directory for a run below a folder: `1`, `2` and so on; no earlier one is touched.
+
+    After the block the link `latest` points to it; a file with the number is there instead where
+    links cannot be made. `read_run` of the folder opens the newest whole run.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    number = 1 + max(map(int, _numbers(each.name for each in folder.iterdir())), default=0)
+    while True:  # Ends: each turn lost another number to a run that began meanwhile.
+        run = folder / str(number)
+        try:
+            run.mkdir()
+        except FileExistsError:
+            number += 1
+        else:
+            break
+    yield run
+    link = folder / f".{LATEST_NAME}.{number}"
+    try:
+        link.symlink_to(run.name, target_is_directory=True)
+    except (OSError, NotImplementedError):
+        link.write_text(f"{number}\n", encoding="utf-8")
+    link.replace(folder / LATEST_NAME)
 
 
 def check_replaceable(path: Path, keep: Path | None = None) -> None:

@@ -13,15 +13,16 @@ that iterates sets of strings sends in another order under another hash seed.
 
 import asyncio
 import importlib.util
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import ExitStack, asynccontextmanager
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
-from msgspec import Struct, structs
+from msgspec import Struct, structs, to_builtins
 
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.settings import ClusterSettings
-from coordinator_sim.errors import ConfigError
+from coordinator_sim.errors import ConfigError, CoordinatorSimError
 from coordinator_sim.server.kafka_server import PLAINTEXT, KafkaServer, Listen
 from coordinator_sim.server.virtual_aiokafka import aiokafka_in_virtual_time
 from coordinator_sim.server.virtual_loop import VirtualLoop
@@ -38,6 +39,10 @@ PORTS: Final = {PLAINTEXT: 9_092, SASL_PLAINTEXT: 9_094}
 _MECHANISMS: Final = "sasl.enabled.mechanisms"
 
 T = TypeVar("T")
+
+
+class NotAwaited(CoordinatorSimError):
+    """A coroutine of a served cluster that was called and never awaited: nothing happened."""
 
 
 class LoopClock:
@@ -93,6 +98,20 @@ class VirtualKafka:
         """Create a topic that does not exist yet."""
         self.server.cluster.topics.create_spread(name, partitions, self.server.now())
 
+    def group(self, group_id: str) -> dict[str, Any]:
+        """Return a group with its members and offsets; its coordinator is `coordinator_id`.
+
+        Raises:
+            ConfigError: no coordinator has such a group.
+        """
+        from coordinator_sim.server.control.views import group_view
+
+        found = group_view(self.server.cluster, group_id)
+        if found is None:
+            raise ConfigError(f"no coordinator has a group {group_id!r}")
+        view: dict[str, Any] = to_builtins(found)
+        return view
+
 
 class VirtualRun(Struct, Generic[T], frozen=True, kw_only=True):
     """A run that ended.
@@ -130,6 +149,7 @@ async def kafka_in_virtual_time(
 
     Raises:
         ConfigError: the running loop is not a `VirtualLoop`.
+        NotAwaited: a coroutine of `server` was never awaited.
     """
     loop = asyncio.get_running_loop()
     if not isinstance(loop, VirtualLoop):
@@ -162,10 +182,45 @@ async def kafka_in_virtual_time(
                 if name == PLAINTEXT or _MECHANISMS in settings.given
             ]
         )
+        calls = _noted_calls(server)
         try:
             yield kafka
+            _check_awaited(calls)
         finally:
             await server.stop()
+
+
+def _noted_calls(server: KafkaServer) -> list[tuple[str, Coroutine[Any, Any, Any]]]:
+    """Note from now on what the server's coroutine functions return, with their names."""
+    calls: list[tuple[str, Coroutine[Any, Any, Any]]] = []
+
+    def noting(
+        name: str, function: Callable[..., Coroutine[Any, Any, Any]]
+    ) -> Callable[..., Coroutine[Any, Any, Any]]:
+        def noted(*args: object, **options: object) -> Coroutine[Any, Any, Any]:
+            calls.append((name, function(*args, **options)))
+            return calls[-1][1]
+
+        return noted
+
+    for name, function in inspect.getmembers(server, inspect.iscoroutinefunction):
+        if not name.startswith("_"):
+            setattr(server, name, noting(name, function))
+    return calls
+
+
+def _check_awaited(calls: list[tuple[str, Coroutine[Any, Any, Any]]]) -> None:
+    """Check that every noted coroutine has begun.
+
+    Raises:
+        NotAwaited: one has not.
+    """
+    created = [each for each in calls if inspect.getcoroutinestate(each[1]) == "CORO_CREATED"]
+    for _, coroutine in created:
+        coroutine.close()
+    if created:
+        name = created[0][0]
+        raise NotAwaited(f"server.{name} did nothing: write `await kafka.server.{name}(...)`")
 
 
 def a_day_at_most() -> VirtualLoop:

@@ -298,6 +298,9 @@ class FallingGroups:
         empty: The value before a group's first.
     """
 
+    _empty: int
+    last: Int64s
+
     def __init__(self, empty: int) -> None:
         self._empty = empty
         self.last = np.full(0, empty, np.int64)

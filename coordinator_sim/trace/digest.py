@@ -27,7 +27,7 @@ class TraceDigest:
     which tell where the trace was read. Columns at their default are absent, attributes are sorted
     by name and bytes are base64. Run-wide facts such as the trace id are excluded.
 
-    A SHA-256 cannot be put aside: one that was pickled goes on from a line with its digest so far.
+    A SHA-256 cannot be put aside: one that was saved goes on from a line with its digest so far.
     """
 
     __slots__ = ("_buffer", "_encoder", "_hash", "count")

@@ -107,17 +107,28 @@ class EpochGroupStory:
         "topic_names",
     )
 
+    group_type: str
+    said: EpochValue | None
+    target_epoch: int
+    members: dict[str, SeenMember]
+    targets: dict[str, Part]
+    topic_names: dict[bytes, str]
+    sources: dict[str, tuple[str, ...]]
+    _changed: dict[str, None]
+    _reconciled: set[str]
+    _was_settled: bool
+
     def __init__(self, group_type: str) -> None:
         self.group_type = group_type
-        self.said: EpochValue | None = None
+        self.said = None
         self.target_epoch = NO_EPOCH
-        self.members: dict[str, SeenMember] = {}
-        self.targets: dict[str, Part] = {}
-        self.topic_names: dict[bytes, str] = {}
-        self.sources: dict[str, tuple[str, ...]] = {}
-        self._changed: dict[str, None] = {}
+        self.members = {}
+        self.targets = {}
+        self.topic_names = {}
+        self.sources = {}
+        self._changed = {}
         """Members whose targets were written since the last target's epoch was."""
-        self._reconciled: set[str] = set()
+        self._reconciled = set()
         self._was_settled = True
 
     @property

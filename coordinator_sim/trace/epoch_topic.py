@@ -50,10 +50,14 @@ def _topic_ids(value: PartValue | StepValue) -> list[bytes]:
 class EpochGroupsTopic:
     """The groups with epochs of one or more partitions of the offsets topic."""
 
+    _stories: dict[str, EpochGroupStory]
+    _names: dict[bytes, str]
+    _shown: dict[bytes, str]
+
     def __init__(self) -> None:
-        self._stories: dict[str, EpochGroupStory] = {}
-        self._names: dict[bytes, str] = {}
-        self._shown: dict[bytes, str] = {}
+        self._stories = {}
+        self._names = {}
+        self._shown = {}
         """How a topic was called first; it keeps that name."""
 
     def learn(self, topic_id: bytes, name: str) -> None:

@@ -43,11 +43,16 @@ class Exchanges:
         source: REQUEST_LOG or WIRE.
     """
 
+    _source: Source
+    _kind: TimeKind
+    _groups: dict[str, ToldGroup]
+    _clients: dict[str, tuple[str | None, str | None]]
+
     def __init__(self, source: Source) -> None:
         self._source = source
         self._kind = TimeKind.EVENT if source is Source.WIRE else TimeKind.LOGGED
-        self._groups: dict[str, ToldGroup] = {}
-        self._clients: dict[str, tuple[str | None, str | None]] = {}
+        self._groups = {}
+        self._clients = {}
 
     def read(self, exchange: Exchange) -> Iterator[TraceEvent]:
         """Yield the events of one exchange."""

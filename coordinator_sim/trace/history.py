@@ -187,6 +187,8 @@ def _with_causes_in_time(lines: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
 class SteadyTimes:
     """Steadies the times of each group of a trace, as `steadied` does for one group."""
 
+    _times: FallingGroups
+
     def __init__(self) -> None:
         self._times = FallingGroups(_NO_TIME_US)
 

@@ -36,10 +36,7 @@ from coordinator_sim.trace.events import Event, OffsetEntry, Source, TimeKind, T
 _MS: Final = 1_000
 """Microseconds of a millisecond."""
 CLEANING_US: Final = 600_000_000
-"""A group's tombstone is up to this late.
-
-Source: `offsets.retention.check.interval.ms`, 10 minutes by default.
-"""
+"""A group's tombstone is up to this late. Source: `offsets.retention.check.interval.ms`."""
 _FAILED_CONFIDENCE: Final = 0.6
 _LEFT_CONFIDENCE: Final = 0.7
 _CAME_CONFIDENCE: Final = 0.9
@@ -48,8 +45,6 @@ _OF_GROUP: Final = -2
 """In place of a producer id: the records of a group with epochs that were written together."""
 _COMMITS_REMEMBERED: Final = 1_000_000
 """Limit of remembered commits of all groups, by which a member's end is judged."""
-
-
 _WITH_ASSIGNMENTS: Final = frozenset(Source) - {Source.FORMATTER_TEXT}
 """Forms in which a member's bytes are printed; without them, what it owns is not known."""
 
@@ -115,13 +110,21 @@ class OffsetsTopic:
         aborted: File -> commits of transactions that were aborted.
     """
 
+    source_ref: str
+    aborted: dict[str, int]
+    _open: dict[int, list[tuple[str, StoredRecord]]]
+    _source: Source
+    _groups: dict[str, _Group]
+    _commits: dict[tuple[str, str, int], _Commits]
+    _epoch_groups: EpochGroupsTopic
+
     def __init__(self, source: Source, source_ref: str) -> None:
         self.source_ref = source_ref
-        self.aborted: dict[str, int] = {}
-        self._open: dict[int, list[tuple[str, StoredRecord]]] = {}
+        self.aborted = {}
+        self._open = {}
         self._source = source
-        self._groups: dict[str, _Group] = {}
-        self._commits: dict[tuple[str, str, int], _Commits] = {}
+        self._groups = {}
+        self._commits = {}
         self._epoch_groups = EpochGroupsTopic()
 
     def read(self, records: Iterable[StoredRecord | TransactionEnd]) -> Iterator[TraceEvent]:

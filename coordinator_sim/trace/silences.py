@@ -19,9 +19,12 @@ _HEARD: Final = frozenset({ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS})
 class Silences:
     """Last signs of life of the members of one group."""
 
+    _heard_us: dict[str, int]
+    _session_us: dict[str, int]
+
     def __init__(self) -> None:
-        self._heard_us: dict[str, int] = {}
-        self._session_us: dict[str, int] = {}
+        self._heard_us = {}
+        self._session_us = {}
 
     def joined(self, member_id: str, session_timeout_ms: int, at_us: int) -> None:
         """Note a member that is in a generation from an instant on."""

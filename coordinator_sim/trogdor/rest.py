@@ -108,7 +108,7 @@ class Rest:
         front, _, last = path.rpartition("/")
         methods = self._routes.get(path) or self._routes.get(f"{front}/*")
         if methods is None:
-            respond(_error(_NOT_FOUND, "HTTP 404 Not Found"))
+            respond(refused(_NOT_FOUND, "HTTP 404 Not Found"))
             return
         if request.method == "OPTIONS":
             respond(_options(methods))
@@ -116,7 +116,7 @@ class Rest:
         is_head = request.method == "HEAD"
         handler = methods.get("GET" if is_head else request.method)
         if handler is None:
-            respond(_error(_FAILED, "HTTP 405 Method Not Allowed"))
+            respond(refused(_FAILED, "HTTP 405 Method Not Allowed"))
             return
         query = parse_qs(queried, keep_blank_values=True)
         sent = partial(_without_body, respond) if is_head else respond
@@ -125,7 +125,7 @@ class Rest:
         except PlainTextRefusal as refusal:
             sent(HttpResponse(status=refusal.code, body=refusal.message.encode()))
         except TrogdorRefusal as refusal:
-            sent(_error(refusal.code, refusal.message))
+            sent(refused(refusal.code, refusal.message))
 
 
 class CoordinatorRest(Rest):
@@ -255,7 +255,8 @@ def _json(status: int, body: bytes) -> HttpResponse:
     return HttpResponse(status=status, headers={"content-type": _JSON}, body=body)
 
 
-def _error(code: int, message: str) -> HttpResponse:
+def refused(code: int, message: str) -> HttpResponse:
+    """The answer that tells an error as Kafka's daemons do."""
     return _json(code, jackson.write(ErrorResponse(code=code, message=message)))
 
 

@@ -4,17 +4,51 @@ Source: kafka trunk, trogdor/.../trogdor/common/StringExpander.java, workload/Co
 """
 
 import re
+from collections.abc import Iterable
+from math import prod
 from typing import Final
 
 from coordinator_sim.errors import CoordinatorSimError
 from coordinator_sim.kafka.orders.iteration_order import java_hash_order
 
 MAX_INT: Final = 2**31 - 1
+_MOST_DIGITS: Final = 10
+MOST_NAMES: Final = 100_000
+"""Names that ranges may stand for together.
+
+DEVIATION: Kafka's agent and coordinator expand until their memory is full.
+"""
+MOST_CHARACTERS: Final = 32 << 20
+"""Characters of all these names together."""
 _RANGE: Final = re.compile(r"(.*)\[([0-9]*)-([0-9]*)\](.*)")
+_EACH_RANGE: Final = re.compile(r"\[([0-9]+)-([0-9]+)\]")
 
 
 class InvalidName(CoordinatorSimError):
     """A name has a range or a form that cannot be."""
+
+
+def check_count(names: Iterable[str], *, repeatedly: bool = False) -> None:
+    """Refuse names that stand for too many, before one of them is expanded.
+
+    Args:
+        names: As a spec has them.
+        repeatedly: Whether every range is expanded, or the last one of each name.
+
+    Raises:
+        InvalidName: they stand for more than `MOST_NAMES` or `MOST_CHARACTERS`.
+    """
+    count = size = 0
+    for name in names:
+        ranges = _EACH_RANGE.findall(name)[0 if repeatedly else -1 :]
+        stands_for = prod(max(1, _bound(last) - _bound(first) + 1) for first, last in ranges)
+        count += stands_for
+        size += stands_for * len(name)
+        if count > MOST_NAMES or size > MOST_CHARACTERS:
+            raise InvalidName(
+                f"{name[:100]!r} brings the topic names to {count} of {size} characters; the most "
+                f"are {MOST_NAMES} of {MOST_CHARACTERS}: name a smaller range"
+            )
 
 
 def expand(name: str) -> tuple[str, ...]:
@@ -35,9 +69,11 @@ def expand(name: str) -> tuple[str, ...]:
 
 
 def _bound(digits: str) -> int:
-    if not digits or int(digits) > MAX_INT:
+    number = digits.lstrip("0") or digits[-1:]
+    # Python reads no number of more than 4,300 digits.
+    if not number or len(number) > _MOST_DIGITS or int(number) > MAX_INT:
         raise InvalidName(f'For input string: "{digits}"')
-    return int(digits)
+    return int(number)
 
 
 def expand_repeatedly(name: str) -> tuple[str, ...]:

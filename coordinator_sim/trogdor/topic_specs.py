@@ -10,9 +10,14 @@ from msgspec import Meta, Struct
 
 from coordinator_sim.kafka.orders.iteration_order import java_hash_order
 from coordinator_sim.trogdor.java_numbers import Int, Short
-from coordinator_sim.trogdor.string_expander import expand
+from coordinator_sim.trogdor.string_expander import InvalidName, check_count, expand
 
 DEFAULT_PARTITIONS: Final = 1
+MOST_PARTITIONS: Final = 1_000_000
+"""Partitions of all topics of a spec together.
+
+DEVIATION: Kafka's agent asks for as many as a spec says.
+"""
 DEFAULT_REPLICATION_FACTOR: Final = 3
 
 
@@ -66,9 +71,13 @@ class TopicsSpec(Struct, frozen=True, kw_only=True):
         """Topics by their full names, in the order of Java's hash map; the last range counts.
 
         Raises:
-            InvalidName: a name has a range that cannot be.
+            InvalidName: a name has a range that cannot be, or they are too many.
         """
+        check_count(self.topics)
         found = {
             name: partitions for given, partitions in self.topics.items() for name in expand(given)
         }
+        count = sum(each.effective_num_partitions for each in found.values())
+        if count > MOST_PARTITIONS:
+            raise InvalidName(f"{count} partitions; the most of all topics are {MOST_PARTITIONS}")
         return {name: found[name] for name in java_hash_order(found)}

@@ -28,7 +28,7 @@ from coordinator_sim.trogdor.generator_specs import (
 from coordinator_sim.trogdor.java_numbers import Int
 from coordinator_sim.trogdor.refusals import TrogdorRefusal
 from coordinator_sim.trogdor.specs import TaskSpec
-from coordinator_sim.trogdor.string_expander import InvalidName, expand_repeatedly
+from coordinator_sim.trogdor.string_expander import InvalidName, check_count, expand_repeatedly
 from coordinator_sim.trogdor.topic_specs import TopicsSpec
 
 _CONSUMED_NAME: Final = re.compile("[^:]+(:[0-9]+|[^:]*)")
@@ -113,8 +113,9 @@ class ConsumeBenchSpec(
 
         Raises:
             InvalidName: a name is neither a topic nor a topic and a partition, or has a range that
-                cannot be.
+                cannot be, or they are too many.
         """
+        check_count(self.active_topics, repeatedly=True)
         found: dict[str, list[int]] = {}
         for given in self.active_topics:
             names = expand_repeatedly(given)

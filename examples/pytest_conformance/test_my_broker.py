@@ -1,6 +1,6 @@
 """Somebody's broker, started as a process and graded: every requirement is one test.
 
-pip install 'coordinator-sim[conformance,serve]' and run pytest; put your broker's command in.
+Install the extras `conformance` and `serve`, and run pytest; put your broker's command in.
 """
 
 import json

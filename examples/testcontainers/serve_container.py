@@ -13,6 +13,7 @@ A client reaches the broker at the address that the broker advertises, so the po
 to be known before the container starts: it is chosen here, and bound to the same one inside.
 """
 
+import secrets
 import socket
 import time
 from contextlib import suppress
@@ -25,7 +26,6 @@ IMAGE = "coordinator-sim"
 CONTROL_PORT = 9099
 KAFKA_PORT = 9092
 READY_LIMIT_S = 30
-TOKEN = "coordinator-sim"  # noqa: S105 - of a server that lives for one test
 
 
 class CoordinatorSim(DockerContainer):
@@ -39,14 +39,15 @@ class CoordinatorSim(DockerContainer):
 
     def __init__(self, topics: str = "", arguments: str = "", image: str = IMAGE) -> None:
         super().__init__(image)
+        token = secrets.token_urlsafe()
         self._port = _free_port()
         self.with_bind_ports(KAFKA_PORT, self._port)
         self.with_exposed_ports(CONTROL_PORT)
         self.with_env("ADVERTISED", f"PLAINTEXT://localhost:{self._port}")
-        self.with_env("COORDINATOR_SIM_CONTROL_TOKEN", TOKEN)
+        self.with_env("COORDINATOR_SIM_CONTROL_TOKEN", token)
         chosen = f"--topics {topics} {arguments}" if topics else arguments
         self.with_command(chosen.strip())
-        self.control = httpx.Client(headers={"authorization": f"Bearer {TOKEN}"}, timeout=60)
+        self.control = httpx.Client(headers={"authorization": f"Bearer {token}"}, timeout=60)
 
     @property
     def bootstrap(self) -> str:

@@ -96,7 +96,7 @@ class Healthy:
         beat = HeartbeatRequest(group_id="healthy", generation_id=1, member_id=self.member_id)
         response = self._ask(beat, 3, now_ms)
         assert isinstance(response, HeartbeatResponse)
-        assert response.error_code is ErrorCode.NONE
+        assert response.error_code is ErrorCode.NONE, response
         topics = (
             OffsetCommitRequestTopic(
                 "healthy", partitions=(OffsetCommitRequestPartition(0, now_ms),)
@@ -174,7 +174,7 @@ class Ordeal:
             now_ms += STEP_MS
             if hostile.reason is not None or number % FRAMES_A_CONNECTION == 0:
                 hostile = self._next(cluster, hostile)
-            self._send(hostile, spoilt(self.random, frames), now_ms)
+            self._send(hostile, spoilt(self.random, frames, cluster), now_ms)
             if number % CHECK_EVERY == 0:
                 cluster.expire(Instants(now_ms, now_ms))
                 healthy.check(now_ms)

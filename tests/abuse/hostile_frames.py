@@ -12,7 +12,9 @@ from coordinator_sim.errors import DataError, UnsupportedVersion
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
 from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.messages.catalogue import layout_of
 from coordinator_sim.messages.codec.frames import RequestHeader
+from coordinator_sim.messages.schema import ZERO_UUID, Kind, Layout, VersionField
 from coordinator_sim_conformance.field_frames import Fields, request_frame
 
 RECORDED: Final = Path(__file__).resolve().parents[1] / "data" / "wire"
@@ -21,6 +23,10 @@ _EDGES: Final = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x8
 _LONGEST_TAIL: Final = 300
 
 _FULLER_WEIGHT: Final = 3
+_DRAWN_SHARE: Final = 0.6
+"""Requests that are made by their schemas, of all that are sent."""
+_WELL_SHARE: Final = 0.5
+_NULL_SHARE: Final = 0.3
 _TOPIC: Final = "hostile"
 _BATCH: Final = encode_record_batch(
     batch_of((Record(offset=0, timestamp_ms=1, key=b"k", value=b"v"),))
@@ -81,22 +87,13 @@ Spoil = Callable[[Random, bytearray], None]
 
 
 def true_frames(cluster: Cluster) -> list[bytes]:
-    """Requests that are well: recorded from real clients, and one of each API and version."""
+    """Requests that are well: recorded from real clients, and some that would do something."""
     frames = []
     for path in sorted(RECORDED.glob("*.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():
             record = json.loads(line)
             if record.get("dir") == "req":
                 frames.append(bytes.fromhex(record["frame"]))
-    for api, (oldest, newest) in cluster.versions.ranges.items():
-        for version in range(oldest, newest + 1):
-            header = RequestHeader(
-                api_key=api, api_version=version, correlation_id=7, client_id="spoilt"
-            )
-            try:
-                frames.append(request_frame(header, {}))
-            except (DataError, UnsupportedVersion):
-                continue
     return frames + _fuller_frames(cluster)
 
 
@@ -207,8 +204,73 @@ SPOILERS: Final[tuple[Spoil, ...]] = (
 )
 
 
-def spoilt(random: Random, frames: list[bytes]) -> bytes:
-    """One of the frames, spoilt."""
-    frame = bytearray(random.choice(frames))
+def spoilt(random: Random, frames: list[bytes], cluster: Cluster) -> bytes:
+    """One of the frames or a request of any API, spoilt; some of the latter stay as they are."""
+    if random.random() < _DRAWN_SHARE:
+        frame = bytearray(drawn_frame(random, cluster))
+        if random.random() < _WELL_SHARE:
+            return bytes(frame)
+    else:
+        frame = bytearray(random.choice(frames))
     random.choice(SPOILERS)(random, frame)
     return bytes(frame)
+
+
+# -- requests by their schemas -----------------------------------------------------------------
+
+
+def drawn_frame(random: Random, cluster: Cluster) -> bytes:
+    """A request of any API that is offered, each as likely as another, with values of any kind."""
+    api, (oldest, newest) = random.choice(list(cluster.versions.ranges.items()))
+    version = random.randint(oldest, newest)
+    header = RequestHeader(api_key=api, api_version=version, correlation_id=9, client_id="drawn")
+    topic = cluster.image.topics.get(_TOPIC)
+
+    def value(each: VersionField) -> object:
+        if each.is_nullable and random.random() < _NULL_SHARE:
+            return None
+        if each.layout is not None and each.field.kind is Kind.ARRAY:
+            return [fields_by(each.layout, value)] * random.choice((0, 1, 1, 1, 2))
+        if topic and each.field.kind is Kind.UUID and random.random() < _WELL_SHARE:
+            return topic.topic_id
+        return random.choice(values_of(each))
+
+    return request_frame(header, fields_by(layout_of(api, version, response=False), value))
+
+
+def fields_by(layout: Layout, value: Callable[[VersionField], object]) -> Fields:
+    """A message with all fields of a version, each with a value that is chosen for it."""
+    return {
+        each.field.name: fields_by(each.layout, value)
+        if each.layout is not None and each.field.kind is Kind.STRUCT
+        else value(each)
+        for each in layout.present
+    }
+
+
+def values_of(each: VersionField) -> list[object]:
+    """Values of a field that is no struct: usual ones first, then those at an edge."""
+    kind, element = each.field.kind, each.field.element
+    if kind is Kind.ARRAY:
+        one = _VALUES[element or Kind.INT32]
+        return [[one[0]], [], [one[0]] * 2, *([other] for other in one[1:])]
+    return _VALUES[kind]
+
+
+def _numbers(bits: int, *usual: int) -> list[object]:
+    most = (1 << bits - 1) - 1
+    return [*usual, most, -1, -most - 1]
+
+
+_VALUES: Final[dict[Kind, list[object]]] = {
+    Kind.BOOLEAN: [True, False],
+    Kind.INT8: _numbers(8, 0, 1, 2),
+    Kind.INT16: _numbers(16, 0, 1, 3),
+    Kind.UINT16: [0, 9092, 65_535],
+    Kind.INT32: _numbers(32, 0, 1, 1_000),
+    Kind.INT64: _numbers(64, 0, 1, 1_000),
+    Kind.FLOAT64: [1.0, 0.0, -1.0, float("inf"), float("nan")],
+    Kind.UUID: [bytes(range(16)), ZERO_UUID, b"\xff" * 16],
+    Kind.STRING: [_TOPIC, "", "1", "range", "x" * 250, "\u00e9\x00/.."],
+    Kind.BYTES: [_BATCH, b"", b"junk", bytes(70_000)],
+}

@@ -1,11 +1,25 @@
 """Hostile frames without sockets: nothing crashes, nothing stays, a healthy client is served."""
 
-from tests.abuse.beside import Ordeal, rss_kb
+import struct
+from collections import Counter
+from random import Random
+
+from tests.abuse.beside import Ordeal, make_cluster, rss_kb
+from tests.abuse.hostile_frames import drawn_frame
 
 FRAMES = 100_000
 SLOWEST_S = 5.0
 """A frame is worked on in milliseconds; a busy machine may stop for long in between."""
 GROWTH_KB = 200_000
+
+
+def test_requests_are_drawn_of_all_apis_alike() -> None:
+    """Those of share and streams groups as often as any; each can be encoded."""
+    cluster, random = make_cluster(), Random(1)  # noqa: S311 - tests
+    keys = [struct.unpack(">h", drawn_frame(random, cluster)[:2])[0] for _ in range(6_600)]
+    counts = Counter(keys)
+    assert counts.keys() == {int(api) for api in cluster.versions.ranges}
+    assert max(counts.values()) < 2 * min(counts.values())
 
 
 def test_hostile_frames_leave_a_healthy_client_alone() -> None:

@@ -353,7 +353,7 @@ def test_process_without_confluent_kafka_names_what_to_install(tmp_path: Path) -
     (tmp_path / "confluent_kafka.py").write_text(absent)
     said = run(spec_of("ProduceBench", NOBODY), PYTHONPATH=str(tmp_path))
 
-    assert said.error == ("a workload needs confluent_kafka: pip install 'coordinator-sim[live]'")
+    assert said.error == "a workload needs confluent_kafka: pip install 'confluent-kafka>=2.6'"
     assert said.code == 1
 
 

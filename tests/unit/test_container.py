@@ -52,8 +52,30 @@ def test_health_of_the_image_is_asked_where_serve_tells_it() -> None:
     assert "--control-port 9099" in text()
 
 
+@pytest.mark.parametrize(("token", "host"), [("", "127.0.0.1"), ("a b", "0.0.0.0")])  # noqa: S104 - in the container
+def test_control_surface_leaves_the_container_with_a_token_alone(
+    token: str, host: str, tmp_path: Path
+) -> None:
+    """Without one it is reached from within, as by the health check; none is in the image."""
+    program = tmp_path / "coordinator-sim"
+    program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    command = json.loads(text().split("ENTRYPOINT ")[1].splitlines()[0])
+    given = {"COORDINATOR_SIM_CONTROL_TOKEN": token} if token else {}
+    words = subprocess.run(
+        [*command, "--topics", "orders:6"],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "ADVERTISED": "PLAINTEXT://h:1", **given},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    assert words[words.index("--control-host") + 1] == host
+    assert words[-2:] == ["--topics", "orders:6"]
+    assert "TOKEN=" not in text().split("FROM", 1)[1]
+
+
 def test_example_for_testcontainers_is_sound() -> None:
-    """The example parses, and has the port and token that the image has."""
+    """The example parses, has the ports that the image has, and draws its token."""
     source = (ROOT / "examples" / "testcontainers" / "serve_container.py").read_text("utf-8")
     values = {
         target.id: node.value.value
@@ -63,4 +85,4 @@ def test_example_for_testcontainers_is_sound() -> None:
         if isinstance(target, ast.Name)
     }
     assert (values["CONTROL_PORT"], values["KAFKA_PORT"]) == (9099, 9092)
-    assert f"COORDINATOR_SIM_CONTROL_TOKEN={values['TOKEN']}" in text()
+    assert "token = secrets.token_urlsafe()" in source

@@ -134,8 +134,7 @@ class OffsetsTopic:
         except OSError as failure:
             self._medium_failed(place, failure)
             return ErrorCode.KAFKA_STORAGE_ERROR
-        for told in self._cluster_events.readable:
-            told(*place)
+        self._cluster_events.touched(place)
         return error
 
     def has_records(self, partition: int) -> bool:

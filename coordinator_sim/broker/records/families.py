@@ -56,6 +56,7 @@ class DataApis:
         access: Authorizes requests.
         answers: Takes late answers.
         draw: Draws ids of fetch sessions.
+        cluster_events: Told of what is appended; what they tell is passed on to requests.
         gate: Verifies transactions for Produce.
         settings: Settings of the brokers.
 
@@ -65,13 +66,14 @@ class DataApis:
 
     __slots__ = ("_families", "fetches", "jobs", "produces")
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what the APIs need, by keyword
         self,
         partitions: ReplicaManager,
         access: Access,
         answers: Answers,
         *,
         draw: DrawId,
+        cluster_events: ClusterEvents,
         gate: TransactionGate | None = None,
         settings: DataSettings | None = None,
     ) -> None:
@@ -93,7 +95,7 @@ class DataApis:
             access,
             self.jobs,
             gate=OpenGate() if gate is None else gate,
-            touched=self.touched,
+            touched=cluster_events.touched,
             rules=ProduceRules(
                 conceals_topics=conceals, names_invalid_records=settings.names_invalid_records
             ),
@@ -111,6 +113,7 @@ class DataApis:
             DeleteRecordsApi(partitions, access),
             DescribeLogsApi(partitions, access, settings.volume),
         )
+        self._listen(cluster_events)
 
     def handlers(self) -> Handlers:
         """Handlers of all data APIs."""
@@ -118,7 +121,7 @@ class DataApis:
 
     # -- what happens ----------------------------------------------------------------------
 
-    def listen(self, cluster_events: ClusterEvents) -> None:
+    def _listen(self, cluster_events: ClusterEvents) -> None:
         """Subscribe to the events of partitions and connections."""
         cluster_events.readable.append(lambda topic, partition: self.touched((topic, partition)))
         cluster_events.leader_changed.append(

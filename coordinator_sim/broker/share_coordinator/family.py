@@ -117,15 +117,11 @@ class ShareCoordination:
         def is_running(broker_id: int) -> bool:
             return broker_id in groups.living and broker_id not in groups.frozen
 
-        def touched(place: tuple[str, int]) -> None:
-            for told in cluster.cluster_events.readable:
-                told(*place)
-
         log = StateTopic(
             SHARE_STATE_TOPIC,
             cluster.image,
             cluster.hosted,
-            touched=touched,
+            touched=cluster.cluster_events.touched,
             append_failure=lambda: cluster.append_failure,
             is_slowed=True,
         )

@@ -247,6 +247,11 @@ class StatePersister:
     def _ask(
         self, key: SharePartitionKey, request: StateRequest, told: Told, now: Instants
     ) -> None:
+        if not key.group_id or key.partition < 0:
+            # Kafka throws an IllegalArgumentException. Source: DefaultStatePersister.validate.
+            error = ErrorCode.UNKNOWN_SERVER_ERROR
+            told(None, error, error_message(error))
+            return
         self.attempt(_Call(key, request, told), now)
 
     def attempt(self, call: "_Call", now: Instants) -> None:

@@ -159,6 +159,12 @@ class ShareOffsetsApi:
         then: Callable[[DescribeShareGroupOffsetsResponseGroup], None],
     ) -> None:
         """Ask for each partition, once, and answer when all are known."""
+        places = [partitions for _, _, partitions in wanted]
+        if places and not (group_id and all(each and min(each) >= 0 for each in places)):
+            # Kafka throws an IllegalArgumentException. Source: DefaultStatePersister.validate.
+            error = ErrorCode.UNKNOWN_SERVER_ERROR
+            then(_refused(group_id, error, error_message(error)))
+            return
         keys = dict.fromkeys(
             SharePartitionKey(group_id, topic_id, partition)
             for _, topic_id, partitions in wanted

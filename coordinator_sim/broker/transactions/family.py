@@ -124,15 +124,11 @@ class Transactions:
         def is_running(broker_id: int) -> bool:
             return broker_id in groups.living and broker_id not in groups.frozen
 
-        def touched(place: tuple[str, int]) -> None:
-            for told in cluster.cluster_events.readable:
-                told(*place)
-
         state_topic = StateTopic(
             TRANSACTIONS_TOPIC,
             cluster.image,
             cluster.hosted,
-            touched=touched,
+            touched=cluster.cluster_events.touched,
             append_failure=lambda: cluster.append_failure,
         )
         delivery = MarkerDelivery(
@@ -141,7 +137,7 @@ class Transactions:
             groups,
             admit=cluster.admit,
             is_running=is_running,
-            touched=touched,
+            touched=cluster.cluster_events.touched,
         )
         self.brokers = TransactionBrokers(
             config,

@@ -6,6 +6,7 @@ from typing import Final
 import httpx
 
 from coordinator_sim.connect.effects import HttpRequest, HttpResponse
+from coordinator_sim.listening import bearer
 from coordinator_sim.live.trogdor.host_platform import Told
 from coordinator_sim.trogdor.agent_calls import AgentAnswers, request_of
 from coordinator_sim.trogdor.contract import AgentCall, Answer, Failed, Quirks
@@ -33,12 +34,14 @@ class AgentHttp:
         topology: Where the agents are.
         quirks: Whether an agent that does not answer is waited for, for ever.
         told: Takes a line when calls of an agent begin to fail, fail otherwise, or succeed again.
+        token: Token that agents want; empty for none.
     """
 
-    def __init__(self, topology: Topology, quirks: Quirks, told: Told) -> None:
+    def __init__(self, topology: Topology, quirks: Quirks, told: Told, token: str = "") -> None:
         self._topology = topology
         self._patience_s = _PATIENCE_S if quirks is Quirks.FIXED else None
         self._told = told
+        self._headers = bearer(token)
         self._answers = {node.name: AgentAnswers() for node in topology.managed()}
         # A pool for all of them would look at every connection for every call, and have a limit.
         self._transports: dict[str, httpx.AsyncHTTPTransport] = {}
@@ -97,7 +100,10 @@ class AgentHttp:
             # Without certificates: agents speak plain HTTP.
             self._transports[node] = httpx.AsyncHTTPTransport(verify=False)
         sent = httpx.Request(
-            request.method, url, headers=request.headers, content=request.body or None
+            request.method,
+            url,
+            headers={**request.headers, **self._headers},
+            content=request.body or None,
         )
         answer = await self._transports[node].handle_async_request(sent)
         try:

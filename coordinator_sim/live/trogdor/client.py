@@ -12,6 +12,7 @@ import httpx
 from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError, DataError
+from coordinator_sim.listening import bearer
 from coordinator_sim.trogdor import jackson
 from coordinator_sim.trogdor.messages import (
     AgentStatusResponse,
@@ -42,17 +43,18 @@ class TrogdorClient:
 
     Args:
         target: `host:port`.
+        token: Token that it wants; empty for none.
 
     Raises:
-        ConfigError: the target is none.
+        ConfigError: the target is none, or HTTP cannot carry the token.
     """
 
-    def __init__(self, target: str) -> None:
+    def __init__(self, target: str, token: str = "") -> None:
         host, separator, port = target.rpartition(":")
         if not (separator and host and port.isdecimal()):
             raise ConfigError(f"target {target!r} is no HOST:PORT, such as localhost:8889")
         self._base = f"http://{target}"
-        self._client = httpx.Client(timeout=_PATIENCE_S, trust_env=False)
+        self._client = httpx.Client(headers=bearer(token), timeout=_PATIENCE_S, trust_env=False)
 
     # -- a coordinator -------------------------------------------------------------------------
 

@@ -1,10 +1,17 @@
-"""The processes of Trogdor: a coordinator, an agent, and an agent that runs one task and ends."""
+"""The processes of Trogdor: a coordinator, an agent, and an agent that runs one task and ends.
+
+DEVIATION: Kafka's daemons answer everybody who reaches them. Here a page of another site in a
+browser gets no answer, and off the loopback address callers need a token (see `HttpGuard`).
+"""
 
 import asyncio
+import os
 import random
 import resource
 import signal
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Final
 
@@ -12,6 +19,7 @@ from msgspec.structs import replace
 
 from coordinator_sim.connect.effects import AnswerHttp, HttpRequest, HttpResponse
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.listening import LOOPBACK, HttpGuard
 from coordinator_sim.live.http_server import LARGEST_BODY, RestServer
 from coordinator_sim.live.trogdor.agent_http import AgentHttp
 from coordinator_sim.live.trogdor.host_platform import Allowed, HostPlatform, Told
@@ -21,7 +29,7 @@ from coordinator_sim.trogdor import jackson
 from coordinator_sim.trogdor.agent import Agent
 from coordinator_sim.trogdor.contract import Quirks, WorkerOver
 from coordinator_sim.trogdor.coordinator_driver import CoordinatorDriver
-from coordinator_sim.trogdor.rest import AgentRest, CoordinatorRest, Rest
+from coordinator_sim.trogdor.rest import AgentRest, CoordinatorRest, Rest, refused
 from coordinator_sim.trogdor.specs import TaskSpec
 from coordinator_sim.trogdor.states import WorkerState
 from coordinator_sim.trogdor.targets import InvalidSpec, check_spec, target_nodes
@@ -37,6 +45,11 @@ An agent reads larger ones: what the coordinator sends on has every field of a s
 """
 _LAST_WORDS_S: Final = 0.1
 """How long the answer to a shutdown has to leave."""
+_STOP_PATIENCE_S: Final = 20.0
+"""How long the work of an agent that ends has to stop: below the 30 s after which Kubernetes kills.
+
+DEVIATION: Kafka's agent waits for its workers without a bound.
+"""
 
 
 class RestProcess:
@@ -47,14 +60,23 @@ class RestProcess:
         port: Its port; 0 for any that is free.
         largest_body: See `RestServer`.
         make: Makes the resources, given what to call when the process is to end.
+        token: Token that callers must send; empty for none.
 
     Raises:
-        ConfigError: the port is not available.
+        ConfigError: the port is not available, or the node is on no loopback address and there is
+            no token.
     """
 
     def __init__(
-        self, node: Node, port: int, largest_body: int, make: Callable[[Callable[[], None]], Rest]
+        self,
+        node: Node,
+        port: int,
+        largest_body: int,
+        make: Callable[[Callable[[], None]], Rest],
+        *,
+        token: str = "",
     ) -> None:
+        self._guard = HttpGuard(node.hostname, token, server=f"Trogdor's node {node.name}")
         self._ended = asyncio.Event()
         self._rest = make(self._ended.set)
         self._server = RestServer(_interface(node), port, self._requested, largest_body)
@@ -65,13 +87,16 @@ class RestProcess:
         return self._server.port
 
     async def run(self, ready: Callable[[int], None]) -> None:
-        """Serve until a request or a signal ends it; `ready` is told the port."""
-        _on_signals(self._ended.set)
+        """Serve until a request or `end` ends it; `ready` is told the port."""
         self.start()
         ready(self.port)
         await self._ended.wait()
         await asyncio.sleep(_LAST_WORDS_S)
         await self.stop()
+
+    def end(self) -> None:
+        """Have `run` come to its end."""
+        self._ended.set()
 
     def start(self) -> None:
         """Begin to serve."""
@@ -82,14 +107,24 @@ class RestProcess:
         await self._server.stop()
 
     def _requested(self, exchange: int, request: HttpRequest) -> None:
-        self._rest.handle(request, partial(self._answer, exchange))
+        refusal = self._guard.refusal(request.headers)
+        if refusal is None:
+            self._rest.handle(request, partial(self._answer, exchange))
+        else:
+            self._answer(exchange, refused(*refusal))
 
     def _answer(self, exchange: int, response: HttpResponse) -> None:
         self._server.answer(AnswerHttp(exchange=exchange, response=response))
 
 
 async def serve_coordinator(
-    topology: Topology, name: str, *, quirks: Quirks, told: Told, ready: Callable[[int], None]
+    topology: Topology,
+    name: str,
+    *,
+    quirks: Quirks,
+    told: Told,
+    ready: Callable[[int], None],
+    token: str = "",
 ) -> None:
     """Be the coordinator on a node until it is told to end.
 
@@ -99,13 +134,15 @@ async def serve_coordinator(
         quirks: See `Quirks`.
         told: Takes what goes wrong between it and agents.
         ready: Takes the port.
+        token: Token of its callers, and of its agents; empty for none.
 
     Raises:
-        ConfigError: there is no such node, or its port is not available.
+        ConfigError: there is no such node, its port is not available, or it is on no loopback
+            address and there is no token.
     """
     node = _node(topology, name)
     _allow_many_connections()
-    agents = AgentHttp(topology, quirks, told)
+    agents = AgentHttp(topology, quirks, told, token)
     driver = CoordinatorDriver(
         LoopClock(asyncio.get_running_loop()),
         topology,
@@ -115,11 +152,13 @@ async def serve_coordinator(
         quirks=quirks,
     )
     process = RestProcess(
-        node, node.coordinator_port, LARGEST_REQUEST, partial(CoordinatorRest, driver)
+        node, node.coordinator_port, LARGEST_REQUEST, partial(CoordinatorRest, driver), token=token
     )
-    await process.run(ready)
-    driver.shut_down(stop_agents=False)
-    await agents.close()
+    with _ending(process.end, told) as begin_to_end:
+        await process.run(ready)
+        begin_to_end()
+        driver.shut_down(stop_agents=False)
+        await agents.close()
 
 
 async def serve_agent(
@@ -131,16 +170,22 @@ async def serve_agent(
     told: Told,
     ready: Callable[[int], None],
 ) -> None:
-    """Be the agent of a node until it is told to end, and all its work is undone.
+    """Be the agent of a node until it is told to end, and its work is undone or out of time.
 
     Raises:
-        ConfigError: there is no such node, or its port is not available.
+        ConfigError: there is no such node, its port is not available, or it is on no loopback
+            address and there is no token.
     """
     node = _node(topology, name)
-    agent = _agent(topology, name, quirks=quirks, allowed=allowed, told=told)
-    process = RestProcess(node, node.agent_port, LARGEST_BODY, partial(AgentRest, agent))
-    await process.run(ready)
-    await quieted(agent)
+    platform = HostPlatform(name, topology, allowed, told)
+    agent = _agent(platform, quirks)
+    process = RestProcess(
+        node, node.agent_port, LARGEST_BODY, partial(AgentRest, agent), token=allowed.token
+    )
+    with _ending(process.end, told, platform.processes) as begin_to_end:
+        await process.run(ready)
+        begin_to_end()
+        await quieted(agent)
 
 
 async def run_task(
@@ -154,7 +199,8 @@ async def run_task(
         ConfigError: there is no such node.
     """
     _node(topology, name)
-    agent = _agent(topology, name, quirks=Quirks.KAFKA, allowed=allowed, told=say)
+    platform = HostPlatform(name, topology, allowed, say)
+    agent = _agent(platform, Quirks.KAFKA)
     rebased = replace(spec, start_ms=max(agent.now_ms, spec.start_ms))
     try:
         check_spec(rebased)
@@ -172,10 +218,10 @@ async def run_task(
     over: asyncio.Future[WorkerOver] = loop.create_future()
     agent.over = over.set_result
     # A task that is interrupted undoes what it did, as the shutdown hook of Kafka's agent has it.
-    _on_signals(agent.shut_down)
-    agent.create_worker(EXEC_WORKER_ID, EXEC_TASK_ID, rebased, lambda: None)
-    say(f"Waiting for completion of task:{jackson.pretty(rebased)}")
-    failure = (await over).error
+    with _ending(agent.shut_down, say, platform.processes):
+        agent.create_worker(EXEC_WORKER_ID, EXEC_TASK_ID, rebased, lambda: None)
+        say(f"Waiting for completion of task:{jackson.pretty(rebased)}")
+        failure = (await over).error
     if agent.manager.is_shut_down:
         say("The task was stopped before its end.")
         return False
@@ -197,14 +243,53 @@ def _allow_many_connections() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def _on_signals(call: Callable[[], None]) -> None:
-    """Have Ctrl-C and SIGTERM make a call in place of ending the process."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, call)
+@contextmanager
+def _ending(
+    call: Callable[[], None], told: Told, processes: Iterable[int] = ()
+) -> Iterator[Callable[[], None]]:
+    """Have Ctrl-C and SIGTERM make a call in place of ending the process, which then ends in time.
+
+    The end is a thread's, not the loop's: a loop that a system call holds makes no calls.
+
+    Args:
+        call: Made on the loop.
+        told: Takes a line when the time is over.
+        processes: Ids of processes that are killed then.
+
+    Yields:
+        What begins the end without a signal.
+    """
+    loop = asyncio.get_running_loop()
+    is_over = threading.Event()
+    timer = threading.Thread(
+        target=_end_in_time, args=(is_over, told, processes), name="end in time", daemon=True
+    )
+
+    def begin(*_signal: object) -> None:
+        if timer.ident is None:
+            timer.start()
+        loop.call_soon_threadsafe(call)
+
+    handlers = {each: signal.signal(each, begin) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield begin
+    finally:
+        is_over.set()
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
-def _agent(topology: Topology, name: str, *, quirks: Quirks, allowed: Allowed, told: Told) -> Agent:
-    platform = HostPlatform(name, topology, allowed, told)
+def _end_in_time(is_over: threading.Event, told: Told, processes: Iterable[int]) -> None:
+    if is_over.wait(_STOP_PATIENCE_S):
+        return
+    told(f"ended with work that had not stopped after {_STOP_PATIENCE_S:g} s")
+    for pid in tuple(processes):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    os._exit(1)
+
+
+def _agent(platform: HostPlatform, quirks: Quirks) -> Agent:
     clock = LoopClock(asyncio.get_running_loop())
     return Agent(clock, partial(work_on, platform), quirks)
 
@@ -233,4 +318,6 @@ def _node(topology: Topology, name: str) -> Node:
 
 def _interface(node: Node) -> str:
     """The interface of a node: loopback where it is on this host alone, otherwise all of them."""
-    return "127.0.0.1" if node.hostname in {"localhost", "127.0.0.1"} else ""
+    if node.hostname not in LOOPBACK:
+        return ""
+    return "127.0.0.1" if node.hostname == "localhost" else node.hostname

@@ -21,6 +21,11 @@ from coordinator_sim.trogdor.workload_specs import ExternalCommandSpec
 
 DEFAULT_GRACE_MS: Final = 5_000
 """How long a command has between SIGTERM and SIGKILL. Source: DEFAULT_SHUTDOWN_GRACE_PERIOD_MS."""
+_LAST_OUTPUT_S: Final = 5.0
+"""How long a killed program's output may stay open: a child of it may hold it.
+
+DEVIATION: Kafka's worker is stopping until the output is closed.
+"""
 _LONGEST_LINE: Final = 1 << 20
 """Longer lines of a command are passed over."""
 _OF_SIGNALS: Final = 128
@@ -158,7 +163,12 @@ class ExternalCommandWork:
                     process.kill()
                 if program.is_worker:
                     failure = f"killed: it had not stopped {program.grace_ms} ms after SIGTERM"
-        await self._gone.wait()
+        try:
+            await asyncio.wait_for(self._gone.wait(), _LAST_OUTPUT_S)
+        except TimeoutError:
+            if process is not None:
+                # A Process has no other way to close its pipes.
+                process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001
         self._progress.stopped(failure)
 
 

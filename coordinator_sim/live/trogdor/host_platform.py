@@ -19,6 +19,11 @@ from coordinator_sim.trogdor.topology import Topology
 _SUDO: Final = "sudo"
 _JCMD: Final = "jcmd"
 _LOOPBACK: Final = "lo"
+_COMMAND_S: Final = 60.0
+"""How long a command of a fault may run: they change a rule, or list processes.
+
+DEVIATION: Kafka's agent waits without a bound, so that its worker neither starts nor stops.
+"""
 
 _UNUSABLE: Final = (OSError, ValueError)
 """What the system makes of a name: it refuses it, or Python does, for a zero byte in it."""
@@ -28,15 +33,20 @@ Told = Callable[[str], None]
 
 
 class Allowed(Struct, frozen=True, kw_only=True):
-    """What an agent may do.
+    """What an agent may do, and for whom.
 
     Args:
         sudo: Run commands as root; otherwise they are told, and taken as done.
         any_process: Signal any process of this user, not only those that the agent started.
+        token: Token that its callers must send; empty for none.
+        commands: Run the programs of ExternalCommand tasks. DEVIATION: Kafka's agent runs them for
+            whoever reaches it.
     """
 
     sudo: bool = False
     any_process: bool = False
+    token: str = ""
+    commands: bool = False
 
 
 class HostPlatform:
@@ -49,6 +59,7 @@ class HostPlatform:
         told: See `Told`.
 
     Attributes:
+        allowed: As above.
         processes: Processes that workers started: process id -> command line.
     """
 
@@ -56,7 +67,7 @@ class HostPlatform:
         self.node = node
         self.topology = topology
         self.processes: dict[int, str] = {}
-        self._allowed = allowed
+        self.allowed = allowed
         self._told = told
         self._running: set[asyncio.Task[None]] = set()
 
@@ -85,7 +96,12 @@ class HostPlatform:
         except _UNUSABLE as error:
             output(None, f"{_shown(argv)}: {_reason(error)}")
             return
-        out, err = await process.communicate()
+        try:
+            out, err = await asyncio.wait_for(process.communicate(), _COMMAND_S)
+        except TimeoutError:
+            process.kill()
+            output(None, f"{_shown(argv)}: killed, for it ran longer than {_COMMAND_S:g} s")
+            return
         if process.returncode:
             reason = err.decode(errors="replace").strip() or f"exit code {process.returncode}"
             output(None, f"{_shown(argv)}: {reason}")
@@ -98,10 +114,10 @@ class HostPlatform:
 
     def _without_running(self, argv: Argv) -> str | None:
         """The output of a command that is not run; None for the others."""
-        if argv[0] == _SUDO and not self._allowed.sudo:
+        if argv[0] == _SUDO and not self.allowed.sudo:
             self._told(f"would run: {_shown(argv)}    (--allow-sudo runs it)")
             return ""
-        if argv[0] == _JCMD and not (self._allowed.any_process and shutil.which(_JCMD)):
+        if argv[0] == _JCMD and not (self.allowed.any_process and shutil.which(_JCMD)):
             return self._own_processes()
         return None
 

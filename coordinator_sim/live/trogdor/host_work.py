@@ -35,6 +35,11 @@ def work_on(platform: HostPlatform, start: StartWork, progress: Progress) -> Wor
     if isinstance(spec, NoOpTaskSpec):
         return NoWork(start, progress)
     if isinstance(spec, ExternalCommandSpec):
+        if not platform.allowed.commands:
+            name = spec.command[0] if spec.command else "none"
+            raise WorkFailed(
+                f"this agent runs no commands ({name}): start it with --allow-commands"
+            )
         return ExternalCommandWork(platform, start.task_id, program_of(spec), progress)
     if isinstance(spec, get_args(WorkloadSpec)):
         program = workload_program(start.task_id, spec)

@@ -7,6 +7,7 @@ begins and ends is marked in the trace.
 
 import asyncio
 import contextlib
+import secrets
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -64,10 +65,24 @@ class Rehearsal:
         trace: Directory that the trace goes to.
         overwrite: Whether an earlier trace there is replaced.
         say: See `Say`.
+        allow_commands: Whether the plan's ExternalCommands are run.
+
+    Raises:
+        ConfigError: the plan has ExternalCommands that are not allowed.
     """
 
-    def __init__(self, plan: Plan, trace: Path, *, overwrite: bool, say: Say) -> None:
+    def __init__(
+        self, plan: Plan, trace: Path, *, overwrite: bool, say: Say, allow_commands: bool = False
+    ) -> None:
+        commands = [task for task in plan.tasks if isinstance(task.spec, ExternalCommandSpec)]
+        if commands and not allow_commands:
+            raise ConfigError(
+                f"task {commands[0].id} of {plan.name} runs a command on this host: allow it with "
+                "--allow-commands"
+            )
         self._plan = plan
+        # The agents run commands for this process alone.
+        self._token = secrets.token_urlsafe()
         self._trace = trace
         self._overwrite = overwrite
         self._say = say
@@ -100,7 +115,7 @@ class Rehearsal:
         for _, process in agents:
             process.start()
         loop = asyncio.get_running_loop()
-        calls = AgentHttp(topology, Quirks.FIXED, self._say)
+        calls = AgentHttp(topology, Quirks.FIXED, self._say, self._token)
         driver = CoordinatorDriver(LoopClock(loop), topology, calls.call, quirks=Quirks.FIXED)
         base_ms = driver.now_ms + LEAD_MS
         self._began_s = loop.time() + LEAD_MS / 1_000
@@ -172,7 +187,8 @@ class Rehearsal:
             agent = Agent(clock, partial(work_on, platform), Quirks.FIXED)
             agent.over = partial(self._worker_over, name, agent)
             bare = Node(name, _HOST, frozenset(), {})
-            process = RestProcess(bare, 0, LARGEST_BODY, partial(_agent_rest, agent))
+            rest = partial(_agent_rest, agent)
+            process = RestProcess(bare, 0, LARGEST_BODY, rest, token=self._token)
             nodes[name] = replace(bare, config={AGENT_PORT: str(process.port)})
             found.append((agent, process))
         return topology, found

@@ -102,7 +102,7 @@ class ServedPlatform(HostPlatform):
     """
 
     def __init__(self, node: str, topology: Topology, network: ServedNetwork, told: Told) -> None:
-        super().__init__(node, topology, Allowed(), told)
+        super().__init__(node, topology, Allowed(commands=True), told)
         self._network = network
         self._brokers, _ = network.places[node]
 

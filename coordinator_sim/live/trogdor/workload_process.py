@@ -29,6 +29,7 @@ from typing import IO, TYPE_CHECKING, Final
 from msgspec import Struct
 
 from coordinator_sim.connect.thread import Blocking
+from coordinator_sim.errors import MissingDependencyError, needing
 from coordinator_sim.trogdor import jackson
 from coordinator_sim.trogdor.contract import Json
 from coordinator_sim.trogdor.refusals import TrogdorRefusal
@@ -119,9 +120,10 @@ def main() -> int:
         lines.halt(refusal.message)
         return 1
     try:
-        from coordinator_sim.live.trogdor.confluent_clients import ConfluentClients
-    except ImportError as error:
-        lines.halt(f"a workload needs {error.name}: pip install 'coordinator-sim[live]'")
+        with needing("clients", "a workload"):
+            from coordinator_sim.live.trogdor.confluent_clients import ConfluentClients
+    except MissingDependencyError as missing:
+        lines.halt(str(missing))
         return 1
     clients = ConfluentClients(lines.log)
     workload = workload_of(start.task_id, start.spec, clients, lines)

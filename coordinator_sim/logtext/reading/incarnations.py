@@ -63,9 +63,12 @@ class IncarnationCounter:
     generation may be one behind.
     """
 
+    _generations: FallingGroups
+    _odd: dict[int, _Life]
+
     def __init__(self) -> None:
         self._generations = FallingGroups(-1)
-        self._odd: dict[int, _Life] = {}
+        self._odd = {}
         """Groups that began anew or are over, by their numbers; the others have one life so far."""
 
     def number(self, batch: EventBatch) -> EventBatch:

@@ -134,13 +134,19 @@ def _end_of(last: ContentPart, part: ContentPart) -> ContentPart:
 class LogContents:
     """Content of several logs, as far as coordinators' and clients' lines go."""
 
+    copy_of: dict[str, str]
+    overlaps: dict[str, str]
+    _whole: dict[bytes, str]
+    _blocks: dict[int, str]
+    _sparsity: int
+
     def __init__(self) -> None:
-        self.copy_of: dict[str, str] = {}
+        self.copy_of = {}
         """Name of a copy -> name of the first log of that content."""
-        self.overlaps: dict[str, str] = {}
+        self.overlaps = {}
         """Name of a log that shares lines with others -> the first log of those."""
-        self._whole: dict[bytes, str] = {}
-        self._blocks: dict[int, str] = {}
+        self._whole = {}
+        self._blocks = {}
         self._sparsity = 1
 
     def add(self, name: str, lines: Iterable[str]) -> None:
@@ -224,13 +230,22 @@ class RepeatedLines:
             are compared only in the logs that are in it.
     """
 
+    _overlaps: dict[str, str]
+    _given: dict[object, _Remembered]
+    _had: dict[object, _Remembered]
+    _since_us: int
+    _window: int
+    _before: EventBatch | None
+    _windows: Int64s
+    _compared: NDArray[np.bool_]
+
     def __init__(self, overlaps: dict[str, str]) -> None:
         self._overlaps = overlaps
-        self._given: dict[object, _Remembered] = {}
-        self._had: dict[object, _Remembered] = {}
+        self._given = {}
+        self._had = {}
         self._since_us = 0
         self._window = 0
-        self._before: EventBatch | None = None
+        self._before = None
         """Events of the last two windows, with the windows and whether each was compared."""
         self._windows = np.zeros(0, np.int64)
         self._compared = np.zeros(0, np.bool_)
@@ -339,14 +354,19 @@ class RepeatedLines:
 class OneCluster:
     """Detects logs taken for one cluster's that hold two groups of one name."""
 
+    _files: NDArray[np.int32]
+    _generations: Int64s
+    _by_file: dict[tuple[int, int], int]
+    _contradictions: Counter[int]
+
     def __init__(self) -> None:
         self._files = np.zeros(0, np.int32)
         """The log that told last of each group, by the group's number; `NOBODY` for none."""
         self._generations = np.zeros(0, np.int64)
         """The generation that it told."""
-        self._by_file: dict[tuple[int, int], int] = {}
+        self._by_file = {}
         """The last generation that a log told of a group, for logs that are not the last."""
-        self._contradictions: Counter[int] = Counter()
+        self._contradictions = Counter()
 
     def check(self, batch: EventBatch) -> None:
         """Check the next events of all logs together.

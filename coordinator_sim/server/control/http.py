@@ -61,18 +61,13 @@ class ControlServer:
 
     def _made(self) -> "uvicorn.Server":
         """Import slow modules, on another thread, so that the brokers answer meanwhile."""
-        from coordinator_sim.errors import MissingDependencyError
+        from coordinator_sim.errors import needing
 
-        try:
+        with needing("serve", "the control surface", otherwise="or serve with --no-control"):
             import uvicorn
 
             from coordinator_sim.server.control.access import Access
             from coordinator_sim.server.control.app import make_app
-        except ImportError as error:
-            raise MissingDependencyError(
-                f"the control surface needs {error.name}: pip install 'coordinator-sim[serve]', "
-                "or serve with --no-control"
-            ) from None
 
         class Quiet(uvicorn.Server):
             """Server that leaves signals to the process."""

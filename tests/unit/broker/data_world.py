@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from coordinator_sim.broker.cluster_events import ClusterEvents
 from coordinator_sim.broker.contract import Call, Instants
 from coordinator_sim.broker.metadata.changes import LeaderElected, TopicCreated
 from coordinator_sim.broker.metadata.image import TOPIC_RESOURCE, MetadataImage
@@ -95,6 +96,7 @@ class DataWorld:
             Access(authorizer),
             self,
             draw=self._draw,
+            cluster_events=ClusterEvents(),
             gate=gate,
             settings=settings,
         )

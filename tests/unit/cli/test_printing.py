@@ -55,3 +55,18 @@ def test_a_console_keeps_its_own_colours_alone(in_a_table: bool) -> None:
     told = stream.getvalue()
     assert "\x1b[31m" in told
     assert all(evil not in told for evil in ("\x1b]", "\x1b[2J", "\x07", "\x9b", "\u202e"))
+
+
+def test_line_beside_a_spinner_is_spelled_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The spinner draws behind the guard; names that others print meanwhile do not reach it raw."""
+    stream = io.StringIO()
+    guarded = cast("TextIO", PrintableStream(stream))
+    monkeypatch.setattr("sys.stderr", guarded)
+    console = PrintableConsole(stderr=True, force_terminal=True, width=200)
+    with console.status("working"):
+        sys.stderr.write(f"warning: {EVIL}\x1b[35mlate\n")
+    told = stream.getvalue()
+    assert "\x1b[32m" in told
+    assert r"warning: \u001b]0;owned\u0007 \u001b[2J\u009b31m" in told
+    assert all(evil not in told for evil in ("\x1b]", "\x1b[2J", "\x07", "\x9b", "\x1b[35m"))
+    assert sys.stderr is guarded

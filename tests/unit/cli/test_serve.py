@@ -22,9 +22,17 @@ from coordinator_sim.messages.codec.frames import RequestHeader
 from coordinator_sim.runs.run_directory import read_run
 from coordinator_sim_conformance.field_frames import Fields, read_response_frame, request_frame
 from tests.command_line import run_here
+from tests.terminal import assert_drawn, run_on_terminal
 
 COMMAND = (sys.executable, "-m", "coordinator_sim")
 QUICK_TOPIC = "offsets.topic.num.partitions=1"
+CLEANER = (
+    "threads",
+    "backoff.ms",
+    "io.buffer.size",
+    "dedupe.buffer.size",
+    "io.max.bytes.per.second",
+)
 SLOW_TO_IMPORT = ("pyarrow", "rich", "simpy", "starlette", "uvicorn", "httpx", "pyspark")
 
 
@@ -170,7 +178,8 @@ def test_unknown_settings_of_a_file_are_warned_of_in_one_line(tmp_path: Path) ->
 )
 def test_option_that_cannot_be_ends_with_one_line(arguments: tuple[str, ...], reason: str) -> None:
     """Exit code 2, and nothing is served."""
-    done = run_here("serve", "--port", "0", *arguments)
+    port = () if "--port" in arguments else ("--port", "0")
+    done = run_here("serve", *port, *arguments)
     assert done.returncode == 2
     assert reason in " ".join(done.stderr.split())
     assert done.stdout == ""
@@ -285,6 +294,45 @@ def test_endless_advance_ends_by_a_signal_and_by_ctl(ends_by: str) -> None:
             assert "called off at " in said
             assert "no advance is under way" in ctl(url, "clock", "stop", status=2)
     advance.communicate(timeout=30)
+
+
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        (["node.id=0"], "node.id has no effect"),
+        (
+            ["broker.rack=a", "group.max.size=9", *(f"log.cleaner.{each}=1" for each in CLEANER)],
+            (
+                "broker.rack, log.cleaner.threads, log.cleaner.backoff.ms, "
+                "log.cleaner.io.buffer.size, log.cleaner.dedupe.buffer.size and 1 more have "
+                "no effect"
+            ),
+        ),
+    ],
+)
+def test_settings_without_effect_are_one_line(
+    settings: list[str], names: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A file and the command line together get one warning, which names the first few."""
+    config = tmp_path / "server.properties"
+    config.write_text(f"{settings[0]}\n")
+    words = [word for each in settings[1:] for word in ("--set", each)]
+    run_here("serve", "--config", config, *words, "--port", "65535", "--brokers", "2")
+    assert caplog.messages == [f"{names}: serve only shows such settings to clients"]
+
+
+def test_bar_of_an_advance_is_drawn_on_a_terminal(tmp_path: Path) -> None:
+    """The bar is made of escapes; Ctrl-C calls the advance off."""
+    sweeping = ("--set", "offsets.retention.check.interval.ms=1", "--set", QUICK_TOPIC)
+    with serving("--port", "0", "--clock", "virtual", *sweeping) as ready:
+        ask(ready["bootstrap"], ApiKey.FIND_COORDINATOR, 1, {"key": "g", "keyType": 0})
+        words = ("ctl", "--url", ready["control"], "clock", "advance", str(10**11))
+        code, terminal, piped = run_on_terminal(
+            "coordinator-sim", *words, folder=tmp_path, is_piped=True, until="moving the clock"
+        )
+    assert code == 130, terminal
+    assert "called off at " in terminal
+    assert_drawn(terminal, piped)
 
 
 def test_ctl_operates_a_server(tmp_path: Path) -> None:

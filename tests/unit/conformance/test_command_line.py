@@ -1,6 +1,9 @@
 """The command `conformance` as its user sees it."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,6 +28,16 @@ def output_of(*arguments: str | Path, code: int = 0) -> str:
 def test_every_help_has_an_example(command: str) -> None:
     """Whoever asks for help sees a line to copy."""
     assert "Example: conformance" in output_of(*command.split(), "--help")
+
+
+def test_nothing_is_left_in_the_folder_of_the_user(tmp_path: Path) -> None:
+    """Libraries that keep tables of their own find another place for them."""
+    command = [sys.executable, "-m", "coordinator_sim_conformance", "list", "--area", "JOIN"]
+    home = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    home.pop("HYPOTHESIS_STORAGE_DIRECTORY", None)
+    (tmp_path / "here").mkdir()
+    subprocess.run(command, cwd=tmp_path / "here", env=home, stdout=subprocess.DEVNULL, check=True)
+    assert list((tmp_path / "here").iterdir()) == []
 
 
 def test_coverage_takes_a_list_or_a_mapping_and_prints_what_is_deferred(

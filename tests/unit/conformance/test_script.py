@@ -7,6 +7,7 @@ from coordinator_sim.harness.lines import Lines
 from coordinator_sim_conformance.registry import all_cases
 from coordinator_sim_conformance.requirements import Level
 from coordinator_sim_conformance.running import Verdict, play_case
+from coordinator_sim_conformance.script.new_group_answers import new_group_words
 from coordinator_sim_conformance.script.play import read_cases
 from coordinator_sim_conformance.script.stage import CaseFailed
 from coordinator_sim_conformance.targets.lines import LinesTarget
@@ -102,3 +103,39 @@ def test_ids_of_cases_are_unique() -> None:
     """An id names one case."""
     ids = [case.case_id for case in all_cases()]
     assert len(ids) == len(set(ids))
+
+
+def test_records_need_more_than_a_coordinator() -> None:
+    """A case with records is skipped where there is a coordinator alone, and says why."""
+    (case,) = read_cases(
+        "SHARE",
+        "X-001 a title\n  @ J must since=4.2\n  broker records=yes topics=foo:1\n"
+        "  produce foo-0 2 | produce NONE at=0\n",
+    )
+    assert case.play(SimulatorTarget(), "4.4")
+    with pytest.raises(Unsupported, match="does not offer records"):
+        case.play(LinesTarget("lines", Lines(), profile=None), "4.4")
+
+
+def test_neighbours_of_equal_deliveries_are_one_range() -> None:
+    """A broker may name one range of acquired records, or several: a script sees no difference."""
+    ranges = ((3, 4, 1), (0, 0, 2), (1, 2, 2), (7, 7, 1))
+    partition = {
+        "partitionIndex": 0,
+        "errorCode": 0,
+        "acknowledgeErrorCode": 0,
+        "records": None,
+        "acquiredRecords": [
+            {"firstOffset": first, "lastOffset": last, "deliveryCount": count}
+            for first, last, count in ranges
+        ],
+    }
+    answer = {
+        "errorCode": 0,
+        "errorMessage": None,
+        "acquisitionLockTimeoutMs": 30_000,
+        "responses": [{"topicId": "id", "partitions": [partition]}],
+    }
+    words = new_group_words("ShareFetch", answer, lambda _id: "foo", 1)
+    assert words["got"] == "foo-0:0-2x2+3-4x1+7x1"
+    assert words["foo-0.read"] == "none"

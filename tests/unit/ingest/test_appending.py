@@ -13,7 +13,7 @@ from coordinator_sim.cli.main import app
 from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim.ingest.appending import Appending
 from coordinator_sim.ingest.importing import Options, prepare
-from coordinator_sim.ingest.kept import dump, load
+from coordinator_sim.ingest.saved_state import dump, load
 from coordinator_sim.ingest.writing import write_trace
 from coordinator_sim.runs.run_directory import read_run
 from coordinator_sim.trace.schema import APPENDABLE_NAME, MANIFEST_NAME
@@ -163,17 +163,22 @@ def test_what_cannot_be_appended_to_is_one_line(days: list[Path], tmp_path: Path
     kept = trace / APPENDABLE_NAME
     data = kept.read_bytes()
     for forged, message in (
-        (data.replace(b"coordinator-sim appendable 0", b"coordinator-sim appendable 9"), "release"),
+        (data.replace(b"import state 0", b"import state 9", 1), "release"),
         (data[:-100], "is damaged"),
         (b"junk", "is damaged"),
         (dump([1]), "is damaged"),
-        (dump(print), "builtins.print is no part"),
-        (dump(shutil.rmtree), "shutil.rmtree is no part"),
     ):
         kept.write_bytes(forged)
         with pytest.raises(DataError, match=message) as refused:
             append(trace, days[1])
         assert "\n" not in str(refused.value)
+    outside, no_zone = load(data, ""), load(data, "")
+    outside.run.tables["../outside"] = outside.run.tables["events"]
+    no_zone.tz = "../../etc/passwd"
+    for state, message in ((outside, "is damaged"), (no_zone, "names the zone")):
+        kept.write_bytes(dump(state))
+        with pytest.raises(DataError, match=message):
+            append(trace, days[1])
     kept.unlink()
     with pytest.raises(DataError, match=r"has no appendable\.bin"):
         append(trace, days[1])

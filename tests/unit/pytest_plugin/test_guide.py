@@ -57,7 +57,7 @@ def test_the_guide_shows_what_its_tests_print(tmp_path: Path, pytestconfig: pyte
     for name, source in FILE.findall(text):
         (tmp_path / name).write_text(f"# {name}\n{source}")
     runs = RUN.findall(text)
-    assert len(runs) == 5
+    assert len(runs) == 6
     for options, shown in runs:
         printed = pytest_in(tmp_path, *options.split(), **installed)
         printed = SECONDS.sub(" in 0.00s", printed).replace(f"{tmp_path}/", "")

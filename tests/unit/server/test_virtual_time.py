@@ -1,6 +1,7 @@
 """Unmodified aiokafka clients and a served cluster on one virtual loop."""
 
 import asyncio
+import inspect
 import json
 import os
 import subprocess
@@ -13,8 +14,10 @@ import pytest
 from coordinator_sim.broker.security.plain import PlainUsers
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.server.kafka_server import KafkaServer
 from coordinator_sim.server.virtual_loop import VirtualDeadlock, VirtualLoop
 from coordinator_sim.server.virtual_time import (
+    NotAwaited,
     VirtualKafka,
     VirtualRun,
     kafka_in_virtual_time,
@@ -155,6 +158,52 @@ def test_members_of_a_broker_that_is_gone_find_the_next() -> None:
     cluster = ClusterSettings(broker_ids=(1, 2, 3), default_replication_factor=3)
     run = run_in_virtual_time(main, cluster=cluster, topics={"orders": 1})
     assert run.result == [b"first", b"second"]
+
+
+COROUTINES = {
+    name: function
+    for name, function in inspect.getmembers(KafkaServer, inspect.iscoroutinefunction)
+    if not name.startswith("_")
+}
+
+
+@pytest.mark.parametrize("name", COROUTINES)
+def test_coroutine_that_is_not_awaited_fails_the_run(name: str) -> None:
+    """A broker that should have been stopped and lives would make any test pass."""
+    wanted = inspect.signature(COROUTINES[name]).parameters.values()
+    words = [1 for each in wanted if each.default is inspect.Parameter.empty]
+
+    async def main(kafka: VirtualKafka) -> None:
+        getattr(kafka.server, name)(*words[1:])
+
+    with pytest.raises(NotAwaited, match=rf"write `await kafka.server.{name}\(...\)`"):
+        run_in_virtual_time(main)
+
+
+def test_coroutine_that_is_awaited_or_a_task_is_no_failure() -> None:
+    """Whoever awaits them: the program, a task, or the server itself."""
+
+    async def main(kafka: VirtualKafka) -> None:
+        await asyncio.create_task(kafka.server.stop_broker(1))
+        await kafka.server.resume_broker(1)
+
+    run_in_virtual_time(main)
+
+
+def test_group_has_its_coordinator_and_an_unknown_one_is_refused() -> None:
+    """As `kafka_server.group` has it."""
+
+    async def main(kafka: VirtualKafka) -> dict[str, object]:
+        from aiokafka import AIOKafkaConsumer
+
+        with pytest.raises(ConfigError, match="no coordinator has a group 'g'"):
+            kafka.group("g")
+        async with AIOKafkaConsumer("t", bootstrap_servers=kafka.bootstrap, group_id="g"):
+            await asyncio.sleep(10)
+            return kafka.group("g")
+
+    group = run_in_virtual_time(main, topics={"t": 1}).result
+    assert (group["coordinator_id"], group["state"], group["member_count"]) == (1, "Stable", 1)
 
 
 def test_transactions_copy_every_record_once_and_repeatably() -> None:

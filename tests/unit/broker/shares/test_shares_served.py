@@ -8,6 +8,7 @@ from coordinator_sim.broker.shares.share_partition_manager import rotated
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.schema import ZERO_UUID
+from coordinator_sim_conformance.real_kafka.data_questions import batch
 from tests.unit.broker.shares.share_world import (
     ACCEPT,
     AUTHORIZER,
@@ -78,6 +79,25 @@ def test_a_fetch_waits_for_records() -> None:
 
     assert (acquired(found), waited_ms) == ({0: [(5, 6, 1)]}, 200)
     assert (acquired(nothing), world.clients.now_ms - began_ms) == ({}, 700)
+
+
+def test_a_produce_request_wakes_a_fetch_that_waits() -> None:
+    """A member has the records when they are appended, not when its wait is over."""
+    world = share_world()
+    world.start(5)
+    producer = world.connect()
+    data = {"index": 0, "records": batch(b"5", magic=2, start_ms=world.clients.now_ms)}
+    topic = {"name": "lines", "partitionData": [data]}
+    produce = {"acks": 1, "timeoutMs": 5_000, "topicData": [topic]}
+    began_ms = world.clients.now_ms
+
+    def send(_now: Instants) -> None:
+        producer.begin(ApiKey.PRODUCE, 9, produce)
+
+    world.cluster.scheduler.at_wall_ms(began_ms + 200, send)
+    found = world.fetch(maxWaitMs=10_000)
+
+    assert (acquired(found), world.clients.now_ms - began_ms) == ({0: [(5, 5, 1)]}, 200)
 
 
 def test_what_one_member_gives_up_wakes_another() -> None:
@@ -332,3 +352,23 @@ def test_member_ids_are_looked_at_before_sessions() -> None:
         answers = (world.fetch(member=member), world.acknowledge(1, member=member))
         assert {each["errorCode"] for each in answers} == {ErrorCode.INVALID_REQUEST}
     assert world.fetch(member=MEMBER, maxWaitMs=0)["errorCode"] == 0
+
+
+def test_a_group_without_a_name_is_refused_by_the_persister() -> None:
+    """Kafka's persister throws: one error for the group that is described, one for a partition."""
+    world = share_world()
+    topics = [{"topicName": "lines", "partitions": [0]}]
+    asked = {"groups": [{"groupId": "", "topics": topics}, {"groupId": GROUP, "topics": topics}]}
+
+    described = world.client.call(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 1, asked)["groups"]
+    fetched = world.fetch(groupId="")
+    negative = world.offsets(topics=[{"topicName": "lines", "partitions": [0, -1]}])
+    without = world.offsets(topics=[{"topicName": "lines", "partitions": []}])
+
+    unknown = int(ErrorCode.UNKNOWN_SERVER_ERROR)
+    assert [(each["errorCode"], len(each["topics"])) for each in described] == [
+        (unknown, 0),
+        (0, 1),
+    ]
+    assert (fetched["errorCode"], errors(fetched)) == (0, [unknown])
+    assert (negative["errorCode"], without["errorCode"]) == (unknown, unknown)
