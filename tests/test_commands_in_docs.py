@@ -119,7 +119,8 @@ def test_no_block_of_a_page_shows_output_that_no_test_produces(page: Path) -> No
 
 
 USED = re.compile(
-    r"(?:^|`|\$ )(coordinator-sim|conformance)((?: [a-z][a-zA-Z-]*)+)((?:[^\n`]|\\\n)*)", re.MULTILINE
+    r"(?:^|`|\$ )(coordinator-sim|conformance)((?: [a-z][a-zA-Z-]*)+)((?:[^\n`]|\\\n)*)",
+    re.MULTILINE,
 )
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 DEFAULT = re.compile(r"^  ([a-z]+) .*; the default\.$", re.MULTILINE)
