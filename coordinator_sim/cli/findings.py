@@ -9,6 +9,7 @@ import typer
 from coordinator_sim.cli.wording import counted, listed
 
 if TYPE_CHECKING:
+    from coordinator_sim.replay.findings import Finding
     from coordinator_sim.replay.savings import Weighed
     from coordinator_sim.trace.events import RunInfo
 
@@ -45,8 +46,8 @@ def findings(
 ) -> None:
     """List what costs the groups of a trace most, and what to change.
 
-    What a change would save is computed by replaying the group with it. Findings of one group
-    overlap: their costs and savings do not add up.
+    What a change would save is computed by replaying the group with it, and is never more than what
+    it is about. Findings of one group overlap: their costs and savings do not add up.
 
     With --costs the costs of rebalances themselves: they do add up.
 
@@ -117,13 +118,17 @@ def told(weighed: "list[Weighed]", trace: Path) -> list[str]:
         )
         lines.append(f"   {finding.what}")
         lines.append(f"   change: {finding.change}")
-        lines.append(f"   {saving(each)}")
+        lines += [f"   {text}" for text in (saving(each), *assuming(finding))]
         lines.append(f"   lines: {listed(tuple(Path(ref).name for ref in finding.source_refs))}")
     helpful = [each.finding for each in weighed if (each.finding.saves_s or 0) > 0]
     if helpful:
         best = max(helpful, key=lambda finding: finding.saves_s or 0)
         words = ["coordinator-sim", "replay", str(trace), "--group", best.group_id]
-        lines += ["", f"Next: {shlex.join(words)} --set {best.setting}"]
+        lines += [
+            "",
+            "Every saving assumes what a replay does; the next command lists it all.",
+            f"Next: {shlex.join(words)} --set {best.setting}",
+        ]
     return lines
 
 
@@ -131,11 +136,22 @@ def saving(each: "Weighed") -> str:
     """What the change would save, and where that comes from."""
     finding = each.finding
     if finding.setting is None:
-        return "saves: not computed, no setting of the group can be tried for it"
+        return "saves: not computed, no replay can try the change"
     if finding.saves_s is None:
         return f"saves: not computed, {each.not_computed}"
+    more = finding.more_rebalances or 0
+    other = f"; {counted(more, 'rebalance')} more than before" if more > 0 else ""
     if finding.saves_s == 0:
-        return f"saves: nothing when replayed with {finding.setting}"
+        return f"saves: nothing when replayed with {finding.setting}{other}"
     if finding.saves_s < 0:
-        return f"saves: nothing, {-finding.saves_s:.3f} s more with {finding.setting}, replayed"
-    return f"saves: {finding.saves_s:.3f} s, replayed with {finding.setting}"
+        lost = f"{-finding.saves_s:.3f} {finding.cost_unit} more with {finding.setting}, replayed"
+        return f"saves: nothing, {lost}{other}"
+    saved = f"{finding.saves_s:.3f} of {finding.cost_s:.3f} {finding.cost_unit}"
+    return f"saves: {saved}, replayed with {finding.setting}{other}"
+
+
+def assuming(finding: "Finding") -> list[str]:
+    """What the saving assumes beside what every replay does; no line where there is none."""
+    if finding.saves_s is None:
+        return []
+    return [f"assumes: {text}" for text in finding.assumes]

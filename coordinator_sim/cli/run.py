@@ -408,12 +408,19 @@ def work_lines(events: "Sequence[TraceEvent]") -> list[str]:
 
 def cost_lines(simulation: Simulation, events: "Sequence[TraceEvent]") -> list[str]:
     """What rebalances cost each group of a varied world; the times of an exact one mislead."""
-    from coordinator_sim.runs.holdings import costs_of
+    from coordinator_sim.replay.charges import charges_in, told_by
+    from coordinator_sim.replay.cost_sums import GROUP, summed
+    from coordinator_sim.trace.events import Source
 
+    if simulation.scenario.variety is None:
+        return []
+    rows = summed(charges_in(told_by(events, Source.SIM)), GROUP)
     return [
-        f"cost for {row.group_id}: unowned for {row.unowned_us / 1e6:,.1f} partition-seconds, "
-        f"stopped for {row.stopped_us / 1e6:,.2f} s"
-        for row in (() if simulation.scenario.variety is None else costs_of(events))
+        f"cost for {row.group_id}: unowned for {row.sums.unowned_s:,.1f} partition-seconds, "
+        f"members paused for {row.sums.paused_s:,.1f} member-seconds, the group stopped for "
+        f"{row.sums.stopped_s:,.2f} s"
+        for row in rows
+        if row.sums.unowned_s is not None
     ]
 
 

@@ -23,7 +23,10 @@ POLL_TIMEOUT: Final = "poll timeout"
 COORDINATOR_MOVED: Final = "coordinator moved"
 CAME: Final = "came back"
 WENT: Final = "went"
-"""Parts of a restart that a rebalance may be."""
+"""Parts of a restart that a rebalance may be: client ids show who it was."""
+REPLACING: Final = "came for another"
+REPLACED: Final = "went for another"
+"""The same where time alone pairs who came with who went."""
 
 _POLL_WORDS: Final = "poll timeout has expired"
 """What a Java consumer says when it leaves because it did not poll in time."""
@@ -60,11 +63,11 @@ _WORDS: Final = {
 
 
 class RebalanceCost(Struct, frozen=True, kw_only=True):
-    """Cause and cost of one rebalance; durations are milliseconds.
+    """Cause and cost of one rebalance; durations are in the unit that their names end with.
 
     Args:
         start_ms: Time of its first line.
-        length_ms: Duration; None when the start or the end is missing.
+        length_us: Duration; None when the start or the end is missing.
         trigger: What began it, in a word or two.
         client: Client id of the member that began it; empty where none is named.
         root: Number of the rebalance that it comes from in the end; its own for most.
@@ -72,14 +75,17 @@ class RebalanceCost(Struct, frozen=True, kw_only=True):
         initial_ms: Part of the join phase that was the initial delay of an empty group.
         dead_ms: Part of the join phase that waited for members that were then removed.
         slow_ms: Rest of the join phase: waiting for living members to rejoin.
-        restart: Which part of a restart it is: `CAME`, `WENT`, or empty.
+        restart: Which part of a restart it is: `CAME`, `WENT`, `REPLACING`, `REPLACED`, or empty.
         deploy: Number of the rolling restart that it belongs to, from 1; 0 for none.
         line: Where its first line is, as file and line, or as the number of the event.
+        paused_us: Pauses of its members together; `downtime` has them, None before it.
+        stopped_us: Standstill of the group; None as above.
+        is_bound: Whether these two are upper bounds, because no assignments are known.
     """
 
     number: int
     start_ms: int
-    length_ms: int | None
+    length_us: int | None
     trigger: str
     client: str
     root: int
@@ -94,6 +100,9 @@ class RebalanceCost(Struct, frozen=True, kw_only=True):
     is_follow_up: bool
     protocol_name: str | None
     line: str
+    paused_us: int | None = None
+    stopped_us: int | None = None
+    is_bound: bool = False
 
 
 def costs_of(group_id: str, lines: Sequence[TraceEvent]) -> list[RebalanceCost]:
@@ -145,7 +154,7 @@ class _Costs:
             yield RebalanceCost(
                 number=number,
                 start_ms=self._starts_ms[place],
-                length_ms=_ms(rebalance.length_us),
+                length_us=rebalance.length_us,
                 trigger=POLL_TIMEOUT if number in self._late_pollers else _trigger(told),
                 client=client,
                 root=root,
@@ -174,7 +183,7 @@ class _Costs:
         confidence = told.rebalance.first_line.confidence if known else _UNTOLD
         if told.follows is not None:
             return roots[told.follows]
-        if part != CAME or restart is None:
+        if part not in {CAME, REPLACING} or restart is None:
             return told.number, confidence
         gone = self._number_at(restart.gone.line_ms)
         sure = _BY_NAME if restart.is_by_name else _BY_TIME
@@ -184,8 +193,9 @@ class _Costs:
         """Return by number of a rebalance the restart that it is a part of."""
         parts: dict[int, tuple[str, Restart]] = {}
         for restart in self._restarts:
-            parts.setdefault(self._number_at(restart.gone.line_ms), (WENT, restart))
-            parts.setdefault(self._number_at(restart.came.line_ms), (CAME, restart))
+            went, came = (WENT, CAME) if restart.is_by_name else (REPLACED, REPLACING)
+            parts.setdefault(self._number_at(restart.gone.line_ms), (went, restart))
+            parts.setdefault(self._number_at(restart.came.line_ms), (came, restart))
         return parts
 
     def _is_late_poller(self, restart: Restart) -> bool:

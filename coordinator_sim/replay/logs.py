@@ -11,14 +11,16 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from coordinator_sim.replay.charges import Charge, charges_in, told_by
 from coordinator_sim.replay.compare import compare
+from coordinator_sim.replay.cost_sums import sums_of
 from coordinator_sim.replay.plan import GroupPlan
 from coordinator_sim.replay.planner import plan_episode
 from coordinator_sim.replay.report import GroupFidelity, ReplayReport, ReplayResult, Tally
 from coordinator_sim.replay.settings import UNKNOWN, Settings
 from coordinator_sim.replay.versions import VERSION_ATTR, profile_for
 from coordinator_sim.replay.what_if import Subject, assumed_of, drive, events_of, what_if
-from coordinator_sim.replay.work import NOTHING_KNOWN, KnownGroups
+from coordinator_sim.replay.work import NOTHING_KNOWN, KnownGroups, OwnTimes
 from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
 from coordinator_sim.trace.history import (
     CLIENT_SOURCES,
@@ -122,6 +124,34 @@ def replay_log(
     return ReplayResult(report, told)
 
 
+def with_own_times(known: KnownGroups, events: Sequence[TraceEvent], source: Source) -> KnownGroups:
+    """Return what is known with what rebalances cost in time, as `findings --costs` shows it.
+
+    Args:
+        known: What else is known.
+        events: All events of the trace, in its order.
+        source: Source of events that name none.
+    """
+    own: dict[tuple[str | None, str], list[Charge]] = {}
+    for each in charges_in(told_by(events, source)):
+        own.setdefault((each.source_ref, each.group_id), []).append(each)
+    times = {}
+    for key, charges in own.items():
+        sums = sums_of(charges)
+        times[key] = OwnTimes(
+            rebalancing_ms=_ms(sums.rebalancing_s),
+            paused_ms=_ms(sums.paused_s),
+            stopped_ms=_ms(sums.stopped_s),
+            unowned_ms=_ms(sums.unowned_s),
+            is_bound=any(each.cost.is_bound for each in charges),
+        )
+    return replace(known, own_times=times)
+
+
+def _ms(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1000)
+
+
 def conditions_of(grid: Sequence[Settings]) -> list[str]:
     """Return what the figures under these settings assume, each sentence once."""
     special = (text for settings in grid for text in assumed_of(settings))
@@ -181,11 +211,13 @@ def _replay_group(
             events = events_of(drive(plan, profile, UNKNOWN), plan)
             _judge(plan, events, fidelity)
             told.extend(events)
+            plan.rejoins_ms = known.rejoins_ms.get(fidelity.group_id, {})
         subject = Subject(
             fidelity=fidelity,
             plans=plans,
             profile=choice.profile,
             work=known.work_of(fidelity.group_id),
+            own_times=known.own_times.get((source_ref, fidelity.group_id)),
         )
         yield subject, told
 
