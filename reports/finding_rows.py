@@ -59,7 +59,9 @@ def finding_rows(
 def _saves(row: Row) -> str | None:
     if row["saves_s"] is None:
         return None
-    return f"{format_seconds(row['saves_s'])} of {format_seconds(row['cost_s'])}"
+    more = row["more_rebalances"] or 0
+    other = f", with {more} rebalance{'s' if more > 1 else ''} more" if more > 0 else ""
+    return f"{format_seconds(row['saves_s'])} of {format_seconds(row['cost_s'])}{other}"
 
 
 def _command(row: Row, label: RunLabel) -> str | None:

@@ -69,7 +69,7 @@ class Told(Struct, frozen=True, kw_only=True):
         where: Name of the trace in messages.
         events: All events, in order.
         info: Its manifest's facts.
-        known: Partitions and heartbeats of its groups.
+        known: Partitions and heartbeats of its groups, and what their rebalances cost in time.
     """
 
     where: str

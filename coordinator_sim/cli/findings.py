@@ -86,8 +86,10 @@ def findings(
 
 
 def document_of(info: "RunInfo", weighed: "list[Weighed]", *, found: int) -> str:
-    """The findings as one JSON object."""
+    """The findings as one JSON object, with what every replay assumes."""
     import msgspec
+
+    from coordinator_sim.replay.logs import CONDITIONS
 
     rows = [
         {
@@ -99,7 +101,8 @@ def document_of(info: "RunInfo", weighed: "list[Weighed]", *, found: int) -> str
         }
         for rank, each in enumerate(weighed, 1)
     ]
-    return msgspec.json.encode({"findings": rows, "found": found}).decode()
+    document = {"findings": rows, "found": found, "assumed": CONDITIONS}
+    return msgspec.json.encode(document).decode()
 
 
 def told(weighed: "list[Weighed]", trace: Path) -> list[str]:

@@ -269,6 +269,7 @@ def test_command_prints_the_columns_of_the_table_as_json(trace: Path) -> None:
     done = CliRunner().invoke(app, ["findings", str(trace), "--json"])
     document = json.loads(done.stdout)
     assert [row["rank"] for row in document["findings"]] == list(range(1, document["found"] + 1))
+    assert len(document["assumed"]) > 5
     assert set(document["findings"][0]) == {
         *("trace_id", "cluster_id", "group_id", "rank", "kind", "rebalances", "cost_s"),
         *("cost_unit", "what", "change", "setting", "saves_s", "basis", "confidence"),
