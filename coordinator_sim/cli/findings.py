@@ -73,7 +73,7 @@ def findings(
     if group is not None:
         group_named(group, dict.fromkeys(each.group_id for each in events if each.group_id))
         events = [each for each in events if each.group_id in {None, group}]
-    found = findings_in(events, run.info.source)
+    found = findings_in(events, run.info.source, run.info.last_ts_us)
     with progress_bar("replaying", len(events)) as advance:
         weighed = weigh(found[:top], events, run.info, given, on_progress=advance)
     if json:

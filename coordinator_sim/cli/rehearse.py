@@ -166,7 +166,7 @@ def read_told(trace: Path, partitions: list[str]) -> "Told":
         where=str(trace),
         events=events,
         info=run.info,
-        known=with_own_times(known, events, run.info.source),
+        known=with_own_times(known, events, run.info),
     )
 
 

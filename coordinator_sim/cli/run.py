@@ -408,13 +408,13 @@ def work_lines(events: "Sequence[TraceEvent]") -> list[str]:
 
 def cost_lines(simulation: Simulation, events: "Sequence[TraceEvent]") -> list[str]:
     """What rebalances cost each group of a varied world; the times of an exact one mislead."""
-    from coordinator_sim.replay.charges import charges_in, told_by
+    from coordinator_sim.replay.charges import charges_in, trace_of
     from coordinator_sim.replay.cost_sums import GROUP, summed
     from coordinator_sim.trace.events import Source
 
     if simulation.scenario.variety is None:
         return []
-    rows = summed(charges_in(told_by(events, Source.SIM)), GROUP)
+    rows = summed(charges_in(trace_of(events, Source.SIM)), GROUP)
     return [
         f"cost for {row.group_id}: unowned for {row.sums.unowned_s:,.1f} partition-seconds, "
         f"members paused for {row.sums.paused_s:,.1f} member-seconds, the group stopped for "

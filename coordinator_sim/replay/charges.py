@@ -87,12 +87,13 @@ class Told(Struct, frozen=True, kw_only=True):
     end_us: int
 
 
-def told_by(events: Sequence[TraceEvent], source: Source) -> Told:
+def trace_of(events: Sequence[TraceEvent], source: Source, end_us: int | None = None) -> Told:
     """Return the events of a trace with the assignments that they tell.
 
     Args:
-        events: All events of the trace, in its order.
+        events: Events of the trace, or of some of its groups, in its order.
         source: Source of events that name none.
+        end_us: End of the trace; None where that is the last of the events.
     """
     rows, lists = dense_rows(events, "", "")
     return Told(
@@ -100,7 +101,7 @@ def told_by(events: Sequence[TraceEvent], source: Source) -> Told:
         generations=rows,
         names={row.resource_list_id: row.resources for row in lists},
         source=source,
-        end_us=max((event.ts_us for event in events), default=0),
+        end_us=max((event.ts_us for event in events), default=0) if end_us is None else end_us,
     )
 
 

@@ -61,7 +61,7 @@ def downtimes_of(
         paused[place_of(seen_us, to_us)] += to_us - from_us
     for ended_us, length_us in _unowned(rebalances, held, end_us):
         unowned[place_of(seen_us, ended_us)] += length_us
-    idle = _Covered(_standstills(tiles, held, end_us))
+    idle = _Covered(standstills(rebalances, held, end_us))
     stopped = {
         tile.number: idle.within(tile.from_us, tile.to_us)
         for tile in tiles
@@ -101,14 +101,12 @@ def bounds_of(
 def standstills(
     rebalances: Sequence[NumberedRebalance], held: Sequence[Holding], end_us: int
 ) -> list[Interval]:
-    """Return when nobody in a group owned anything because of a rebalance, in order."""
-    tiles = [each for each in _tiles(rebalances) if each.quiet_us is not None]
-    parts = (
-        (max(from_us, tile.from_us), min(to_us, tile.to_us))
-        for from_us, to_us in _standstills(_tiles(rebalances), held, end_us)
-        for tile in tiles
-    )
-    return covered(each for each in parts if each[1] > each[0])
+    """Return when nobody in a group owned anything, from rebalances on, in order.
+
+    The time in which the group had no members is in it; no rebalance is charged with that.
+    """
+    whole = covered((each.from_us, each.to_us) for each in held)
+    return covered(_charged(_tiles(rebalances), gaps(whole, end_us)))
 
 
 def place_of(seen_us: Sequence[int], at_us: int) -> int:
@@ -161,11 +159,6 @@ def _charged(tiles: Sequence[_Tile], idle: Iterable[Interval]) -> list[Interval]
         if to_us > begin_us:
             found.append((begin_us, to_us))
     return found
-
-
-def _standstills(tiles: Sequence[_Tile], held: Sequence[Holding], end_us: int) -> list[Interval]:
-    whole = covered((each.from_us, each.to_us) for each in held)
-    return covered(_charged(tiles, gaps(whole, end_us)))
 
 
 def _pauses(

@@ -5,7 +5,6 @@ when they are due, except an unknown initial delay: that alarm fires where the j
 the trace.
 """
 
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
@@ -326,24 +325,11 @@ class Driver:
         done_ms = self._done_ms(script, is_initial=initial)
         for player in returning:
             is_last = player is returning[-1] and not (script is not None and script.kicks)
-            rejoin_ms = self._rejoin_ms(player, script)
-            if rejoin_ms is not None:
-                rejoin_ms = min(done_ms, rejoin_ms)
+            after_ms = self._pace.gives_up_ms(player.actor.name, script, as_in_trace=self._follows)
+            rejoin_ms = min(done_ms, self._now_ms + (after_ms or 0))
+            if after_ms is not None:
                 self.course.rejoin(player, rejoin_ms)
-            usual_ms = self._now_ms if rejoin_ms is None else rejoin_ms
-            self._at(done_ms if is_last else usual_ms, _REJOIN, self._rejoiner(player))
-
-    def _rejoin_ms(self, player: Player, script: Script | None) -> int | None:
-        """Return when a member gives up its work to rejoin; None where the trace does not tell."""
-        sent_ms = self._plan.rejoins_ms.get(player.actor.name or "", ())
-        if script is None or script.done_ms is None or not sent_ms:
-            return None
-        place = bisect_left(sent_ms, script.start_ms)
-        if place == len(sent_ms) or sent_ms[place] > script.done_ms:
-            return None
-        after_ms = sent_ms[place] - script.start_ms
-        is_usual = self._follows and self._pace.as_told
-        return self._now_ms + (after_ms if is_usual else self._pace.with_heartbeats(after_ms))
+            self._at(done_ms if is_last else rejoin_ms, _REJOIN, self._rejoiner(player))
 
     def _script_of(self, event: TraceEvent) -> Script | None:
         """Return the trace's script of this rebalance; None for one the trace does not have."""

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from coordinator_sim.replay.charges import Charge, charges_in, told_by
+from coordinator_sim.replay.charges import Charge, charges_in, trace_of
 from coordinator_sim.replay.compare import compare
 from coordinator_sim.replay.cost_sums import sums_of
 from coordinator_sim.replay.plan import GroupPlan
@@ -29,6 +29,7 @@ from coordinator_sim.trace.history import (
     group_lines,
 )
 from coordinator_sim.trace.rebalances import Episode, epoch_groups_in
+from coordinator_sim.trace.schema import RunManifest
 
 CERTAIN: Final = (
     "replay reproduces all rows that the source determines of these groups",
@@ -124,16 +125,17 @@ def replay_log(
     return ReplayResult(report, told)
 
 
-def with_own_times(known: KnownGroups, events: Sequence[TraceEvent], source: Source) -> KnownGroups:
+def with_own_times(known: KnownGroups, events: Sequence[TraceEvent], info: RunInfo) -> KnownGroups:
     """Return what is known with what rebalances cost in time, as `findings --costs` shows it.
 
     Args:
         known: What else is known.
-        events: All events of the trace, in its order.
-        source: Source of events that name none.
+        events: All events of the groups that are replayed, in the order of the trace.
+        info: Facts of the trace; those of one on disk have its end.
     """
+    end_us = info.last_ts_us if isinstance(info, RunManifest) else None
     own: dict[tuple[str | None, str], list[Charge]] = {}
-    for each in charges_in(told_by(events, source)):
+    for each in charges_in(trace_of(events, info.source, end_us)):
         own.setdefault((each.source_ref, each.group_id), []).append(each)
     times = {}
     for key, charges in own.items():

@@ -130,7 +130,7 @@ def replay_recording(
         )
     if not grid:
         return ReplayResult(report, best.events)
-    known = with_own_times(known_groups(events, given), events, info.source)
+    known = with_own_times(known_groups(events, given), events, info)
     changed = replay_log(as_logged(events, profile), info, grid, known=known)
     report.what_if = changed.report.what_if
     report.certain = changed.report.certain

@@ -49,7 +49,7 @@ def replay_run(
     else:
         known = known_groups(events, given)
         if grid:
-            known = with_own_times(known, events, run.info.source)
+            known = with_own_times(known, events, run.info)
         result = replay_log(events, run.info, grid, known=known, on_progress=on_progress)
     report = result.report
     if not report.groups and report.epoch_groups:

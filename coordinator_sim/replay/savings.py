@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.kafka.profiles import ALIASES, DEFAULT_PROFILE, PROFILES, profile_named
-from coordinator_sim.replay.charges import Charge, charges_in, told_by
+from coordinator_sim.replay.charges import Charge, charges_in, trace_of
 from coordinator_sim.replay.cost_sums import CostSum
 from coordinator_sim.replay.costs import RebalanceCost
 from coordinator_sim.replay.findings import (
@@ -53,10 +53,12 @@ class Weighed(Struct, frozen=True, kw_only=True):
     not_computed: str = ""
 
 
-def findings_in(events: Sequence[TraceEvent], source: Source) -> list[Finding]:
-    """Return the findings of all groups of a trace, worst first; `source` is its default."""
+def findings_in(
+    events: Sequence[TraceEvent], source: Source, end_us: int | None = None
+) -> list[Finding]:
+    """Return the findings of all groups of a trace, worst first; arguments as of `trace_of`."""
     by_group: dict[str, list[RebalanceCost]] = {}
-    for each in charges_in(told_by(events, source)):
+    for each in charges_in(trace_of(events, source, end_us)):
         by_group.setdefault(each.group_id, []).append(each.cost)
     return worst_first(
         finding for group_id, costs in by_group.items() for finding in findings_of(group_id, costs)
@@ -95,7 +97,7 @@ def weigh(
         logged(own, info),
         info,
         by_group={group_id: Trial(grid=grid) for group_id, grid in wanted.items()},
-        known=with_own_times(known_groups(own, given), own, info.source),
+        known=with_own_times(known_groups(own, given), own, info),
         on_progress=on_progress,
     )
     return [_weighed(finding, result.report.what_if) for finding in findings]

@@ -68,7 +68,7 @@ class SharingCosts(Struct, frozen=True, kw_only=True):
 
 
 def sharing_costs(
-    course: Course, strategy: Strategy, until_ms: int, dropped: set[object]
+    course: Course, strategy: Strategy, until_ms: int, dropped: set[object], *, is_new: bool
 ) -> SharingCosts:
     """Return the costs of a strategy over one run, up to `until_ms`.
 
@@ -77,8 +77,10 @@ def sharing_costs(
         strategy: Shares the work out.
         until_ms: Where the run ends, milliseconds of the trace.
         dropped: Gets the items that lost a working owner.
+        is_new: Whether nobody worked before the run, so that an item counts from its first owner
+            on; otherwise all had one.
     """
-    return _Ledger(course, strategy, until_ms, dropped).run()
+    return _Ledger(course, strategy, until_ms, dropped, had=0 if is_new else strategy.size).run()
 
 
 class _Ledger:
@@ -89,7 +91,13 @@ class _Ledger:
     """
 
     def __init__(
-        self, course: Course, strategy: Strategy, until_ms: int, dropped: set[object]
+        self,
+        course: Course,
+        strategy: Strategy,
+        until_ms: int,
+        dropped: set[object],
+        *,
+        had: int,
     ) -> None:
         self._strategy = strategy
         self._rounds = _own_rounds(course.rounds, is_connect=strategy.is_connect)
@@ -104,6 +112,7 @@ class _Ledger:
         self._seats: tuple[Seat, ...] = ()
         self._now_ms = self._rounds[0].start_ms if self._rounds else until_ms
         self._counts = False
+        self._had = had
         self._worked: set[object] = set()
         self._pausing: dict[str, int] = {}
         self._paused_ms = self._stopped_ms = self._unowned_ms = 0
@@ -228,9 +237,10 @@ class _Ledger:
         if not self._counts or self._now_ms <= from_ms:
             return
         length_ms = self._now_ms - from_ms
-        if self._worked and not self._owners:
+        had = max(self._had, len(self._worked))
+        if had and not self._owners:
             self._stopped_ms += length_ms
-        self._unowned_ms += (len(self._worked) - len(self._owners)) * length_ms
+        self._unowned_ms += (had - len(self._owners)) * length_ms
         self._unowned_ms += self._idle_ms(from_ms)
 
     def _idle_ms(self, from_ms: int) -> int:

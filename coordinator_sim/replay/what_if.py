@@ -137,17 +137,17 @@ def _entry(
         source_ref=subject.fidelity.source_ref,
         group_id=subject.fidelity.group_id,
         settings=settings.given,
-        as_is=None if as_is is None else _as_told(as_is, as_is, subject.own_times),
+        as_is=None if as_is is None else _on_own_scale(as_is, as_is, subject.own_times),
         with_settings=None
         if run is None or as_is is None
-        else _as_told(run.figures, as_is, subject.own_times),
+        else _on_own_scale(run.figures, as_is, subject.own_times),
         not_computed=not_computed,
         notes=() if run is None else run.notes,
         paired_by_time=0 if run is None else run.paired_by_time,
     )
 
 
-def _as_told(run: RunFigures, as_is: RunFigures, own: OwnTimes | None) -> RunFigures:
+def _on_own_scale(run: RunFigures, as_is: RunFigures, own: OwnTimes | None) -> RunFigures:
     """Return a run's figures with times on the scale of the trace's own.
 
     A replay as it is does not have every instant of the trace, so that its times are not quite the
@@ -285,7 +285,8 @@ def _run(subject: Subject, settings: Settings, until_ms: list[int]) -> _Run:
             continue
         driver = drive(own, profile, settings, until_ms=horizon_ms)
         told = events_of(driver, plan)
-        sharing = _sharing(subject.work, settings, driver, horizon_ms, dropped)
+        is_new = not plan.loaded
+        sharing = _sharing(subject.work, settings, driver, horizon_ms, dropped, is_new=is_new)
         parts.append(figures(told, driver.course, sharing, subject.windows))
         events.extend(told)
     notes = _static_notes(subject, settings, restarts, by_time) if settings.makes_static else ()
@@ -322,11 +323,13 @@ def _sharing(
     driver: Driver,
     until_ms: int,
     dropped: set[object],
+    *,
+    is_new: bool,
 ) -> SharingCosts | None:
     strategy = None if work is None else _strategy(work, settings)
     if strategy is None:
         return None
-    return sharing_costs(driver.course, strategy, until_ms, dropped)
+    return sharing_costs(driver.course, strategy, until_ms, dropped, is_new=is_new)
 
 
 def _strategy(work: GroupWork, settings: Settings) -> Strategy | None:

@@ -100,7 +100,7 @@ def holdings_of(
     for row in sorted(generations, key=lambda row: (row.incarnation, row.generation)):
         lives[row.incarnation].append(row)
     found = _by_generation(_spans_of(lines))
-    held = []
+    held: list[Holding] = []
     for rows in lives.values():
         for row, following in zip_longest(rows, rows[1:]):
             given = _resources_by_member(row, names)

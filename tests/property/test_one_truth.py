@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from msgspec.structs import replace
 
 from coordinator_sim.logtext.reading.broker_log import parse_broker_log
 from coordinator_sim.messages.embedded.contents import SERVER_PREFIX, is_cooperative
-from coordinator_sim.replay.charges import Charge, charges_in, told_by
+from coordinator_sim.replay.charges import Charge, charges_in, trace_of
 from coordinator_sim.replay.cost_sums import sums_of
 from coordinator_sim.replay.findings import MEMBER_SECONDS, Finding
 from coordinator_sim.replay.logs import replay_log, with_own_times
@@ -25,8 +26,9 @@ from coordinator_sim.replay.settings import parse_grid
 from coordinator_sim.replay.work import Partitions, known_groups
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import Scenario
-from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
+from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
+from coordinator_sim.trace.schema import RunManifest
 from coordinator_sim_scenarios.catalog import all_scenarios
 from coordinator_sim_scenarios.strategies import scenarios
 
@@ -59,14 +61,14 @@ def replayed(events: list[TraceEvent], info: RunInfo) -> list[WhatIf]:
     grid = parse_grid(["session.timeout.ms=20000"])
     if is_recording(info):
         return replay_recording(events, info, grid).report.what_if
-    known = with_own_times(known_groups(events, NO_PARTITIONS), events, info.source)
+    known = with_own_times(known_groups(events, NO_PARTITIONS), events, info)
     return replay_log(events, info, grid, known=known).report.what_if
 
 
 def check(events: list[TraceEvent], info: RunInfo) -> None:
     """All commands have one figure for each word, and no saving exceeds what it is about."""
     charges: dict[str, list[Charge]] = {}
-    for each in charges_in(told_by(events, info.source)):
+    for each in charges_in(trace_of(events, info.source)):
         charges.setdefault(each.group_id, []).append(each)
     for entry in replayed(events, info):
         own = [each for each in charges[entry.group_id] if each.source_ref == entry.source_ref]
@@ -132,6 +134,19 @@ def test_commands_agree_on_the_example_log() -> None:
     """It tells no owners: every figure of pauses and standstill is an upper bound."""
     info = replace(INFO, source=Source.BROKER_LOG, profile="ingested")
     check(logged(EXAMPLE), info)
+
+
+def test_a_group_by_itself_has_the_figures_that_it_has_among_others() -> None:
+    """What nobody owns at the end goes on until the trace ends, with whatever group that is."""
+    killed = simulated(all_scenarios()["member-crash"])
+    held = [each for each in killed if each.ts_us < 35_000_000]
+    later = replace(held[-1], event=Event.HEARTBEAT, group_id="other", ts_us=99_000_000)
+    facts = {"format": "jsonl", "digest": "", "counts": {}, "last_ts_us": later.ts_us}
+    info = RunManifest(**structs.asdict(INFO), **facts)
+    alone = with_own_times(known_groups(held, NO_PARTITIONS), held, info)
+    whole = with_own_times(known_groups(held, NO_PARTITIONS), [*held, later], INFO)
+    assert alone.own_times == whole.own_times
+    assert alone.own_times != with_own_times(alone, held, INFO).own_times
 
 
 @pytest.mark.property

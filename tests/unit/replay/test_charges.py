@@ -16,7 +16,7 @@ from coordinator_sim.cli.findings import findings
 from coordinator_sim.cli.run import run
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.logtext.reading.broker_log import parse_broker_log
-from coordinator_sim.replay.charges import Charge, Told, charges_in, told_by
+from coordinator_sim.replay.charges import Charge, Told, charges_in, trace_of
 from coordinator_sim.replay.cost_sums import DAY, DEPLOY, GROUP, Sums, storms_in, summed
 from coordinator_sim.replay.costs import RebalanceCost
 from coordinator_sim.replay.savings import weigh_deploys
@@ -42,7 +42,7 @@ app.command()(findings)
 
 def told(events: Sequence[TraceEvent], source: Source = Source.SIM) -> Told:
     """The events as a trace with its assignments."""
-    return told_by(events, source)
+    return trace_of(events, source)
 
 
 def simulated(scenario: Scenario, seed: int = 0) -> list[TraceEvent]:

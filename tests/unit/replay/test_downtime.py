@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.embedded.consumer_protocol import encode_assignment
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment
-from coordinator_sim.replay.charges import Charge, charges_in, told_by
+from coordinator_sim.replay.charges import Charge, charges_in, trace_of
 from coordinator_sim.trace.events import Event, RebalanceReason, Source, TraceEvent
 
 S = 1_000_000
@@ -76,7 +76,7 @@ def seconds(charge: Charge) -> tuple[float | None, ...]:
 
 def test_each_word_has_its_own_figure() -> None:
     """Length, pauses, standstill and partitions without owner of three rebalances."""
-    first, second, third = charges_in(told_by(story(), Source.SIM))
+    first, second, third = charges_in(trace_of(story(), Source.SIM))
     assert seconds(first) == (4, 0, 0, 0)
     # A pauses from 11 to 13; nobody has anything meanwhile; t-1 waits for B until 14.
     assert seconds(second) == (3, 2, 2, 2 + 3)
@@ -90,7 +90,7 @@ def test_without_assignments_there_are_upper_bounds() -> None:
     logged = {Event.PREPARE_REBALANCE, Event.JOIN_COMPLETE, Event.SYNC_LEADER}
     lines = [each for each in story() if each.event in logged]
     lines = [replace(each, protocol_name=None) for each in lines]
-    charges = charges_in(told_by(lines, Source.BROKER_LOG))
+    charges = charges_in(trace_of(lines, Source.BROKER_LOG))
     assert [seconds(each) for each in charges] == [
         (4, 0, 4, None),
         (3, 3 * 2, 3, None),

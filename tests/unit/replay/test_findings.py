@@ -15,8 +15,9 @@ from coordinator_sim.cli.findings import findings
 from coordinator_sim.cli.run import run
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.logtext.reading.broker_log import parse_broker_log
-from coordinator_sim.replay.costs import CAME, WENT, RebalanceCost, costs_of
-from coordinator_sim.replay.findings import STATIC, Finding, findings_of
+from coordinator_sim.replay.costs import CAME, REPLACING, WENT, RebalanceCost, costs_of
+from coordinator_sim.replay.findings import STATIC, Finding, findings_of, with_savings
+from coordinator_sim.replay.report import RunFigures, WhatIf
 from coordinator_sim.replay.restarts import Passage, restarts_in
 from coordinator_sim.replay.savings import findings_in, weigh
 from coordinator_sim.replay.work import Partitions
@@ -210,6 +211,61 @@ def test_workers_are_never_told_to_be_static(protocol: str) -> None:
     deploys = next(each for each in found if each.kind == "deploys-rebalance-each-member")
     assert "scheduled.rebalance.max.delay.ms" in deploys.change
     assert "instance.id" not in deploys.change
+
+
+@pytest.mark.parametrize(
+    ("returns", "words"),
+    [
+        ([], "Members left 3 times because they did not poll in time: "),
+        ([REPLACING], "Members left 3 times because they did not poll in time: "),
+        ([CAME], "Members left 3 times because they did not poll in time, and came back once: "),
+    ],
+)
+def test_members_come_back_only_where_their_client_id_does(returns: list[str], words: str) -> None:
+    """Who joins within minutes may be another process: time alone does not tell who it was."""
+    left = [cost(number, trigger="poll timeout") for number in (1, 2, 3)]
+    back = [cost(4, root=1, restart=part) for part in returns]
+    (found,) = [each for each in findings_of("g", left + back) if each.kind == "poll-timeouts"]
+    assert found.what.startswith(words)
+    assert (found.setting, found.assumes) == (None, ())
+    assert found.change.startswith("Raise max.poll.interval.ms")
+
+
+def run_figures(rebalancing_ms: int, rebalances: int) -> RunFigures:
+    """Figures of a replay."""
+    return RunFigures(
+        rebalances=rebalances,
+        last_generation=rebalances,
+        join_ms=0,
+        rebalancing_ms=rebalancing_ms,
+        removed=0,
+        unnoticed_ms=0,
+        outcomes={},
+    )
+
+
+@pytest.mark.parametrize(
+    ("left_ms", "saves_s"), [(0, 6.01), (3_990, 6.01), (4_000, 6.0), (12_000, -2.0)]
+)
+def test_a_saving_is_at_most_what_the_finding_is_about(left_ms: int, saves_s: float) -> None:
+    """A setting may save the group more: 10 s of rebalancing, of which a finding has 6.01 s."""
+    costs = [cost(1, slow_ms=6_010, length_us=6_010_400), cost(2, length_us=3_989_600)]
+    (finding,) = [each for each in findings_of("g", costs) if each.kind == "slow-joiners"]
+    entry = WhatIf(
+        source_ref=None,
+        group_id="g",
+        settings={},
+        as_is=run_figures(10_000, 2),
+        with_settings=run_figures(left_ms, 5),
+    )
+    weighed = with_savings(finding, [entry])
+    assert (weighed.cost_s, weighed.saves_s, weighed.more_rebalances) == (6.01, saves_s, 3)
+    assert weighed.assumes[0].startswith("members learn of a rebalance at their next heartbeat")
+
+
+def test_what_an_open_rebalance_waited_is_no_cost() -> None:
+    """It has no length, so that its group's time of rebalancing has nothing of it."""
+    assert findings_of("g", [cost(1, length_us=None, slow_ms=9_796)]) == []
 
 
 def test_group_that_loses_no_time_has_no_finding() -> None:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
-from coordinator_sim.replay.charges import charges_in, told_by
+from coordinator_sim.replay.charges import charges_in, trace_of
 from coordinator_sim.replay.cost_sums import Sums, sums_of
 from coordinator_sim.replay.course import Seat
 from coordinator_sim.replay.recordings import replay_recording
@@ -73,7 +73,7 @@ def times(events: list[TraceEvent], event: Event) -> list[int]:
 
 def own_times(scenario: Scenario) -> Sums:
     """What the rebalances of a simulation cost, by who owned what."""
-    return sums_of(charges_in(told_by(run_of(scenario), Source.SIM)))
+    return sums_of(charges_in(trace_of(run_of(scenario), Source.SIM)))
 
 
 def sim_moves(events: list[TraceEvent]) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.embedded.consumer_protocol import encode_assignment
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment
-from coordinator_sim.replay.charges import charges_in, told_by
+from coordinator_sim.replay.charges import charges_in, trace_of
 from coordinator_sim.replay.cost_sums import sums_of
 from coordinator_sim.runs.deploy_costs import DeployCosts, deploy_costs
 from coordinator_sim.sim.runner import run_scenario
@@ -85,7 +85,7 @@ def test_a_whole_run_agrees_with_the_costs_of_its_group() -> None:
     scenario = with_counted_work(with_assignor(scenario, "cooperative-sticky"))
     run_scenario(scenario, seed=3, recorder=recorder)
     found = deploy_costs(recorder.events, "orders-app", 0)
-    sums = sums_of(charges_in(told_by(recorder.events, Source.SIM)))
+    sums = sums_of(charges_in(trace_of(recorder.events, Source.SIM)))
     (counted,) = count_work(recorder.events)
     assert found.unowned_us == round((sums.unowned_s or 0) * 1e6) > 0
     assert found.reprocessed == counted.reprocessed > 0

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.replay.charges import charges_in, told_by
+from coordinator_sim.replay.charges import charges_in, trace_of
 from coordinator_sim.replay.cost_sums import GROUP, Sums, summed
 from coordinator_sim.runs.holdings import holdings
 from coordinator_sim.runs.step_holdings import step_holdings
@@ -26,7 +26,7 @@ def played(scenario: Scenario, seed: int = 0) -> list[TraceEvent]:
 
 def costs(events: list[TraceEvent]) -> Sums:
     """What the rebalances of the only group cost."""
-    (row,) = summed(charges_in(told_by(events, Source.SIM)), GROUP)
+    (row,) = summed(charges_in(trace_of(events, Source.SIM)), GROUP)
     return row.sums
 
 
