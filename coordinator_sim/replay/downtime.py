@@ -89,8 +89,7 @@ def bounds_of(
         length_us = 0 if is_free else told.rebalance.length_us
         counts = [each for each in (before, cost.members) if each is not None]
         most = 0 if is_free or cost.initial_ms else max(counts, default=None)
-        known = length_us is not None and most is not None
-        paused_us = length_us * most if known else None
+        paused_us = None if length_us is None or most is None else length_us * most
         bounds.append(
             Downtime(paused_us=paused_us, stopped_us=length_us, unowned_us=None, is_bound=True)
         )

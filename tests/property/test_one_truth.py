@@ -110,9 +110,7 @@ def check_finding(finding: Finding, charges: Sequence[Charge]) -> None:
     else:
         assert finding.cost_s <= (sums.rebalancing_s or 0) + 1e-9
     assert f"{finding.cost_s:.1f} s" in finding.what
-    name, _, value = (finding.setting or "").partition("=")
-    assert name in finding.change
-    assert value == "stable" or value in finding.change
+    assert (finding.setting or "").partition("=")[0] in finding.change
     assert bool(finding.assumes) == bool(finding.setting)
 
 

@@ -196,6 +196,9 @@ def test_each_kind_has_a_cause_of_its_own(changed: dict[str, object], kind: str)
     ]
     assert found.cost_s > 0
     assert found.saves_s is None
+    name, _, value = (found.setting or "").partition("=")
+    assert name in found.change
+    assert value == "stable" or value in found.change
     assert found.source_refs == tuple(f"server.log:{number}" for number in range(1, 6))
 
 
