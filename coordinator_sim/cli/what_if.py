@@ -44,6 +44,13 @@ _BASES: Final = {
 }
 """What each figure is, and what of it is certain or assumed."""
 _AS_IS: Final = "as it is"
+_WRAPPED: Final = {
+    "rebalances": "rebal-\nances",
+    "rebalancing": "rebalan-\ncing",
+    "dead unnoticed": "dead un-\nnoticed",
+    "interrupted": "inter-\nrupted",
+}
+"""Headings of a grid in two lines: a word that is cut would not be found below."""
 
 
 def print_what_if(console: "PrintableConsole", report: "ReplayReport") -> None:
@@ -130,7 +137,7 @@ def print_grid(console: "PrintableConsole", report: "ReplayReport") -> list[str]
         for name in axes:
             table.add_column(name.replace(".", ".\n"), no_wrap=True)
         for name in columns:
-            table.add_column(name, justify="right")
+            table.add_column(_WRAPPED.get(name, name), justify="right")
         first = cells(as_is)
         table.add_row(_AS_IS, *[""] * (len(axes) - 1), *(first[name] for name in columns))
         table.add_section()

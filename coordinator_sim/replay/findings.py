@@ -81,8 +81,8 @@ class _Words(Struct, frozen=True, kw_only=True):
     @property
     def advice(self) -> str:
         """The advice for the setting, then whatever else helps."""
-        told = "" if self.setting is None else _ADVICE[self.setting]
-        return f"{told} {self.change}".strip()
+        first = "" if self.setting is None else _ADVICE[self.setting]
+        return f"{first} {self.change}".strip()
 
 
 class Finding(Struct, frozen=True, kw_only=True):

@@ -80,7 +80,8 @@ def sharing_costs(
         is_new: Whether nobody worked before the run, so that an item counts from its first owner
             on; otherwise all had one.
     """
-    return _Ledger(course, strategy, until_ms, dropped, had=0 if is_new else strategy.size).run()
+    owned = 0 if is_new else strategy.size
+    return _Ledger(course, strategy, until_ms, dropped, owned_before=owned).run()
 
 
 class _Ledger:
@@ -97,7 +98,7 @@ class _Ledger:
         until_ms: int,
         dropped: set[object],
         *,
-        had: int,
+        owned_before: int,
     ) -> None:
         self._strategy = strategy
         self._rounds = _own_rounds(course.rounds, is_connect=strategy.is_connect)
@@ -112,7 +113,7 @@ class _Ledger:
         self._seats: tuple[Seat, ...] = ()
         self._now_ms = self._rounds[0].start_ms if self._rounds else until_ms
         self._counts = False
-        self._had = had
+        self._owned_before = owned_before
         self._worked: set[object] = set()
         self._pausing: dict[str, int] = {}
         self._paused_ms = self._stopped_ms = self._unowned_ms = 0
@@ -237,10 +238,10 @@ class _Ledger:
         if not self._counts or self._now_ms <= from_ms:
             return
         length_ms = self._now_ms - from_ms
-        had = max(self._had, len(self._worked))
-        if had and not self._owners:
+        ever = max(self._owned_before, len(self._worked))
+        if ever and not self._owners:
             self._stopped_ms += length_ms
-        self._unowned_ms += (had - len(self._owners)) * length_ms
+        self._unowned_ms += (ever - len(self._owners)) * length_ms
         self._unowned_ms += self._idle_ms(from_ms)
 
     def _idle_ms(self, from_ms: int) -> int:
