@@ -17,6 +17,7 @@ from coordinator_sim.cli.costs import told_of
 from coordinator_sim.logtext.reading.broker_log import parse_broker_log
 from coordinator_sim.replay.charges import charges_in
 from coordinator_sim.replay.cost_sums import SCOPES, storms_in, summed
+from coordinator_sim.replay.findings import MEMBER_SECONDS, SECONDS_REBALANCING
 from coordinator_sim.replay.savings import findings_in
 from coordinator_sim.runs.run_directory import RunDirectory, RunDirectoryWriter, read_run
 from coordinator_sim.sim.runner import run_scenario
@@ -134,7 +135,12 @@ def check(spark: "SparkSession", runs: list[RunDirectory], folder: Path) -> dict
         charges = charges_in(told_of(run))
         costs += [flat(row, run) for scope in SCOPES for row in summed(charges, scope)]
         storms += [flat(row, run) for row in storms_in(charges)]
-        for rank, each in enumerate(findings_in(list(run.events()), run.info.source), 1):
+        of_times = [
+            each
+            for each in findings_in(list(run.events()), run.info.source)
+            if each.cost_unit in {SECONDS_REBALANCING, MEMBER_SECONDS}
+        ]
+        for rank, each in enumerate(of_times, 1):
             told = msgspec.json.decode(msgspec.json.encode(each))
             found.append({"trace_id": run.info.trace_id, "rank": rank, **told})
     key = ("trace_id", "scope", "group_id", "deploy_no", "day")
