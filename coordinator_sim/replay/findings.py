@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from coordinator_sim.clients.client_kind import STREAMS_WAY, ClientKind, refusal
 from coordinator_sim.clients.config import ConnectProtocolCompatibility
 from coordinator_sim.messages.embedded.contents import SERVER_PREFIX, is_cooperative
 from coordinator_sim.replay.costs import COORDINATOR_MOVED, POLL_TIMEOUT, RebalanceCost
@@ -37,7 +38,6 @@ _SHORT_MS: Final = 100
 _FLAPS: Final = 3
 _MOST_REFS: Final = 5
 _EAGER_CONNECT: Final = ConnectProtocolCompatibility.EAGER.protocol_name
-_CONNECT_PROTOCOLS: Final = frozenset(each.protocol_name for each in ConnectProtocolCompatibility)
 _WORKERS_BACK_IN_TIME: Final = (
     "Restart workers one after another, each back within scheduled.rebalance.max.delay.ms: under "
     "an incremental connect.protocol a worker in time gets its own tasks again. Workers are never "
@@ -46,6 +46,42 @@ _WORKERS_BACK_IN_TIME: Final = (
 _NOT_WITH_AN_INSTANCE_ID: Final = (
     " With a group.instance.id its restarts would not rebalance the group."
 )
+_CHANGES: Final[dict[ClientKind, dict[str, str]]] = {
+    ClientKind.CONNECT: {
+        "deploys-rebalance-each-member": _WORKERS_BACK_IN_TIME,
+        "dead-members-waited-for": "Have workers close in good order when they are stopped "
+        "(SIGTERM, not SIGKILL); a shorter session.timeout.ms shortens the wait.",
+        "slow-joiners": "Workers learn with their next heartbeat: lower heartbeat.interval.ms. "
+        "Beyond that they are busy starting and stopping tasks: connect.protocol=sessioned stops "
+        "only those that move.",
+        "poll-timeouts": "Raise the workers' rebalance.timeout.ms above the longest time that "
+        "starting or stopping connectors takes. No replay can try it.",
+    },
+    ClientKind.STREAMS: {
+        "deploys-rebalance-each-member": "Give each instance of the application a "
+        "group.instance.id of its own that outlives a restart (Streams adds the number of the "
+        "thread), and a session.timeout.ms longer than a restart takes. Or change to "
+        f"{STREAMS_WAY}, in which nobody stops for a rebalance.",
+        "dead-members-waited-for": "Kafka Streams does not leave its group when it is closed, so "
+        "that each stop is waited for: a shorter session.timeout.ms shortens the wait. Instances "
+        "with a group.instance.id are not waited for when they come back in time.",
+    },
+    ClientKind.SINK: {
+        "deploys-rebalance-each-member": "Restart workers one after another, each back before "
+        "its tasks are given to others. Sink tasks are never static: all would have one name.",
+        "dead-members-waited-for": "Stop workers in good order (SIGTERM, not SIGKILL), so that "
+        "their tasks' consumers leave; a shorter consumer.session.timeout.ms shortens the wait.",
+        "slow-joiners": "Tasks learn with their next heartbeat: lower "
+        "consumer.heartbeat.interval.ms. Beyond that they are busy in put(): lower "
+        "consumer.max.poll.records.",
+        "poll-timeouts": "Raise consumer.max.poll.interval.ms above the longest time that put() "
+        "takes, or lower consumer.max.poll.records.",
+        "eager-stops-everything": "Set the workers' consumer.partition.assignment.strategy, or the "
+        "connector's consumer.override.partition.assignment.strategy, to cooperative-sticky, in "
+        "two rolling restarts (KIP-429): only partitions that move stop then.",
+    },
+}
+"""By kind of client and of finding, what to change where it is not what a plain consumer does."""
 
 
 class _Words(Struct, frozen=True):
@@ -104,8 +140,16 @@ def findings_of(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
         _coordinator_moves,
         _eager,
     )
-    found = [each for finder in finders for each in finder(group_id, costs)]
+    found = [_fitting(each, costs) for finder in finders for each in finder(group_id, costs)]
     return worst_first(found)
+
+
+def _fitting(finding: Finding, costs: Sequence[RebalanceCost]) -> Finding:
+    """Return a finding with advice that clients of the group's kind can follow."""
+    kind = costs[0].client_kind
+    change = _CHANGES.get(kind, {}).get(finding.kind, finding.change)
+    name = (finding.setting or "").partition("=")[0]
+    return replace(finding, change=change, setting=None if refusal(kind, name) else finding.setting)
 
 
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
@@ -168,14 +212,9 @@ def _seconds(duration_ms: int) -> str:
     return f"{duration_ms / 1000:.1f} s"
 
 
-def _is_connect(costs: Sequence[RebalanceCost]) -> bool:
-    """Whether the trace tells that the members are Connect workers."""
-    return any(each.protocol_name in _CONNECT_PROTOCOLS for each in costs)
-
-
 def _static(costs: Sequence[RebalanceCost]) -> str | None:
-    """The setting that makes members static; None for workers, which cannot be."""
-    return None if _is_connect(costs) else STATIC
+    """The setting that makes members static; None for those that cannot be."""
+    return None if refusal(costs[0].client_kind, "group.instance.id") else STATIC
 
 
 def _deploys(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
@@ -187,14 +226,11 @@ def _deploys(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
     times = "A deploy" if deploys == 1 else f"{deploys} deploys"
     words = _Words(
         what=f"{times} restarted members: {_counted(behind)}, {_seconds(cost_ms)} of rebalancing.",
-        change=_WORKERS_BACK_IN_TIME
-        if _is_connect(costs)
-        else "Give each consumer a group.instance.id of its own that outlives a restart, and a "
+        change="Give each consumer a group.instance.id of its own that outlives a restart, and a "
         "session.timeout.ms longer than a restart takes; its partitions wait for it meanwhile.",
     )
-    setting = _static(costs)
     return _finding(
-        group_id, "deploys-rebalance-each-member", behind, cost_ms, words, setting=setting
+        group_id, "deploys-rebalance-each-member", behind, cost_ms, words, setting=STATIC
     )
 
 
@@ -315,10 +351,9 @@ def _flapping(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
         what=f"{client} went and came back again and again: {_counted(behind)}, "
         f"{_seconds(cost_ms)} of rebalancing.",
         change=f"See in its own log why {client} restarts."
-        + ("" if _is_connect(costs) else _NOT_WITH_AN_INSTANCE_ID),
+        + (_NOT_WITH_AN_INSTANCE_ID if _static(costs) else ""),
     )
-    setting = _static(costs)
-    return _finding(group_id, "flapping-member", behind, cost_ms, words, setting=setting)
+    return _finding(group_id, "flapping-member", behind, cost_ms, words, setting=STATIC)
 
 
 def _coordinator_moves(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:

@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
+from coordinator_sim.clients.client_kind import ClientKind, refusal
 from coordinator_sim.errors import CoordinatorSimError
 from coordinator_sim.kafka.profiles import Profile, profile_named
 from coordinator_sim.replay.compare import figures
@@ -51,6 +52,7 @@ class Subject(Struct, frozen=True, kw_only=True):
         profile: Kafka release of the source.
         work: What its members share out; None where neither trace nor user tells.
         windows: Windows of time, milliseconds, that have figures of their own.
+        client_kind: What its members are.
     """
 
     fidelity: GroupFidelity
@@ -58,6 +60,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     profile: Profile
     work: GroupWork | None
     windows: Sequence[tuple[int, int]] = ()
+    client_kind: ClientKind = ClientKind.CONSUMER
 
 
 class _Run(Struct):
@@ -195,6 +198,10 @@ def _check_fit(subject: Subject, settings: Settings) -> None:
         raise _Unfit(
             f"Kafka {profile.name} has no consumer protocol, which came with 4.0: add --profile 4.4"
         )
+    for name in settings.given:
+        why = refusal(subject.client_kind, name)
+        if why is not None and not (name == GROUP_PROTOCOL and not settings.is_consumer_protocol):
+            raise _Unfit(why)
     needed = {
         GROUP_PROTOCOL: settings.group_protocol if settings.is_consumer_protocol else None,
         STRATEGY: settings.partition_assignment_strategy,
@@ -207,12 +214,6 @@ def _check_fit(subject: Subject, settings: Settings) -> None:
             f"{given[0]} needs to know what is shared out, and the trace holds no assignments; "
             "give --partitions topic=N"
         )
-    if settings.makes_static and work is not None and work.is_connect:
-        raise _Unfit("group.instance.id is no setting of a Connect cluster")
-    for name in given:
-        if work is not None and work.is_connect == (name in {STRATEGY, GROUP_PROTOCOL}):
-            kind = "a Connect cluster" if work.is_connect else "a group of consumers"
-            raise _Unfit(f"{name} is no setting of {kind}")
 
 
 def _profile(subject: Subject, settings: Settings) -> Profile:

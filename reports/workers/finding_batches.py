@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from coordinator_sim.clients.client_kind import ClientKind
 from coordinator_sim.replay.costs import RebalanceCost
 from coordinator_sim.replay.findings import Finding, findings_of
 from coordinator_sim.trace.rebalances import RebalanceOutcome
@@ -31,7 +32,7 @@ COST_COLUMNS: Final = (
     *C.GROUP_KEY,
     *(C.REBALANCE_NO, "seen_us", "total_ms", "trigger", "trigger_client", "root_no"),
     *("cause_confidence", "initial_ms", "dead_ms", "slow_ms", "restart", "deploy_no"),
-    *(C.MEMBERS, C.OUTCOME, C.FOLLOWUP, C.PROTOCOL_NAME, "source_refs"),
+    *("client_kind", C.MEMBERS, C.OUTCOME, C.FOLLOWUP, C.PROTOCOL_NAME, "source_refs"),
 )
 """Columns of a rebalance that its cost is made of."""
 
@@ -72,6 +73,7 @@ def _cost(row: dict[str, Any]) -> RebalanceCost:
         is_follow_up=row[C.FOLLOWUP],
         protocol_name=row[C.PROTOCOL_NAME],
         line=row["source_refs"][0],
+        client_kind=ClientKind(row["client_kind"]),
     )
 
 

@@ -13,10 +13,11 @@ from typer.testing import CliRunner
 
 from coordinator_sim.cli.findings import findings
 from coordinator_sim.cli.run import run
+from coordinator_sim.clients.client_kind import ClientKind
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.logtext.reading.broker_log import parse_broker_log
 from coordinator_sim.replay.costs import CAME, WENT, RebalanceCost, costs_of
-from coordinator_sim.replay.findings import STATIC, Finding, findings_of
+from coordinator_sim.replay.findings import Finding, findings_of
 from coordinator_sim.replay.restarts import Passage, restarts_in
 from coordinator_sim.replay.savings import findings_in, weigh
 from coordinator_sim.replay.work import Partitions
@@ -198,18 +199,16 @@ def test_each_kind_has_a_cause_of_its_own(changed: dict[str, object], kind: str)
     assert found.source_refs == tuple(f"server.log:{number}" for number in range(1, 6))
 
 
-@pytest.mark.parametrize("protocol", ["default", "compatible", "sessioned"])
-def test_workers_are_never_told_to_be_static(protocol: str) -> None:
+def test_workers_are_never_told_to_be_static() -> None:
     """Connect has no group.instance.id; its deploys wait for the worker that is expected back."""
     costs = [
-        cost(number, deploy=1, restart=CAME, client="a", protocol_name=protocol)
+        cost(number, deploy=1, restart=CAME, client="a", client_kind=ClientKind.CONNECT)
         for number in range(1, 7)
     ]
     found = findings_of("connect-cluster", costs)
-    assert all(each.setting != STATIC for each in found)
     deploys = next(each for each in found if each.kind == "deploys-rebalance-each-member")
     assert "scheduled.rebalance.max.delay.ms" in deploys.change
-    assert "instance.id" not in deploys.change
+    assert all("instance.id" not in f"{each.change}{each.setting}" for each in found)
 
 
 def test_group_that_loses_no_time_has_no_finding() -> None:
