@@ -9,8 +9,12 @@ import typer
 from coordinator_sim.cli.wording import counted, listed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from coordinator_sim.replay.findings import Finding
     from coordinator_sim.replay.savings import Weighed
-    from coordinator_sim.trace.events import RunInfo
+    from coordinator_sim.trace.events import RunInfo, TraceEvent
+    from coordinator_sim_conformance.checkers import Report
 
 
 def findings(
@@ -58,6 +62,7 @@ def findings(
     from coordinator_sim.replay.savings import findings_in, weigh
     from coordinator_sim.replay.work import parse_partitions
     from coordinator_sim.runs.run_directory import read_run
+    from coordinator_sim_conformance.checkers import check_all
 
     given = parse_partitions(partitions or [])
     run = read_run(trace)
@@ -75,16 +80,21 @@ def findings(
     found = findings_in(events, run.info.source)
     with progress_bar("replaying", len(events)) as advance:
         weighed = weigh(found[:top], events, run.info, given, on_progress=advance)
+    verdicts = check_all(events)
     if json:
-        typer.echo(document_of(run.info, weighed, found=len(found)))
+        typer.echo(document_of(run.info, weighed, verdicts, found=len(found)))
         return
     for line in told(weighed, trace):
         typer.echo(line)
     if len(found) > len(weighed):
         typer.echo(f"\n{len(weighed)} of {counted(len(found), 'finding')}; --top shows more.")
+    for line in ("", *invariant_lines(verdicts, "trace")):
+        typer.echo(line)
 
 
-def document_of(info: "RunInfo", weighed: "list[Weighed]", *, found: int) -> str:
+def document_of(
+    info: "RunInfo", weighed: "list[Weighed]", verdicts: "Report", *, found: int
+) -> str:
     """The findings as one JSON object."""
     import msgspec
 
@@ -98,13 +108,17 @@ def document_of(info: "RunInfo", weighed: "list[Weighed]", *, found: int) -> str
         }
         for rank, each in enumerate(weighed, 1)
     ]
-    return msgspec.json.encode({"findings": rows, "found": found}).decode()
+    invariants = {each.invariant: each.verdict.name for each in verdicts.results}
+    document = {"findings": rows, "found": found, "invariants": invariants}
+    return msgspec.json.encode(document).decode()
 
 
 def told(weighed: "list[Weighed]", trace: Path) -> list[str]:
     """The findings, line by line."""
     if not weighed:
-        return ["Nothing to find: no group of this trace loses time in rebalances."]
+        return [
+            "Nothing to find: no group of this trace loses time in rebalances, or does work twice."
+        ]
     lines: list[str] = []
     for rank, each in enumerate(weighed, 1):
         finding = each.finding
@@ -112,7 +126,7 @@ def told(weighed: "list[Weighed]", trace: Path) -> list[str]:
         if lines:
             lines.append("")
         lines.append(
-            f"{rank}. {finding.group_id}: {finding.kind}, {finding.cost_s:.3f} "
+            f"{rank}. {finding.group_id}: {finding.kind}, {amount(finding)} "
             f"{finding.cost_unit} ({sure})"
         )
         lines.append(f"   {finding.what}")
@@ -125,6 +139,43 @@ def told(weighed: "list[Weighed]", trace: Path) -> list[str]:
         words = ["coordinator-sim", "replay", str(trace), "--group", best.group_id]
         lines += ["", f"Next: {shlex.join(words)} --set {best.setting}"]
     return lines
+
+
+def work_finding_lines(events: "Sequence[TraceEvent]") -> list[str]:
+    """What is wrong with the work of a run's groups, a line each; empty for nothing."""
+    from coordinator_sim.replay.work_findings import work_findings_in
+
+    return [f"found in {each.group_id}: {each.what}" for each in work_findings_in(events)]
+
+
+def invariant_lines(verdicts: "Report", what: str) -> list[str]:
+    """Which invariants were kept, which a run or trace does not exercise, and which are violated.
+
+    Args:
+        verdicts: What was judged.
+        what: What it was: a run or a trace.
+    """
+    from coordinator_sim_conformance.checkers import Verdict
+
+    kept, violated = (", ".join(verdicts.having(each)) for each in (Verdict.PASS, Verdict.FAIL))
+    missed = [
+        f"{each.invariant} ({each.title})"
+        for each in verdicts.results
+        if each.verdict is Verdict.UNKNOWN
+    ]
+    return [
+        f"invariants kept: {kept or 'none'}",
+        f"Not exercised in this {what}: {', '.join(missed) or 'none'}",
+        f"invariants VIOLATED: {violated or 'none'}",
+    ]
+
+
+def amount(finding: "Finding") -> str:
+    """The cost of a finding: a whole number, or a time with milliseconds."""
+    from coordinator_sim.replay.findings import COUNTS
+
+    decimals = 0 if finding.cost_unit in COUNTS else 3
+    return f"{finding.cost_s:,.{decimals}f}"
 
 
 def saving(each: "Weighed") -> str:

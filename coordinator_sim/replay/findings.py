@@ -19,6 +19,10 @@ from coordinator_sim.replay.storms import storms_of
 from coordinator_sim.trace.rebalances import RebalanceOutcome
 
 SECONDS_REBALANCING: Final = "seconds rebalancing"
+COMMITS_REFUSED: Final = "commits refused"
+RECORDS_AGAIN: Final = "records processed again"
+COUNTS: Final = frozenset({COMMITS_REFUSED, RECORDS_AGAIN})
+"""Units of costs that are whole numbers."""
 COMPUTED: Final = "computed"
 REPLAYED: Final = "replayed"
 ESTIMATED: Final = "estimated"
@@ -153,8 +157,11 @@ def _fitting(finding: Finding, costs: Sequence[RebalanceCost]) -> Finding:
 
 
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings in order of cost; equal ones by group and kind."""
-    return sorted(findings, key=lambda each: (-each.cost_s, each.group_id, each.kind))
+    """Return findings in order of cost, times before counts; equal ones by group and kind."""
+    return sorted(
+        findings,
+        key=lambda each: (each.cost_unit in COUNTS, -each.cost_s, each.group_id, each.kind),
+    )
 
 
 def with_savings(finding: Finding, entry: WhatIf) -> Finding:

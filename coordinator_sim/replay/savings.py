@@ -24,6 +24,7 @@ from coordinator_sim.replay.recordings import as_logged, is_recording
 from coordinator_sim.replay.report import WhatIf
 from coordinator_sim.replay.settings import Settings, parse_grid
 from coordinator_sim.replay.work import Partitions, known_groups
+from coordinator_sim.replay.work_findings import work_findings
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
 from coordinator_sim.trace.history import LINE_SKEW_MS, coordinator_events, group_lines
 
@@ -55,12 +56,12 @@ class Weighed(Struct, frozen=True, kw_only=True):
 
 def findings_in(events: Sequence[TraceEvent], source: Source) -> list[Finding]:
     """Return the findings of all groups of a trace, worst first; `source` is its default."""
-    groups = group_lines(list(coordinator_events(events, source)))
-    return worst_first(
-        finding
-        for group_id, lines in groups.items()
-        for finding in findings_of(group_id, costs_of(group_id, lines))
-    )
+    found: list[Finding] = []
+    for group_id, lines in group_lines(list(coordinator_events(events, source))).items():
+        costs = costs_of(group_id, lines)
+        found += findings_of(group_id, costs)
+        found += work_findings(group_id, lines, costs)
+    return worst_first(found)
 
 
 def weigh(

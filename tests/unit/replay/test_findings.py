@@ -257,13 +257,18 @@ def test_command_lists_the_worst_first_and_what_to_type_next(trace: Path) -> Non
     assert lines[3].startswith("   saves: ")
     assert "   lines: event " in lines[4]
     assert f"Next: coordinator-sim replay {trace} --group orders-app --set " in done.stdout
-    assert "--top shows more." in lines[-1]
+    assert "--top shows more." in done.stdout
+    assert lines[-3].startswith("invariants kept: I1, ")
+    assert lines[-2].startswith("Not exercised in this trace: I7 (convergence), I9 (replay of the")
+    assert lines[-1] == "invariants VIOLATED: none"
 
 
 def test_command_prints_the_columns_of_the_table_as_json(trace: Path) -> None:
     """The same columns as the table of a report, with the savings filled in."""
     done = CliRunner().invoke(app, ["findings", str(trace), "--json"])
     document = json.loads(done.stdout)
+    assert document["invariants"]["I1"] == "PASS"
+    assert document["invariants"]["I7"] == "UNKNOWN"
     assert [row["rank"] for row in document["findings"]] == list(range(1, document["found"] + 1))
     assert set(document["findings"][0]) == {
         *("trace_id", "cluster_id", "group_id", "rank", "kind", "rebalances", "cost_s"),
