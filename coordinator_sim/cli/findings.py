@@ -84,12 +84,9 @@ def findings(
     if json:
         typer.echo(document_of(run.info, weighed, verdicts, found=len(found)))
         return
-    for line in told(weighed, trace):
-        typer.echo(line)
-    if len(found) > len(weighed):
-        typer.echo(f"\n{len(weighed)} of {counted(len(found), 'finding')}; --top shows more.")
-    for line in ("", *invariant_lines(verdicts, "trace")):
-        typer.echo(line)
+    more = f"\n{len(weighed)} of {counted(len(found), 'finding')}; --top shows more."
+    shown = [*told(weighed, trace), *([more] if len(found) > len(weighed) else [])]
+    typer.echo("\n".join([*shown, "", *invariant_lines(verdicts, "trace")]))
 
 
 def document_of(
