@@ -6,8 +6,8 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
+from coordinator_sim.clients.settings_advice import SERVER_ASSIGNORS
 from coordinator_sim.kafka.profiles import DEFAULT_PROFILE
-from coordinator_sim.replay.settings import SERVER_ASSIGNORS
 from coordinator_sim.replay.work import KnownGroups
 from coordinator_sim.sim.scenario.topology import RECORDS_PER_S
 from coordinator_sim.sim.scenario.upgrade import UpgradePlan

@@ -9,9 +9,12 @@ import typer
 from coordinator_sim.cli.wording import counted, listed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from coordinator_sim.replay.findings import Finding
     from coordinator_sim.replay.savings import Weighed
-    from coordinator_sim.trace.events import RunInfo
+    from coordinator_sim.trace.events import RunInfo, TraceEvent
+    from coordinator_sim_conformance.checkers import Report
 
 
 def findings(
@@ -59,6 +62,7 @@ def findings(
     from coordinator_sim.replay.savings import findings_in, weigh
     from coordinator_sim.replay.work import parse_partitions
     from coordinator_sim.runs.run_directory import read_run
+    from coordinator_sim_conformance.checkers import check_all
 
     given = parse_partitions(partitions or [])
     run = read_run(trace)
@@ -76,16 +80,18 @@ def findings(
     found = findings_in(events, run.info.source, run.info.last_ts_us)
     with progress_bar("replaying", len(events)) as advance:
         weighed = weigh(found[:top], events, run.info, given, on_progress=advance)
+    verdicts = check_all(events)
     if json:
-        typer.echo(document_of(run.info, weighed, found=len(found)))
+        typer.echo(document_of(run.info, weighed, verdicts, found=len(found)))
         return
-    for line in told(weighed, trace):
-        typer.echo(line)
-    if len(found) > len(weighed):
-        typer.echo(f"\n{len(weighed)} of {counted(len(found), 'finding')}; --top shows more.")
+    more = f"\n{len(weighed)} of {counted(len(found), 'finding')}; --top shows more."
+    shown = [*told(weighed, trace), *([more] if len(found) > len(weighed) else [])]
+    typer.echo("\n".join([*shown, "", *invariant_lines(verdicts, "trace")]))
 
 
-def document_of(info: "RunInfo", weighed: "list[Weighed]", *, found: int) -> str:
+def document_of(
+    info: "RunInfo", weighed: "list[Weighed]", verdicts: "Report", *, found: int
+) -> str:
     """The findings as one JSON object, with what every replay assumes."""
     import msgspec
 
@@ -101,14 +107,22 @@ def document_of(info: "RunInfo", weighed: "list[Weighed]", *, found: int) -> str
         }
         for rank, each in enumerate(weighed, 1)
     ]
-    document = {"findings": rows, "found": found, "assumed": CONDITIONS}
+    invariants = {each.invariant: each.verdict.name for each in verdicts.results}
+    document = {
+        "findings": rows,
+        "found": found,
+        "assumed": CONDITIONS,
+        "invariants": invariants,
+    }
     return msgspec.json.encode(document).decode()
 
 
 def told(weighed: "list[Weighed]", trace: Path) -> list[str]:
     """The findings, line by line."""
     if not weighed:
-        return ["Nothing to find: no group of this trace loses time in rebalances."]
+        return [
+            "Nothing to find: no group of this trace loses time in rebalances, or does work twice."
+        ]
     lines: list[str] = []
     for rank, each in enumerate(weighed, 1):
         finding = each.finding
@@ -116,7 +130,7 @@ def told(weighed: "list[Weighed]", trace: Path) -> list[str]:
         if lines:
             lines.append("")
         lines.append(
-            f"{rank}. {finding.group_id}: {finding.kind}, {finding.cost_s:.3f} "
+            f"{rank}. {finding.group_id}: {finding.kind}, {amount(finding)} "
             f"{finding.cost_unit} ({sure})"
         )
         lines.append(f"   {finding.what}")
@@ -133,6 +147,43 @@ def told(weighed: "list[Weighed]", trace: Path) -> list[str]:
             f"Next: {shlex.join(words)} --set {best.setting}",
         ]
     return lines
+
+
+def work_finding_lines(events: "Sequence[TraceEvent]") -> list[str]:
+    """What is wrong with the work of a run's groups, a line each; empty for nothing."""
+    from coordinator_sim.replay.work_findings import work_findings_in
+
+    return [f"found in {each.group_id}: {each.what}" for each in work_findings_in(events)]
+
+
+def invariant_lines(verdicts: "Report", what: str) -> list[str]:
+    """Which invariants were kept, which a run or trace does not exercise, and which are violated.
+
+    Args:
+        verdicts: What was judged.
+        what: What it was: a run or a trace.
+    """
+    from coordinator_sim_conformance.checkers import Verdict
+
+    kept, violated = (", ".join(verdicts.having(each)) for each in (Verdict.PASS, Verdict.FAIL))
+    missed = [
+        f"{each.invariant} ({each.title})"
+        for each in verdicts.results
+        if each.verdict is Verdict.UNKNOWN
+    ]
+    return [
+        f"invariants kept: {kept or 'none'}",
+        f"Not exercised in this {what}: {', '.join(missed) or 'none'}",
+        f"invariants VIOLATED: {violated or 'none'}",
+    ]
+
+
+def amount(finding: "Finding") -> str:
+    """The cost of a finding: a whole number, or a time with milliseconds."""
+    from coordinator_sim.replay.findings import COUNTS
+
+    decimals = 0 if finding.cost_unit in COUNTS else 3
+    return f"{finding.cost_s:,.{decimals}f}"
 
 
 def saving(each: "Weighed") -> str:

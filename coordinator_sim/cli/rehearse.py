@@ -179,7 +179,7 @@ def wishes_of(
         ConfigError: An assignor is unknown, or a length cannot be read.
     """
     from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
-    from coordinator_sim.replay.settings import SERVER_ASSIGNORS
+    from coordinator_sim.clients.settings_advice import SERVER_ASSIGNORS
     from coordinator_sim_reports.rehearsal_facts import Wishes
 
     named: dict[str, str] = {}

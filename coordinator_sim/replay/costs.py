@@ -11,6 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from coordinator_sim.clients.client_kind import ClientKind, kind_of_lines
 from coordinator_sim.replay.names import members_of
 from coordinator_sim.replay.restarts import Passage, Restart, client_of, restarts_in
 from coordinator_sim.trace.epoch_groups import DELAY
@@ -78,6 +79,7 @@ class RebalanceCost(Struct, frozen=True, kw_only=True):
         restart: Which part of a restart it is: `CAME`, `WENT`, `REPLACING`, `REPLACED`, or empty.
         deploy: Number of the rolling restart that it belongs to, from 1; 0 for none.
         line: Where its first line is, as file and line, or as the number of the event.
+        client_kind: What the members of its group are.
         paused_us: Pauses of its members together; `downtime` has them, None before it.
         stopped_us: Standstill of the group; None as above.
         is_bound: Whether these two are upper bounds, because no assignments are known.
@@ -100,6 +102,7 @@ class RebalanceCost(Struct, frozen=True, kw_only=True):
     is_follow_up: bool
     protocol_name: str | None
     line: str
+    client_kind: ClientKind = ClientKind.CONSUMER
     paused_us: int | None = None
     stopped_us: int | None = None
     is_bound: bool = False
@@ -126,6 +129,7 @@ class _Costs:
         self._told = told
         self._starts_ms = [each.rebalance.first_line.ts_us // 1000 for each in told]
         lines = list(lines)
+        self._client_kind = kind_of_lines(lines)
         self._late_pollers = {
             self._number_at(line.ts_us // 1000) for line in lines if _left_for_polls(line)
         }
@@ -169,6 +173,7 @@ class _Costs:
                 is_follow_up=told.follows is not None,
                 protocol_name=rebalance.protocol_name,
                 line=place_of(rebalance.first_line),
+                client_kind=self._client_kind,
             )
 
     def _root(

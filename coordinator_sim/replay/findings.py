@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from coordinator_sim.clients.client_kind import STREAMS_WAY, ClientKind, refusal
 from coordinator_sim.clients.config import ConnectProtocolCompatibility
 from coordinator_sim.messages.embedded.contents import SERVER_PREFIX, is_cooperative
 from coordinator_sim.replay.assumptions import ASSUMED_OF_SETTINGS
@@ -26,6 +27,10 @@ from coordinator_sim.trace.rebalances import RebalanceOutcome
 
 SECONDS_REBALANCING: Final = "seconds rebalancing"
 MEMBER_SECONDS: Final = "member-seconds paused"
+COMMITS_REFUSED: Final = "commits refused"
+RECORDS_AGAIN: Final = "records processed again"
+COUNTS: Final = frozenset({COMMITS_REFUSED, RECORDS_AGAIN})
+"""Units of costs that are whole numbers."""
 COMPUTED: Final = "computed"
 REPLAYED: Final = "replayed"
 ESTIMATED: Final = "estimated"
@@ -45,12 +50,47 @@ _SHORT_MS: Final = 100
 _FLAPS: Final = 3
 _MOST_REFS: Final = 5
 _EAGER_CONNECT: Final = ConnectProtocolCompatibility.EAGER.protocol_name
-_CONNECT_PROTOCOLS: Final = frozenset(each.protocol_name for each in ConnectProtocolCompatibility)
 _WORKERS_BACK_IN_TIME: Final = (
     "Restart workers one after another, each back within scheduled.rebalance.max.delay.ms: under "
     "an incremental connect.protocol a worker in time gets its own tasks again. Workers are never "
     "static."
 )
+_CHANGES: Final[dict[ClientKind, dict[str, str]]] = {
+    ClientKind.CONNECT: {
+        "deploys-rebalance-each-member": _WORKERS_BACK_IN_TIME,
+        "dead-members-waited-for": "Have workers close in good order when they are stopped "
+        "(SIGTERM, not SIGKILL); a shorter session.timeout.ms shortens the wait.",
+        "slow-joiners": "Workers learn with their next heartbeat: lower heartbeat.interval.ms. "
+        "Beyond that they are busy starting and stopping tasks: connect.protocol=sessioned stops "
+        "only those that move.",
+        "poll-timeouts": "Raise the workers' rebalance.timeout.ms above the longest time that "
+        "starting or stopping connectors takes. No replay can try it.",
+    },
+    ClientKind.STREAMS: {
+        "deploys-rebalance-each-member": "Give each instance of the application a "
+        "group.instance.id of its own that outlives a restart (Streams adds the number of the "
+        "thread), and a session.timeout.ms longer than a restart takes. Or change to "
+        f"{STREAMS_WAY}, in which nobody stops for a rebalance.",
+        "dead-members-waited-for": "Kafka Streams does not leave its group when it is closed, so "
+        "that each stop is waited for: a shorter session.timeout.ms shortens the wait. Instances "
+        "with a group.instance.id are not waited for when they come back in time.",
+    },
+    ClientKind.SINK: {
+        "deploys-rebalance-each-member": "Restart workers one after another, each back before "
+        "its tasks are given to others. Sink tasks are never static: all would have one name.",
+        "dead-members-waited-for": "Stop workers in good order (SIGTERM, not SIGKILL), so that "
+        "their tasks' consumers leave; a shorter consumer.session.timeout.ms shortens the wait.",
+        "slow-joiners": "Tasks learn with their next heartbeat: lower "
+        "consumer.heartbeat.interval.ms. Beyond that they are busy in put(): lower "
+        "consumer.max.poll.records.",
+        "poll-timeouts": "Raise consumer.max.poll.interval.ms above the longest time that put() "
+        "takes, or lower consumer.max.poll.records.",
+        "eager-stops-everything": "Set the workers' consumer.partition.assignment.strategy, or the "
+        "connector's consumer.override.partition.assignment.strategy, to cooperative-sticky, in "
+        "two rolling restarts (KIP-429): only partitions that move stop then.",
+    },
+}
+"""By kind of client and of finding, what to change where it is not what a plain consumer does."""
 
 
 _ADVICE: Final = {
@@ -139,13 +179,25 @@ def findings_of(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
         _coordinator_moves,
         _eager,
     )
-    found = [each for finder in finders for each in finder(group_id, costs)]
+    found = [_fitting(each, costs) for finder in finders for each in finder(group_id, costs)]
     return worst_first(found)
 
 
+def _fitting(finding: Finding, costs: Sequence[RebalanceCost]) -> Finding:
+    """Return a finding with advice that clients of the group's kind can follow."""
+    kind = costs[0].client_kind
+    change = _CHANGES.get(kind, {}).get(finding.kind, finding.change)
+    if finding.setting is not None and refusal(kind, finding.setting.partition("=")[0]):
+        return replace(finding, change=change, setting=None, assumes=())
+    return replace(finding, change=change)
+
+
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings in order of cost; equal ones by group and kind."""
-    return sorted(findings, key=lambda each: (-each.cost_s, each.group_id, each.kind))
+    """Return findings in order of cost, times before counts; equal ones by group and kind."""
+    return sorted(
+        findings,
+        key=lambda each: (each.cost_unit in COUNTS, -each.cost_s, each.group_id, each.kind),
+    )
 
 
 def with_savings(finding: Finding, entries: Sequence[WhatIf]) -> Finding:
@@ -228,14 +280,9 @@ def _seconds(duration_us: int) -> str:
     return f"{duration_us / 1_000_000:.1f} s"
 
 
-def _is_connect(costs: Sequence[RebalanceCost]) -> bool:
-    """Whether the trace tells that the members are Connect workers."""
-    return any(each.protocol_name in _CONNECT_PROTOCOLS for each in costs)
-
-
 def _static(costs: Sequence[RebalanceCost]) -> str | None:
-    """The setting that makes members static; None for workers, which cannot be."""
-    return None if _is_connect(costs) else STATIC
+    """The setting that makes members static; None for those that cannot be."""
+    return None if refusal(costs[0].client_kind, "group.instance.id") else STATIC
 
 
 def _deploys(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
@@ -248,8 +295,7 @@ def _deploys(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
     words = _Words(
         what=f"{times} restarted members: {_counted(behind)}, {_seconds(cost_us)} of rebalancing.",
         cost_us=cost_us,
-        setting=_static(costs),
-        change=_WORKERS_BACK_IN_TIME if _is_connect(costs) else "",
+        setting=STATIC,
     )
     return _finding(group_id, "deploys-rebalance-each-member", behind, words)
 

@@ -11,6 +11,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from coordinator_sim.clients.client_kind import ClientKind, kind_of_lines
 from coordinator_sim.replay.charges import Charge, charges_in, trace_of
 from coordinator_sim.replay.compare import compare
 from coordinator_sim.replay.cost_sums import sums_of
@@ -105,7 +106,8 @@ def replay_log(
         done += len(own)
         episodes = [each for each in episodes_of(group_id, own) if each.generation is not None]
         if any(episode.rebalances for episode in episodes):
-            for subject, plain in _replay_group(episodes, versions, known, report):
+            kind = kind_of_lines(own)
+            for subject, plain in _replay_group(episodes, versions, known, report, kind):
                 changed: list[TraceEvent] = plain
                 trial = by_group.get(group_id, _NO_TRIAL)
                 tried = [*grid, *trial.grid]
@@ -186,6 +188,7 @@ def _replay_group(
     versions: dict[str | None, str],
     known: KnownGroups,
     report: ReplayReport,
+    kind: ClientKind,
 ) -> Iterator[tuple[Subject, list[TraceEvent]]]:
     """Replay a group unchanged, and yield it with the core's events, file by file."""
     by_file: dict[str | None, list[Episode]] = {}
@@ -220,6 +223,7 @@ def _replay_group(
             profile=choice.profile,
             work=known.work_of(fidelity.group_id),
             own_times=known.own_times.get((source_ref, fidelity.group_id)),
+            client_kind=kind,
         )
         yield subject, told
 

@@ -23,8 +23,9 @@ from coordinator_sim.replay.recordings import as_logged, is_recording
 from coordinator_sim.replay.report import WhatIf
 from coordinator_sim.replay.settings import Settings, parse_grid
 from coordinator_sim.replay.work import Partitions, known_groups
+from coordinator_sim.replay.work_findings import work_findings
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
-from coordinator_sim.trace.history import LINE_SKEW_MS
+from coordinator_sim.trace.history import LINE_SKEW_MS, coordinator_events, group_lines
 
 _FOR_EVER_MS: Final = 1 << 62
 
@@ -60,9 +61,12 @@ def findings_in(
     by_group: dict[str, list[RebalanceCost]] = {}
     for each in charges_in(trace_of(events, source, end_us)):
         by_group.setdefault(each.group_id, []).append(each.cost)
-    return worst_first(
-        finding for group_id, costs in by_group.items() for finding in findings_of(group_id, costs)
-    )
+    found: list[Finding] = []
+    for group_id, lines in group_lines(list(coordinator_events(events, source))).items():
+        costs = by_group.get(group_id, [])
+        found += findings_of(group_id, costs)
+        found += work_findings(group_id, lines, costs)
+    return worst_first(found)
 
 
 def weigh(

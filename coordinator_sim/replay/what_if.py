@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
+from coordinator_sim.clients.client_kind import ClientKind, refusal
 from coordinator_sim.errors import CoordinatorSimError
 from coordinator_sim.kafka.profiles import Profile, profile_named
 from coordinator_sim.replay.assumptions import ASSUMED_OF_SETTINGS
@@ -52,6 +53,7 @@ class Subject(Struct, frozen=True, kw_only=True):
         work: What its members share out; None where neither trace nor user tells.
         windows: Windows of time, milliseconds, that have figures of their own.
         own_times: What its rebalances cost in time, as the trace tells; None where it is not known.
+        client_kind: What its members are.
     """
 
     fidelity: GroupFidelity
@@ -60,6 +62,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     work: GroupWork | None
     windows: Sequence[tuple[int, int]] = ()
     own_times: OwnTimes | None = None
+    client_kind: ClientKind = ClientKind.CONSUMER
 
 
 class _Run(Struct):
@@ -230,6 +233,10 @@ def _check_fit(subject: Subject, settings: Settings) -> None:
         raise _Unfit(
             f"Kafka {profile.name} has no consumer protocol, which came with 4.0: add --profile 4.4"
         )
+    for name in settings.given:
+        why = refusal(subject.client_kind, name)
+        if why is not None and not (name == GROUP_PROTOCOL and not settings.is_consumer_protocol):
+            raise _Unfit(why)
     needed = {
         GROUP_PROTOCOL: settings.group_protocol if settings.is_consumer_protocol else None,
         STRATEGY: settings.partition_assignment_strategy,
@@ -242,12 +249,6 @@ def _check_fit(subject: Subject, settings: Settings) -> None:
             f"{given[0]} needs to know what is shared out, and the trace holds no assignments; "
             "give --partitions topic=N"
         )
-    if settings.makes_static and work is not None and work.is_connect:
-        raise _Unfit("group.instance.id is no setting of a Connect cluster")
-    for name in given:
-        if work is not None and work.is_connect == (name in {STRATEGY, GROUP_PROTOCOL}):
-            kind = "a Connect cluster" if work.is_connect else "a group of consumers"
-            raise _Unfit(f"{name} is no setting of {kind}")
 
 
 def _profile(subject: Subject, settings: Settings) -> Profile:

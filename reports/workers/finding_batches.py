@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from coordinator_sim.clients.client_kind import ClientKind
 from coordinator_sim.replay.costs import RebalanceCost
 from coordinator_sim.replay.findings import Finding, findings_of
 from coordinator_sim.trace.rebalances import RebalanceOutcome
@@ -33,7 +34,7 @@ COST_COLUMNS: Final = (
     *C.GROUP_KEY,
     *(C.REBALANCE_NO, "seen_us", "total_ms", "trigger", "trigger_client", "root_no"),
     *("cause_confidence", "initial_ms", "dead_ms", "slow_ms", "restart", "deploy_no"),
-    *(C.MEMBERS, C.OUTCOME, C.FOLLOWUP, C.PROTOCOL_NAME, "source_refs"),
+    *("client_kind", C.MEMBERS, C.OUTCOME, C.FOLLOWUP, C.PROTOCOL_NAME, "source_refs"),
     *("paused_us", "stopped_us", "is_bound"),
 )
 """Columns of a rebalance, and of what it cost, that a `RebalanceCost` is made of."""
@@ -78,6 +79,7 @@ def _cost(row: dict[str, Any]) -> RebalanceCost:
         paused_us=row["paused_us"],
         stopped_us=row["stopped_us"],
         is_bound=row["is_bound"],
+        client_kind=ClientKind(row["client_kind"]),
     )
 
 

@@ -13,10 +13,11 @@ from typer.testing import CliRunner
 
 from coordinator_sim.cli.findings import findings
 from coordinator_sim.cli.run import run
+from coordinator_sim.clients.client_kind import ClientKind
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.logtext.reading.broker_log import parse_broker_log
 from coordinator_sim.replay.costs import CAME, REPLACING, WENT, RebalanceCost, costs_of
-from coordinator_sim.replay.findings import STATIC, Finding, findings_of, with_savings
+from coordinator_sim.replay.findings import Finding, findings_of, with_savings
 from coordinator_sim.replay.report import RunFigures, WhatIf
 from coordinator_sim.replay.restarts import Passage, restarts_in
 from coordinator_sim.replay.savings import findings_in, weigh
@@ -202,18 +203,16 @@ def test_each_kind_has_a_cause_of_its_own(changed: dict[str, object], kind: str)
     assert found.source_refs == tuple(f"server.log:{number}" for number in range(1, 6))
 
 
-@pytest.mark.parametrize("protocol", ["default", "compatible", "sessioned"])
-def test_workers_are_never_told_to_be_static(protocol: str) -> None:
+def test_workers_are_never_told_to_be_static() -> None:
     """Connect has no group.instance.id; its deploys wait for the worker that is expected back."""
     costs = [
-        cost(number, deploy=1, restart=CAME, client="a", protocol_name=protocol)
+        cost(number, deploy=1, restart=CAME, client="a", client_kind=ClientKind.CONNECT)
         for number in range(1, 7)
     ]
     found = findings_of("connect-cluster", costs)
-    assert all(each.setting != STATIC for each in found)
     deploys = next(each for each in found if each.kind == "deploys-rebalance-each-member")
     assert "scheduled.rebalance.max.delay.ms" in deploys.change
-    assert "instance.id" not in deploys.change
+    assert all("instance.id" not in f"{each.change}{each.setting}" for each in found)
 
 
 @pytest.mark.parametrize(
@@ -320,13 +319,18 @@ def test_command_lists_the_worst_first_and_what_to_type_next(trace: Path) -> Non
     assert lines[4].startswith("   assumes: a process keeps its group.instance.id over a restart")
     assert "   lines: event " in lines[5]
     assert f"Next: coordinator-sim replay {trace} --group orders-app --set " in done.stdout
-    assert "--top shows more." in lines[-1]
+    assert "--top shows more." in done.stdout
+    assert lines[-3].startswith("invariants kept: I1, ")
+    assert lines[-2].startswith("Not exercised in this trace: I7 (convergence), I9 (replay of the")
+    assert lines[-1] == "invariants VIOLATED: none"
 
 
 def test_command_prints_the_columns_of_the_table_as_json(trace: Path) -> None:
     """The same columns as the table of a report, with the savings filled in."""
     done = CliRunner().invoke(app, ["findings", str(trace), "--json"])
     document = json.loads(done.stdout)
+    assert document["invariants"]["I1"] == "PASS"
+    assert document["invariants"]["I7"] == "UNKNOWN"
     assert [row["rank"] for row in document["findings"]] == list(range(1, document["found"] + 1))
     assert len(document["assumed"]) > 5
     assert set(document["findings"][0]) == {

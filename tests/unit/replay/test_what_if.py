@@ -203,7 +203,7 @@ def test_eager_workers_stop_for_every_rebalance() -> None:
     [
         ("connect-worker-crash", "group.instance.id=stable", "no setting of a Connect cluster"),
         ("connect-worker-crash", "partition.assignment.strategy=range", "no setting of a Connect"),
-        ("rolling-bounce", "connect.protocol=eager", "no setting of a group of consumers"),
+        ("rolling-bounce", "connect.protocol=eager", "a setting of a Connect cluster alone"),
         ("static-rolling-bounce", "group.instance.id=none", "its members are static"),
         ("rolling-bounce", "heartbeat.interval.ms=45000", "is not below the group's session"),
     ],
