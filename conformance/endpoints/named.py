@@ -36,6 +36,7 @@ from coordinator_sim_conformance.targets.asked import (
     VERIFIES,
     misfit,
 )
+from coordinator_sim_conformance.targets.target import Capability, has_groups
 
 KFAKE: Final = Path(__file__).parent / "kfake"
 """Folder of the Go module that serves kfake."""
@@ -99,9 +100,9 @@ class Named(Struct, frozen=True, kw_only=True):
 _QUICK: Final = {DELAY: "0", SHORTEST_SESSION: "100"}
 _VARIANTS: Final = (
     Variant(name="quick", settings=_QUICK),
-    Variant(name="delayed", settings=_QUICK | {DELAY: "300", GROUP_SIZE: "4"}),
+    # Four times what most cases ask for: they are played so much more slowly.
+    Variant(name="delayed", settings=_QUICK | {DELAY: "1200", GROUP_SIZE: "4"}),
     Variant(name="expiring", settings=_QUICK | {RETENTION: "1", RETENTION_CHECK: "100"}),
-    Variant(name="crowded", settings=_QUICK | {DELAY: "1000"}),
     Variant(
         name="usual",
         settings={
@@ -114,26 +115,21 @@ _VARIANTS: Final = (
 )
 """Settings that cases ask for, in as few brokers as can be."""
 _NEW_VARIANTS: Final = (
-    Variant(name="full at one", settings=_QUICK | {MEMBERS: "1", SHARE_MEMBERS: "1"}),
-    Variant(name="full at one classic", settings=_QUICK | {GROUP_SIZE: "1"}),
-    Variant(name="full at two", settings=_QUICK | {MEMBERS: "2", MIGRATION: "disabled"}),
-    Variant(name="downgrading", settings=_QUICK | {MIGRATION: "downgrade"}),
+    Variant(
+        name="full", settings=_QUICK | {MEMBERS: "2", SHARE_MEMBERS: "1", MIGRATION: "disabled"}
+    ),
+    Variant(name="downgrading", settings=_QUICK | {GROUP_SIZE: "1", MIGRATION: "downgrade"}),
 )
-"""Those that cases about consumer groups ask for; targets are computed without a wait."""
+"""Those that cases about the new protocols ask for."""
 _AT_ONCE: Final = {
     INTERVAL: "0",
     SHARE_INTERVAL: "0",
     STREAMS_INTERVAL: "0",
     STREAMS_DELAY: "0",
 }
-_LATER: Final = (
-    Variant(name="later targets", settings=_QUICK | _AT_ONCE | {INTERVAL: "15000"}),
-    Variant(name="later first targets", settings=_QUICK | _AT_ONCE | {STREAMS_DELAY: "3000"}),
-)
-_LATER_SINCE: Final = ("4.3", "4.4")
-"""Releases in which a target may have to wait."""
-_WITH_NEW_GROUPS: Final = ("4.2", *_LATER_SINCE)
-"""Releases with all groups of the new protocols."""
+"""Target assignments are computed without a wait, in releases where they may have to wait."""
+_LATER: Final = {INTERVAL: "15000", STREAMS_DELAY: "3000"}
+"""What cases about these waits ask for."""
 
 
 def _with(variants: tuple[Variant, ...], **more: dict[str, str]) -> tuple[Variant, ...]:
@@ -181,6 +177,8 @@ _RELEASES: Final = {
     "4.4.0": "4.4",
     "4.3.1": "4.3",
     "4.2.2": "4.2",
+    "4.1.2": "4.1",
+    "4.0.2": "4.0",
     "3.9.2": "3.9",
     "2.8.2": "2.8",
 }
@@ -189,10 +187,14 @@ _RELEASES: Final = {
 
 def _variants_of(profile: str) -> tuple[Variant, ...]:
     """The variants of a broker that has the coordinator of Java, or of Scala."""
-    if profile not in _WITH_NEW_GROUPS:
+    if not has_groups(Capability.CONSUMER_GROUPS, profile):
         return _VARIANTS
-    variants = _with((*_VARIANTS, *_NEW_VARIANTS), settings=_AT_ONCE)
-    return (*variants, *_LATER) if profile in _LATER_SINCE else variants
+    known = settings_of(profile, "broker")
+    at_once = {name: value for name, value in _AT_ONCE.items() if name in known}
+    later = {name: value for name, value in _LATER.items() if name in known}
+    variants = (*_with(_VARIANTS, settings={MIGRATION: "bidirectional"}), *_NEW_VARIANTS)
+    with_later = Variant(name="later targets", settings=_QUICK | at_once | later)
+    return (*_with(variants, settings=at_once), *([with_later] if later else []))
 
 
 def _released(release: str) -> Named:
@@ -248,7 +250,7 @@ def _kfake_variants() -> tuple[Variant, ...]:
                 name=each.name, settings=settings, known={DELAY: "0"}, lacks=_KFAKE_LEAVES_TO_CHANCE
             )
         )
-    return tuple(each for each in found if each.name != "crowded")
+    return tuple(found)
 
 
 # -- librdkafka's mock ---------------------------------------------------------------------

@@ -27,13 +27,12 @@ from coordinator_sim.errors import DataError
 from coordinator_sim_conformance.endpoints.named import Named, Variant
 from coordinator_sim_conformance.endpoints.process import ENDED, HANGS_AFTER_S, Server, Watchdog
 from coordinator_sim_conformance.running import Ending, Verdict
-from coordinator_sim_conformance.script.comparing import options_of
 from coordinator_sim_conformance.script.play import Case
-from coordinator_sim_conformance.targets.asked import settings_of
 from coordinator_sim_conformance.targets.endpoint import Declared, Endpoint
 from coordinator_sim_conformance.targets.foreign import (
     ATTEMPTS,
     SIDE_BY_SIDE,
+    asked_by,
     longest_first,
     played,
     waits_s,
@@ -47,16 +46,6 @@ _IN_CALM: Final = 12
 stretched time is waiting."""
 _BRIEF_S: Final = 10
 """Cases that wait longer are not played again in calm: their margins are small beside it."""
-
-
-def asked_by(case: Case, profile: str) -> dict[str, str]:
-    """Return the broker settings that a case asks for, by Kafka's names."""
-    found: dict[str, str] = {}
-    for line in case.lines_of(profile):
-        name, *words = line.split()
-        if name == "broker":
-            found |= settings_of(options_of(words))
-    return found
 
 
 class Host(Struct, frozen=True):

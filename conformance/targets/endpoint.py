@@ -47,7 +47,7 @@ _TELLS_IDS: Final = 12
 """A version of Metadata in which topics have ids, and may be asked for by name."""
 _NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 _UNSUPPORTED: Final = ErrorCode.UNSUPPORTED_VERSION
-_DESCRIBING: Final = {
+DESCRIBING: Final = {
     Capability.CONSUMER_GROUPS: ("ConsumerGroupDescribe", 0),
     Capability.SHARE_GROUPS: ("ShareGroupDescribe", 1),
     Capability.STREAMS_GROUPS: ("StreamsGroupDescribe", 0),
@@ -136,7 +136,7 @@ class Endpoint:
         self.groups: set[str] = set()
         self.settings = self._asked_settings()
         self.kinds_of_groups = frozenset(
-            kind for kind, (api, version) in _DESCRIBING.items() if self._describes(api, version)
+            kind for kind, (api, version) in DESCRIBING.items() if self._describes(api, version)
         )
         """The groups of new protocols that are on."""
 
@@ -280,7 +280,10 @@ class Endpoint:
             link.close()
         error = ErrorCode(answer["errorCode"])
         if error not in {ErrorCode.NONE, _EXISTS}:
-            raise Unsupported(f"{self.name} does not create topics: {error.name}")
+            raise Unsupported(
+                f"{self.name} does not create topics: {error.name}",
+                "right CREATE on topics conformance-*",
+            )
         self.topics.add(name)
         self._await(lambda: self._leaders(name) == partitions, f"topic {name} has no leaders")
 
@@ -310,7 +313,10 @@ class Endpoint:
             link.close()
         error = ErrorCode(answer["results"][0]["errorCode"])
         if error is not ErrorCode.NONE:
-            raise Unsupported(f"{self.name} does not add partitions: {error.name}")
+            raise Unsupported(
+                f"{self.name} does not add partitions: {error.name}",
+                "right ALTER on topics conformance-*",
+            )
         self._await(lambda: self._leaders(name) == partitions, f"topic {name} does not grow")
 
     def topic_ids(self, names: list[str]) -> dict[str, str]:

@@ -4,13 +4,16 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
+from math import ceil
 from typing import Final
 
 from msgspec.structs import replace
 
 from coordinator_sim.errors import DataError
 from coordinator_sim_conformance.running import Ending, Verdict, play_case, skipped
+from coordinator_sim_conformance.script.comparing import options_of
 from coordinator_sim_conformance.script.play import Case
+from coordinator_sim_conformance.targets.asked import DELAY, SHORTEST_SESSION, settings_of
 from coordinator_sim_conformance.targets.endpoint import Endpoint
 from coordinator_sim_conformance.targets.target import ConnectionEnded, MalformedAnswer
 from coordinator_sim_conformance.targets.wall_time import (
@@ -29,6 +32,9 @@ Time is stretched only as far as the case still ends soon.
 _LONG_S: Final = 20
 """Cases that wait longer are played again once, with the widest margins."""
 _WAIT: Final = re.compile(r"wait (\d+)")
+_ANY_MS: Final = 1 << 31
+"""A session that is as long as any."""
+_SESSION: Final = re.compile(r"\bsession=(\d+)")
 
 
 def play_on(endpoint: Endpoint, cases: Iterable[Case], profile: str) -> Iterator[Ending]:
@@ -71,15 +77,16 @@ def played(
         profile: Profile whose behaviour is required.
         attempts: Margins of each attempt, narrow ones first.
     """
-    lacking = _left_out(endpoint, case, profile)
-    if lacking:
-        return skipped(case, profile, lacking)
-    waited_s = waits_s(case, profile)
+    left_out = _left_out(endpoint, case, profile)
+    if left_out is not None:
+        return left_out
+    waited_s, slowed = waits_s(case, profile), _slowed(endpoint, case, profile)
     longest = int(LONGEST_WAIT_S / max(waited_s, 1))
     before: Ending | None = None
     for each in (attempts[0], attempts[-1]) if waited_s > _LONG_S else attempts:
         label = f"{case.case_id}-{each.factor}"
-        margins = Margins(each.factor, max(1, min(each.stretch, longest)))
+        stretch = 1 if DELAY in asked_by(case, profile) else max(1, min(each.stretch, longest))
+        margins = Margins(each.factor, max(slowed, stretch))
         with closing(WallTimeTarget(endpoint, label, margins)) as target:
             try:
                 ending = play_case(case, target, profile)
@@ -97,15 +104,45 @@ def played(
     return replace(ending, timing=ending.expectation.startswith("wait"))
 
 
-def _left_out(endpoint: Endpoint, case: Case, profile: str) -> str:
-    """Why a case is not played at all; empty if it is."""
+def _left_out(endpoint: Endpoint, case: Case, profile: str) -> Ending | None:
+    """Return the ending of a case that is not played at all; None if it is."""
     declared = endpoint.declared.lacks.get(case.requirement.requirement_id)
     if declared is not None:
-        return f"declared: {declared}"
+        return skipped(case, profile, f"declared: {declared}")
     waited_s = waits_s(case, profile)
-    if waited_s > LONGEST_WAIT_S:
-        return f"waits {waited_s:.0f} s, more than {LONGEST_WAIT_S}"
-    return ""
+    slowly_s = waited_s * _slowed(endpoint, case, profile)
+    if slowly_s <= LONGEST_WAIT_S:
+        return None
+    is_helped = waited_s <= LONGEST_WAIT_S
+    unlock = f"{DELAY}={asked_by(case, profile)[DELAY]}" if is_helped else ""
+    return skipped(
+        case, profile, f"waits {slowly_s:.0f} s, more than {LONGEST_WAIT_S}", unlock=unlock
+    )
+
+
+def _slowed(endpoint: Endpoint, case: Case, profile: str) -> float:
+    """How many times longer everything takes with an endpoint's initial delay, or sessions.
+
+    1 where the case does not depend on them, or would wait too long for a session.
+    """
+    asked, found = asked_by(case, profile), endpoint.settings
+    if int(asked.get(DELAY, 0)):
+        return max(1, int(found.get(DELAY, 0)) / int(asked[DELAY]))
+    if SHORTEST_SESSION in asked:
+        return 1
+    sessions = map(int, _SESSION.findall("\n".join(case.lines_of(profile))))
+    times = max(1, ceil(int(found.get(SHORTEST_SESSION, 0)) / min(sessions, default=_ANY_MS)))
+    return times if waits_s(case, profile) * times <= LONGEST_WAIT_S else 1
+
+
+def asked_by(case: Case, profile: str) -> dict[str, str]:
+    """Return the broker settings that a case asks for, by Kafka's names."""
+    found: dict[str, str] = {}
+    for line in case.lines_of(profile):
+        name, *words = line.split()
+        if name == "broker":
+            found |= settings_of(options_of(words))
+    return found
 
 
 def waits_s(case: Case, profile: str) -> float:
