@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum, unique
+from typing import Final
 
 from msgspec import Struct
 
@@ -26,6 +27,14 @@ class Verdict(StrEnum):
     """The target lacks something that the case needs."""
     UNKNOWN = "unknown"
     """The case or the target broke off."""
+    CRASHED = "crashed"
+    """The target's process ended, or it takes no connection any more."""
+    HUNG = "hung"
+    """The target runs, and answers nothing within the bound."""
+
+
+NOT_PASSED: Final = frozenset({Verdict.FAILED, Verdict.UNKNOWN, Verdict.CRASHED, Verdict.HUNG})
+"""Verdicts of cases that were played and did not pass."""
 
 
 class Ending(Struct, frozen=True, kw_only=True):

@@ -58,6 +58,15 @@ TargetName = Annotated[
     str | None,
     typer.Option("--name", help="Name in results; the target's own unless given.", metavar="NAME"),
 ]
+Processes = Annotated[
+    int | None,
+    typer.Option(
+        help="Of a target that is a process: how many run side by side; one for each variant of "
+        "its settings unless given.",
+        metavar="N",
+        min=1,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON instead of counts.")]
 ResultFile = Annotated[
     Path | None,

@@ -30,6 +30,7 @@ from coordinator_sim_conformance.cli.outputs import (
     JunitFile,
     NewBaselineFile,
     Outputs,
+    Processes,
     ResultFile,
     TapFile,
     Target,
@@ -81,6 +82,7 @@ def run(
     wanted: WantedText = None,
     case: WantedCase = None,
     name: TargetName = None,
+    processes: Processes = None,
     strict: IsStrict = False,
     baseline: BaselineFile = None,
     write_baseline: NewBaselineFile = None,
@@ -107,28 +109,49 @@ def run(
     cases = chosen(any_cases(), areas=area or (), wanted=wanted or (), ids=case or ())
     if not cases:
         raise ConfigError("no case has such an id; `conformance list` prints them")
-    began = datetime.now(UTC)
-    with _terminable(), _opened(target, bootstrap, command_config, declared) as subject:
-        of_brokers = [case for case in cases if isinstance(case, Case)]
-        endings = [
-            ending
-            for each in _profiles(profile, subject)
-            for ending in _in_order(of_brokers, subject.play(of_brokers, each))
-        ]
-    endings += _played_on_ports(cases, target, is_ours=bootstrap is None)
-    played = RunResult(
-        target=replace(subject.facts, name=name or subject.facts.name),
-        suite_version=__version__,
-        at=began.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        endings=tuple(_judged(endings, gaps, subject)),
-        is_strict=strict,
-    )
+    opening = _opened(target, bootstrap, command_config, declared, processes)
+    own = _played_on_ports(cases, target, is_ours=bootstrap is None)
+    played = played_on(opening, cases, profile, gaps, own)
+    facts = replace(played.target, name=name or played.target.name)
+    played = replace(played, target=facts, is_strict=strict)
     outputs.write(played, gaps)
     if not outputs.takes_stdout:
         print_failures(played, gaps, baseline)
         print_counts(played)
     if any(played.standing(ending) in RED for ending in played.endings):
         raise typer.Exit(EXIT_PROBLEMS_FOUND)
+
+
+def played_on(
+    opening: AbstractContextManager[Subject],
+    cases: Iterable[AnyCase],
+    profiles: list[str] | None,
+    gaps: Gaps,
+    before: Iterable[Ending] = (),
+) -> RunResult:
+    """Play the cases of brokers on a target; return the run.
+
+    Args:
+        opening: Opens the target.
+        cases: Cases of any kind.
+        profiles: Kafkas to be, as `--profile` names them; None for the target's own.
+        gaps: Known gaps.
+        before: Endings of cases that need no target, which follow the others in the run.
+    """
+    began = datetime.now(UTC)
+    with _terminable(), opening as subject:
+        of_brokers = [case for case in cases if isinstance(case, Case)]
+        endings = [
+            ending
+            for each in _profiles(profiles, subject)
+            for ending in _in_order(of_brokers, subject.play(of_brokers, each))
+        ]
+    return RunResult(
+        target=subject.facts,
+        suite_version=__version__,
+        at=began.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        endings=tuple(_judged([*endings, *before], gaps, subject)),
+    )
 
 
 @contextmanager
@@ -149,7 +172,11 @@ def _terminable() -> Iterator[None]:
 
 
 def _opened(
-    target: str, bootstrap: str | None, config: Path | None, declared: Path | None
+    target: str,
+    bootstrap: str | None,
+    config: Path | None,
+    declared: Path | None,
+    processes: int | None,
 ) -> AbstractContextManager[Subject]:
     """What is judged: the endpoint, if one is given.
 
@@ -157,10 +184,10 @@ def _opened(
         ConfigError: files are given that only an endpoint needs.
     """
     if bootstrap is not None:
-        return opened_endpoint(bootstrap, config, declared, _say)
+        return opened_endpoint(bootstrap, config, declared, say)
     if config is not None or declared is not None:
         raise ConfigError("--command-config and --declared are about an endpoint: add --bootstrap")
-    return opened(target, _say)
+    return opened(target, say, processes)
 
 
 def _in_order(cases: list[Case], endings: Iterable[Ending]) -> list[Ending]:
@@ -194,7 +221,8 @@ def _played_on_ports(cases: list[AnyCase], target: str, *, is_ours: bool) -> lis
     return []
 
 
-def _say(message: str) -> None:
+def say(message: str) -> None:
+    """Print how far a run is."""
     typer.echo(message, err=True)
 
 

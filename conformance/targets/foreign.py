@@ -10,11 +10,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from coordinator_sim.errors import DataError
-from coordinator_sim_conformance.running import Ending, Verdict, play_case, skipped
+from coordinator_sim_conformance.running import NOT_PASSED, Ending, Verdict, play_case, skipped
 from coordinator_sim_conformance.script.comparing import options_of
 from coordinator_sim_conformance.script.play import Case
 from coordinator_sim_conformance.targets.asked import DELAY, SHORTEST_SESSION, settings_of
-from coordinator_sim_conformance.targets.endpoint import Endpoint
+from coordinator_sim_conformance.targets.endpoint import HANGS, Endpoint
 from coordinator_sim_conformance.targets.target import ConnectionEnded, MalformedAnswer
 from coordinator_sim_conformance.targets.wall_time import (
     LONGEST_WAIT_S,
@@ -49,8 +49,23 @@ def play_on(endpoint: Endpoint, cases: Iterable[Case], profile: str) -> Iterator
         How each case ended, as soon as it did.
     """
     playing = longest_first(cases, profile)
+    problems: list[str] = []
+
+    def play(case: Case) -> Ending:
+        if problems:
+            gone = skipped(case, profile, f"not played: {problems[0]} in a case before")
+            return replace(gone, verdict=Verdict.UNKNOWN)
+        ending = played(endpoint, case, profile)
+        if ending.verdict in NOT_PASSED and (problem := endpoint.asked_problem()):
+            problems.append(problem)
+            if ending.frames:
+                verdict = Verdict.HUNG if problem.startswith(HANGS) else Verdict.CRASHED
+                reason = f"{problem} while this case was under way"
+                return replace(ending, verdict=verdict, reason=reason)
+        return ending
+
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        endings = [pool.submit(played, endpoint, case, profile) for case in playing]
+        endings = [pool.submit(play, case) for case in playing]
         try:
             for ending in as_completed(endings):
                 yield ending.result()
@@ -94,9 +109,9 @@ def played(
             except (ConnectionEnded, DataError, MalformedAnswer) as gone:
                 ending = replace(skipped(case, profile, str(gone)), verdict=Verdict.UNKNOWN)
         ending = replace(ending, margins=each.factor, frames=tuple(target.frames))
-        if ending.verdict not in {Verdict.FAILED, Verdict.UNKNOWN}:
+        if ending.verdict not in NOT_PASSED:
             return replace(ending, frames=())
-        if endpoint.problem():
+        if endpoint.problem() or endpoint.asked_problem():
             if before is not None and len(before.transcript) > len(ending.transcript):
                 ending = before
             break

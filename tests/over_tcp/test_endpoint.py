@@ -49,6 +49,10 @@ def serving(
             time.sleep(0.05)
         yield json.loads(ready.read_text(encoding="utf-8"))["bootstrap"]
         process.terminate()
+        try:
+            process.wait(LIMIT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()  # One that hangs does not hear of the end.
 
 
 def graded(bootstrap: str, *options: str) -> tuple[int, dict[str, Any]]:
@@ -114,6 +118,37 @@ def test_what_is_declared_decides(friendly: str, tmp_path: Path) -> None:
 
     assert result["target"]["name"] == "theirs"
     assert by_verdict(result, "skipped")["LIST-001"] == "declared: no ListGroups yet"
+
+
+@pytest.mark.parametrize(
+    ("case_id", "verdict", "problem"),
+    [
+        ("DELETE-001", Verdict.CRASHED, "the endpoint has crashed"),
+        ("LIST-001", Verdict.HUNG, "the endpoint hangs"),
+    ],
+)
+def test_case_under_which_an_endpoint_crashes_or_hangs_says_so(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    case_id: str,
+    verdict: Verdict,
+    problem: str,
+) -> None:
+    """A case that begins later is not played, and blames the one before."""
+    monkeypatch.setattr("coordinator_sim_conformance.wire.links._TIMEOUT_S", 2.0)
+    monkeypatch.setattr("coordinator_sim_conformance.targets.foreign.SIDE_BY_SIDE", 1)
+    cases = {case.case_id: case for case in all_cases()}
+    crashing = ("tests.over_tcp.crashing_server", "serve")
+    with serving(tmp_path, *FRIENDLY, program=crashing) as bootstrap:
+        endpoint = Endpoint(addresses_of(bootstrap), Security())
+        first, second = play_on(endpoint, [cases[case_id], cases["HB-002"]], "4.4")
+        endpoint.close()
+
+    assert (first.case_id, first.verdict) == (case_id, verdict)
+    assert first.reason.startswith(problem)
+    assert first.frames
+    assert second.verdict is Verdict.UNKNOWN
+    assert second.reason.startswith(f"not played: {problem}")
 
 
 def test_an_endpoint_that_goes_away_is_a_verdict(tmp_path: Path) -> None:

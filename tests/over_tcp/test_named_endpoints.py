@@ -69,8 +69,8 @@ def test_a_process_that_ends_or_hangs_fails_the_case_that_does_it(tmp_path: Path
 
     assert {name: each.verdict.value for name, each in endings.items()} == {
         "HB-002": "passed",
-        "DELETE-001": "failed",
-        "LIST-001": "failed",
+        "DELETE-001": "crashed",
+        "LIST-001": "hung",
         "COMMIT-001": "passed",
     }
     assert endings["DELETE-001"].reason == "the broker process ended with SIGABRT"
@@ -162,6 +162,6 @@ def test_librdkafkas_mock_ends_with_sigabrt(tmp_path: Path) -> None:
     (ending,) = fleet.play([CASES["PROTO-002"]], "2.8")
 
     assert (ending.verdict, ending.reason) == (
-        Verdict.FAILED,
+        Verdict.CRASHED,
         "the broker process ended with SIGABRT",
     )
