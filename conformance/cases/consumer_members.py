@@ -190,7 +190,7 @@ CG-069 A topic that a member gives up subscribing to is taken away before there 
   @ J must since=4.3 seen=4.3-4.4
   @ java CurrentAssignmentBuilder.updateCurrentAssignment
   @ java GroupMetadataManager.hasSubscriptionChanged
-  broker topics=foo:1,bar:1 interval=15000
+  broker topics=foo:1,bar:1 interval=5000
   settled A names=foo,bar
   --
   beat A names=foo own=all | A NONE epoch=E has=foo:0

@@ -80,7 +80,17 @@ TapFile = Annotated[
 ]
 BaselineFile = Annotated[
     Path | None,
-    typer.Option("--baseline", help="Known gaps, with reasons: no failures.", metavar="FILE"),
+    typer.Option(
+        "--baseline",
+        help="Known gaps, with reasons: no failures. Built in for kfake and librdkafka-mock.",
+        metavar="FILE",
+    ),
+]
+HasNoBaseline = Annotated[
+    bool,
+    typer.Option(
+        "--no-baseline", help="Count the known gaps of a target that has a built-in baseline, too."
+    ),
 ]
 NewBaselineFile = Annotated[
     Path | None,

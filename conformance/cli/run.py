@@ -26,6 +26,7 @@ from coordinator_sim_conformance.cli.outputs import (
     Bootstrap,
     CommandConfig,
     DeclaredFile,
+    HasNoBaseline,
     IsStrict,
     JunitFile,
     NewBaselineFile,
@@ -43,6 +44,7 @@ from coordinator_sim_conformance.registry import AnyCase, any_cases, chosen
 from coordinator_sim_conformance.requirements import RELEASES, TROGDOR
 from coordinator_sim_conformance.running import (
     Ending,
+    Verdict,
     play_client_case,
     play_trogdor_case,
 )
@@ -56,8 +58,8 @@ from coordinator_sim_conformance.targets.choice import (
 )
 from coordinator_sim_conformance.trogdor_cases.case import TrogdorCase
 from coordinator_sim_conformance.verdicts.baseline import Gaps, key_of, read_baseline, with_gap
-from coordinator_sim_conformance.verdicts.results import RunResult, with_command
-from coordinator_sim_conformance.verdicts.standing import ALWAYS_SHOWN, RED, Standing
+from coordinator_sim_conformance.verdicts.results import RunResult, unlocks_of, with_command
+from coordinator_sim_conformance.verdicts.standing import ALWAYS_SHOWN, EXCUSED, RED, Standing
 from coordinator_sim_conformance.verdicts.told import details, summary
 
 _KILLED = 128
@@ -85,18 +87,22 @@ def run(
     processes: Processes = None,
     strict: IsStrict = False,
     baseline: BaselineFile = None,
+    no_baseline: HasNoBaseline = False,
     write_baseline: NewBaselineFile = None,
     json: AsJson = False,
     result: ResultFile = None,
     junit: JunitFile = None,
     tap: TapFile = None,
 ) -> None:
-    """Play the cases on a target; exit 1 when one fails.
+    """Play the cases on a target; exit 1 when one fails that no baseline excuses.
 
     A case that fails prints its transcript. A case that wants more than the target offers is
-    skipped. The cases of clients are about the simulator's own consumers and workers, those of
-    Trogdor about its Trogdor in virtual time: they are played once, whatever the profiles, and on
-    no other target.
+    skipped. kfake and librdkafka-mock have a built-in baseline of known gaps: exit 0 says that
+    nothing got worse, with --no-baseline that nothing is wrong.
+
+    The cases of clients are about the simulator's own consumers and workers, those of Trogdor about
+    its Trogdor in virtual time: they are played once, whatever the profiles, and on no other
+    target.
 
     Example: conformance run --target simulator --profile 4.4 --area JOIN
     """
@@ -104,7 +110,10 @@ def run(
         as_json=json, result=result, junit=junit, tap=tap, new_baseline=write_baseline
     )
     outputs.check()
-    baseline = baseline or (None if bootstrap else known_gaps_of(target))
+    if baseline is not None and no_baseline:
+        raise ConfigError("--baseline and --no-baseline exclude each other: leave one out")
+    has_own = baseline is None and not no_baseline and bootstrap is None
+    baseline = known_gaps_of(target) if has_own else baseline
     gaps: Gaps = {} if baseline is None else read_baseline(baseline, any_cases())
     cases = chosen(any_cases(), areas=area or (), wanted=wanted or (), ids=case or ())
     if not cases:
@@ -118,7 +127,10 @@ def run(
     if not outputs.takes_stdout:
         print_failures(played, gaps, baseline)
         print_counts(played)
-    if any(played.standing(ending) in RED for ending in played.endings):
+        _print_unlocks(played)
+        if baseline is not None:
+            _print_baseline(played, "the built-in baseline" if has_own else str(baseline))
+    if _is_red(played):
         raise typer.Exit(EXIT_PROBLEMS_FOUND)
 
 
@@ -151,6 +163,7 @@ def played_on(
         suite_version=__version__,
         at=began.strftime("%Y-%m-%dT%H:%M:%SZ"),
         endings=tuple(_judged([*endings, *before], gaps, subject)),
+        unlocks=unlocks_of(endings),
     )
 
 
@@ -249,9 +262,36 @@ def print_failures(played: RunResult, gaps: Gaps, baseline: Path | None) -> None
             for line in details(ending):
                 typer.echo(f"  {line}")
             typer.echo("")
-        elif standing in {Standing.KNOWN_GAP, Standing.QUIRK}:
+        elif standing in EXCUSED | {Standing.QUIRK}:
             why = ending.known_gap or summary(ending, standing)
             typer.echo(f"{standing.value} {name}: {ending.title}: {why}")
+
+
+def _is_red(played: RunResult) -> bool:
+    return any(played.standing(ending) in RED for ending in played.endings)
+
+
+def _print_unlocks(played: RunResult) -> None:
+    """Print how many skipped cases each setting or right would unlock."""
+    if not played.unlocks:
+        return
+    skipped = sum(each.verdict is Verdict.SKIPPED for each in played.endings)
+    typer.echo(f"{skipped} skipped; `conformance settings` prints what unlocks them:")
+    for unlock, count in played.unlocks.items():
+        typer.echo(f"  {count:>4}  {unlock}")
+    others = skipped - sum(played.unlocks.values())
+    if others:
+        typer.echo(f"  {others:>4}  no setting, no right: the reason is in --result and --json")
+
+
+def _print_baseline(played: RunResult, baseline: str) -> None:
+    """Print what a baseline excused, and what the exit code says therefore."""
+    excused = sum(played.standing(each) in EXCUSED for each in played.endings)
+    code, verdict = (1, "regressions") if _is_red(played) else (0, "no regression")
+    typer.echo(
+        f"exit {code}: {verdict} against {baseline}, which excuses {excused} cases that do not "
+        "pass; --no-baseline counts them as failures"
+    )
 
 
 def print_counts(played: RunResult, subject: str | None = None) -> None:

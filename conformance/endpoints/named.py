@@ -128,7 +128,7 @@ _AT_ONCE: Final = {
     STREAMS_DELAY: "0",
 }
 """Target assignments are computed without a wait, in releases where they may have to wait."""
-_LATER: Final = {INTERVAL: "15000", STREAMS_DELAY: "3000"}
+_LATER: Final = {INTERVAL: "5000", STREAMS_DELAY: "3000"}
 """What cases about these waits ask for."""
 
 

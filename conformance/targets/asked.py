@@ -30,7 +30,8 @@ _TARGETS_EVERY: Final = {
 }
 """Heartbeat of each new protocol -> the shortest time between two target assignments."""
 
-_LIMITS: Final = (GROUP_SIZE, MEMBERS, SHARE_MEMBERS)
+LIMITS: Final = frozenset({GROUP_SIZE, MEMBERS, SHARE_MEMBERS})
+"""Settings that bound the members of a group."""
 _ROOM: Final = 20
 """Members that a group has at most, in scripts that are not about a full one."""
 _RIGHTS: Final = {
@@ -108,7 +109,7 @@ def unlock_of(data: Json, asked: Collection[str], found: Mapping[str, str]) -> s
         if error in errors:
             return right
     if ErrorCode.GROUP_MAX_SIZE_REACHED in errors:
-        for limit in _LIMITS:
+        for limit in sorted(LIMITS):
             if limit not in asked and int(found.get(limit, _ROOM)) < _ROOM:
                 return f"{limit}={_ROOM}"
     return ""

@@ -31,6 +31,11 @@ Time is stretched only as far as the case still ends soon.
 """
 _LONG_S: Final = 20
 """Cases that wait longer are played again once, with the widest margins."""
+_COMMANDS: Final = re.compile(
+    "append|cluster|compact|elect|fail|force|hold|load|marker|partition|release|resign|shutdown|"
+    "startup|stored|transition|broker.* started=no"
+)
+"""Lines of scripts that no client can tell a broker to do."""
 _WAIT: Final = re.compile(r"wait (\d+)")
 _ANY_MS: Final = 1 << 31
 """A session that is as long as any."""
@@ -124,6 +129,9 @@ def _left_out(endpoint: Endpoint, case: Case, profile: str) -> Ending | None:
     declared = endpoint.declared.lacks.get(case.requirement.requirement_id)
     if declared is not None:
         return skipped(case, profile, f"declared: {declared}")
+    commands = commands_of(case, profile)
+    if commands:
+        return skipped(case, profile, f"{endpoint.name} is nobody's to command: {commands[0]}")
     waited_s = waits_s(case, profile)
     slowly_s = waited_s * _slowed(endpoint, case, profile)
     if slowly_s <= LONGEST_WAIT_S:
@@ -133,6 +141,11 @@ def _left_out(endpoint: Endpoint, case: Case, profile: str) -> Ending | None:
     return skipped(
         case, profile, f"waits {slowly_s:.0f} s, more than {LONGEST_WAIT_S}", unlock=unlock
     )
+
+
+def commands_of(case: Case, profile: str) -> list[str]:
+    """Return the lines of a case that no client can tell a broker to do."""
+    return [line for line in case.lines_of(profile) if _COMMANDS.match(line)]
 
 
 def _slowed(endpoint: Endpoint, case: Case, profile: str) -> float:

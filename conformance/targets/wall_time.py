@@ -75,7 +75,7 @@ _LOOK_AGAIN_S: Final = 0.05
 _LOOK_AT_PROCESS_S: Final = 0.25
 _STRETCHABLE: Final = frozenset({DELAY, "group.max.size", "offset.metadata.max.bytes"})
 """Settings that a script may ask for in stretched time: no other clock of the broker runs."""
-_SHORTEST_WANTED_MS: Final = 100
+SHORTEST_WANTED_MS: Final = 100
 """The shortest session of any script."""
 _TIMEOUTS: Final = ("sessionTimeoutMs", "rebalanceTimeoutMs")
 LONGEST_WAIT_S: Final = 65
@@ -442,7 +442,7 @@ class WallTimeTarget:
         ):
             raise Unsupported(
                 f"wants a session of {session_ms} ms, not of {shortest} to {longest}",
-                f"{SHORTEST_SESSION}={_SHORTEST_WANTED_MS}",
+                f"{SHORTEST_SESSION}={SHORTEST_WANTED_MS}",
             )
 
     def _stretched(self, timeout_ms: int) -> int:
