@@ -108,9 +108,9 @@ def unlock_of(data: Json, asked: Collection[str], found: Mapping[str, str]) -> s
     for error, right in _RIGHTS.items():
         if error in errors:
             return right
-    if ErrorCode.GROUP_MAX_SIZE_REACHED in errors:
+    if ErrorCode.GROUP_MAX_SIZE_REACHED in errors and LIMITS.isdisjoint(asked):
         for limit in sorted(LIMITS):
-            if limit not in asked and int(found.get(limit, _ROOM)) < _ROOM:
+            if int(found.get(limit, _ROOM)) < _ROOM:
                 return f"{limit}={_ROOM}"
     return ""
 
