@@ -36,6 +36,8 @@ _COMMANDS: Final = re.compile(
     "startup|stored|transition|broker.* started=no"
 )
 """Lines of scripts that no client can tell a broker to do."""
+_OF_NEW_GROUPS: Final = re.compile("(beat|settled|inspect|share|stream|running)")
+"""Lines of scripts for which topics have ids."""
 _WAIT: Final = re.compile(r"wait (\d+)")
 _ANY_MS: Final = 1 << 31
 """A session that is as long as any."""
@@ -102,12 +104,14 @@ def played(
         return left_out
     waited_s, slowed = waits_s(case, profile), _slowed(endpoint, case, profile)
     longest = int(LONGEST_WAIT_S / max(waited_s, 1))
+    has_topics = any(map(_OF_NEW_GROUPS.match, case.lines_of(profile)))
     before: Ending | None = None
     for each in (attempts[0], attempts[-1]) if waited_s > _LONG_S else attempts:
         label = f"{case.case_id}-{each.factor}"
         stretch = 1 if DELAY in asked_by(case, profile) else max(1, min(each.stretch, longest))
         margins = Margins(each.factor, max(slowed, stretch))
-        with closing(WallTimeTarget(endpoint, label, margins)) as target:
+        target = WallTimeTarget(endpoint, label, margins, has_topics=has_topics)
+        with closing(target):
             try:
                 ending = play_case(case, target, profile)
                 target.leave()

@@ -13,6 +13,7 @@ from itertools import count
 from typing import Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator_sim_conformance.frames import Frame
 from coordinator_sim_conformance.script import bodies
@@ -123,10 +124,13 @@ class WallTimeTarget:
         endpoint: Endpoint under test.
         label: Part of the names of its groups and topics, another for each case.
         margins: How far time may be from the script's.
+        has_topics: Whether it has all its topics from the start: sessions run while they are made.
     """
 
-    def __init__(self, endpoint: Endpoint, label: str, margins: Margins) -> None:
-        self._endpoint = endpoint
+    def __init__(
+        self, endpoint: Endpoint, label: str, margins: Margins, *, has_topics: bool = False
+    ) -> None:
+        self._endpoint, self._has_topics = endpoint, has_topics
         self._label = label
         self._margins = margins
         self._stretch = margins.stretch
@@ -145,8 +149,7 @@ class WallTimeTarget:
         """When the endpoint had handled the last command, at the latest."""
         self._next_s = 0.0
         """Before which instant of the real clock nothing is asked."""
-        self._began_s = 0.0
-        self._has_begun = False
+        self._began_s, self._has_begun = 0.0, False
         self.frames: list[Frame] = []
         """What was sent and received for the script, in order."""
 
@@ -237,6 +240,8 @@ class WallTimeTarget:
         self._next_s = 0.0
         self._behind_s = 0.0
         self._has_begun = False
+        if self._has_topics and self._endpoint.kinds_of_groups:
+            self.topic_ids()
         self._began_s = self._due_s = self._handled_s = time.monotonic()
 
     def call(self, call: Call) -> Outcome:
@@ -248,14 +253,6 @@ class WallTimeTarget:
         self._check(call)
         data = self._names.there(call.data, group=self._new_group, topic=self._new_topic)
         data |= {name: self._stretched(data[name]) for name in _TIMEOUTS if name in data}
-        sent = Call(
-            call_id=call.call_id,
-            api=call.api,
-            version=call.version,
-            data=data,
-            client_id=call.client_id,
-            connection=call.connection,
-        )
         self._sleep_until(self._next_s)
         sockets = self._sockets
         if not self._has_begun:  # What it takes to make topics is no time of the script's.
@@ -264,7 +261,7 @@ class WallTimeTarget:
         owed_ms = self._pace.owed_ms(call, self._due_s * 1000)
         earlier = self.advance(owed_ms).answers if owed_ms else ()
         self._sleep_until(self._next_s)
-        sockets.send(sent)
+        sockets.send(replace(call, data=data))
         self._settle()
         return Outcome((*earlier, *self._collected()))
 
@@ -481,14 +478,16 @@ class WallTimeTarget:
 
     def _collected(self) -> list[Answer]:
         at_ms = round((time.monotonic() - self._began_s) * 1000)
-        host = f"/{self._sockets.own.local_host}"
-        answers = self._sockets.collect(at_ms)
+        hosts, answers = (
+            {f"/{self._sockets.own.local_host}": _LOOPBACK},
+            self._sockets.collect(at_ms),
+        )
         for each in answers:
             unlock = unlock_of(each.data, self._world.asked, self._endpoint.settings)
             if unlock:
                 raise Unsupported(f"wants {unlock}; {self.name} refuses", unlock)
         return [
-            Answer(each.call_id, each.at_ms, self._names.here(each.data, hosts={host: _LOOPBACK}))
+            Answer(each.call_id, each.at_ms, self._names.here(each.data, hosts=hosts))
             for each in answers
         ]
 

@@ -106,17 +106,7 @@ class RenamingSimulator(SimulatorTarget):
     def call(self, call: Call) -> Outcome:
         """Send a request with the broker's names."""
         sent = self.names.there(call.data, group=self.renamed, topic=self.renamed)
-        came = super().call(
-            Call(
-                call_id=call.call_id,
-                api=call.api,
-                version=call.version,
-                data=sent,
-                client_id=call.client_id,
-                connection=call.connection,
-            )
-        )
-        return self.with_script_names(came)
+        return self.with_script_names(super().call(replace(call, data=sent)))
 
     def advance(self, ms: int, *, early: bool = False) -> Outcome:
         """Let virtual time pass."""
