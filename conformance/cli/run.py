@@ -44,7 +44,6 @@ from coordinator_sim_conformance.registry import AnyCase, any_cases, chosen
 from coordinator_sim_conformance.requirements import RELEASES, TROGDOR
 from coordinator_sim_conformance.running import (
     Ending,
-    Verdict,
     play_client_case,
     play_trogdor_case,
 )
@@ -58,7 +57,12 @@ from coordinator_sim_conformance.targets.choice import (
 )
 from coordinator_sim_conformance.trogdor_cases.case import TrogdorCase
 from coordinator_sim_conformance.verdicts.baseline import Gaps, key_of, read_baseline, with_gap
-from coordinator_sim_conformance.verdicts.results import RunResult, unlocks_of, with_command
+from coordinator_sim_conformance.verdicts.results import (
+    RunResult,
+    unlock_lines,
+    unlocks_of,
+    with_command,
+)
 from coordinator_sim_conformance.verdicts.standing import ALWAYS_SHOWN, EXCUSED, RED, Standing
 from coordinator_sim_conformance.verdicts.told import details, summary
 
@@ -127,7 +131,8 @@ def run(
     if not outputs.takes_stdout:
         print_failures(played, gaps, baseline)
         print_counts(played)
-        _print_unlocks(played)
+        for line in unlock_lines(played):
+            typer.echo(line)
         if baseline is not None:
             _print_baseline(played, "the built-in baseline" if has_own else str(baseline))
     if _is_red(played):
@@ -269,19 +274,6 @@ def print_failures(played: RunResult, gaps: Gaps, baseline: Path | None) -> None
 
 def _is_red(played: RunResult) -> bool:
     return any(played.standing(ending) in RED for ending in played.endings)
-
-
-def _print_unlocks(played: RunResult) -> None:
-    """Print how many skipped cases each setting or right would unlock."""
-    if not played.unlocks:
-        return
-    skipped = sum(each.verdict is Verdict.SKIPPED for each in played.endings)
-    typer.echo(f"{skipped} skipped; `conformance settings` prints what unlocks them:")
-    for unlock, count in played.unlocks.items():
-        typer.echo(f"  {count:>4}  {unlock}")
-    others = skipped - sum(played.unlocks.values())
-    if others:
-        typer.echo(f"  {others:>4}  no setting, no right: the reason is in --result and --json")
 
 
 def _print_baseline(played: RunResult, baseline: str) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator_sim import __version__
 from coordinator_sim.broker.configs.setting_types import settings_of
@@ -100,8 +101,8 @@ class Named(Struct, frozen=True, kw_only=True):
 _QUICK: Final = {DELAY: "0", SHORTEST_SESSION: "100"}
 _VARIANTS: Final = (
     Variant(name="quick", settings=_QUICK),
-    # Four times what most cases ask for: they are played so much more slowly.
-    Variant(name="delayed", settings=_QUICK | {DELAY: "1200", GROUP_SIZE: "4"}),
+    # Three times what most cases ask for: they are played so much more slowly.
+    Variant(name="delayed", settings=_QUICK | {DELAY: "900", GROUP_SIZE: "4"}),
     Variant(name="expiring", settings=_QUICK | {RETENTION: "1", RETENTION_CHECK: "100"}),
     Variant(
         name="usual",
@@ -183,6 +184,7 @@ _RELEASES: Final = {
     "2.8.2": "2.8",
 }
 """Release of Apache Kafka -> its profile."""
+_NEWEST: Final = next(iter(_RELEASES))
 
 
 def _variants_of(profile: str) -> tuple[Variant, ...]:
@@ -209,6 +211,10 @@ def _released(release: str) -> Named:
         start=partial(_kafka, release),
         at_once=2,
     )
+
+
+_DEFAULTS: Final = (Variant(name="defaults", settings={DELAY: "3000"}),)
+"""A broker as most users have it; those that the suite starts have no initial delay otherwise."""
 
 
 # -- kfake ---------------------------------------------------------------------------------
@@ -318,6 +324,9 @@ NAMED: Final[dict[str, Named]] = {
     each.name: each
     for each in (
         *map(_released, _RELEASES),
+        replace(
+            _released(_NEWEST), name=f"kafka:{_NEWEST}:defaults", variants=_DEFAULTS, at_once=1
+        ),
         Named(
             name="kfake",
             version=_kfake_version(),
@@ -342,6 +351,14 @@ NAMED: Final[dict[str, Named]] = {
             version=__version__,
             profile="4.4",
             variants=_with(_variants_of("4.4"), settings=_NO_VERIFYING),
+            prepare=_nothing,
+            start=_served,
+        ),
+        Named(
+            name="serve:defaults",
+            version=__version__,
+            profile="4.4",
+            variants=_DEFAULTS,
             prepare=_nothing,
             start=_served,
         ),

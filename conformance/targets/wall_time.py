@@ -22,6 +22,7 @@ from coordinator_sim_conformance.targets.asked import (
     DELAY,
     LARGEST_REQUEST,
     LONGEST_SESSION,
+    RETENTION_CHECK,
     SHORTEST_SESSION,
     VERIFIES,
     Pace,
@@ -274,8 +275,10 @@ class WallTimeTarget:
         self._behind_s = max(self._behind_s, self._handled_s - self._due_s)
         self._due_s += ms * self._stretch / 1000
         answers = self._collected_until(self._due_s - self._margins.early_s)
-        if not early:
-            self._next_s = self._due_s + self._behind_s + self._margins.early_s
+        if not early:  # The broker looks for expired offsets once in so long.
+            looks_ms = self._endpoint.settings.get(RETENTION_CHECK, 0)
+            looks_s = int(looks_ms) / 1000 if RETENTION_CHECK in self._world.asked else 0
+            self._next_s = self._due_s + self._behind_s + self._margins.early_s + looks_s
         return Outcome(tuple(answers))
 
     def late(self, since_s: float) -> Outcome | None:

@@ -4,7 +4,7 @@ import gzip
 import shlex
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.errors import DataError
-from coordinator_sim_conformance.running import Ending
+from coordinator_sim_conformance.running import Ending, Verdict
 from coordinator_sim_conformance.verdicts.standing import Standing, standing_of
 
 SCHEMA_VERSION: Final = 1
@@ -72,6 +72,19 @@ class RunResult(Struct, frozen=True, kw_only=True):
 def unlocks_of(endings: Iterable[Ending]) -> dict[str, int]:
     """Return how many skipped cases each setting or right would unlock, most first."""
     return dict(Counter(each.unlock for each in endings if each.unlock).most_common())
+
+
+def unlock_lines(result: RunResult) -> Iterator[str]:
+    """Yield how many skipped cases each setting or right would unlock, line by line."""
+    if not result.unlocks:
+        return
+    skipped = sum(each.verdict is Verdict.SKIPPED for each in result.endings)
+    yield f"{skipped} skipped; `conformance settings` prints what unlocks them:"
+    for unlock, count in result.unlocks.items():
+        yield f"  {count:>4}  {unlock}"
+    others = skipped - sum(result.unlocks.values())
+    if others:
+        yield f"  {others:>4}  no setting, no right: the reason is in --result and --json"
 
 
 def with_command(ending: Ending, options: Sequence[str], *, has_profile: bool) -> Ending:
