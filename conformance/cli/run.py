@@ -281,8 +281,8 @@ def _print_baseline(played: RunResult, baseline: str) -> None:
     excused = sum(played.standing(each) in EXCUSED for each in played.endings)
     code, verdict = (1, "regressions") if _is_red(played) else (0, "no regression")
     typer.echo(
-        f"exit {code}: {verdict} against {baseline}, which excuses {excused} cases that do not "
-        "pass; --no-baseline counts them as failures"
+        f"exit {code}: {verdict} against {baseline}; cases excused by it: {excused}; "
+        "--no-baseline counts them as failures"
     )
 
 
