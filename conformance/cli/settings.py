@@ -19,13 +19,14 @@ from coordinator_sim_conformance.targets.asked import (
     RETENTION_CHECK,
     SHARE_INTERVAL,
     SHORTEST_SESSION,
+    SHORTEST_WANTED_MS,
     STREAMS_DELAY,
     STREAMS_INTERVAL,
     VERIFIES,
     misfit,
 )
 from coordinator_sim_conformance.targets.foreign import asked_by, commands_of, waits_s
-from coordinator_sim_conformance.targets.wall_time import LONGEST_WAIT_S, SHORTEST_WANTED_MS
+from coordinator_sim_conformance.targets.wall_time import LONGEST_WAIT_S
 
 _EACH: Final = {DELAY: "3000"}
 """The longest initial delay that a case asks for: the others are played more slowly."""

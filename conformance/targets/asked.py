@@ -44,6 +44,8 @@ _RIGHTS: Final = {
 ADDS_PARTITION: Final = 5
 """The version of TxnOffsetCommit that adds the group's partition to its transaction itself."""
 
+SHORTEST_WANTED_MS: Final = 100
+"""The shortest session of any script."""
 ASSIGNORS: Final = "group.consumer.assignors"
 FAILING: Final = "failing"
 """Name of an assignor that fails, where a target has one."""

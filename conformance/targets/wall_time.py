@@ -24,6 +24,7 @@ from coordinator_sim_conformance.targets.asked import (
     LONGEST_SESSION,
     RETENTION_CHECK,
     SHORTEST_SESSION,
+    SHORTEST_WANTED_MS,
     VERIFIES,
     Pace,
     misfit,
@@ -72,13 +73,10 @@ _LEAVING: Final[dict[Capability, tuple[str, int, Callable[[bodies.Identity], Jso
     ),
 }
 """Heartbeat, version and body with which a member leaves a group of each new protocol."""
-_LOOPBACK: Final = "/127.0.0.1"
 _LOOK_AGAIN_S: Final = 0.05
 _LOOK_AT_PROCESS_S: Final = 0.25
 _STRETCHABLE: Final = frozenset({DELAY, "group.max.size", "offset.metadata.max.bytes"})
 """Settings that a script may ask for in stretched time: no other clock of the broker runs."""
-SHORTEST_WANTED_MS: Final = 100
-"""The shortest session of any script."""
 _TIMEOUTS: Final = ("sessionTimeoutMs", "rebalanceTimeoutMs")
 LONGEST_WAIT_S: Final = 65
 """Cases that wait longer are left out, and none is stretched beyond."""
@@ -236,10 +234,8 @@ class WallTimeTarget:
         self._pace = Pace(world.settings, self._endpoint.settings)
         self._world = world
         self._names = Names(f"{self._endpoint.run}-{self._label}-")
-        self._topic_ids = {}
-        self._place = None
-        self._next_s = 0.0
-        self._behind_s = 0.0
+        self._topic_ids, self._place = {}, None
+        self._next_s = self._behind_s = 0.0
         self._has_begun = False
         if self._has_topics and self._endpoint.kinds_of_groups:
             self.topic_ids()
@@ -276,8 +272,8 @@ class WallTimeTarget:
         self._due_s += ms * self._stretch / 1000
         answers = self._collected_until(self._due_s - self._margins.early_s)
         if not early:  # The broker looks for expired offsets once in so long.
-            looks_ms = self._endpoint.settings.get(RETENTION_CHECK, 0)
-            looks_s = int(looks_ms) / 1000 if RETENTION_CHECK in self._world.asked else 0
+            looks = self._endpoint.settings if RETENTION_CHECK in self._world.asked else {}
+            looks_s = int(looks.get(RETENTION_CHECK, 0)) / 1000
             self._next_s = self._due_s + self._behind_s + self._margins.early_s + looks_s
         return Outcome(tuple(answers))
 
@@ -428,8 +424,9 @@ class WallTimeTarget:
         if not low <= call.version <= min(high, _NEWEST.get(call.api, high)):
             raise Unsupported(f"{self.name} does not offer version {call.version} of {call.api}")
         if call.api == "TxnOffsetCommit" and self._endpoint.settings.get(VERIFIES) != "false":
-            unlock = f"{VERIFIES}=false"
-            raise Unsupported(f"wants {unlock}, for a producer that nobody knows", unlock)
+            raise Unsupported(
+                f"wants {VERIFIES}=false: its producer is made up", f"{VERIFIES}=false"
+            )
         if call.api == "TxnOffsetCommit" and call.version >= ADDS_PARTITION:
             raise Unsupported(f"version {call.version} of {call.api} wants a real transaction")
         if "sessionTimeoutMs" not in call.data:
@@ -482,7 +479,7 @@ class WallTimeTarget:
     def _collected(self) -> list[Answer]:
         at_ms = round((time.monotonic() - self._began_s) * 1000)
         hosts, answers = (
-            {f"/{self._sockets.own.local_host}": _LOOPBACK},
+            {f"/{self._sockets.own.local_host}": "/127.0.0.1"},
             self._sockets.collect(at_ms),
         )
         for each in answers:
