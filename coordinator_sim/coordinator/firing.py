@@ -40,20 +40,29 @@ from coordinator_sim.coordinator.streams.leaving import (
 )
 from coordinator_sim.coordinator.streams.timers import InitialAssignment, StreamsTimeout
 from coordinator_sim.errors import OperationAborted
+from coordinator_sim.log.format.steps import SLICE
 
 
 def fire_due(runtime: Runtime) -> None:
-    """Fire the timers that are due; in between, whenever none is, another thread gets its turn.
+    """Fire the timers that are due; whenever none is, another thread gets its turn, for a slice.
 
-    It ends because what such a thread does asks for nothing further.
+    Terminates: each turn takes some of the slice.
     """
+    left = SLICE
     while True:
         while (timer := runtime.timers.pop_due(runtime.now_ms)) is not None:
             _fire(runtime, timer)
             runtime.run_scheduled()
-        if not runtime.in_background:
+        if not runtime.in_background or left <= 0:
             return
-        runtime.writes.run(runtime, (runtime.in_background.pop(0),))
+        key, steps = next(iter(runtime.in_background.items()))
+        try:
+            while left > 0:
+                left -= next(steps)
+        except StopIteration as done:
+            left -= 1
+            del runtime.in_background[key]
+            runtime.writes.run(runtime, (done.value,))
 
 
 def _fire(runtime: Runtime, timer: Timer) -> None:
