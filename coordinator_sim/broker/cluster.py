@@ -319,6 +319,7 @@ class Cluster:
             topics=self.topics,
             leadership=self.leadership,
             change=self.change,
+            jobs=self.data.jobs,
         )
         return (
             self.groups,
