@@ -132,8 +132,7 @@ class Runtime:
             groups keep them. Source: GroupMetadataManager.openGroupsForProducer.
         scheduled: Events to be run at the end of the verb.
         is_idle: Whether no event is under way, so that another one is run as soon as it is there.
-        in_background: By partition and group what another thread is to do once no timer is due,
-            in slices; each returns an event. Source: CoordinatorExecutorImpl.
+        in_background: By partition and group the work of another thread; each returns an event.
         stories: Of the consumer groups that the trace was told of; see `consumer.tracing`.
         persister: Share coordinator that may answer at once; None for none.
         persister_calls: By id who waits for the answer of the share coordinator.
