@@ -103,6 +103,23 @@ def conformance(session: nox.Session) -> None:
 
 
 @nox.session
+def matrix(session: nox.Session) -> None:
+    """Every implementation by name in all areas, and the page of their counts (Java, Maven, Go).
+
+    Two processes of an implementation at a time, unless the arguments say more.
+    """
+    results = (
+        "--into",
+        "docs/conformance-results",
+        "--output",
+        session.create_tmp() + "/matrix.html",
+    )
+    wanted = session.posargs or ["--run", "all", "--processes", "2"]
+    session.run("conformance", "matrix", *wanted, *results)
+    session.run("python", "docs/generate.py")
+
+
+@nox.session
 def nightly(session: nox.Session) -> None:
     """The same suites with larger numbers, then the benchmarks. Hours."""
     long = ("--hypothesis-profile", "nightly")

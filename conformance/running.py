@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum, unique
+from typing import Final
 
 from msgspec import Struct
 
@@ -26,6 +27,14 @@ class Verdict(StrEnum):
     """The target lacks something that the case needs."""
     UNKNOWN = "unknown"
     """The case or the target broke off."""
+    CRASHED = "crashed"
+    """The target's process ended, or it takes no connection any more."""
+    HUNG = "hung"
+    """The target runs, and answers nothing within the bound."""
+
+
+NOT_PASSED: Final = frozenset({Verdict.FAILED, Verdict.UNKNOWN, Verdict.CRASHED, Verdict.HUNG})
+"""Verdicts of cases that were played and did not pass."""
 
 
 class Ending(Struct, frozen=True, kw_only=True):
@@ -51,6 +60,8 @@ class Ending(Struct, frozen=True, kw_only=True):
         known_gap: Reason of the baseline for which the case is expected not to pass; empty where
             the baseline does not name it.
         again: The command that plays this case alone; empty until a run gives it.
+        unlock: Setting, as `name=value`, or right with which a skipped case could be played; empty
+            where neither helps.
     """
 
     case_id: str
@@ -71,6 +82,7 @@ class Ending(Struct, frozen=True, kw_only=True):
     elapsed_s: float = 0.0
     known_gap: str = ""
     again: str = ""
+    unlock: str = ""
 
 
 def cases_for(cases: Iterable[Case], profile: str) -> list[Case]:
@@ -98,11 +110,11 @@ def play_case(
     )
 
 
-def skipped(case: Case, profile: str, reason: str) -> Ending:
-    """Return the ending of a case that is not played."""
+def skipped(case: Case, profile: str, reason: str, unlock: str = "") -> Ending:
+    """Return the ending of a case that is not played; `unlock` is as in `Unsupported`."""
 
     def unsupported() -> tuple[str, ...]:
-        raise Unsupported(reason)
+        raise Unsupported(reason, unlock)
 
     return _ended(case, profile, unsupported)
 
@@ -120,7 +132,7 @@ def play_trogdor_case(case: TrogdorCase) -> Ending:
 def _ended(
     case: Case | ClientCase | TrogdorCase, profile: str, play: Callable[[], tuple[str, ...]]
 ) -> Ending:
-    verdict, reason, expectation, came = Verdict.PASSED, "", "", ""
+    verdict, reason, expectation, came, unlock = Verdict.PASSED, "", "", "", ""
     transcript: tuple[str, ...] = ()
     began_s = time.monotonic()
     try:
@@ -130,7 +142,7 @@ def _ended(
         reason, transcript = failed.problem, failed.transcript
         expectation, came = failed.line, failed.came
     except Unsupported as lacking:
-        verdict, reason = Verdict.SKIPPED, str(lacking)
+        verdict, reason, unlock = Verdict.SKIPPED, str(lacking), lacking.unlock
     except DataError:
         raise
     except (CoordinatorSimError, *BREAKS) as broken:
@@ -149,6 +161,7 @@ def _ended(
         came=came,
         transcript=transcript,
         elapsed_s=round(time.monotonic() - began_s, 6),
+        unlock=unlock,
     )
 
 

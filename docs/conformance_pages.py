@@ -8,10 +8,12 @@ from pathlib import Path
 
 from coordinator_sim_conformance.differ.explained import DEVIATIONS, read_explanations
 from coordinator_sim_conformance.targets.choice import known_gaps_of
-from coordinator_sim_conformance.verdicts.results import RunResult, read_result
+from coordinator_sim_conformance.verdicts.results import RunResult, read_result, unlock_lines
 from coordinator_sim_conformance.verdicts.standing import Standing
 
 RESULTS = Path(__file__).parent / "conformance-results"
+GUIDE = Path(__file__).parent / "guides" / "grade-your-broker.md"
+GRADED = RESULTS / "serve-defaults.json.gz"
 ABOUT = {
     "kfake": "franz-go's fake cluster, as the Go module in `conformance/endpoints/kfake` has it, "
     "required to be Kafka 4.4",
@@ -78,7 +80,7 @@ def deviations_met(name: str) -> dict[str, str]:
 
 
 def matrix_totals_page(header: str) -> str:
-    """How many cases passed on each implementation, by area, from the result files."""
+    """How many cases passed on each implementation, whole and by area, from the result files."""
     columns = [
         (profile, result)
         for path in sorted(RESULTS.glob("*.json.gz"))
@@ -89,11 +91,21 @@ def matrix_totals_page(header: str) -> str:
     lines = [
         header,
         "# Implementations by areas\n\n",
-        "Passed of played: cases that an implementation passed, of those that it could be asked; ",
-        "the rest is skipped, each with its reason. Figures are from the result files in ",
-        "`docs/conformance-results`, made by `conformance run --target NAME --result FILE`. All ",
-        "cells with their evidence, transcripts and frames, as one page:\n\n",
+        "Cases that an implementation passed, of those that it could be asked; the rest is ",
+        "skipped, each with its reason. *Settings* are skipped for want of a setting, which ",
+        "[`conformance settings`](guides/grade-your-broker.md) prints: implementations that are ",
+        "started in several variants have none, those named *defaults* are one broker with ",
+        "Kafka's default settings. Figures are from the result files in ",
+        "`docs/conformance-results`; `./dev matrix` plays everything again. All cells with their ",
+        "evidence, transcripts and frames, as one page:\n\n",
         "```console\n$ conformance matrix docs/conformance-results/*.json.gz\n```\n\n",
+        "| implementation | version | passed | failed | known gaps | crashed or hung | quirks | ",
+        "skipped | settings | began (UTC) |\n|---|---|---|---|---|---|---|---|---|---|\n",
+    ]
+    for (profile, result), head in zip(columns, heads, strict=True):
+        lines.append(f"| {head} | {result.target.version} | {totals(profile, result)} |\n")
+    lines += [
+        "\n## By area\n\nPassed of played.\n\n",
         f"| area | {' | '.join(heads)} |\n|---|{'---|' * len(heads)}\n",
     ]
     areas = dict.fromkeys(each.area for _, result in columns for each in result.endings)
@@ -101,15 +113,45 @@ def matrix_totals_page(header: str) -> str:
         f"| {area} | {' | '.join(cell(*each, area) for each in columns)} |\n" for area in areas
     ]
     lines.append(f"| **all** | {' | '.join(cell(*each) for each in columns)} |\n")
-    lines.append("\n## When and what\n\n| | version | began (UTC) | known gaps | quirks |\n")
-    lines.append("|---|---|---|---|---|\n")
-    for (profile, result), head in zip(columns, heads, strict=True):
-        counts = counted(profile, result)
-        lines.append(
-            f"| {head} | {result.target.version} | {result.at} | {counts[Standing.KNOWN_GAP]} | "
-            f"{counts[Standing.QUIRK]} |\n"
-        )
     return "".join(lines)
+
+
+def grading_guide() -> str:
+    """The guide to grading a broker, with what a run prints of one with default settings."""
+    result = read_result(GRADED)
+    (profile,) = result.profiles
+    counts = counted(profile, result)
+    shown = (Standing.PASSED, Standing.FAILED, Standing.SKIPPED, Standing.UNKNOWN)
+    printed = [
+        f"localhost:9092: nearest to Kafka {profile} by the versions that it offers",
+        "...",
+        f"localhost:9092 as {profile}: "
+        + ", ".join(f"{counts[standing]} {standing.value}" for standing in shown),
+        *unlock_lines(result),
+    ]
+    pattern = re.compile(r"(--junit conformance\.xml\n).*?(\n```)", re.DOTALL)
+    text = GUIDE.read_text(encoding="utf-8")
+    return pattern.sub(lambda found: f"{found[1]}{chr(10).join(printed)}{found[2]}", text, count=1)
+
+
+def totals(profile: str, result: RunResult) -> str:
+    """How the cases of a profile ended, as cells of a row."""
+    counts = counted(profile, result)
+    played = counts.total() - counts[Standing.SKIPPED]
+    failed = counts[Standing.FAILED] + counts[Standing.UNKNOWN] + counts[Standing.GAP_CLOSED]
+    gone = (Standing.CRASHED, Standing.HUNG, Standing.KNOWN_CRASH, Standing.KNOWN_HANG)
+    locked = sum(bool(each.unlock) for each in result.endings if each.profile == profile)
+    cells = (
+        f"{counts[Standing.PASSED]}/{played}",
+        failed,
+        counts[Standing.KNOWN_GAP],
+        sum(counts[each] for each in gone),
+        counts[Standing.QUIRK],
+        counts[Standing.SKIPPED],
+        locked,
+        result.at,
+    )
+    return " | ".join(str(each) for each in cells)
 
 
 def counted(profile: str, result: RunResult, area: str | None = None) -> Counter[Standing]:

@@ -3,7 +3,8 @@
 Pages: state-machine.md from the transition table, fidelity.md from the comment tags, profiles.md
 from the rows of switches, requirements.md from the registry of the conformance suite,
 api-versions.md from the table of what the broker implements, known-deviations.md from the baselines
-of the conformance suite, implementations.md and client-matrix.md from its result files.
+of the conformance suite, implementations.md and client-matrix.md from its result files; and what
+a run prints in guides/grade-your-broker.md.
 """
 
 import argparse
@@ -17,7 +18,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from conformance_pages import known_deviations_page, matrix_totals_page  # noqa: E402 - as above
+from conformance_pages import (  # noqa: E402 - as above
+    grading_guide,
+    known_deviations_page,
+    matrix_totals_page,
+)
 
 from coordinator_sim.broker.cluster import Cluster  # noqa: E402 - as above
 from coordinator_sim.broker.implemented import IMPLEMENTED  # noqa: E402 - as above
@@ -446,6 +451,7 @@ PAGES = {
     "implementations.md": lambda: matrix_totals_page(
         HEADER.format(source="docs/conformance-results")
     ),
+    "guides/grade-your-broker.md": grading_guide,
     "museum.md": museum_page,
     "mutants.md": mutants_page,
     "profiles.md": profiles_page,

@@ -15,6 +15,13 @@ _STOPPED: Final = "stopped_quality"
 _FIGURES: Final = (
     Column("rebalances", "rebalances", format_count),
     Column("rebalancing_s", "rebalancing (s)", format_seconds),
+    Column(
+        "paused_s",
+        "paused (member·s)",
+        format_seconds,
+        _STOPPED,
+        "members that had given up everything, until their next assignment",
+    ),
     Column("stopped_s", "stopped (s)", format_seconds, _STOPPED, "nobody owned anything"),
     Column(
         "unowned_s",
@@ -125,7 +132,7 @@ def _table(
 
 
 def _quality(row: Row) -> str:
-    """Return how sure the standstill is: without assignments it is an upper bound."""
+    """Return how sure pauses and standstill are: without assignments they are upper bounds."""
     is_whole = row["unowned_s"] is not None and row["assigned"] == row["rebalances"]
     return "exact" if is_whole else "bound"
 

@@ -28,6 +28,7 @@ COLUMNS: Final["Mapping[str, str]"] = {
     "first_generation int, last_generation int",
     "unowned": f"{_GROUP}, resource string, from_us bigint, to_us bigint, joining_us bigint, "
     "syncing_us bigint, unowned_us bigint, waiting_us bigint",
+    "paused": f"{_GROUP}, from_us bigint, paused_us bigint",
     "stopped": f"{_GROUP}, rebalance_no bigint, stopped_us bigint",
     "fault_windows": "trace_id string, cluster_id string, window_no int, name string, task string, "
     "kind string, from_us bigint, to_us bigint, is_ended boolean, next_from_us bigint",
@@ -44,7 +45,7 @@ COLUMNS: Final["Mapping[str, str]"] = {
     "is_lockstep boolean",
     "double_owned": f"{_GROUP}, double_owned_s double",
 }
-"""Columns by table; `lockstep` and `double_owned` go into others and are not kept themselves."""
+"""Columns by table; `lockstep`, `paused` and `double_owned` go into others and are not kept."""
 
 
 def nothing(spark: "SparkSession", name: str) -> "DataFrame":

@@ -11,7 +11,7 @@ from coordinator_sim_reports.run_labels import RunLabel
 
 Row = Mapping[str, Any]
 
-_NO_SETTING: Final = "not computed: no single setting changes it"
+_NO_SETTING: Final = "not computed: no replay can try the change"
 
 
 def finding_rows(
@@ -27,16 +27,17 @@ def finding_rows(
         anchors: Anchor of each group's section, by its key.
 
     Returns:
-        Rows with `title` (the kind in words), `what`, `change`, `group_id`, `run_name`, `anchor` of
-        the group's section (empty for none), `rebalances`, `cost`, `saves` (null where it is not
-        computed), `command` (the one that computes it; null where there is none), `why_not`,
-        `basis`, `confidence` and `lines`.
+        Rows with `title` (the kind in words), `what`, `change`, `assumes`, `group_id`, `run_name`,
+        `anchor` of the group's section (empty for none), `rebalances`, `cost`, `saves` (null where
+        it is not computed), `command` (the one that computes it; null where there is none),
+        `why_not`, `basis`, `confidence` and `lines`.
     """
     return [
         {
             "title": row["kind"].replace("-", " "),
             "what": row["what"],
             "change": row["change"],
+            "assumes": list(row["assumes"] or ()),
             "setting": row["setting"],
             "group_id": row["group_id"],
             "run_name": labels[row["trace_id"]].name,
@@ -58,7 +59,9 @@ def finding_rows(
 def _saves(row: Row) -> str | None:
     if row["saves_s"] is None:
         return None
-    return f"{format_seconds(row['saves_s'])} of {format_seconds(row['cost_s'])}"
+    more = row["more_rebalances"] or 0
+    other = f", with {more} rebalance{'s' if more > 1 else ''} more" if more > 0 else ""
+    return f"{format_seconds(row['saves_s'])} of {format_seconds(row['cost_s'])}{other}"
 
 
 def _command(row: Row, label: RunLabel) -> str | None:

@@ -6,13 +6,13 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from coordinator_sim.clients.settings_advice import SERVER_ASSIGNORS
 from coordinator_sim.replay.logs import Trial, replay_log
 from coordinator_sim.replay.report import ReplayReport, RunFigures, WhatIf
 from coordinator_sim.replay.savings import logged
 from coordinator_sim.replay.settings import (
     CONSUMER_HEARTBEAT_INTERVAL_MS,
     CONSUMER_SESSION_TIMEOUT_MS,
-    SERVER_ASSIGNORS,
     Settings,
 )
 from coordinator_sim.replay.totals import total_of

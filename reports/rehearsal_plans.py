@@ -6,11 +6,12 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from coordinator_sim.clients.client_kind import kind_of_lines, refusal
 from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim.kafka.profiles import ALIASES, PROFILES, Profile, profile_named
 from coordinator_sim.replay.causes import group_named
 from coordinator_sim.replay.costs import costs_of_rebalances
-from coordinator_sim.replay.upgrade_hurdles import CONNECT, Hurdle, hurdles_of
+from coordinator_sim.replay.upgrade_hurdles import GROUP_PROTOCOL, Hurdle, hurdles_of
 from coordinator_sim.replay.versions import VERSION_ATTR, profile_for
 from coordinator_sim.sim.scenario.topology import Topology
 from coordinator_sim.sim.scenario.upgrade import UpgradePlan
@@ -134,9 +135,9 @@ def _plan(group_id: str, rebalances: int, told: Told, wishes: Wishes) -> GroupPl
         work.protocol if work is not None else None, _follow_ups(group_id, told)
     )
     not_rehearsed = ""
-    if seen.protocol_type == CONNECT or (work is not None and work.is_connect):
-        not_rehearsed = "it is a Connect cluster, which never converts to the consumer protocol"
-        seen = replace(seen, protocol_type=CONNECT)
+    why = refusal(kind_of_lines(own), GROUP_PROTOCOL)
+    if why is not None:
+        not_rehearsed = why
     elif not topics:
         not_rehearsed = (
             "the trace does not tell how many partitions its topics have (broker logs never do): "

@@ -127,8 +127,14 @@ def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFram
     )
     groups = store.keep("groups", summary.group_summary(derived))
     has_records = work.PROCESSED in kinds
+    paused = store.nothing("paused")
+    if has_owners:
+        marks = working.pausing_marks(events, kinds)
+        paused = availability.paused(owned, marks, held, runs)
     charged = rebalance_costs.Charged(
-        *(derived, groups, events), has_charges=has_owners or has_records, has_records=has_records
+        *(derived, paused, groups, events),
+        has_charges=has_owners or has_records,
+        has_records=has_records,
     )
     has_requests = "JOIN_REQ" in kinds
     return {
@@ -153,12 +159,13 @@ def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFram
 
 
 def _costs(charged: rebalance_costs.Charged, store: TableStore) -> dict[str, "DataFrame"]:
-    """Compute the costs of rebalances, and their sums."""
+    """Compute the costs of rebalances, their sums, and what costs most."""
     each = store.keep("rebalance_costs", rebalance_costs.rebalance_costs(charged))
     return {
         "rebalance_costs": each,
         "costs": store.keep("costs", rebalance_costs.costs(each)),
         "storms": store.keep("storms", rebalance_costs.storms(each)),
+        "findings": store.keep("findings", findings.findings(charged.derived.rebalances, each)),
     }
 
 
@@ -219,7 +226,6 @@ def _counted(
     """Compute the tables that are made of rebalances alone, and what was read."""
     in_step = quality.lockstep(frames.events, held) if has_requests else store.nothing("lockstep")
     return {
-        "findings": store.keep("findings", findings.findings(held)),
         "convergence": store.keep("convergence", rebalancing.convergence(held)),
         "durations": store.keep("durations", summary.durations(held)),
         "reasons": store.keep("reasons", summary.reasons(held)),

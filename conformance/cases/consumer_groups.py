@@ -113,9 +113,9 @@ CG-133 A new topic is matched by an expression no sooner than 10 s after the las
   beat A                | A NONE number=2 has=foo1:0,foo2:0
   topic add foo3 1
   beat A                | A NONE number=2 has=-
-  wait 5500
+  wait 4000
   beat A                | A NONE number=2 has=-
-  wait 4001
+  wait 5501
   beat A                | A NONE number=2 has=-
   wait 500
   beat A                | A NONE number=3 has=foo1:0,foo2:0,foo3:0
@@ -144,7 +144,8 @@ CG-145 Where the policy forbids upgrades, a classic group with members is left a
   @ J must seen=4.0-4.4
   @ java GroupMetadataManagerTest.testConsumerGroupHeartbeatWithNonEmptyClassicGroup
   broker migration=disabled
-  stable L
+  join L topics=foo     | L NONE gen=1
+  sync L L=foo:0-5      | L NONE has=foo:0-5
   --
   beat A                | A GROUP_ID_NOT_FOUND
   log none
@@ -152,7 +153,8 @@ CG-145 Where the policy forbids upgrades, a classic group with members is left a
   list                  | list NONE groups=g g.type=classic g.state=Stable
 CG-145.downgrade So it is where only downgrades are allowed
   broker migration=downgrade
-  stable L
+  join L topics=foo     | L NONE gen=1
+  sync L L=foo:0-5      | L NONE has=foo:0-5
   beat A                | A GROUP_ID_NOT_FOUND
   heartbeat L           | L NONE
 CG-155 The classic Heartbeat and SyncGroup of a member of the new protocol are UNKNOWN_MEMBER_ID

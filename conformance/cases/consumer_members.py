@@ -86,16 +86,16 @@ CG-026 Partitions that a member does not report any more go to the one that wait
 CG-028 A group of the largest size takes no other member
   @ J must seen=4.0-4.4
   @ java GroupMetadataManagerTest.testNewMemberIsRejectedWithMaximumMembersIsReached
-  broker members=1
-  settled A
-  beat B                | B GROUP_MAX_SIZE_REACHED
+  broker members=2
+  settled A B
+  beat C                | C GROUP_MAX_SIZE_REACHED
   beat A                | A NONE
 CG-029 A full group answers GROUP_MAX_SIZE_REACHED to an unknown member at any epoch
   @ J must quirk seen=4.0-4.4
   @ java GroupMetadataManager.consumerGroupHeartbeat
-  broker members=1
-  settled A
-  beat B e=3            | B GROUP_MAX_SIZE_REACHED
+  broker members=2
+  settled A B
+  beat C e=3            | C GROUP_MAX_SIZE_REACHED
 CG-032 Up to 4.1, a member that joins again with epoch 0 is fenced
   @ J must until=4.1 seen=4.0-4.1
   @ java GroupMetadataManager.throwIfConsumerGroupMemberEpochIsInvalid
@@ -190,7 +190,7 @@ CG-069 A topic that a member gives up subscribing to is taken away before there 
   @ J must since=4.3 seen=4.3-4.4
   @ java CurrentAssignmentBuilder.updateCurrentAssignment
   @ java GroupMetadataManager.hasSubscriptionChanged
-  broker topics=foo:1,bar:1 interval=15000
+  broker topics=foo:1,bar:1 interval=5000
   settled A names=foo,bar
   --
   beat A names=foo own=all | A NONE epoch=E has=foo:0

@@ -10,12 +10,14 @@ CASES: Final = read_cases(
 CG-143 A JoinGroup that waits for others is told to join again when its group is upgraded
   @ J must seen=4.0-4.4
   @ java GroupMetadataManagerTest.testConsumerGroupHeartbeatWithPreparingRebalanceClassicGroup
+  broker migration=bidirectional
   join A topics=foo     | A NONE gen=1
   sync A A=foo:0-5      | A NONE has=foo:0-5
   join B topics=foo     | -
   beat C                | B REBALANCE_IN_PROGRESS; C NONE number=2 has=none
   heartbeat A           | A REBALANCE_IN_PROGRESS
 CG-143.up A classic group becomes a consumer group at a heartbeat, and its members go on
+  broker migration=bidirectional
   join A topics=foo     | A NONE gen=1
   sync A A=foo:0-5      | A NONE has=foo:0-5
   --
@@ -29,13 +31,14 @@ CG-143.up A classic group becomes a consumer group at a heartbeat, and its membe
 CG-149 A group with more classic members than group.max.size stays a consumer group
   @ J must seen=4.0-4.4
   @ java GroupMetadataManagerTest.testNoConversionWhenSizeExceedsClassicMaxGroupSize
-  broker size=1
+  broker size=1 migration=downgrade
   beat C                | C NONE
   join A topics=foo     | A NONE
   join B topics=foo     | B NONE
   beat C e=-1           | C NONE epoch=-1
   inspect               | inspect NONE members=A,B A.kind=0 B.kind=0
 CG-149.down A group that is left with classic members alone is a classic group, and rebalances
+  broker migration=bidirectional
   beat C                | C NONE
   join A topics=foo     | A NONE
   --
@@ -46,6 +49,7 @@ CG-149.down A group that is left with classic members alone is a classic group, 
 CG-150 A classic member that replaces the last other one, a static one, has its target
   @ J must seen=4.0-4.4
   @ java GroupMetadataManagerTest.testLastStaticConsumerProtocolMemberReplacedByClassicProtocolMember
+  broker migration=bidirectional
   beat C:i1             | C NONE epoch=E has=foo:0-5
   join A topics=foo     | A NONE
   beat C own=all        | C NONE epoch=E has=foo:0-2
@@ -59,6 +63,7 @@ CG-150 A classic member that replaces the last other one, a static one, has its 
   heartbeat D           | D NONE
   sync D                | D NONE has=foo:0-2
 CG-150.other The group rebalances where the newcomer subscribes to other topics
+  broker migration=bidirectional
   beat C:i1             | C NONE
   join A topics=foo     | A NONE
   join D:i1 topics=bar  | D NONE
@@ -67,6 +72,7 @@ CG-150.other The group rebalances where the newcomer subscribes to other topics
 CG-152 A member without a protocol of all classic members is INCONSISTENT_GROUP_PROTOCOL
   @ J must seen=4.0-4.4
   @ java GroupMetadataManagerTest.testJoiningConsumerGroupThrowsExceptionIfProtocolIsNotSupported
+  broker migration=bidirectional
   beat C                | C NONE
   join A topics=foo protocols=range | A NONE
   join B topics=foo protocols=roundrobin | B INCONSISTENT_GROUP_PROTOCOL
@@ -74,6 +80,7 @@ CG-152 A member without a protocol of all classic members is INCONSISTENT_GROUP_
 CG-153 A SyncGroup gives what is free yet, and a Heartbeat tells when there is more
   @ J must seen=4.0-4.4
   @ java GroupMetadataManagerTest.testReconciliationInJoiningConsumerGroupWithCooperativeProtocol
+  broker migration=bidirectional
   settled C D
   join A topics=foo     | A NONE
   beat C own=all        | C NONE has=foo:0-1
@@ -90,17 +97,20 @@ CG-153 A SyncGroup gives what is free yet, and a Heartbeat tells when there is m
 CG-154 A SyncGroup at an epoch that is over is REBALANCE_IN_PROGRESS, and the member has to join
   @ J must seen=4.0-4.4
   @ java GroupMetadataManagerTest.testClassicGroupSyncToConsumerGroupRebalanceInProgress
+  broker migration=bidirectional
   beat C                | C NONE
   join A topics=foo rebalance=5000 | A NONE
+  wait 1000
   beat D                | D NONE
   sync A                | A REBALANCE_IN_PROGRESS
-  wait 4999
+  wait 3999
   heartbeat A           | A REBALANCE_IN_PROGRESS
   wait 2
   heartbeat A           | A UNKNOWN_MEMBER_ID
 CG-156 A classic member that is told to join again and does not is removed in its rebalance timeout
   @ J must seen=4.0-4.4
   @ java GroupMetadataManagerTest.testConsumerGroupMemberUsingClassicProtocolFencedWhenJoinTimeout
+  broker migration=bidirectional
   beat C                | C NONE
   join A topics=foo rebalance=5000 | A NONE
   sync A                | A NONE
@@ -112,6 +122,7 @@ CG-156 A classic member that is told to join again and does not is removed in it
   heartbeat A           | A UNKNOWN_MEMBER_ID
   inspect               | inspect NONE members=C,D
 CG-156.sync So is one that joins and does not sync
+  broker migration=bidirectional
   beat C                | C NONE
   join A topics=foo rebalance=5000 | A NONE
   wait 4999
@@ -121,6 +132,7 @@ CG-156.sync So is one that joins and does not sync
 CG-157 Members that leave by one LeaveGroup cause one new epoch
   @ J must seen=4.0-4.4
   @ java GroupMetadataManagerTest.testConsumerGroupMemberUsingClassicProtocolBatchLeaveGroup
+  broker migration=bidirectional
   beat C                | C NONE epoch=E
   join A topics=foo     | A NONE
   join B topics=foo     | B NONE
@@ -130,6 +142,7 @@ CG-178 A description says which protocol each member uses
   @ J must seen=4.0-4.4
   @ java ConsumerGroupMember.asConsumerGroupDescribeMember
   @ java KAFKA-17750
+  broker migration=bidirectional
   beat C                | C NONE
   join A topics=foo     | A NONE
   inspect v=1           | inspect NONE members=A,C A.kind=0 C.kind=1

@@ -27,20 +27,20 @@ ST-004 A topology in any other heartbeat than a join is INVALID_REQUEST
 ST-005 The first member is given a task for each partition of each subtopology
   @ J must since=4.2 seen=4.2-4.4
   @ java GroupMetadataManager.streamsGroupHeartbeat
-  broker topics=foo:6,bar:3
+  broker topics=foo:6,bar:3 first_target_delay=0
   stream A topics=foo,bar | A NONE epoch=E every=5000 active=0:0-5,1:0-2 standby=none warmup=none status=none
   streams               | streams NONE state=Stable epoch=E target=E members=A A=E A.active=0:0-5,1:0-2
 ST-006 A second member waits with nothing while the first is told to give up its share
   @ J must since=4.2 seen=4.2-4.4
   @ java streams.CurrentAssignmentBuilder.build
-  stream A
+  running A
   stream B              | B NONE epoch=E+1 active=none
   stream A active=all   | A NONE epoch=E
   streams               | streams NONE state=Reconciling A=E B=E+1
 ST-007 Tasks that a member does not report any more go to the one that waits for them
   @ J must since=4.2 seen=4.2-4.4
   @ java streams.CurrentAssignmentBuilder.build
-  stream A
+  running A
   stream B
   stream A active=all
   stream A active=all   | A NONE epoch=E+1
@@ -49,7 +49,7 @@ ST-007 Tasks that a member does not report any more go to the one that waits for
 ST-008 A member that does not give up what it must within its rebalance timeout is removed
   @ J must since=4.2 seen=4.2-4.4
   @ java GroupMetadataManager.scheduleStreamsGroupRebalanceTimeout
-  stream A rebalance=10000
+  running A rebalance=10000
   stream B
   stream A active=all
   wait 9999
@@ -80,11 +80,7 @@ ST-012 A member that leaves is gone at once, and the last one leaves an Empty gr
 ST-013 A member whose session ends is removed, and the others get its tasks
   @ J must since=4.2 seen=4.2-4.4
   @ java GroupMetadataManager.scheduleStreamsGroupSessionTimeout
-  stream A
-  stream B
-  stream A active=all
-  stream A active=all
-  stream B active=none
+  running A B
   wait 30000
   stream A
   wait 15001
@@ -93,6 +89,7 @@ ST-013 A member whose session ends is removed, and the others get its tasks
 ST-014 A source topic that does not exist leaves the group NotReady, and members are told
   @ J must since=4.2 seen=4.2-4.4
   @ java streams.topics.TopicManager.configureTopics
+  broker first_target_delay=0
   stream A topics=foo,nope | A NONE active=none status=missing-source-topics
   streams               | streams NONE state=NotReady members=A
 ST-015 Another topology of the same epoch is INVALID_REQUEST
@@ -115,8 +112,7 @@ ST-016 The first target may wait for other members, and they are told
 ST-017 A member that shuts the application down has all members told
   @ J must since=4.2 seen=4.2-4.4
   @ java GroupMetadataManager.streamsGroupHeartbeat
-  stream A
-  stream B
+  running A B
   stream A e=-1 shutdown=yes
   stream B              | B NONE status=shutdown-application
 ST-018 Members of other types are turned away

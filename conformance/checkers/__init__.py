@@ -61,6 +61,7 @@ def check_all(events: Sequence[TraceEvent], known: Circumstances = NOTHING_KNOWN
             CheckResult(
                 invariant=checker.invariant,
                 name=checker.name,
+                title=checker.title,
                 verdict=findings.verdict,
                 judged=findings.judged,
                 violations=findings.violations,

@@ -180,5 +180,15 @@ def _judge_ids(history: History) -> Findings:
     return Findings(judged, tuple(violations))
 
 
-ANSWERED_IN_TIME = Checker(invariant="I3", name="parked-request-answered", judge=_judge_answers)
-IDS_ARE_ISSUED = Checker(invariant="I5", name="member-id-issued", judge=_judge_ids)
+ANSWERED_IN_TIME = Checker(
+    invariant="I3",
+    name="parked-request-answered",
+    title="answers to parked requests",
+    judge=_judge_answers,
+)
+IDS_ARE_ISSUED = Checker(
+    invariant="I5",
+    name="member-id-issued",
+    title="issued member ids",
+    judge=_judge_ids,
+)

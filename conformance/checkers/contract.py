@@ -63,11 +63,13 @@ class Checker(Struct, frozen=True, kw_only=True):
     Args:
         invariant: Stable identifier, `I1` to `I10`.
         name: Stable name, as in `docs/invariants.md`.
+        title: A few words for people.
         judge: Finds violations; pure.
     """
 
     invariant: str
     name: str
+    title: str
     judge: Callable[[History], Findings]
 
     def check(self, events: Sequence[TraceEvent]) -> list[Violation]:
@@ -80,6 +82,7 @@ class CheckResult(Struct, frozen=True, kw_only=True):
 
     invariant: str
     name: str
+    title: str
     verdict: Verdict
     judged: int
     violations: tuple[Violation, ...]

@@ -118,4 +118,9 @@ def _violation(group_id: str, due_us: int, event: TraceEvent | None, fault: str)
     )
 
 
-CONVERGES = Checker(invariant="I7", name="converges", judge=judge)
+CONVERGES = Checker(
+    invariant="I7",
+    name="converges",
+    title="convergence",
+    judge=judge,
+)

@@ -134,5 +134,15 @@ def _judge_leaders(history: History) -> Findings:
     return Findings(judged, tuple(violations))
 
 
-GENERATIONS_GROW = Checker(invariant="I2", name="generation-monotonic", judge=_judge_generations)
-ONE_LEADER = Checker(invariant="I4", name="one-leader-per-generation", judge=_judge_leaders)
+GENERATIONS_GROW = Checker(
+    invariant="I2",
+    name="generation-monotonic",
+    title="growing generations",
+    judge=_judge_generations,
+)
+ONE_LEADER = Checker(
+    invariant="I4",
+    name="one-leader-per-generation",
+    title="one leader",
+    judge=_judge_leaders,
+)

@@ -92,4 +92,9 @@ def judge(history: History) -> Findings:
     return Findings(stored.judged, tuple(stored.violations))
 
 
-LOAD_BRINGS_BACK_WHAT_WAS_STORED = Checker(invariant="I9", name="log-replay", judge=judge)
+LOAD_BRINGS_BACK_WHAT_WAS_STORED = Checker(
+    invariant="I9",
+    name="log-replay",
+    title="replay of the log",
+    judge=judge,
+)

@@ -117,4 +117,9 @@ def judge(history: History) -> Findings:
     return Findings(stored.judged, tuple(stored.violations))
 
 
-LAST_COMMIT_WINS = Checker(invariant="I8", name="last-commit-wins", judge=judge)
+LAST_COMMIT_WINS = Checker(
+    invariant="I8",
+    name="last-commit-wins",
+    title="last commit",
+    judge=judge,
+)

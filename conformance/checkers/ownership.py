@@ -234,4 +234,9 @@ def judge(history: History) -> Findings:
     return Findings(judged, tuple(violations))
 
 
-ONE_OWNER = Checker(invariant=INVARIANT, name="no-double-owner", judge=judge)
+ONE_OWNER = Checker(
+    invariant=INVARIANT,
+    name="no-double-owner",
+    title="one owner at a time",
+    judge=judge,
+)

@@ -94,4 +94,9 @@ def judge(history: History) -> Findings:
     return Findings(judged, tuple(violations))
 
 
-NO_HEALTHY_EVICTION = Checker(invariant="I6", name="no-healthy-eviction", judge=judge)
+NO_HEALTHY_EVICTION = Checker(
+    invariant="I6",
+    name="no-healthy-eviction",
+    title="no eviction of healthy members",
+    judge=judge,
+)

@@ -72,4 +72,9 @@ def judge(history: History) -> Findings:
     return Findings(judged, tuple(violations))
 
 
-ONE_MEMBER_PER_INSTANCE = Checker(invariant="I10", name="one-member-per-instance", judge=judge)
+ONE_MEMBER_PER_INSTANCE = Checker(
+    invariant="I10",
+    name="one-member-per-instance",
+    title="one member per instance id",
+    judge=judge,
+)

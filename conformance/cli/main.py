@@ -15,6 +15,7 @@ from coordinator_sim_conformance.cli.mutants import mutants
 from coordinator_sim_conformance.cli.proxy import proxy
 from coordinator_sim_conformance.cli.registry import coverage, list_requirements
 from coordinator_sim_conformance.cli.run import run
+from coordinator_sim_conformance.cli.settings import settings
 
 app = CommandLine(
     name="conformance",
@@ -24,6 +25,7 @@ app = CommandLine(
 )
 app.command("list", short_help="List the requirements.")(list_requirements)
 app.command(short_help="Play the cases on a target.")(run)
+app.command(short_help="Print settings that unlock cases.")(settings)
 app.command(short_help="Play requirements on a real client.")(clients)
 app.command(short_help="Show results as a page.")(matrix)
 app.command(short_help="Compare the requirements with catalogue files.")(coverage)

@@ -58,6 +58,15 @@ TargetName = Annotated[
     str | None,
     typer.Option("--name", help="Name in results; the target's own unless given.", metavar="NAME"),
 ]
+Processes = Annotated[
+    int | None,
+    typer.Option(
+        help="Of a target that is a process: how many run side by side; one for each variant of "
+        "its settings unless given.",
+        metavar="N",
+        min=1,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON instead of counts.")]
 ResultFile = Annotated[
     Path | None,
@@ -71,7 +80,17 @@ TapFile = Annotated[
 ]
 BaselineFile = Annotated[
     Path | None,
-    typer.Option("--baseline", help="Known gaps, with reasons: no failures.", metavar="FILE"),
+    typer.Option(
+        "--baseline",
+        help="Known gaps, with reasons: no failures. Built in for kfake and librdkafka-mock.",
+        metavar="FILE",
+    ),
+]
+HasNoBaseline = Annotated[
+    bool,
+    typer.Option(
+        "--no-baseline", help="Count the known gaps of a target that has a built-in baseline, too."
+    ),
 ]
 NewBaselineFile = Annotated[
     Path | None,

@@ -26,10 +26,12 @@ from coordinator_sim_conformance.cli.outputs import (
     Bootstrap,
     CommandConfig,
     DeclaredFile,
+    HasNoBaseline,
     IsStrict,
     JunitFile,
     NewBaselineFile,
     Outputs,
+    Processes,
     ResultFile,
     TapFile,
     Target,
@@ -55,8 +57,13 @@ from coordinator_sim_conformance.targets.choice import (
 )
 from coordinator_sim_conformance.trogdor_cases.case import TrogdorCase
 from coordinator_sim_conformance.verdicts.baseline import Gaps, key_of, read_baseline, with_gap
-from coordinator_sim_conformance.verdicts.results import RunResult, with_command
-from coordinator_sim_conformance.verdicts.standing import ALWAYS_SHOWN, RED, Standing
+from coordinator_sim_conformance.verdicts.results import (
+    RunResult,
+    unlock_lines,
+    unlocks_of,
+    with_command,
+)
+from coordinator_sim_conformance.verdicts.standing import ALWAYS_SHOWN, EXCUSED, RED, Standing
 from coordinator_sim_conformance.verdicts.told import details, summary
 
 _KILLED = 128
@@ -81,20 +88,25 @@ def run(
     wanted: WantedText = None,
     case: WantedCase = None,
     name: TargetName = None,
+    processes: Processes = None,
     strict: IsStrict = False,
     baseline: BaselineFile = None,
+    no_baseline: HasNoBaseline = False,
     write_baseline: NewBaselineFile = None,
     json: AsJson = False,
     result: ResultFile = None,
     junit: JunitFile = None,
     tap: TapFile = None,
 ) -> None:
-    """Play the cases on a target; exit 1 when one fails.
+    """Play the cases on a target; exit 1 when one fails that no baseline excuses.
 
     A case that fails prints its transcript. A case that wants more than the target offers is
-    skipped. The cases of clients are about the simulator's own consumers and workers, those of
-    Trogdor about its Trogdor in virtual time: they are played once, whatever the profiles, and on
-    no other target.
+    skipped. kfake and librdkafka-mock have a built-in baseline of known gaps: exit 0 says that
+    nothing got worse, with --no-baseline that nothing is wrong.
+
+    The cases of clients are about the simulator's own consumers and workers, those of Trogdor about
+    its Trogdor in virtual time: they are played once, whatever the profiles, and on no other
+    target.
 
     Example: conformance run --target simulator --profile 4.4 --area JOIN
     """
@@ -102,33 +114,62 @@ def run(
         as_json=json, result=result, junit=junit, tap=tap, new_baseline=write_baseline
     )
     outputs.check()
-    baseline = baseline or (None if bootstrap else known_gaps_of(target))
+    if baseline is not None and no_baseline:
+        raise ConfigError("--baseline and --no-baseline exclude each other: leave one out")
+    has_own = baseline is None and not no_baseline and bootstrap is None
+    baseline = known_gaps_of(target) if has_own else baseline
     gaps: Gaps = {} if baseline is None else read_baseline(baseline, any_cases())
     cases = chosen(any_cases(), areas=area or (), wanted=wanted or (), ids=case or ())
     if not cases:
         raise ConfigError("no case has such an id; `conformance list` prints them")
-    began = datetime.now(UTC)
-    with _terminable(), _opened(target, bootstrap, command_config, declared) as subject:
-        of_brokers = [case for case in cases if isinstance(case, Case)]
-        endings = [
-            ending
-            for each in _profiles(profile, subject)
-            for ending in _in_order(of_brokers, subject.play(of_brokers, each))
-        ]
-    endings += _played_on_ports(cases, target, is_ours=bootstrap is None)
-    played = RunResult(
-        target=replace(subject.facts, name=name or subject.facts.name),
-        suite_version=__version__,
-        at=began.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        endings=tuple(_judged(endings, gaps, subject)),
-        is_strict=strict,
-    )
+    opening = _opened(target, bootstrap, command_config, declared, processes)
+    own = _played_on_ports(cases, target, is_ours=bootstrap is None)
+    played = played_on(opening, cases, profile, gaps, own)
+    facts = replace(played.target, name=name or played.target.name)
+    played = replace(played, target=facts, is_strict=strict)
     outputs.write(played, gaps)
     if not outputs.takes_stdout:
         print_failures(played, gaps, baseline)
         print_counts(played)
-    if any(played.standing(ending) in RED for ending in played.endings):
+        for line in unlock_lines(played):
+            typer.echo(line)
+        if baseline is not None:
+            _print_baseline(played, "the built-in baseline" if has_own else str(baseline))
+    if _is_red(played):
         raise typer.Exit(EXIT_PROBLEMS_FOUND)
+
+
+def played_on(
+    opening: AbstractContextManager[Subject],
+    cases: Iterable[AnyCase],
+    profiles: list[str] | None,
+    gaps: Gaps,
+    before: Iterable[Ending] = (),
+) -> RunResult:
+    """Play the cases of brokers on a target; return the run.
+
+    Args:
+        opening: Opens the target.
+        cases: Cases of any kind.
+        profiles: Kafkas to be, as `--profile` names them; None for the target's own.
+        gaps: Known gaps.
+        before: Endings of cases that need no target, which follow the others in the run.
+    """
+    began = datetime.now(UTC)
+    with _terminable(), opening as subject:
+        of_brokers = [case for case in cases if isinstance(case, Case)]
+        endings = [
+            ending
+            for each in _profiles(profiles, subject)
+            for ending in _in_order(of_brokers, subject.play(of_brokers, each))
+        ]
+    return RunResult(
+        target=subject.facts,
+        suite_version=__version__,
+        at=began.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        endings=tuple(_judged([*endings, *before], gaps, subject)),
+        unlocks=unlocks_of(endings),
+    )
 
 
 @contextmanager
@@ -149,7 +190,11 @@ def _terminable() -> Iterator[None]:
 
 
 def _opened(
-    target: str, bootstrap: str | None, config: Path | None, declared: Path | None
+    target: str,
+    bootstrap: str | None,
+    config: Path | None,
+    declared: Path | None,
+    processes: int | None,
 ) -> AbstractContextManager[Subject]:
     """What is judged: the endpoint, if one is given.
 
@@ -157,10 +202,10 @@ def _opened(
         ConfigError: files are given that only an endpoint needs.
     """
     if bootstrap is not None:
-        return opened_endpoint(bootstrap, config, declared, _say)
+        return opened_endpoint(bootstrap, config, declared, say)
     if config is not None or declared is not None:
         raise ConfigError("--command-config and --declared are about an endpoint: add --bootstrap")
-    return opened(target, _say)
+    return opened(target, say, processes)
 
 
 def _in_order(cases: list[Case], endings: Iterable[Ending]) -> list[Ending]:
@@ -194,7 +239,8 @@ def _played_on_ports(cases: list[AnyCase], target: str, *, is_ours: bool) -> lis
     return []
 
 
-def _say(message: str) -> None:
+def say(message: str) -> None:
+    """Print how far a run is."""
     typer.echo(message, err=True)
 
 
@@ -221,9 +267,23 @@ def print_failures(played: RunResult, gaps: Gaps, baseline: Path | None) -> None
             for line in details(ending):
                 typer.echo(f"  {line}")
             typer.echo("")
-        elif standing in {Standing.KNOWN_GAP, Standing.QUIRK}:
+        elif standing in EXCUSED | {Standing.QUIRK}:
             why = ending.known_gap or summary(ending, standing)
             typer.echo(f"{standing.value} {name}: {ending.title}: {why}")
+
+
+def _is_red(played: RunResult) -> bool:
+    return any(played.standing(ending) in RED for ending in played.endings)
+
+
+def _print_baseline(played: RunResult, baseline: str) -> None:
+    """Print what a baseline excused, and what the exit code says therefore."""
+    excused = sum(played.standing(each) in EXCUSED for each in played.endings)
+    code, verdict = (1, "regressions") if _is_red(played) else (0, "no regression")
+    typer.echo(
+        f"exit {code}: {verdict} against {baseline}; cases excused by it: {excused}; "
+        "--no-baseline counts them as failures"
+    )
 
 
 def print_counts(played: RunResult, subject: str | None = None) -> None:

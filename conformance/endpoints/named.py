@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator_sim import __version__
 from coordinator_sim.broker.configs.setting_types import settings_of
@@ -36,6 +37,7 @@ from coordinator_sim_conformance.targets.asked import (
     VERIFIES,
     misfit,
 )
+from coordinator_sim_conformance.targets.target import Capability, has_groups
 
 KFAKE: Final = Path(__file__).parent / "kfake"
 """Folder of the Go module that serves kfake."""
@@ -99,9 +101,9 @@ class Named(Struct, frozen=True, kw_only=True):
 _QUICK: Final = {DELAY: "0", SHORTEST_SESSION: "100"}
 _VARIANTS: Final = (
     Variant(name="quick", settings=_QUICK),
-    Variant(name="delayed", settings=_QUICK | {DELAY: "300", GROUP_SIZE: "4"}),
+    # Three times what most cases ask for: they are played so much more slowly.
+    Variant(name="delayed", settings=_QUICK | {DELAY: "900", GROUP_SIZE: "4"}),
     Variant(name="expiring", settings=_QUICK | {RETENTION: "1", RETENTION_CHECK: "100"}),
-    Variant(name="crowded", settings=_QUICK | {DELAY: "1000"}),
     Variant(
         name="usual",
         settings={
@@ -114,26 +116,21 @@ _VARIANTS: Final = (
 )
 """Settings that cases ask for, in as few brokers as can be."""
 _NEW_VARIANTS: Final = (
-    Variant(name="full at one", settings=_QUICK | {MEMBERS: "1", SHARE_MEMBERS: "1"}),
-    Variant(name="full at one classic", settings=_QUICK | {GROUP_SIZE: "1"}),
-    Variant(name="full at two", settings=_QUICK | {MEMBERS: "2", MIGRATION: "disabled"}),
-    Variant(name="downgrading", settings=_QUICK | {MIGRATION: "downgrade"}),
+    Variant(
+        name="full", settings=_QUICK | {MEMBERS: "2", SHARE_MEMBERS: "1", MIGRATION: "disabled"}
+    ),
+    Variant(name="downgrading", settings=_QUICK | {GROUP_SIZE: "1", MIGRATION: "downgrade"}),
 )
-"""Those that cases about consumer groups ask for; targets are computed without a wait."""
+"""Those that cases about the new protocols ask for."""
 _AT_ONCE: Final = {
     INTERVAL: "0",
     SHARE_INTERVAL: "0",
     STREAMS_INTERVAL: "0",
     STREAMS_DELAY: "0",
 }
-_LATER: Final = (
-    Variant(name="later targets", settings=_QUICK | _AT_ONCE | {INTERVAL: "15000"}),
-    Variant(name="later first targets", settings=_QUICK | _AT_ONCE | {STREAMS_DELAY: "3000"}),
-)
-_LATER_SINCE: Final = ("4.3", "4.4")
-"""Releases in which a target may have to wait."""
-_WITH_NEW_GROUPS: Final = ("4.2", *_LATER_SINCE)
-"""Releases with all groups of the new protocols."""
+"""Target assignments are computed without a wait, in releases where they may have to wait."""
+_LATER: Final = {INTERVAL: "5000", STREAMS_DELAY: "3000"}
+"""What cases about these waits ask for."""
 
 
 def _with(variants: tuple[Variant, ...], **more: dict[str, str]) -> tuple[Variant, ...]:
@@ -181,18 +178,25 @@ _RELEASES: Final = {
     "4.4.0": "4.4",
     "4.3.1": "4.3",
     "4.2.2": "4.2",
+    "4.1.2": "4.1",
+    "4.0.2": "4.0",
     "3.9.2": "3.9",
     "2.8.2": "2.8",
 }
 """Release of Apache Kafka -> its profile."""
+_NEWEST: Final = next(iter(_RELEASES))
 
 
 def _variants_of(profile: str) -> tuple[Variant, ...]:
     """The variants of a broker that has the coordinator of Java, or of Scala."""
-    if profile not in _WITH_NEW_GROUPS:
+    if not has_groups(Capability.CONSUMER_GROUPS, profile):
         return _VARIANTS
-    variants = _with((*_VARIANTS, *_NEW_VARIANTS), settings=_AT_ONCE)
-    return (*variants, *_LATER) if profile in _LATER_SINCE else variants
+    known = settings_of(profile, "broker")
+    at_once = {name: value for name, value in _AT_ONCE.items() if name in known}
+    later = {name: value for name, value in _LATER.items() if name in known}
+    variants = (*_with(_VARIANTS, settings={MIGRATION: "bidirectional"}), *_NEW_VARIANTS)
+    with_later = Variant(name="later targets", settings=_QUICK | at_once | later)
+    return (*_with(variants, settings=at_once), *([with_later] if later else []))
 
 
 def _released(release: str) -> Named:
@@ -207,6 +211,10 @@ def _released(release: str) -> Named:
         start=partial(_kafka, release),
         at_once=2,
     )
+
+
+_DEFAULTS: Final = (Variant(name="defaults", settings={DELAY: "3000"}),)
+"""A broker as most users have it; those that the suite starts have no initial delay otherwise."""
 
 
 # -- kfake ---------------------------------------------------------------------------------
@@ -233,8 +241,11 @@ def _plain_address(line: str) -> str | None:
 
 
 _KFAKE_LEAVES_TO_CHANCE: Final = {
-    "PROTO-003": "a tie goes to any of the protocols, by the order of Go's maps (K13)"
-}
+    "PROTO-003": "a tie goes to any of the protocols, by the order of Go's maps (K13)",
+} | dict.fromkeys(
+    ("CG-052", "CG-092", "COMMIT-037"),
+    "a topic that another case creates is a new epoch of its group, too",
+)
 
 
 def _kfake_variants() -> tuple[Variant, ...]:
@@ -248,7 +259,7 @@ def _kfake_variants() -> tuple[Variant, ...]:
                 name=each.name, settings=settings, known={DELAY: "0"}, lacks=_KFAKE_LEAVES_TO_CHANCE
             )
         )
-    return tuple(each for each in found if each.name != "crowded")
+    return tuple(found)
 
 
 # -- librdkafka's mock ---------------------------------------------------------------------
@@ -316,6 +327,9 @@ NAMED: Final[dict[str, Named]] = {
     each.name: each
     for each in (
         *map(_released, _RELEASES),
+        replace(
+            _released(_NEWEST), name=f"kafka:{_NEWEST}:defaults", variants=_DEFAULTS, at_once=1
+        ),
         Named(
             name="kfake",
             version=_kfake_version(),
@@ -340,6 +354,14 @@ NAMED: Final[dict[str, Named]] = {
             version=__version__,
             profile="4.4",
             variants=_with(_variants_of("4.4"), settings=_NO_VERIFYING),
+            prepare=_nothing,
+            start=_served,
+        ),
+        Named(
+            name="serve:defaults",
+            version=__version__,
+            profile="4.4",
+            variants=_DEFAULTS,
             prepare=_nothing,
             start=_served,
         ),

@@ -17,7 +17,7 @@ from itertools import chain, count
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
-from threading import Barrier, BrokenBarrierError
+from threading import Barrier, BrokenBarrierError, Semaphore
 from typing import Final
 
 from msgspec import Struct
@@ -25,15 +25,20 @@ from msgspec.structs import replace
 
 from coordinator_sim.errors import DataError
 from coordinator_sim_conformance.endpoints.named import Named, Variant
-from coordinator_sim_conformance.endpoints.process import ENDED, HANGS_AFTER_S, Server, Watchdog
-from coordinator_sim_conformance.running import Ending, Verdict
-from coordinator_sim_conformance.script.comparing import options_of
+from coordinator_sim_conformance.endpoints.process import (
+    ENDED,
+    HANGS,
+    HANGS_AFTER_S,
+    Server,
+    Watchdog,
+)
+from coordinator_sim_conformance.running import NOT_PASSED, Ending, Verdict
 from coordinator_sim_conformance.script.play import Case
-from coordinator_sim_conformance.targets.asked import settings_of
 from coordinator_sim_conformance.targets.endpoint import Declared, Endpoint
 from coordinator_sim_conformance.targets.foreign import (
     ATTEMPTS,
     SIDE_BY_SIDE,
+    asked_by,
     longest_first,
     played,
     waits_s,
@@ -41,22 +46,13 @@ from coordinator_sim_conformance.targets.foreign import (
 from coordinator_sim_conformance.wire.security import Security
 
 Say = Callable[[str], None]
-_NOT_PASSED: Final = frozenset({Verdict.FAILED, Verdict.UNKNOWN})
+_ANY: Final = 1 << 20
+"""A number of processes that is no bound."""
 _IN_CALM: Final = 12
 """Cases side by side when what may have failed by a busy host is played again: nearly all of the
 stretched time is waiting."""
 _BRIEF_S: Final = 10
 """Cases that wait longer are not played again in calm: their margins are small beside it."""
-
-
-def asked_by(case: Case, profile: str) -> dict[str, str]:
-    """Return the broker settings that a case asks for, by Kafka's names."""
-    found: dict[str, str] = {}
-    for line in case.lines_of(profile):
-        name, *words = line.split()
-        if name == "broker":
-            found |= settings_of(options_of(words))
-    return found
 
 
 class Host(Struct, frozen=True):
@@ -74,15 +70,24 @@ class Fleet:
         folder: Existing folder for programs, settings, data and output.
         say: Told of processes that end, and of how far a run is.
         hangs_after_s: How long a process may leave ApiVersions without an answer, in seconds.
+        processes: How many processes may run side by side; None for as many as there are variants
+            and cases to be played alone.
     """
 
     def __init__(
-        self, named: Named, folder: Path, say: Say, hangs_after_s: float = HANGS_AFTER_S
+        self,
+        named: Named,
+        folder: Path,
+        say: Say,
+        hangs_after_s: float = HANGS_AFTER_S,
+        processes: int | None = None,
     ) -> None:
         self._named = named
         self._folder = folder
         self._say = say
         self._hangs_after_s = hangs_after_s
+        self._most = processes
+        self._may_run = Semaphore(processes or _ANY)
         self._starts = count(1)
         self._running: dict[int, Server] = {}
         self._is_stopped = False
@@ -156,7 +161,7 @@ class Fleet:
             ]
             for each in as_completed(playing):
                 ending = each.result()
-                has_ended = ending.verdict in _NOT_PASSED and host.watchdog.asked_problem()
+                has_ended = ending.verdict in NOT_PASSED and host.watchdog.asked_problem()
                 endings.append(before[ending.case_id] if has_ended else ending)
         return endings
 
@@ -164,6 +169,11 @@ class Fleet:
         self, chosen: list[Variant], allotted: dict[str, list[Case]], profile: str
     ) -> Iterator[Ending]:
         """Play the cases of variants, once all have started."""
+        most = self._most or len(chosen)
+        if len(chosen) > most:
+            for first in range(0, len(chosen), most):
+                yield from self._side_by_side(chosen[first : first + most], allotted, profile)
+            return
         endings: SimpleQueue[Ending | None] = SimpleQueue()
         all_started = Barrier(len(chosen))
 
@@ -236,7 +246,11 @@ class Fleet:
         number = next(self._starts)
         folder = self._folder / f"{variant.name}-{number}"
         folder.mkdir()
-        with self._named.start(self._folder, folder, variant.settings, profile) as server:
+        start = self._named.start
+        with (
+            self._may_run,
+            start(self._folder, folder, variant.settings, profile) as server,
+        ):
             if self._is_stopped:
                 raise DataError(f"{self._named.name}: the run was stopped")
             self._running[number] = server
@@ -272,7 +286,7 @@ def _played_side_by_side(
         is_timed = 0 < waits_s(case, profile) <= _BRIEF_S
         attempts = ATTEMPTS[:-1] if is_timed else ATTEMPTS
         ending = played(host.endpoint, case, profile, attempts)
-        return ending, ending.verdict in _NOT_PASSED and bool(host.watchdog.asked_problem())
+        return ending, ending.verdict in NOT_PASSED and bool(host.watchdog.asked_problem())
 
     unclear: _Unclear = []
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
@@ -290,13 +304,13 @@ def _is_doubtful(ending: Ending) -> bool:
     """Whether a case did not pass in the time that it was given so far."""
     is_given_all = ending.margins == ATTEMPTS[-1].factor
     has_ended = ending.reason.startswith(ENDED)
-    return ending.verdict in _NOT_PASSED and not has_ended and not is_given_all
+    return ending.verdict in NOT_PASSED and not has_ended and not is_given_all
 
 
 def _judged(host: Host, case: Case, profile: str) -> Ending:
     """Play a case while no other plays; what becomes of the process is its verdict."""
     ending = played(host.endpoint, case, profile)
-    if ending.verdict not in _NOT_PASSED or not host.watchdog.asked_problem():
+    if ending.verdict not in NOT_PASSED or not host.watchdog.asked_problem():
         return ending
     return _blamed(ending, host.watchdog.problem(), host.watchdog.tail())
 
@@ -306,7 +320,7 @@ def _blamed(ending: Ending, problem: str, tail: list[str]) -> Ending:
     said = [f"  {line}" for line in tail]
     return replace(
         ending,
-        verdict=Verdict.FAILED,
+        verdict=Verdict.HUNG if problem.startswith(HANGS) else Verdict.CRASHED,
         reason=problem,
         transcript=(*ending.transcript, "the last that the process wrote:", *said)
         if said
@@ -315,7 +329,7 @@ def _blamed(ending: Ending, problem: str, tail: list[str]) -> Ending:
 
 
 @contextmanager
-def fleet_of(named: Named, say: Say, hangs_after_s: float = HANGS_AFTER_S) -> Iterator[Fleet]:
+def fleet_of(named: Named, say: Say, processes: int | None = None) -> Iterator[Fleet]:
     """Return the fleet of an endpoint, whose data and output are removed at the end."""
     with TemporaryDirectory(prefix="conformance-") as folder:
-        yield Fleet(named, Path(folder), say, hangs_after_s)
+        yield Fleet(named, Path(folder), say, processes=processes)

@@ -20,6 +20,8 @@ HANGS_AFTER_S: Final = 15.0
 """How long a server may leave ApiVersions without an answer."""
 ENDED: Final = "the broker process"
 """How a verdict about a process begins."""
+HANGS: Final = f"{ENDED} hangs"
+"""How a verdict about a process that does not answer begins."""
 _ASK_EVERY_S: Final = 2.0
 _LOOK_EVERY_S: Final = 0.1
 _START_TIMEOUT_S: Final = 60.0
@@ -145,7 +147,7 @@ class Watchdog:
         if not self.problem() and not self._answers() and not self.problem():
             with self._lock:
                 self._problem = (
-                    f"{ENDED} hangs: no answer to ApiVersions within {self._hangs_after_s:g} s"
+                    f"{HANGS}: no answer to ApiVersions within {self._hangs_after_s:g} s"
                 )
             self._server.process.kill()
         return self.problem()

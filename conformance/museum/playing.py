@@ -1,10 +1,11 @@
-"""Plays the suite on broken code: `python -m coordinator_sim_conformance.museum.playing ID N`.
+"""Plays the suite on broken code: `python -m coordinator_sim_conformance.museum.playing ID N S`.
 
 The suite is the coordinator's cases as three profiles, the cases of clients and of assignors, and
 what every scenario of the catalogue must show. The code is imported after it was broken, hence
 the imports inside.
 """
 
+import resource
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -109,7 +110,12 @@ def _passes(check: Callable[[], None]) -> bool:
 
 
 def main() -> None:
-    """Break the code as the first argument says, and print so many detectors as JSON."""
+    """Break the code as the first argument says, and print so many detectors as JSON.
+
+    The third argument is the processor time, in seconds, at which the system ends the process.
+    """
+    seconds = int(sys.argv[3])
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     exhibit = exhibit_named(sys.argv[1])
     install(exhibit)
     sys.stdout.buffer.write(msgspec.json.encode(detectors(exhibit, int(sys.argv[2]))))

@@ -174,6 +174,7 @@ _OTHERS: Final[dict[str, Callable[[Stage, list[str]], None]]] = {
     "settled": consumer_requests.settled,
     "sharing": share_requests.sharing,
     "begin": record_requests.begin,
+    "running": streams_requests.running,
     "state": broker.state,
     "log": broker.log,
     "partition": broker.partition,
@@ -183,7 +184,7 @@ _OTHERS: Final[dict[str, Callable[[Stage, list[str]], None]]] = {
 
 
 _PREPARING: Final = frozenset(
-    {"broker", "group", "completing", "stable", "settled", "sharing", "begin"}
+    {"broker", "group", "completing", "stable", "settled", "sharing", "running", "begin"}
 )
 """Commands whose answers no transcript shows, so that it shows the command alone."""
 

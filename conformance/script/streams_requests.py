@@ -19,6 +19,8 @@ _VERSION: Final = 0
 """The version that every release with streams groups has."""
 _REBALANCE_TIMEOUT_MS: Final = 5_000
 _TEXTS: Final = {"none": "", "blank": " "}
+_ROUNDS: Final = 3
+"""Heartbeats in which a member learns its target, gives up what it must, and gets the rest."""
 
 
 def stream(stage: Stage, words: list[str]) -> Outcome:
@@ -54,6 +56,17 @@ def stream(stage: Stage, words: list[str]) -> Outcome:
     )
     version = stage.version("StreamsGroupHeartbeat", _VERSION, options, most=_VERSION)
     return stage.call(words[0], "StreamsGroupHeartbeat", version, data, options)
+
+
+def running(stage: Stage, words: list[str]) -> None:
+    """`running A B [topics= rebalance=]`: members join, and heartbeat until nothing changes."""
+    options = [word for word in words if "=" in word]
+    labels = names_of(words)
+    for label in labels:
+        stage.observe(stream(stage, [label, *options]))
+    for _ in range(_ROUNDS):
+        for label in labels:
+            stage.observe(stream(stage, [label.partition(":")[0], "active=all"]))
 
 
 def _topology(options: Words, *, is_joining: bool) -> Json | None:

@@ -57,13 +57,16 @@ class Subject(Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def opened(name: str, say: Callable[[str], None]) -> Iterator[Subject]:
+def opened(
+    name: str, say: Callable[[str], None], processes: int | None = None
+) -> Iterator[Subject]:
     """Open a target by its name; closed at the end.
 
     Args:
         name: `simulator`, `serve` (our server, over TCP), the name of an endpoint that the suite
             starts, or `oracle:` and the name of a reference.
         say: Called before long steps.
+        processes: How many processes of an endpoint may run side by side; None for no bound.
 
     Raises:
         ConfigError: the target is unknown.
@@ -80,7 +83,7 @@ def opened(name: str, say: Callable[[str], None]) -> Iterator[Subject]:
             yield _subject(name, served, __version__)
         return
     if name in NAMED:
-        with _opened_fleet(NAMED[name], say) as subject:
+        with _opened_fleet(NAMED[name], say, processes) as subject:
             yield subject
         return
     if not name.startswith(_ORACLE):
@@ -101,11 +104,13 @@ def opened(name: str, say: Callable[[str], None]) -> Iterator[Subject]:
 
 
 @contextmanager
-def _opened_fleet(named: Named, say: Callable[[str], None]) -> Iterator[Subject]:
+def _opened_fleet(
+    named: Named, say: Callable[[str], None], processes: int | None
+) -> Iterator[Subject]:
     """Open an endpoint that the suite starts; its processes end with each profile."""
     with needing("conformance", "this target"):
         from coordinator_sim_conformance.endpoints.playing import fleet_of
-    with fleet_of(named, say) as fleet:
+    with fleet_of(named, say, processes) as fleet:
         yield Subject(
             facts=TargetFacts(
                 name=named.name,

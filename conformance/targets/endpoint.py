@@ -7,6 +7,7 @@ settings are not told. What cannot be asked is declared.
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -35,9 +36,11 @@ from coordinator_sim_conformance.targets.lone_join import (
 )
 from coordinator_sim_conformance.targets.target import Capability, ConnectionEnded, Unsupported
 from coordinator_sim_conformance.wire.kio_bodies import Json
-from coordinator_sim_conformance.wire.links import Address, Link, Watch
+from coordinator_sim_conformance.wire.links import Address, Link, Unanswered, Watch
 from coordinator_sim_conformance.wire.security import Security
 
+HANGS: Final = "the endpoint hangs"
+"""How the words about an endpoint that takes connections and does not answer begin."""
 _MAKING_S: Final = 2.0
 _ABSENT: Final = 20
 """How far apart two Kafkas are by an API that only one of them has."""
@@ -47,7 +50,7 @@ _TELLS_IDS: Final = 12
 """A version of Metadata in which topics have ids, and may be asked for by name."""
 _NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 _UNSUPPORTED: Final = ErrorCode.UNSUPPORTED_VERSION
-_DESCRIBING: Final = {
+DESCRIBING: Final = {
     Capability.CONSUMER_GROUPS: ("ConsumerGroupDescribe", 0),
     Capability.SHARE_GROUPS: ("ShareGroupDescribe", 1),
     Capability.STREAMS_GROUPS: ("StreamsGroupDescribe", 0),
@@ -136,9 +139,20 @@ class Endpoint:
         self.groups: set[str] = set()
         self.settings = self._asked_settings()
         self.kinds_of_groups = frozenset(
-            kind for kind, (api, version) in _DESCRIBING.items() if self._describes(api, version)
+            kind for kind, (api, version) in DESCRIBING.items() if self._describes(api, version)
         )
         """The groups of new protocols that are on."""
+
+    def asked_problem(self) -> str:
+        """Return what became of the endpoint, asking for its versions; empty if it answers."""
+        try:
+            with closing(self.opened()) as link:
+                link.probe()
+        except Unanswered as silent:
+            return f"{HANGS}: {silent}"
+        except (ConnectionEnded, DataError, OSError) as gone:
+            return f"the endpoint has crashed: {gone}"
+        return ""
 
     @property
     def name(self) -> str:
@@ -265,13 +279,8 @@ class Endpoint:
             self._have_made(name)
             return
         version = self.best("CreateTopics", 4)
-        topic = {
-            "name": name,
-            "numPartitions": partitions,
-            "replicationFactor": 1,
-            "assignments": [],
-            "configs": [],
-        }
+        topic = {"name": name, "numPartitions": partitions, "replicationFactor": 1}
+        topic |= {"assignments": [], "configs": []}
         data = {"topics": [topic], "timeoutMs": 20_000, "validateOnly": False}
         link = self._at_controller()
         try:
@@ -280,7 +289,10 @@ class Endpoint:
             link.close()
         error = ErrorCode(answer["errorCode"])
         if error not in {ErrorCode.NONE, _EXISTS}:
-            raise Unsupported(f"{self.name} does not create topics: {error.name}")
+            raise Unsupported(
+                f"{self.name} does not create topics: {error.name}",
+                "right CREATE on topics conformance-*",
+            )
         self.topics.add(name)
         self._await(lambda: self._leaders(name) == partitions, f"topic {name} has no leaders")
 
@@ -310,7 +322,10 @@ class Endpoint:
             link.close()
         error = ErrorCode(answer["results"][0]["errorCode"])
         if error is not ErrorCode.NONE:
-            raise Unsupported(f"{self.name} does not add partitions: {error.name}")
+            raise Unsupported(
+                f"{self.name} does not add partitions: {error.name}",
+                "right ALTER on topics conformance-*",
+            )
         self._await(lambda: self._leaders(name) == partitions, f"topic {name} does not grow")
 
     def topic_ids(self, names: list[str]) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """Names of groups and topics: a script's own, and those on an endpoint that others use too."""
 
+import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from coordinator_sim_conformance.script import consumer_blobs
 from coordinator_sim_conformance.targets.target import Json
@@ -15,6 +16,8 @@ _TOPICS: Final = frozenset({"topicName", "subscribedTopicNames", "sourceTopics"}
 _NAMED_TOPICS: Final = frozenset({"topics", "topicData", "v3AndBelowTopics"})
 """Lists whose entries have the name of a topic."""
 _TRANSACTIONAL: Final = frozenset({"transactionalId", "v3AndBelowTransactionalId"})
+_TEXTS: Final = frozenset({"errorMessage", "statusDetail"})
+"""Fields in which a broker names groups and topics among other words."""
 _REGEX: Final = "subscribedTopicRegex"
 
 
@@ -43,7 +46,7 @@ class Names:
 
         if data.get("keyType", 0):
             return data
-        renamed: Json = _renamed(data, "", group_named, topic_named)
+        renamed: Json = _renamed(data, "", group_named, topic_named, str)
         for protocol in renamed.get("protocols", ()):
             told = protocol["metadata"]
             protocol["metadata"] = consumer_blobs.renamed_subscription(told, topic_named)
@@ -75,6 +78,7 @@ class Names:
             "",
             lambda name: groups.get(name, name),
             lambda name: topics.get(name, name),
+            lambda text: _text_with(groups | topics, text),
         )
         if isinstance(answer.get("assignment"), str):
             answer["assignment"] = consumer_blobs.renamed_assignment(
@@ -97,19 +101,30 @@ def _is_listed(group: Json) -> bool:
     return "members" not in group and "topics" not in group
 
 
-def _renamed(value: Any, field: str, group: Made, topic: Made) -> Any:  # noqa: ANN401 - JSON
+def _text_with(names: Mapping[str, str], text: str) -> str:
+    """Return a text with every name in it replaced, the longest of several that begin alike."""
+    longest_first = sorted(filter(None, names), key=len, reverse=True)
+    if not longest_first:
+        return text
+    pattern = "|".join(map(re.escape, longest_first))
+    return re.sub(pattern, lambda found: names[found[0]], text)
+
+
+def _renamed(value: Json, field: str, group: Made, topic: Made, text: Made) -> Json:
     match value:
         case dict():
             return {
                 name: topic(each)
                 if name == "name" and field in _NAMED_TOPICS
-                else _renamed(each, name, group, topic)
+                else _renamed(each, name, group, topic, text)
                 for name, each in value.items()
             }
         case list():
-            return [_renamed(each, field, group, topic) for each in value]
+            return [_renamed(each, field, group, topic, text) for each in value]
         case str() if field in _ONE_GROUP or field in _GROUPS:
             return group(value)
         case str() if field in _TOPICS:
             return topic(value)
+        case str() if field in _TEXTS:
+            return text(value)
     return value

@@ -54,7 +54,21 @@ def has_groups(capability: Capability, profile: str) -> bool:
 
 
 class Unsupported(CoordinatorSimError):
-    """The target cannot do what a case needs; the message names it."""
+    """The target cannot do what a case needs.
+
+    Args:
+        message: What is missing.
+        unlock: Setting, as `name=value`, or right with which a broker could do it; empty where
+            neither helps.
+    """
+
+    def __init__(self, message: str, unlock: str = "") -> None:
+        super().__init__(message, unlock)
+        self.unlock = unlock
+
+    def __str__(self) -> str:
+        """Return the message."""
+        return str(self.args[0])
 
 
 class MalformedAnswer(CoordinatorSimError):

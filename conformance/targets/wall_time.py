@@ -7,27 +7,30 @@ How much, `Margins` says.
 """
 
 import time
+from collections.abc import Callable
+from functools import partial
 from itertools import count
 from typing import Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator_sim_conformance.frames import Frame
 from coordinator_sim_conformance.script import bodies
 from coordinator_sim_conformance.targets.asked import (
     ADDS_PARTITION,
     DELAY,
-    INTERVAL,
     LARGEST_REQUEST,
     LONGEST_SESSION,
-    SHARE_INTERVAL,
+    RETENTION_CHECK,
     SHORTEST_SESSION,
-    STREAMS_DELAY,
-    STREAMS_INTERVAL,
+    SHORTEST_WANTED_MS,
     VERIFIES,
+    Pace,
     misfit,
+    unlock_of,
 )
-from coordinator_sim_conformance.targets.endpoint import Endpoint
+from coordinator_sim_conformance.targets.endpoint import DESCRIBING, Endpoint
 from coordinator_sim_conformance.targets.names import Names
 from coordinator_sim_conformance.targets.reach import Reach
 from coordinator_sim_conformance.targets.target import (
@@ -51,12 +54,29 @@ _NEWEST: Final = {"OffsetCommit": 9, "OffsetFetch": 9}
 _NEWEST_DESCRIBE: Final = 5
 _PLACES_TRIED: Final = 200
 _LEAVES: Final = -1
-"""The epoch of a member of a consumer group that leaves it for good."""
-_LOOPBACK: Final = "/127.0.0.1"
+"""The epoch of a member of a new group that leaves it for good."""
+_LEAVING: Final[dict[Capability, tuple[str, int, Callable[[bodies.Identity], Json]]]] = {
+    Capability.CONSUMER_GROUPS: (
+        "ConsumerGroupHeartbeat",
+        0,
+        lambda who: bodies.consumer_group_heartbeat(0, who, subscription=(None, None), owned=None),
+    ),
+    Capability.SHARE_GROUPS: (
+        "ShareGroupHeartbeat",
+        1,
+        lambda who: bodies.share_group_heartbeat(who, None),
+    ),
+    Capability.STREAMS_GROUPS: (
+        "StreamsGroupHeartbeat",
+        0,
+        partial(bodies.streams_group_heartbeat, topology=None, active=None, process_id=None),
+    ),
+}
+"""Heartbeat, version and body with which a member leaves a group of each new protocol."""
 _LOOK_AGAIN_S: Final = 0.05
 _LOOK_AT_PROCESS_S: Final = 0.25
-_TIMELESS: Final = frozenset({"group.max.size", "offset.metadata.max.bytes"})
-"""Settings that a script may ask for and whose broker has no clock of its own."""
+_STRETCHABLE: Final = frozenset({DELAY, "group.max.size", "offset.metadata.max.bytes"})
+"""Settings that a script may ask for in stretched time: no other clock of the broker runs."""
 _TIMEOUTS: Final = ("sessionTimeoutMs", "rebalanceTimeoutMs")
 LONGEST_WAIT_S: Final = 65
 """Cases that wait longer are left out, and none is stretched beyond."""
@@ -78,7 +98,7 @@ class Margins(Struct, frozen=True):
     """
 
     factor: int = 1
-    stretch: int = 1
+    stretch: float = 1
 
     @property
     def quiet_s(self) -> float:
@@ -103,13 +123,17 @@ class WallTimeTarget:
         endpoint: Endpoint under test.
         label: Part of the names of its groups and topics, another for each case.
         margins: How far time may be from the script's.
+        has_topics: Whether it has all its topics from the start: sessions run while they are made.
     """
 
-    def __init__(self, endpoint: Endpoint, label: str, margins: Margins) -> None:
-        self._endpoint = endpoint
+    def __init__(
+        self, endpoint: Endpoint, label: str, margins: Margins, *, has_topics: bool = False
+    ) -> None:
+        self._endpoint, self._has_topics = endpoint, has_topics
         self._label = label
         self._margins = margins
-        self._stretch = 1
+        self._stretch = margins.stretch
+        self._pace = Pace({}, {})
         self._world = World(profile="", settings={})
         self._names = Names("")
         self._topic_ids: dict[str, str] = {}
@@ -124,8 +148,7 @@ class WallTimeTarget:
         """When the endpoint had handled the last command, at the latest."""
         self._next_s = 0.0
         """Before which instant of the real clock nothing is asked."""
-        self._began_s = 0.0
-        self._has_begun = False
+        self._began_s, self._has_begun = 0.0, False
         self.frames: list[Frame] = []
         """What was sent and received for the script, in order."""
 
@@ -159,52 +182,23 @@ class WallTimeTarget:
             for member_id in (view and view.member_ids) or ():
                 data = bodies.leave_group(version, there, [(member_id, None)])
                 self._sockets.own.ask("LeaveGroup", version, data)
-            if self.offers(Capability.CONSUMER_GROUPS):
-                self._leave_consumer_group(there)
-            if self.offers(Capability.SHARE_GROUPS):
-                self._leave_share_group(there)
-            if self.offers(Capability.STREAMS_GROUPS):
-                self._leave_streams_group(there)
+            for capability in DESCRIBING:
+                if self.offers(capability):
+                    self._leave_new_group(capability, there)
 
-    def _leave_consumer_group(self, group: str) -> None:
+    def _leave_new_group(self, capability: Capability, group: str) -> None:
+        describe, newest = DESCRIBING[capability]
         asked = bodies.describe_new_groups([group])
-        answer = self._sockets.own.ask("ConsumerGroupDescribe", 0, asked)
+        answer = self._sockets.own.ask(describe, newest, asked)
+        api, version, body = _LEAVING[capability]
         for member in answer["groups"][0]["members"]:
             identity = bodies.Identity(
                 group_id=group,
                 member_id=member["memberId"],
-                instance_id=member["instanceId"],
+                instance_id=member.get("instanceId"),
                 generation_id=_LEAVES,
             )
-            data = bodies.consumer_group_heartbeat(
-                0, identity, subscription=(None, None), owned=None
-            )
-            self._sockets.own.ask("ConsumerGroupHeartbeat", 0, data)
-
-    def _leave_share_group(self, group: str) -> None:
-        asked = bodies.describe_new_groups([group])
-        answer = self._sockets.own.ask("ShareGroupDescribe", 1, asked)
-        for member in answer["groups"][0]["members"]:
-            identity = bodies.Identity(
-                group_id=group, member_id=member["memberId"], generation_id=_LEAVES
-            )
-            data = bodies.share_group_heartbeat(identity, None)
-            self._sockets.own.ask("ShareGroupHeartbeat", 1, data)
-
-    def _leave_streams_group(self, group: str) -> None:
-        asked = bodies.describe_new_groups([group])
-        answer = self._sockets.own.ask("StreamsGroupDescribe", 0, asked)
-        for member in answer["groups"][0]["members"]:
-            identity = bodies.Identity(
-                group_id=group,
-                member_id=member["memberId"],
-                instance_id=member["instanceId"],
-                generation_id=_LEAVES,
-            )
-            data = bodies.streams_group_heartbeat(
-                identity, topology=None, active=None, process_id=None
-            )
-            self._sockets.own.ask("StreamsGroupHeartbeat", 0, data)
+            self._sockets.own.ask(api, version, body(identity))
 
     def offers(self, capability: Capability) -> bool:
         """Whether the operations of that capability work."""
@@ -228,21 +222,23 @@ class WallTimeTarget:
         """
         self.close()
         asked = {name: world.settings[name] for name in world.settings if name in world.asked}
+        self._stretch = self._margins.stretch if world.asked <= _STRETCHABLE else 1
         setting = misfit(asked, self._endpoint.settings)
         if setting is not None:
             found = self._endpoint.settings.get(setting)
             said = "does not tell it" if found is None else f"has {found}"
-            raise Unsupported(f"wants {setting}={asked[setting]}; {self.name} {said}")
+            unlock = f"{setting}={asked[setting]}"
+            raise Unsupported(f"wants {unlock}; {self.name} {said}", unlock)
         if world.switches:
             raise Unsupported("wants a release between those with a profile")
-        self._stretch = self._margins.stretch if world.asked <= _TIMELESS else 1
+        self._pace = Pace(world.settings, self._endpoint.settings)
         self._world = world
         self._names = Names(f"{self._endpoint.run}-{self._label}-")
-        self._topic_ids = {}
-        self._place = None
-        self._next_s = 0.0
-        self._behind_s = 0.0
+        self._topic_ids, self._place = {}, None
+        self._next_s = self._behind_s = 0.0
         self._has_begun = False
+        if self._has_topics and self._endpoint.kinds_of_groups:
+            self.topic_ids()
         self._began_s = self._due_s = self._handled_s = time.monotonic()
 
     def call(self, call: Call) -> Outcome:
@@ -254,22 +250,17 @@ class WallTimeTarget:
         self._check(call)
         data = self._names.there(call.data, group=self._new_group, topic=self._new_topic)
         data |= {name: self._stretched(data[name]) for name in _TIMEOUTS if name in data}
-        sent = Call(
-            call_id=call.call_id,
-            api=call.api,
-            version=call.version,
-            data=data,
-            client_id=call.client_id,
-            connection=call.connection,
-        )
         self._sleep_until(self._next_s)
         sockets = self._sockets
         if not self._has_begun:  # What it takes to make topics is no time of the script's.
             self._has_begun = True
             self._began_s = self._due_s = time.monotonic()
-        sockets.send(sent)
+        owed_ms = self._pace.owed_ms(call, self._due_s * 1000)
+        earlier = self.advance(owed_ms).answers if owed_ms else ()
+        self._sleep_until(self._next_s)
+        sockets.send(replace(call, data=data))
         self._settle()
-        return Outcome(tuple(self._collected()))
+        return Outcome((*earlier, *self._collected()))
 
     def advance(self, ms: int, *, early: bool = False) -> Outcome:
         """Wait until the script's clock is so much later.
@@ -280,8 +271,10 @@ class WallTimeTarget:
         self._behind_s = max(self._behind_s, self._handled_s - self._due_s)
         self._due_s += ms * self._stretch / 1000
         answers = self._collected_until(self._due_s - self._margins.early_s)
-        if not early:
-            self._next_s = self._due_s + self._behind_s + self._margins.early_s
+        if not early:  # The broker looks for expired offsets once in so long.
+            looks = self._endpoint.settings if RETENTION_CHECK in self._world.asked else {}
+            looks_s = int(looks.get(RETENTION_CHECK, 0)) / 1000
+            self._next_s = self._due_s + self._behind_s + self._margins.early_s + looks_s
         return Outcome(tuple(answers))
 
     def late(self, since_s: float) -> Outcome | None:
@@ -331,16 +324,8 @@ class WallTimeTarget:
     def topic_ids(self) -> dict[str, str]:
         """Return the ids of the case's topics, which are made where they are not there yet.
 
-        Who asks is about consumer groups, whose times are the broker's: they are not stretched.
-
-        Raises:
-            Unsupported: targets are computed later than the script wants.
+        Only cases of new groups ask. Their times are the broker's, so they are not stretched.
         """
-        for interval in (INTERVAL, SHARE_INTERVAL, STREAMS_INTERVAL, STREAMS_DELAY):
-            wanted = self._world.settings.get(interval, "0")
-            found = self._endpoint.settings.get(interval, wanted)
-            if found != wanted:
-                raise Unsupported(f"wants {interval}={wanted}; {self.name} has {found}")
         self._stretch = 1
         if not self._topic_ids:
             for topic in self._world.topics or {}:
@@ -348,6 +333,7 @@ class WallTimeTarget:
             names = self._names.topics
             ids = self._endpoint.topic_ids(list(names.values()))
             self._topic_ids = {name: ids[there] for name, there in names.items() if there in ids}
+            time.sleep(self._margins.late_s)  # Coordinators hear of topics after all others do.
         return dict(self._topic_ids)
 
     def _set_topic(self, topic: str, partitions: int) -> None:
@@ -438,22 +424,28 @@ class WallTimeTarget:
         if not low <= call.version <= min(high, _NEWEST.get(call.api, high)):
             raise Unsupported(f"{self.name} does not offer version {call.version} of {call.api}")
         if call.api == "TxnOffsetCommit" and self._endpoint.settings.get(VERIFIES) != "false":
-            raise Unsupported(f"wants {VERIFIES}=false, for a producer that nobody knows")
+            raise Unsupported(
+                f"wants {VERIFIES}=false: its producer is made up", f"{VERIFIES}=false"
+            )
         if call.api == "TxnOffsetCommit" and call.version >= ADDS_PARTITION:
             raise Unsupported(f"version {call.version} of {call.api} wants a real transaction")
-        session_ms = call.data.get("sessionTimeoutMs")
-        if session_ms is None:
+        if "sessionTimeoutMs" not in call.data:
             return
+        session_ms = self._stretched(call.data["sessionTimeoutMs"])
         shortest = self._endpoint.settings.get(SHORTEST_SESSION) or session_ms
         longest = self._endpoint.settings.get(LONGEST_SESSION) or session_ms
         if self._world.asked.isdisjoint({SHORTEST_SESSION, LONGEST_SESSION}) and not (
             int(shortest) <= session_ms <= int(longest)
         ):
-            raise Unsupported(f"wants a session of {session_ms} ms, not of {shortest} to {longest}")
+            raise Unsupported(
+                f"wants a session of {session_ms} ms, not of {shortest} to {longest}",
+                f"{SHORTEST_SESSION}={SHORTEST_WANTED_MS}",
+            )
 
     def _stretched(self, timeout_ms: int) -> int:
         """Return a member's timeout in stretched time; none, and one beyond any case, stays."""
-        return timeout_ms * self._stretch if 0 < timeout_ms <= _OUTLASTING_MS else timeout_ms
+        is_outlasting = not 0 < timeout_ms <= _OUTLASTING_MS
+        return timeout_ms if is_outlasting else round(timeout_ms * self._stretch)
 
     def _settle(self) -> None:
         """Return when the endpoint has handled what was sent, and a little later.
@@ -486,10 +478,17 @@ class WallTimeTarget:
 
     def _collected(self) -> list[Answer]:
         at_ms = round((time.monotonic() - self._began_s) * 1000)
-        host = f"/{self._sockets.own.local_host}"
+        hosts, answers = (
+            {f"/{self._sockets.own.local_host}": "/127.0.0.1"},
+            self._sockets.collect(at_ms),
+        )
+        for each in answers:
+            unlock = unlock_of(each.data, self._world.asked, self._endpoint.settings)
+            if unlock:
+                raise Unsupported(f"wants {unlock}; {self.name} refuses", unlock)
         return [
-            Answer(each.call_id, each.at_ms, self._names.here(each.data, hosts={host: _LOOPBACK}))
-            for each in self._sockets.collect(at_ms)
+            Answer(each.call_id, each.at_ms, self._names.here(each.data, hosts=hosts))
+            for each in answers
         ]
 
     def _collected_until(self, end_s: float) -> list[Answer]:

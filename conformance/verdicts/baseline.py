@@ -13,7 +13,7 @@ from coordinator_sim.errors import ConfigError
 from coordinator_sim_conformance.client_cases.case import CLIENTS
 from coordinator_sim_conformance.registry import Identified
 from coordinator_sim_conformance.requirements import TROGDOR
-from coordinator_sim_conformance.running import Ending, Verdict
+from coordinator_sim_conformance.running import NOT_PASSED, Ending, Verdict
 from coordinator_sim_conformance.verdicts.quoting import quoted
 from coordinator_sim_conformance.verdicts.results import RunResult
 from coordinator_sim_conformance.verdicts.standing import Standing
@@ -109,7 +109,7 @@ def baseline_text(result: RunResult, before: Gaps) -> str:
 
 def is_open(ending: Ending) -> bool:
     """Whether a case did not pass, and was not skipped either."""
-    return ending.verdict in {Verdict.FAILED, Verdict.UNKNOWN}
+    return ending.verdict in NOT_PASSED
 
 
 def _exact(ending: Ending) -> str:

@@ -1,10 +1,11 @@
 """A run as JUnit's XML, in the form that Jenkins, GitLab and GitHub's actions read.
 
 A suite is a profile. Known gaps and, unless the run is strict, broken quirks are skipped tests
-with a reason: what makes the run fail is a `failure`, and nothing else is.
+with a reason. What makes the run fail is a `failure`; a target that crashes or hangs is an `error`.
 """
 
 import re
+from collections import Counter
 from typing import Final
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -22,9 +23,9 @@ def junit_xml(result: RunResult) -> bytes:
     """Return the run as a document of JUnit's."""
     root = Element("testsuites", name="conformance")
     root.set("tests", str(len(result.endings)))
-    failures = sum(result.standing(ending) in RED for ending in result.endings)
-    root.set("failures", str(failures))
-    root.set("errors", "0")
+    kinds = Counter(_kind(result.standing(ending)) for ending in result.endings)
+    root.set("failures", str(kinds["failure"]))
+    root.set("errors", str(kinds["error"]))
     root.set("time", _seconds(result.endings))
     for profile in result.profiles:
         endings = tuple(each for each in result.endings if each.profile == profile)
@@ -36,12 +37,11 @@ def junit_xml(result: RunResult) -> bytes:
 
 def _add_suite(root: Element, result: RunResult, name: str, endings: tuple[Ending, ...]) -> None:
     standings = [result.standing(ending) for ending in endings]
-    failed = sum(standing in RED for standing in standings)
-    passed = standings.count(Standing.PASSED)
+    kinds = Counter(map(_kind, standings))
     suite = SubElement(root, "testsuite", name=_legal(name), tests=str(len(endings)))
-    suite.set("failures", str(failed))
-    suite.set("errors", "0")
-    suite.set("skipped", str(len(endings) - failed - passed))
+    suite.set("failures", str(kinds["failure"]))
+    suite.set("errors", str(kinds["error"]))
+    suite.set("skipped", str(kinds["skipped"]))
     suite.set("time", _seconds(endings))
     suite.set("timestamp", result.at.removesuffix("Z"))
     facts = {
@@ -62,13 +62,22 @@ def _add_case(suite: Element, name: str, ending: Ending, standing: Standing) -> 
     # Readers take what is before the last dot for a package: a dot of a release is none.
     case.set("classname", _legal(f"{name.replace('.', '_')}.{ending.area}"))
     case.set("time", _seconds((ending,)))
-    if standing is Standing.PASSED:
+    kind = _kind(standing)
+    if not kind:
         return
-    kind = "failure" if standing in RED else "skipped"
     told = SubElement(case, kind, message=_legal(summary(ending, standing)))
     if standing in RED:
         told.set("type", standing.value)
         told.text = _legal("\n".join(details(ending)))
+
+
+def _kind(standing: Standing) -> str:
+    """Return the element that tells a standing; empty for what passed, which needs none."""
+    if standing in {Standing.CRASHED, Standing.HUNG}:
+        return "error"
+    if standing in RED:
+        return "failure"
+    return "" if standing is Standing.PASSED else "skipped"
 
 
 def _seconds(endings: tuple[Ending, ...]) -> str:

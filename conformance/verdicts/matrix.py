@@ -31,7 +31,11 @@ _SHOWN: Final = {
     Standing.FAILED: ("f", "✗ FAIL"),
     Standing.SKIPPED: ("s", "○ skip"),
     Standing.UNKNOWN: ("u", "? unknown"),
+    Standing.CRASHED: ("x", "✗ CRASHED"),
+    Standing.HUNG: ("h", "✗ HUNG"),
     Standing.KNOWN_GAP: ("k", "≈ known gap"),
+    Standing.KNOWN_CRASH: ("kx", "≈ known crash"),
+    Standing.KNOWN_HANG: ("kh", "≈ known hang"),
     Standing.GAP_CLOSED: ("c", "! gap closed"),
     Standing.QUIRK: ("q", "~ quirk"),
 }

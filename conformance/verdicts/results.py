@@ -4,7 +4,7 @@ import gzip
 import shlex
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.errors import DataError
-from coordinator_sim_conformance.running import Ending
+from coordinator_sim_conformance.running import Ending, Verdict
 from coordinator_sim_conformance.verdicts.standing import Standing, standing_of
 
 SCHEMA_VERSION: Final = 1
@@ -43,6 +43,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
         at: When the run began, UTC, as in `2026-11-23T11:30:00Z`.
         is_strict: Whether a break of a quirk of Kafka's counts as a failure.
         endings: How each case ended, in the order played.
+        unlocks: Setting or right -> how many of the skipped cases it would unlock, most first.
         schema_version: Version of this form.
     """
 
@@ -51,6 +52,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
     at: str
     endings: tuple[Ending, ...]
     is_strict: bool = False
+    unlocks: dict[str, int] = {}
     schema_version: int = SCHEMA_VERSION
 
     @property
@@ -65,6 +67,24 @@ class RunResult(Struct, frozen=True, kw_only=True):
     def name_of(self, profile: str) -> str:
         """Return what the target was in the cases of a profile."""
         return f"{self.target.name} as {profile}"
+
+
+def unlocks_of(endings: Iterable[Ending]) -> dict[str, int]:
+    """Return how many skipped cases each setting or right would unlock, most first."""
+    return dict(Counter(each.unlock for each in endings if each.unlock).most_common())
+
+
+def unlock_lines(result: RunResult) -> Iterator[str]:
+    """Yield how many skipped cases each setting or right would unlock, line by line."""
+    if not result.unlocks:
+        return
+    skipped = sum(each.verdict is Verdict.SKIPPED for each in result.endings)
+    yield f"{skipped} skipped; `conformance settings` prints what unlocks them:"
+    for unlock, count in result.unlocks.items():
+        yield f"  {count:>4}  {unlock}"
+    others = skipped - sum(result.unlocks.values())
+    if others:
+        yield f"  {others:>4}  no setting, no right: the reason is in --result and --json"
 
 
 def with_command(ending: Ending, options: Sequence[str], *, has_profile: bool) -> Ending:

@@ -10,10 +10,10 @@ from typing import Final
 from coordinator_sim_conformance.running import Ending
 from coordinator_sim_conformance.verdicts.quoting import printable, quoted
 from coordinator_sim_conformance.verdicts.results import RunResult
-from coordinator_sim_conformance.verdicts.standing import Standing
+from coordinator_sim_conformance.verdicts.standing import EXCUSED, Standing
 from coordinator_sim_conformance.verdicts.told import summary
 
-_EXCUSED: Final = "TODO"
+_TODO: Final = "TODO"
 """TAP's directive for a test that is expected to fail."""
 
 
@@ -32,8 +32,8 @@ def _told(number: int, ending: Ending, standing: Standing) -> Iterator[str]:
     elif standing is Standing.SKIPPED:
         yield f"ok {number} - {name} # SKIP {_plain(ending.reason)}"
     else:
-        is_excused = standing in {Standing.KNOWN_GAP, Standing.QUIRK}
-        excuse = f" # {_EXCUSED} {_plain(summary(ending, standing))}" if is_excused else ""
+        is_excused = standing in EXCUSED | {Standing.QUIRK}
+        excuse = f" # {_TODO} {_plain(summary(ending, standing))}" if is_excused else ""
         yield f"not ok {number} - {name}{excuse}"
         yield from _block(ending, standing)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from coordinator_sim_conformance.running import Ending
-from coordinator_sim_conformance.verdicts.standing import Standing
+from coordinator_sim_conformance.verdicts.standing import EXCUSED, Standing
 
 _HEX_SHOWN = 96
 """Digits of a frame that text shows; result files and the matrix have all of them."""
@@ -15,8 +15,8 @@ def summary(ending: Ending, standing: Standing) -> str:
     """Return in one line why an ending is not simply passed."""
     if standing is Standing.GAP_CLOSED:
         return f"the known gap is closed ({ending.known_gap}): take it out of the baseline"
-    if standing is Standing.KNOWN_GAP:
-        return f"known gap: {ending.known_gap}"
+    if standing in EXCUSED:
+        return f"{standing.value}: {ending.known_gap}"
     if standing is Standing.SKIPPED:
         return ending.reason
     said = ending.reason

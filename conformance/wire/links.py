@@ -32,6 +32,10 @@ _PROBE: Final = b"\x00\x00\x00\x0a" + b"\x00\x12\x00\x00" + b"\x00\x00\x00\x01" 
 """ApiVersions, version 0, without a client id."""
 
 
+class Unanswered(DataError):
+    """The broker did not answer within the bound; the message names the request."""
+
+
 class Link:
     """One socket, logged in; its requests are answered in order.
 
@@ -196,7 +200,7 @@ class Link:
             try:
                 data = self._socket.recv(_READ_BYTES)
             except TimeoutError:
-                raise DataError(
+                raise Unanswered(
                     f"the broker did not answer {what} within {_TIMEOUT_S:.0f} s"
                 ) from None
             except OSError as error:
@@ -246,7 +250,8 @@ def _connected(address: Address, security: Security) -> socket.socket:
             plain.close()
             raise
     except OSError as error:
-        raise DataError(f"no connection to {address[0]}:{address[1]}: {error}") from None
+        kind = Unanswered if isinstance(error, TimeoutError) else DataError
+        raise kind(f"no connection to {address[0]}:{address[1]}: {error}") from None
 
 
 class Links:

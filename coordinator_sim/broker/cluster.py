@@ -1,7 +1,6 @@
 """A whole cluster behind its connections: one metadata image, one log a partition, N brokers.
 
-Verbs come in with the instants of both clocks; what they cause leaves as answers to the requests
-of connections (`connection`) and as events for the trace. Replicas are labels.
+Verbs come with the instants of both clocks, and cause answers and events. Replicas are labels.
 """
 
 from collections import deque
@@ -319,6 +318,7 @@ class Cluster:
             topics=self.topics,
             leadership=self.leadership,
             change=self.change,
+            jobs=self.data.jobs,
         )
         return (
             self.groups,

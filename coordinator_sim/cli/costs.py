@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _UNKNOWN: Final = "n/a"
 _COLUMNS: Final = {
     "rebalancing_s": "rebalan-\ncing, s",
+    "paused_s": "paused,\nmemb.·s",
     "stopped_s": "stopped,\ns",
     "unowned_s": "unowned,\npart.·s",
     "moved": "moved",
@@ -25,10 +26,13 @@ _COLUMNS: Final = {
     "reprocessed": "read\nagain",
 }
 """Headings of the figures."""
+_BOUNDED: Final = ("paused_s", "stopped_s")
+_AT_MOST: Final = "≤ "
 _ANY_WIDTH: Final = 1_000
 """Characters that a table has room in."""
 _ABSENT: Final = {
     "rebalancing_s": "lengths",
+    "paused_s": "pauses of members",
     "stopped_s": "standstill",
     "unowned_s": "time without an owner",
     "moved": "moves",
@@ -158,6 +162,8 @@ def _print_table(rows: "Sequence[CostSum]", saved: "Sequence[Saved]", by: str) -
     if console.measure(table, options=unbounded).maximum > console.width:
         table.padding = (0, 0)
     console.print(table, crop=False)
+    if any(map(_is_bound, rows)):
+        typer.echo(f"{_AT_MOST.strip()}: at most, where the trace tells no assignments.")
     absent = [_ABSENT[name] for name in _COLUMNS if name not in known]
     if absent:
         typer.echo(f"Not told by this trace: {', '.join(absent)}.")
@@ -178,9 +184,12 @@ def _names(row: "CostSum") -> list[str]:
 
 
 def _cell(row: "CostSum", name: str) -> str:
-    is_bound = name == "stopped_s" and row.assigned < row.rebalances
     text = figure(row.sums, name)
-    return f"≤ {text}" if is_bound and text != _UNKNOWN else text
+    return f"{_AT_MOST}{text}" if name in _BOUNDED and _is_bound(row) and text != _UNKNOWN else text
+
+
+def _is_bound(row: "CostSum") -> bool:
+    return row.assigned < row.rebalances
 
 
 def figure(sums: "Sums", name: str) -> str:

@@ -1,12 +1,12 @@
 """`lint`: what in a consumer's or a Connect worker's settings causes rebalances, or is refused."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from coordinator_sim.cli.wording import counted
+from coordinator_sim.clients.client_kind import ClientKind
 from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,18 +23,12 @@ _SAFE: Final = 1e-6
 _SHOWN: Final = 5
 
 
-class Kind(StrEnum):
-    """Whose settings a file has."""
-
-    CONSUMER = "consumer"
-    CONNECT = "connect"
-
-
 def lint(
     file: Annotated[
         Path,
         typer.Argument(
-            help="Properties of a consumer, or of a distributed Connect worker.", metavar="FILE"
+            help="Settings of a consumer, of Kafka Streams, or of a distributed Connect worker.",
+            metavar="FILE",
         ),
     ],
     processing_histogram: Annotated[
@@ -48,8 +42,8 @@ def lint(
         typer.Option(help="Say what a trace tells of the group, too.", metavar="TRACE"),
     ] = None,
     kind: Annotated[
-        Kind | None,
-        typer.Option(help="Whose properties they are; told by their names where it is not said."),
+        ClientKind | None,
+        typer.Option(help="Whose settings they are, instead of what their names tell."),
     ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of lines.")
@@ -57,8 +51,9 @@ def lint(
 ) -> None:
     """Say which settings cause rebalances, what follows, and what to set instead.
 
-    The settings are a consumer's, or those of a Connect worker, with those of the consumers of
-    its sink tasks behind consumer.
+    The settings are a consumer's, those of a Kafka Streams application, or those of a Connect
+    worker, with those of the consumers of its sink tasks behind consumer. They may be written as
+    properties, as Spring Boot's, or as variables of a container.
 
     With a histogram of processing times, the probability that a poll outlasts max.poll.interval.ms,
     so that the member is removed, is computed: of a poll of max.poll.records, one after another.
@@ -69,22 +64,16 @@ def lint(
     """
     import msgspec
 
-    from coordinator_sim.clients.settings_advice import advise
-    from coordinator_sim.connect.settings.worker_advice import (
-        CONSUMER_PREFIX,
-        advise_worker,
-        is_worker,
-        sink_settings,
-    )
-    from coordinator_sim.connect.settings.worker_config import parse_properties
+    from coordinator_sim.cli.settings_files import read_settings
 
-    settings = parse_properties(file.read_text("utf-8", errors="replace"))
-    of_worker = is_worker(settings) if kind is None else kind is Kind.CONNECT
-    found = advise_worker(settings) if of_worker else advise(settings)
+    read = read_settings(file)
+    kind, settings = kind or read.kind, read.settings
+    found = advice_for(kind, settings)
     if processing_histogram is not None:
-        polling = sink_settings(settings) if of_worker else settings
-        prefix = CONSUMER_PREFIX if of_worker else ""
-        found += poll_advice(polling, processing_histogram, prefix)
+        found += poll_advice(kind, settings, processing_histogram)
+    found = [
+        msgspec.structs.replace(each, written=read.written.get(each.setting, "")) for each in found
+    ]
     seen = [] if trace is None else findings_about(trace, settings.get("group.id"))
     if json:
         rows = {"advice": found, "trace": seen}
@@ -96,13 +85,28 @@ def lint(
         raise typer.Exit(EXIT_FOUND)
 
 
-def poll_advice(settings: dict[str, str], histogram: Path, prefix: str = "") -> "list[Advice]":
+def advice_for(kind: ClientKind, settings: dict[str, str]) -> "list[Advice]":
+    """What should be changed in the settings of a client of this kind."""
+    from coordinator_sim.clients.settings_advice import advise
+    from coordinator_sim.clients.streams_advice import advise_streams
+    from coordinator_sim.connect.settings.worker_advice import advise_sinks, advise_worker
+
+    advisers = {
+        ClientKind.CONSUMER: advise,
+        ClientKind.STREAMS: advise_streams,
+        ClientKind.CONNECT: advise_worker,
+        ClientKind.SINK: advise_sinks,
+    }
+    return advisers[kind](settings)
+
+
+def poll_advice(kind: ClientKind, settings: dict[str, str], histogram: Path) -> "list[Advice]":
     """What the time of a full poll means for max.poll.interval.ms; empty for nothing.
 
     Args:
-        settings: A consumer's settings.
+        kind: Whose settings they are: a worker's are those of its sink tasks' consumers.
+        settings: All settings.
         histogram: The file of times.
-        prefix: What is before a setting's name where the settings come from.
 
     Raises:
         ConfigError: max.poll.records is more than can be computed.
@@ -111,7 +115,14 @@ def poll_advice(settings: dict[str, str], histogram: Path, prefix: str = "") -> 
     """
     from coordinator_sim.cli.poll_times import exceeds, read_histogram
     from coordinator_sim.clients.settings_advice import Advice, Weight, setting_ms
+    from coordinator_sim.clients.streams_advice import main_consumer
+    from coordinator_sim.connect.settings.worker_advice import CONSUMER_PREFIX, sink_settings
 
+    prefix = ""
+    if kind is ClientKind.CONNECT:
+        settings, prefix = sink_settings(settings), CONSUMER_PREFIX
+    elif kind is ClientKind.STREAMS:
+        settings = {"max.poll.records": "1000", **main_consumer(settings)[0]}
     times = read_histogram(histogram)
     records, limit_ms = (
         setting_ms(settings, name) for name in ("max.poll.records", "max.poll.interval.ms")
@@ -164,8 +175,14 @@ def findings_about(trace: Path, group_id: str | None) -> "list[Finding]":
 def lines_of(file: Path, found: "list[Advice]", seen: "list[Finding]") -> list[str]:
     """The advice, a line each, and what the trace says."""
     lines = [
-        f"{each.weight}: {each.setting}={each.value}: {each.what}; {each.change}" for each in found
+        f"{each.weight}: {each.setting}={each.value}{place_of(each)}: {each.what}; {each.change}"
+        for each in found
     ]
     lines += [f"trace: {each.group_id}: {each.what} {each.change}" for each in seen]
     count = counted(len(found), "setting")
     return [*lines, f"{file}: {count} to look at" if found else f"{file}: nothing to change"]
+
+
+def place_of(advice: "Advice") -> str:
+    """The setting's name in the file, where that is another."""
+    return f" ({advice.written})" if advice.written else ""

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from coordinator_sim_conformance.museum.exhibit import Exhibit
 
 
-VERDICT_WORDS = {"PASS": "kept", "UNKNOWN": "without evidence", "FAIL": "VIOLATED"}
-
 LogDirOption = Annotated[
     Path | None,
     typer.Option(help="Write the offsets log too, as a broker's segments in this folder."),
@@ -369,9 +367,9 @@ def print_summary(
     log_dir: Path | None,
 ) -> None:
     """Counts, invariants and where the trace is."""
+    from coordinator_sim.cli.findings import invariant_lines, work_finding_lines
     from coordinator_sim.trace.digest import digest_of
     from coordinator_sim.trace.events import Event
-    from coordinator_sim_conformance.checkers import Verdict
 
     counts = Counter(event.event for event in events)
     typer.echo(
@@ -380,12 +378,15 @@ def print_summary(
         f"{counts[Event.GROUP_STABLE] + counts[Event.TARGET_REACHED]} generations reached Stable, "
         f"{counts[Event.HEARTBEAT]} heartbeats, {counts[Event.OFFSET_COMMIT]} commits"
     )
-    told = (*work_lines(events), *start_up_lines(events), *cost_lines(simulation, events))
-    for line in told:
+    for line in (
+        *work_lines(events),
+        *work_finding_lines(events),
+        *start_up_lines(events),
+        *cost_lines(simulation, events),
+    ):
         typer.echo(line)
-    for verdict in Verdict:
-        named = ", ".join(verdicts.having(verdict))
-        typer.echo(f"invariants {VERDICT_WORDS[verdict.name]}: {named or 'none'}")
+    for line in invariant_lines(verdicts, "run"):
+        typer.echo(line)
     for line in violation_lines(simulation, events, verdicts):
         typer.echo(line)
     typer.echo(f"digest: {digest_of(events)}")
@@ -408,12 +409,19 @@ def work_lines(events: "Sequence[TraceEvent]") -> list[str]:
 
 def cost_lines(simulation: Simulation, events: "Sequence[TraceEvent]") -> list[str]:
     """What rebalances cost each group of a varied world; the times of an exact one mislead."""
-    from coordinator_sim.runs.holdings import costs_of
+    from coordinator_sim.replay.charges import charges_in, trace_of
+    from coordinator_sim.replay.cost_sums import GROUP, summed
+    from coordinator_sim.trace.events import Source
 
+    if simulation.scenario.variety is None:
+        return []
+    rows = summed(charges_in(trace_of(events, Source.SIM)), GROUP)
     return [
-        f"cost for {row.group_id}: unowned for {row.unowned_us / 1e6:,.1f} partition-seconds, "
-        f"stopped for {row.stopped_us / 1e6:,.2f} s"
-        for row in (() if simulation.scenario.variety is None else costs_of(events))
+        f"cost for {row.group_id}: unowned for {row.sums.unowned_s:,.1f} partition-seconds, "
+        f"members paused for {row.sums.paused_s:,.1f} member-seconds, the group stopped for "
+        f"{row.sums.stopped_s:,.2f} s"
+        for row in rows
+        if row.sums.unowned_s is not None
     ]
 
 
@@ -473,6 +481,7 @@ def print_json(
         "events": dict(sorted(counts.items())),
         "work": msgspec.to_builtins(count_work(events)),
         "elided": msgspec.to_builtins(elided),
+        "invariants": {each.invariant: each.verdict.name for each in verdicts.results},
         "violations": [violation_line(found) for found in verdicts.violations],
         "slices": slices_of(simulation, events, verdicts),
         "trace": str(directory),

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
 
 _ALWAYS: Final = ("rebalances", "removed", "dead unnoticed", "rebalancing")
 _STATIC: Final = ("returns", "away")
-_SHARING: Final = ("moved", "needless", "stopped", "unowned")
+_SHARING: Final = ("moved", "needless", "paused", "stopped", "unowned")
+_AT_MOST: Final = "≤ "
 _EPOCHS: Final = ("interrupted", "never stopped", "longest gap")
 _OWN_ROUNDS: Final = "own rounds"
 _ALL: Final = "all"
@@ -20,8 +21,8 @@ _BASES: Final = {
     "removed": "members that failed or were too late; certain as far as the rebalances are",
     "dead unnoticed": "time in which the group counted on a dead member; its last sign of life is "
     "assumed where only a log tells of it",
-    "rebalancing": "from the start of each rebalance to its end; certain where the source has the "
-    "rebalance and nobody rejoins at another time",
+    "rebalancing": "from the start of each rebalance to its end; as it is, the source's own, and "
+    "certain where the source has the rebalance and nobody rejoins at another time",
     "returns": "restarts of static members without a rebalance; which processes are the same is "
     "assumed",
     "away": "how long these restarts took together; certain if the pairs are right",
@@ -29,8 +30,12 @@ _BASES: Final = {
     "moved": "partitions or tasks that changed hands; certain given the memberships, the "
     "subscriptions and the numbers of partitions",
     "needless": "moved beyond the fewest that a balanced result needs; certain as moved is",
-    "stopped": "time in which no member worked; an upper bound",
-    "unowned": "time without a working owner, summed over partitions or tasks; an upper bound",
+    "paused": "time in which members that had owned something owned nothing, until their next "
+    "assignment, summed over members",
+    "stopped": "time of rebalances in which no member owned anything",
+    "unowned": "time without an owner, summed over partitions or tasks; these three are as it is "
+    "the source's own, as in findings --costs, and with settings as much more or less as replayed",
+    _AT_MOST.strip(): "at most, because the source tells no assignments",
     "interrupted": "how often a partition lost a working owner, to have another one later",
     "never stopped": "partitions that kept their working owner all the time",
     "longest gap": "longest time from such a loss to the next working owner; an upper bound",
@@ -39,6 +44,13 @@ _BASES: Final = {
 }
 """What each figure is, and what of it is certain or assumed."""
 _AS_IS: Final = "as it is"
+_WRAPPED: Final = {
+    "rebalances": "rebal-\nances",
+    "rebalancing": "rebalan-\ncing",
+    "dead unnoticed": "dead un-\nnoticed",
+    "interrupted": "inter-\nrupted",
+}
+"""Headings of a grid in two lines: a word that is cut would not be found below."""
 
 
 def print_what_if(console: "PrintableConsole", report: "ReplayReport") -> None:
@@ -52,6 +64,8 @@ def print_what_if(console: "PrintableConsole", report: "ReplayReport") -> None:
     print_reservations(console, report)
     if any(entry.with_settings is not None and entry.with_settings.is_epochs for entry in told):
         columns = [*columns, _OF_EPOCHS]
+    if any(entry.as_is is not None and entry.as_is.is_bound for entry in told):
+        columns = [*columns, _AT_MOST.strip()]
     for name in (name for name in _BASES if name in columns):
         console.print(f"{name}: {_BASES[name]}", markup=False)
     if any(entry.with_settings is not None for entry in report.what_if):
@@ -123,7 +137,7 @@ def print_grid(console: "PrintableConsole", report: "ReplayReport") -> list[str]
         for name in axes:
             table.add_column(name.replace(".", ".\n"), no_wrap=True)
         for name in columns:
-            table.add_column(name, justify="right")
+            table.add_column(_WRAPPED.get(name, name), justify="right")
         first = cells(as_is)
         table.add_row(_AS_IS, *[""] * (len(axes) - 1), *(first[name] for name in columns))
         table.add_section()
@@ -171,6 +185,7 @@ def cells(run: "RunFigures") -> dict[str, str]:
     """A run's figures by column."""
     shared = run.sharing
     needless = None if shared is None else shared.needless
+    at_most = _AT_MOST if run.is_bound else ""
     return {
         "rebalances": counted(run.rebalances, "epoch") if run.is_epochs else str(run.rebalances),
         "removed": str(run.removed),
@@ -181,8 +196,9 @@ def cells(run: "RunFigures") -> dict[str, str]:
         _OWN_ROUNDS: "-" if shared is None else str(shared.follow_ups),
         "moved": "-" if shared is None else str(shared.moved),
         "needless": "-" if needless is None else str(needless),
-        "stopped": "-" if shared is None else seconds(shared.stopped_ms),
-        "unowned": "-" if shared is None else seconds(shared.unowned_ms),
+        "paused": "-" if shared is None else at_most + seconds(shared.paused_ms),
+        "stopped": "-" if shared is None else at_most + seconds(shared.stopped_ms),
+        "unowned": "-" if shared is None else at_most + seconds(shared.unowned_ms),
         "interrupted": "-" if shared is None else str(shared.interrupted),
         "never stopped": "-" if shared is None else f"{run.never_stopped} of {shared.items}",
         "longest gap": "-" if shared is None else seconds(shared.longest_ms),

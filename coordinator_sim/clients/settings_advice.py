@@ -4,7 +4,8 @@ Values are texts, as in a `client.properties`. Defaults and bounds are those of 
 consumer of Kafka 4.x.
 """
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import Final
@@ -37,6 +38,34 @@ CONSUMER_NAMES: Final = frozenset(
 )
 """Names of ConsumerConfig 4.3 and internal ones, but those of `_FAMILIES`."""
 _FAMILIES: Final = ("sasl.", "ssl.")
+_FLAGS: Final = ("true", "false")
+_WORDS: Final[dict[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("allow.auto.create.topics", "check.crcs", "enable.auto.commit"), _FLAGS),
+    **dict.fromkeys(("enable.metrics.push", "exclude.internal.topics"), _FLAGS),
+    "client.dns.lookup": ("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"),
+    "group.protocol": ("classic", "consumer"),
+    "isolation.level": ("read_uncommitted", "read_committed"),
+    "metadata.recovery.strategy": ("none", "rebootstrap"),
+    "metrics.recording.level": ("INFO", "DEBUG", "TRACE"),
+    "security.protocol": ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl"),
+    "share.acknowledgement.mode": ("implicit", "explicit"),
+    "share.acquire.mode": ("batch_optimized", "record_limit"),
+}
+"""Words that the consumer takes. Source: kafka 4.3, ConsumerConfig's validators, each tried."""
+_EXACT: Final = frozenset(
+    {"client.dns.lookup", "isolation.level", "metrics.recording.level"}
+    | {"share.acknowledgement.mode"}
+)
+"""Settings whose words count only as they are written."""
+_RESETS: Final = ("earliest", "latest", "none")
+_DURATION: Final = re.compile(
+    r"by_duration:P(?=.)(\d+D)?(T(?=.)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?", re.IGNORECASE
+)
+"""A reset to a time ago. Source: AutoOffsetResetStrategy.fromString, Duration.parse."""
+_INSTANCE_ID: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+"""Source: JoinGroupRequest.validateGroupInstanceId."""
+SERVER_ASSIGNORS: Final = ("uniform", "range")
+"""Values of `group.remote.assignor`; the brokers' group.consumer.assignors may add some."""
 _DEFAULTS: Final = {
     "session.timeout.ms": 45_000,
     "heartbeat.interval.ms": 3_000,
@@ -90,6 +119,7 @@ class Advice(Struct, frozen=True, kw_only=True):
     Args:
         weight: How bad it is.
         setting: Kafka's name of the setting.
+        written: Its name in the file, where that is another; empty otherwise.
         value: Its value; the default in brackets where it is not set.
         what: What follows from it, one clause.
         change: What to do about it, a clause of its own.
@@ -100,21 +130,33 @@ class Advice(Struct, frozen=True, kw_only=True):
     value: str
     what: str
     change: str
+    written: str = ""
 
 
 def advise(settings: Mapping[str, str]) -> list[Advice]:
     """Return what should be changed, once a setting: errors first, then by the settings' names."""
-    found = [*_unknown(settings), *_no_numbers(settings)]
+    found = [*_unknown(settings), *refused_values(settings), *_remote_assignor(settings)]
     wrong = {each.setting for each in found}
-    if settings.get("group.protocol", "classic").lower() == "consumer":
+    if settings.get("group.protocol", "classic").strip().lower() == "consumer":
         found += _new_protocol(settings)
     elif not wrong & _DEFAULTS.keys():
-        for rule in (_session, _heartbeat, _static, _poll_interval, _assignors):
-            found += rule(settings)
+        found += membership_advice(settings)
+        found += [*_static(settings), *_assignors(settings)]
     if "auto.commit.interval.ms" not in wrong:
         found += _commits(settings)
-    first = {each.setting: each for each in reversed(found)}
+    return first_of_each(found)
+
+
+def first_of_each(found: Iterable[Advice]) -> list[Advice]:
+    """Return the first advice on each setting: errors first, then by the settings' names."""
+    first = {each.setting: each for each in reversed([*found])}
     return sorted(first.values(), key=lambda each: (each.weight is not Weight.ERROR, each.setting))
+
+
+def membership_advice(settings: Mapping[str, str]) -> Iterator[Advice]:
+    """What follows from the timeouts of a classic member; they are whole numbers."""
+    for rule in (_session, _heartbeat, _poll_interval):
+        yield from rule(settings)
 
 
 def setting_ms(settings: Mapping[str, str], name: str) -> int:
@@ -142,13 +184,53 @@ def _unknown(settings: Mapping[str, str]) -> Iterator[Advice]:
         yield Advice(weight=Weight.WARNING, setting=name, value=value, what=what, change=change)
 
 
-def _no_numbers(settings: Mapping[str, str]) -> Iterator[Advice]:
+def refused_values(settings: Mapping[str, str]) -> Iterator[Advice]:
+    """Values that no consumer starts with: what is no number, no word of the setting, no name."""
+    for name in settings.keys() & _WORDS.keys():
+        words, value = _WORDS[name], settings[name].strip()
+        if value not in words and (name in _EXACT or value.lower() not in words):
+            yield _error(name, value, "the consumer does not start", f"set {_either(words)}")
+    reset = settings.get("auto.offset.reset", "latest").strip()
+    if reset not in _RESETS and not _DURATION.fullmatch(reset):
+        change = f"set {_either(_RESETS)}, or by_duration:PT1H"
+        yield _error("auto.offset.reset", reset, "the consumer does not start", change)
+    instance_id = settings.get("group.instance.id", "")
+    if instance_id and not _INSTANCE_ID.fullmatch(instance_id.strip()):
+        change = "give letters, digits, '.', '_' and '-', at most 249"
+        yield _error("group.instance.id", instance_id, "the consumer does not start", change)
     for name in settings.keys() & _DEFAULTS.keys():
         least = _LEAST.get(name, -_MOST - 1)
         number = java_int(settings[name], bits=32)
         if number is None or number < least:
             change = f"give a whole number from {least} to {_MOST}"
             yield _error(name, settings[name], "the consumer does not start", change)
+
+
+def _either(words: Sequence[str]) -> str:
+    return f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _remote_assignor(settings: Mapping[str, str]) -> Iterator[Advice]:
+    """What is wrong with the assignor that a member of the consumer protocol asks for.
+
+    Source: kafka 4.x, ConsumerConfig.CLASSIC_PROTOCOL_UNSUPPORTED_CONFIGS and
+    GroupMetadataManager.throwIfConsumerGroupHeartbeatRequestIsInvalid.
+    """
+    name = "group.remote.assignor"
+    value = settings.get(name, "").strip()
+    if not value:
+        return
+    if settings.get("group.protocol", "classic").strip().lower() != "consumer":
+        what = "the consumer does not start: it is for group.protocol=consumer alone"
+        yield _error(name, value, what, "set group.protocol=consumer, or leave it out")
+    elif value not in SERVER_ASSIGNORS:
+        yield _error(
+            name,
+            value,
+            "brokers refuse it with UNSUPPORTED_ASSIGNOR, unless their group.consumer.assignors "
+            "names it",
+            f"set {_either(SERVER_ASSIGNORS)}",
+        )
 
 
 def session_advice(
@@ -211,11 +293,18 @@ def _heartbeat(settings: Mapping[str, str]) -> Iterator[Advice]:
 
 
 def _static(settings: Mapping[str, str]) -> Iterator[Advice]:
-    name, session_ms = "group.instance.id", setting_ms(settings, "session.timeout.ms")
+    name = "group.instance.id"
     if not settings.get(name):
         what = "every restart rebalances the group twice: when it leaves and when it returns"
         yield _advice(settings, name, what, "give each member a name that outlives its restarts")
-    elif session_ms < _RESTART_MS:
+    else:
+        yield from static_session_advice(settings)
+
+
+def static_session_advice(settings: Mapping[str, str]) -> Iterator[Advice]:
+    """What follows from the session timeout of a static member."""
+    session_ms = setting_ms(settings, "session.timeout.ms")
+    if session_ms < _RESTART_MS:
         what = f"a restart of more than {session_ms / 1000:g} s rebalances all the same"
         change = f"set {_RESTART_MS} or more: longer than a restart takes"
         yield _advice(settings, "session.timeout.ms", what, change)

@@ -311,10 +311,11 @@ class GroupCoordinator:
     # -- time ------------------------------------------------------------------------------
 
     def expire(self, now_ms: int) -> CoordinatorResult:
-        """Fire every timer that is due, in the order of Kafka's timing wheel; resolve expressions.
+        """Fire timers that are due, in the order of Kafka's timing wheel; resolve expressions.
 
-        A timer that a fired one arms for the same instant fires too. This ends because every such
-        chain does: an initial delay of 0 ms is followed by a generation.
+        One call does a slice of that, some milliseconds; while more is due, the next deadline is
+        not after `now_ms`. A timer that a fired one arms for the same instant fires too. This ends
+        because every such chain does: an initial delay of 0 ms is followed by a generation.
         """
         runtime = self._runtime
         runtime.now_ms = now_ms

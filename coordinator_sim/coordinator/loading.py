@@ -295,9 +295,13 @@ def unload(
 def cancel_timers(runtime: Runtime, partition: Partition) -> None:
     """Drop the partition's timers, those of groups whose creation was undone included.
 
-    Source: CoordinatorTimerImpl.cancelAll.
+    Drops what another thread is to do for its groups as well.
+
+    Source: CoordinatorTimerImpl.cancelAll, CoordinatorExecutorImpl.cancelAll.
     """
     timers = runtime.timers
+    for key in [key for key in runtime.in_background if key[0] == partition.index]:
+        del runtime.in_background[key]
     timers.cancel(expiry_key(partition))
     timers.cancel(gauge_key(partition))
     for timer in group_timers(runtime, partition):

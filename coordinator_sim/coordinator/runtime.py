@@ -54,6 +54,7 @@ from coordinator_sim.kafka.orders.iteration_order import ConcurrentHashTable
 from coordinator_sim.kafka.partitioning import java_string_hash, partition_for
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.kafka.records import LogBatch, LogRecord
+from coordinator_sim.log.format.steps import Steps
 from coordinator_sim.messages.join_group import JoinGroupResponse
 from coordinator_sim.messages.requests import Response
 from coordinator_sim.trace.epoch_groups import EpochGroupStory
@@ -131,8 +132,7 @@ class Runtime:
             groups keep them. Source: GroupMetadataManager.openGroupsForProducer.
         scheduled: Events to be run at the end of the verb.
         is_idle: Whether no event is under way, so that another one is run as soon as it is there.
-        in_background: What another thread is to do once no timer is due. Source:
-            CoordinatorExecutorImpl.
+        in_background: By partition and group the work of another thread; each returns an event.
         stories: Of the consumer groups that the trace was told of; see `consumer.tracing`.
         persister: Share coordinator that may answer at once; None for none.
         persister_calls: By id who waits for the answer of the share coordinator.
@@ -214,7 +214,7 @@ class Runtime:
         self.open_groups: dict[int, dict[str, None]] = {}
         self.scheduled: list[Scheduled] = []
         self.is_idle = False
-        self.in_background: list[Scheduled] = []
+        self.in_background: dict[tuple[int, str], Steps[Scheduled]] = {}
         self.stories: dict[str, EpochGroupStory] = {}
         self._write_seq = 0
         self._call_seq = 0

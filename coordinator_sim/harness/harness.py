@@ -405,8 +405,7 @@ class Harness:
 
     def _settle(self) -> None:
         """Fire timers that are due: a delay of 0 ms ends within the verb that armed it."""
-        wake_up_ms = self.coordinator.wake_up_ms()
-        if wake_up_ms is not None and wake_up_ms <= self.now_ms:
+        while (due_ms := self.coordinator.wake_up_ms()) is not None and due_ms <= self.now_ms:
             self._take(self.coordinator.expire(self.now_ms))
 
     def _take(self, result: CoordinatorResult) -> None:

@@ -1,6 +1,31 @@
-"""What a plan assumes where the lines of its episode leave it open, in sentences for people."""
+"""What replays assume, in sentences for people: where lines leave it open, and of settings."""
 
+from typing import Final
+
+from coordinator_sim.replay.pace import USUAL_HEARTBEAT_MS
 from coordinator_sim.replay.plan import GroupPlan
+
+ASSUMED_OF_SETTINGS: Final = {
+    "group_instance_id": "a process keeps its group.instance.id over a restart, and a "
+    "restarted process is told by its client.id; a closed static consumer sends no LeaveGroup",
+    "session_timeout_ms": "a dead member falls silent when it did in the source, and is removed "
+    "one session timeout later",
+    "group_initial_rebalance_delay_ms": "members join an empty group when the source says so, "
+    "however long it waits for more",
+    "heartbeat_interval_ms": "members learn of a rebalance at their next heartbeat: of their "
+    f"time to rejoin, up to one interval of the source ({USUAL_HEARTBEAT_MS} ms unless the "
+    "trace tells) grows or shrinks with the interval",
+    "partition_assignment_strategy": "memberships stay those of the run; members of an eager "
+    "group stop when they rejoin, or where no line tells that as the rebalance begins, and work "
+    "when its assignment comes; a second cooperative round takes as long as the group's usual "
+    "rebalance",
+    "connect_protocol": "workers come and go as in the run; rounds with the same workers as "
+    "before are the protocol's own, so they are computed anew",
+    "scheduled_rebalance_max_delay_ms": "work lost with a worker waits for it for the delay, "
+    "then one more usual rebalance hands it out",
+    "profile": "members behave as in the source, only the broker is of another release",
+}
+"""What the figures under a setting assume beside what every what-if assumes; by its field."""
 
 
 def _starts_assumed(plan: GroupPlan) -> list[str]:

@@ -24,9 +24,14 @@ _US_PER_S: Final = 1_000_000
 
 
 class Sums(Struct, frozen=True, kw_only=True):
-    """Figures of several rebalances: seconds, resources and records; None where none tells."""
+    """Figures of several rebalances: seconds, resources and records; None where none tells.
+
+    `paused_s` is member-seconds, `unowned_s` resource-seconds; `downtime` defines both, and
+    `stopped_s`.
+    """
 
     rebalancing_s: float | None
+    paused_s: float | None
     stopped_s: float | None
     unowned_s: float | None
     moved: int | None
@@ -120,6 +125,7 @@ def sums_of(charges: Sequence[Charge]) -> Sums:
     """Return the sums of the figures of rebalances."""
     return Sums(
         rebalancing_s=_seconds(each.rebalancing_us for each in charges),
+        paused_s=_seconds(each.paused_us for each in charges),
         stopped_s=_seconds(each.stopped_us for each in charges),
         unowned_s=_seconds(each.unowned_us for each in charges),
         moved=_sum(each.moved for each in charges),

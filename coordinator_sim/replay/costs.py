@@ -11,6 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from coordinator_sim.clients.client_kind import ClientKind, kind_of_lines
 from coordinator_sim.replay.names import members_of
 from coordinator_sim.replay.restarts import Passage, Restart, client_of, restarts_in
 from coordinator_sim.trace.epoch_groups import DELAY
@@ -23,7 +24,10 @@ POLL_TIMEOUT: Final = "poll timeout"
 COORDINATOR_MOVED: Final = "coordinator moved"
 CAME: Final = "came back"
 WENT: Final = "went"
-"""Parts of a restart that a rebalance may be."""
+"""Parts of a restart that a rebalance may be: client ids show who it was."""
+REPLACING: Final = "came for another"
+REPLACED: Final = "went for another"
+"""The same where time alone pairs who came with who went."""
 
 _POLL_WORDS: Final = "poll timeout has expired"
 """What a Java consumer says when it leaves because it did not poll in time."""
@@ -60,11 +64,11 @@ _WORDS: Final = {
 
 
 class RebalanceCost(Struct, frozen=True, kw_only=True):
-    """Cause and cost of one rebalance; durations are milliseconds.
+    """Cause and cost of one rebalance; durations are in the unit that their names end with.
 
     Args:
         start_ms: Time of its first line.
-        length_ms: Duration; None when the start or the end is missing.
+        length_us: Duration; None when the start or the end is missing.
         trigger: What began it, in a word or two.
         client: Client id of the member that began it; empty where none is named.
         root: Number of the rebalance that it comes from in the end; its own for most.
@@ -72,14 +76,18 @@ class RebalanceCost(Struct, frozen=True, kw_only=True):
         initial_ms: Part of the join phase that was the initial delay of an empty group.
         dead_ms: Part of the join phase that waited for members that were then removed.
         slow_ms: Rest of the join phase: waiting for living members to rejoin.
-        restart: Which part of a restart it is: `CAME`, `WENT`, or empty.
+        restart: Which part of a restart it is: `CAME`, `WENT`, `REPLACING`, `REPLACED`, or empty.
         deploy: Number of the rolling restart that it belongs to, from 1; 0 for none.
         line: Where its first line is, as file and line, or as the number of the event.
+        client_kind: What the members of its group are.
+        paused_us: Pauses of its members together; `downtime` has them, None before it.
+        stopped_us: Standstill of the group; None as above.
+        is_bound: Whether these two are upper bounds, because no assignments are known.
     """
 
     number: int
     start_ms: int
-    length_ms: int | None
+    length_us: int | None
     trigger: str
     client: str
     root: int
@@ -94,6 +102,10 @@ class RebalanceCost(Struct, frozen=True, kw_only=True):
     is_follow_up: bool
     protocol_name: str | None
     line: str
+    client_kind: ClientKind = ClientKind.CONSUMER
+    paused_us: int | None = None
+    stopped_us: int | None = None
+    is_bound: bool = False
 
 
 def costs_of(group_id: str, lines: Sequence[TraceEvent]) -> list[RebalanceCost]:
@@ -117,6 +129,7 @@ class _Costs:
         self._told = told
         self._starts_ms = [each.rebalance.first_line.ts_us // 1000 for each in told]
         lines = list(lines)
+        self._client_kind = kind_of_lines(lines)
         self._late_pollers = {
             self._number_at(line.ts_us // 1000) for line in lines if _left_for_polls(line)
         }
@@ -145,7 +158,7 @@ class _Costs:
             yield RebalanceCost(
                 number=number,
                 start_ms=self._starts_ms[place],
-                length_ms=_ms(rebalance.length_us),
+                length_us=rebalance.length_us,
                 trigger=POLL_TIMEOUT if number in self._late_pollers else _trigger(told),
                 client=client,
                 root=root,
@@ -160,6 +173,7 @@ class _Costs:
                 is_follow_up=told.follows is not None,
                 protocol_name=rebalance.protocol_name,
                 line=place_of(rebalance.first_line),
+                client_kind=self._client_kind,
             )
 
     def _root(
@@ -174,7 +188,7 @@ class _Costs:
         confidence = told.rebalance.first_line.confidence if known else _UNTOLD
         if told.follows is not None:
             return roots[told.follows]
-        if part != CAME or restart is None:
+        if part not in {CAME, REPLACING} or restart is None:
             return told.number, confidence
         gone = self._number_at(restart.gone.line_ms)
         sure = _BY_NAME if restart.is_by_name else _BY_TIME
@@ -184,8 +198,9 @@ class _Costs:
         """Return by number of a rebalance the restart that it is a part of."""
         parts: dict[int, tuple[str, Restart]] = {}
         for restart in self._restarts:
-            parts.setdefault(self._number_at(restart.gone.line_ms), (WENT, restart))
-            parts.setdefault(self._number_at(restart.came.line_ms), (CAME, restart))
+            went, came = (WENT, CAME) if restart.is_by_name else (REPLACED, REPLACING)
+            parts.setdefault(self._number_at(restart.gone.line_ms), (went, restart))
+            parts.setdefault(self._number_at(restart.came.line_ms), (came, restart))
         return parts
 
     def _is_late_poller(self, restart: Restart) -> bool:

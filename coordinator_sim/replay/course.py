@@ -41,6 +41,7 @@ class Round:
         seats: Members of the generation, its leader first; empty until they are told.
         is_empty: Whether it left the group without members.
         is_follow_up: Whether the source's rebalance only continues the one before.
+        rejoins: When each member of the old generation rejoined, by its key.
     """
 
     start_ms: int
@@ -50,6 +51,7 @@ class Round:
     seats: tuple[Seat, ...] = ()
     is_empty: bool = False
     is_follow_up: bool = False
+    rejoins: dict[str, int] = field(default_factory=dict)
 
 
 class Absence(Struct, frozen=True):
@@ -103,6 +105,12 @@ class Course:
                 self.returns += 1
             case _:
                 pass
+
+    def rejoin(self, player: Player, at_ms: int) -> None:
+        """Note that a member sends another JoinGroup in the rebalance that began last."""
+        if self.rounds:
+            key = player.actor.group_instance_id or player.member_id
+            self.rounds[-1].rejoins.setdefault(key, at_ms)
 
     def seat(self, response: JoinGroupResponse) -> None:
         """Note the members of a new generation, which only its leader is told."""

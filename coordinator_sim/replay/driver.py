@@ -239,8 +239,11 @@ class Driver:
                 player.member_id = f"{player.prefix}-{player.uuid}"
                 self._muster.know(player)
         player.is_parked = True
+        is_rejoin, sent_ms = player.is_member, self._now_ms
         request = requests.join(player, self._group_id, member_id, self._timeouts(player))
         self._send(player, request, version)
+        if is_rejoin:
+            self.course.rejoin(player, sent_ms)
 
     def _timeouts(self, player: Player) -> tuple[int, int]:
         rebalance_ms = self._timeouts_ms.rebalance_ms(self._joining_position(), self._position)
@@ -322,7 +325,11 @@ class Driver:
         done_ms = self._done_ms(script, is_initial=initial)
         for player in returning:
             is_last = player is returning[-1] and not (script is not None and script.kicks)
-            self._at(done_ms if is_last else self._now_ms, _REJOIN, self._rejoiner(player))
+            after_ms = self._pace.gives_up_ms(player.actor.name, script, as_in_trace=self._follows)
+            rejoin_ms = min(done_ms, self._now_ms + (after_ms or 0))
+            if after_ms is not None:
+                self.course.rejoin(player, rejoin_ms)
+            self._at(done_ms if is_last else rejoin_ms, _REJOIN, self._rejoiner(player))
 
     def _script_of(self, event: TraceEvent) -> Script | None:
         """Return the trace's script of this rebalance; None for one the trace does not have."""

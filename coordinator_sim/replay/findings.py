@@ -10,14 +10,27 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from coordinator_sim.clients.client_kind import STREAMS_WAY, ClientKind, refusal
 from coordinator_sim.clients.config import ConnectProtocolCompatibility
 from coordinator_sim.messages.embedded.contents import SERVER_PREFIX, is_cooperative
-from coordinator_sim.replay.costs import COORDINATOR_MOVED, POLL_TIMEOUT, RebalanceCost
+from coordinator_sim.replay.assumptions import ASSUMED_OF_SETTINGS
+from coordinator_sim.replay.costs import (
+    CAME,
+    COORDINATOR_MOVED,
+    POLL_TIMEOUT,
+    WENT,
+    RebalanceCost,
+)
 from coordinator_sim.replay.report import RunFigures, WhatIf
 from coordinator_sim.replay.storms import storms_of
 from coordinator_sim.trace.rebalances import RebalanceOutcome
 
 SECONDS_REBALANCING: Final = "seconds rebalancing"
+MEMBER_SECONDS: Final = "member-seconds paused"
+COMMITS_REFUSED: Final = "commits refused"
+RECORDS_AGAIN: Final = "records processed again"
+COUNTS: Final = frozenset({COMMITS_REFUSED, RECORDS_AGAIN})
+"""Units of costs that are whole numbers."""
 COMPUTED: Final = "computed"
 REPLAYED: Final = "replayed"
 ESTIMATED: Final = "estimated"
@@ -37,22 +50,79 @@ _SHORT_MS: Final = 100
 _FLAPS: Final = 3
 _MOST_REFS: Final = 5
 _EAGER_CONNECT: Final = ConnectProtocolCompatibility.EAGER.protocol_name
-_CONNECT_PROTOCOLS: Final = frozenset(each.protocol_name for each in ConnectProtocolCompatibility)
 _WORKERS_BACK_IN_TIME: Final = (
     "Restart workers one after another, each back within scheduled.rebalance.max.delay.ms: under "
     "an incremental connect.protocol a worker in time gets its own tasks again. Workers are never "
     "static."
 )
-_NOT_WITH_AN_INSTANCE_ID: Final = (
-    " With a group.instance.id its restarts would not rebalance the group."
-)
+_CHANGES: Final[dict[ClientKind, dict[str, str]]] = {
+    ClientKind.CONNECT: {
+        "deploys-rebalance-each-member": _WORKERS_BACK_IN_TIME,
+        "dead-members-waited-for": "Have workers close in good order when they are stopped "
+        "(SIGTERM, not SIGKILL); a shorter session.timeout.ms shortens the wait.",
+        "slow-joiners": "Workers learn with their next heartbeat: lower heartbeat.interval.ms. "
+        "Beyond that they are busy starting and stopping tasks: connect.protocol=sessioned stops "
+        "only those that move.",
+        "poll-timeouts": "Raise the workers' rebalance.timeout.ms above the longest time that "
+        "starting or stopping connectors takes. No replay can try it.",
+    },
+    ClientKind.STREAMS: {
+        "deploys-rebalance-each-member": "Give each instance of the application a "
+        "group.instance.id of its own that outlives a restart (Streams adds the number of the "
+        "thread), and a session.timeout.ms longer than a restart takes. Or change to "
+        f"{STREAMS_WAY}, in which nobody stops for a rebalance.",
+        "dead-members-waited-for": "Kafka Streams does not leave its group when it is closed, so "
+        "that each stop is waited for: a shorter session.timeout.ms shortens the wait. Instances "
+        "with a group.instance.id are not waited for when they come back in time.",
+    },
+    ClientKind.SINK: {
+        "deploys-rebalance-each-member": "Restart workers one after another, each back before "
+        "its tasks are given to others. Sink tasks are never static: all would have one name.",
+        "dead-members-waited-for": "Stop workers in good order (SIGTERM, not SIGKILL), so that "
+        "their tasks' consumers leave; a shorter consumer.session.timeout.ms shortens the wait.",
+        "slow-joiners": "Tasks learn with their next heartbeat: lower "
+        "consumer.heartbeat.interval.ms. Beyond that they are busy in put(): lower "
+        "consumer.max.poll.records.",
+        "poll-timeouts": "Raise consumer.max.poll.interval.ms above the longest time that put() "
+        "takes, or lower consumer.max.poll.records.",
+        "eager-stops-everything": "Set the workers' consumer.partition.assignment.strategy, or the "
+        "connector's consumer.override.partition.assignment.strategy, to cooperative-sticky, in "
+        "two rolling restarts (KIP-429): only partitions that move stop then.",
+    },
+}
+"""By kind of client and of finding, what to change where it is not what a plain consumer does."""
 
 
-class _Words(Struct, frozen=True):
-    """The two sentences of a finding."""
+_ADVICE: Final = {
+    STATIC: "Give each consumer a group.instance.id of its own that outlives a restart, and a "
+    "session.timeout.ms longer than a restart takes; its partitions wait for it meanwhile.",
+    _SHORT_SESSION: "Set session.timeout.ms=10000, which shortens the wait.",
+    _NO_DELAY: "Set the brokers' group.initial.rebalance.delay.ms=0 where members start one at a "
+    "time; where many start together the delay saves them rebalances.",
+    _USUAL_DELAY: "Set the brokers' group.initial.rebalance.delay.ms=3000: members that start "
+    "together gather in one rebalance.",
+    _FAST_HEARTBEAT: "Set heartbeat.interval.ms=1000: members learn of a rebalance with their next "
+    "heartbeat.",
+    _COOPERATIVE: "Set partition.assignment.strategy=cooperative-sticky, in two rolling restarts "
+    "(KIP-429): only partitions that move stop then.",
+    _INCREMENTAL: "Set connect.protocol=sessioned, the default since Kafka 2.4.",
+}
+"""What to do for each setting that is tried: advice and saving are of one value."""
+
+
+class _Words(Struct, frozen=True, kw_only=True):
+    """What happened, what to do, and the figure in microseconds; `change` follows the advice."""
 
     what: str
-    change: str
+    cost_us: int
+    setting: str | None = None
+    change: str = ""
+
+    @property
+    def advice(self) -> str:
+        """The advice for the setting, then whatever else helps."""
+        first = "" if self.setting is None else _ADVICE[self.setting]
+        return f"{first} {self.change}".strip()
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -63,10 +133,13 @@ class Finding(Struct, frozen=True, kw_only=True):
         rebalances: Rebalances behind it.
         cost_s: What it cost, in `cost_unit`.
         what: What happened, one sentence with the figures.
-        change: What to set or do, with Kafka's names.
+        change: What to set or do, with Kafka's names; first of all the setting.
         setting: What `replay --set` takes to try it; None when no replay can.
-        saves_s: What the setting would save the group as a whole, in `cost_unit`; it may be more
-            than `cost_s`, as findings overlap, and is negative for a loss. None until replays tell.
+        assumes: What a replay under the setting assumes, beside what every replay does.
+        saves_s: What the setting would save, in `cost_unit`: at most `cost_s`, and negative for a
+            loss. None until replays tell.
+        more_rebalances: By how many the setting raises the group's rebalances; negative for fewer,
+            None until replays tell.
         basis: `computed`, `replayed` or `estimated`.
         confidence: How sure it is that the change meets the cause, 0 to 1.
         source_refs: Where the first lines behind it are, at most five.
@@ -79,7 +152,9 @@ class Finding(Struct, frozen=True, kw_only=True):
     what: str
     change: str
     setting: str | None = None
+    assumes: tuple[str, ...] = ()
     saves_s: float | None = None
+    more_rebalances: int | None = None
     basis: str = COMPUTED
     confidence: float
     cost_unit: str = SECONDS_REBALANCING
@@ -104,59 +179,96 @@ def findings_of(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
         _coordinator_moves,
         _eager,
     )
-    found = [each for finder in finders for each in finder(group_id, costs)]
+    found = [_fitting(each, costs) for finder in finders for each in finder(group_id, costs)]
     return worst_first(found)
 
 
+def _fitting(finding: Finding, costs: Sequence[RebalanceCost]) -> Finding:
+    """Return a finding with advice that clients of the group's kind can follow."""
+    kind = costs[0].client_kind
+    change = _CHANGES.get(kind, {}).get(finding.kind, finding.change)
+    if finding.setting is not None and refusal(kind, finding.setting.partition("=")[0]):
+        return replace(finding, change=change, setting=None, assumes=())
+    return replace(finding, change=change)
+
+
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings in order of cost; equal ones by group and kind."""
-    return sorted(findings, key=lambda each: (-each.cost_s, each.group_id, each.kind))
+    """Return findings in order of cost, times before counts; equal ones by group and kind."""
+    return sorted(
+        findings,
+        key=lambda each: (each.cost_unit in COUNTS, -each.cost_s, each.group_id, each.kind),
+    )
 
 
-def with_savings(finding: Finding, entry: WhatIf) -> Finding:
-    """Return the finding with what the replay under its setting saves; unchanged without one."""
-    if entry.as_is is None or entry.with_settings is None:
-        return finding
-    saved_ms = _cost_ms(finding, entry.as_is) - _cost_ms(finding, entry.with_settings)
-    basis = ESTIMATED if entry.paired_by_time else REPLAYED
-    return replace(finding, saves_s=saved_ms / 1000, basis=basis)
+def with_savings(finding: Finding, entries: Sequence[WhatIf]) -> Finding:
+    """Return the finding with what replays under its setting save; unchanged where one has none.
+
+    A setting may save the group more than the finding is about, as findings overlap: the saving is
+    at most the cost.
+
+    Args:
+        finding: The finding.
+        entries: Replays of its group under its setting, one for each file.
+    """
+    saved_ms = more = 0
+    for each in entries:
+        before, after = each.as_is, each.with_settings
+        if before is None or after is None:
+            return finding
+        cost_ms, left_ms = _cost_ms(finding, before), _cost_ms(finding, after)
+        if cost_ms is None or left_ms is None:
+            return finding
+        saved_ms += cost_ms - left_ms
+        more += after.all_rebalances - before.all_rebalances
+    return replace(
+        finding,
+        saves_s=min(saved_ms / 1000, finding.cost_s),
+        more_rebalances=more,
+        basis=ESTIMATED if any(each.paired_by_time for each in entries) else REPLAYED,
+    )
 
 
-def _cost_ms(finding: Finding, run: RunFigures) -> int:
-    """Return the part of a run's figures that the finding's change is about."""
-    if finding.kind == "eager-stops-everything" and run.sharing is not None:
-        return run.sharing.stopped_ms
-    return run.rebalancing_ms
+def _cost_ms(finding: Finding, run: RunFigures) -> int | None:
+    """Return the figure of a run that the finding's cost is a part of; None for unknown."""
+    if finding.cost_unit == SECONDS_REBALANCING:
+        return run.rebalancing_ms
+    return None if run.sharing is None else run.sharing.paused_ms
 
 
 def _finding(
-    group_id: str,
-    kind: str,
-    behind: Sequence[RebalanceCost],
-    cost_ms: int,
-    words: _Words,
-    **more: object,
+    group_id: str, kind: str, behind: Sequence[RebalanceCost], words: _Words, **more: object
 ) -> list[Finding]:
-    if not behind or cost_ms < _SHORT_MS:
+    if not behind or words.cost_us < _SHORT_MS * 1000:
         return []
     confidence = min(each.confidence for each in behind)
     fields: dict[str, object] = {"confidence": round(confidence, 2), **more}
+    assumed = None
+    if words.setting is not None:
+        name = words.setting.partition("=")[0]
+        assumed = ASSUMED_OF_SETTINGS[name.replace(".", "_")]
     return [
         Finding(
             group_id=group_id,
             kind=kind,
             rebalances=len(behind),
-            cost_s=cost_ms / 1000,
+            cost_s=words.cost_us / 1_000_000,
             what=words.what,
-            change=words.change,
+            change=words.advice,
+            setting=words.setting,
+            assumes=() if assumed is None else (assumed,),
             source_refs=tuple(each.line for each in behind[:_MOST_REFS]),
             **fields,  # type: ignore[arg-type]
         )
     ]
 
 
-def _length_ms(costs: Iterable[RebalanceCost]) -> int:
-    return sum(each.length_ms or 0 for each in costs)
+def _timed(costs: Sequence[RebalanceCost]) -> list[RebalanceCost]:
+    """Return those that have a length: what an open one waited is no part of the group's costs."""
+    return [each for each in costs if each.length_us is not None]
+
+
+def _length_us(costs: Iterable[RebalanceCost]) -> int:
+    return sum(each.length_us or 0 for each in costs)
 
 
 def _counted(behind: Sequence[RebalanceCost]) -> str:
@@ -164,18 +276,13 @@ def _counted(behind: Sequence[RebalanceCost]) -> str:
     return "1 rebalance" if len(behind) == 1 else f"{len(behind)} rebalances"
 
 
-def _seconds(duration_ms: int) -> str:
-    return f"{duration_ms / 1000:.1f} s"
-
-
-def _is_connect(costs: Sequence[RebalanceCost]) -> bool:
-    """Whether the trace tells that the members are Connect workers."""
-    return any(each.protocol_name in _CONNECT_PROTOCOLS for each in costs)
+def _seconds(duration_us: int) -> str:
+    return f"{duration_us / 1_000_000:.1f} s"
 
 
 def _static(costs: Sequence[RebalanceCost]) -> str | None:
-    """The setting that makes members static; None for workers, which cannot be."""
-    return None if _is_connect(costs) else STATIC
+    """The setting that makes members static; None for those that cannot be."""
+    return None if refusal(costs[0].client_kind, "group.instance.id") else STATIC
 
 
 def _deploys(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
@@ -183,87 +290,74 @@ def _deploys(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
     if not behind:
         return []
     deploys = len({each.deploy for each in behind})
-    cost_ms = _length_ms(behind)
+    cost_us = _length_us(behind)
     times = "A deploy" if deploys == 1 else f"{deploys} deploys"
     words = _Words(
-        what=f"{times} restarted members: {_counted(behind)}, {_seconds(cost_ms)} of rebalancing.",
-        change=_WORKERS_BACK_IN_TIME
-        if _is_connect(costs)
-        else "Give each consumer a group.instance.id of its own that outlives a restart, and a "
-        "session.timeout.ms longer than a restart takes; its partitions wait for it meanwhile.",
+        what=f"{times} restarted members: {_counted(behind)}, {_seconds(cost_us)} of rebalancing.",
+        cost_us=cost_us,
+        setting=STATIC,
     )
-    setting = _static(costs)
-    return _finding(
-        group_id, "deploys-rebalance-each-member", behind, cost_ms, words, setting=setting
-    )
+    return _finding(group_id, "deploys-rebalance-each-member", behind, words)
 
 
 def _dead_members(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
-    behind = [each for each in costs if each.dead_ms]
-    cost_ms = sum(each.dead_ms for each in behind)
-    words = _Words(
-        what=f"{_counted(behind)} waited {_seconds(cost_ms)} for members that were then removed.",
-        change="Have members close in good order when they are stopped (SIGTERM, not SIGKILL); a "
-        "shorter session.timeout.ms shortens the wait. Consumers with a group.instance.id are not "
-        "waited for when they come back in time.",
-    )
+    behind = [each for each in _timed(costs) if each.dead_ms]
+    cost_us = sum(each.dead_ms for each in behind) * 1000
     comes_back = any(each.restart for each in behind)
-    return _finding(
-        group_id,
-        "dead-members-waited-for",
-        behind,
-        cost_ms,
-        words,
+    words = _Words(
+        what=f"{_counted(behind)} waited {_seconds(cost_us)} for members that were then removed.",
+        cost_us=cost_us,
         setting=(_static(costs) if comes_back else None) or _SHORT_SESSION,
+        change="Have members close in good order when they are stopped (SIGTERM, not SIGKILL).",
     )
+    return _finding(group_id, "dead-members-waited-for", behind, words)
 
 
 def _initial_delay(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
-    behind = [each for each in costs if each.initial_ms >= _SHORT_MS]
-    cost_ms = sum(each.initial_ms for each in behind)
+    behind = [each for each in _timed(costs) if each.initial_ms >= _SHORT_MS]
+    cost_us = sum(each.initial_ms for each in behind) * 1000
     words = _Words(
-        what=f"{_counted(behind)} of an empty group waited {_seconds(cost_ms)} for more members.",
-        change="Lower the brokers' group.initial.rebalance.delay.ms where members start one at a "
-        "time; where many start together it saves them rebalances.",
+        what=f"{_counted(behind)} of an empty group waited {_seconds(cost_us)} for more members.",
+        cost_us=cost_us,
+        setting=_NO_DELAY,
     )
-    return _finding(group_id, "initial-delay", behind, cost_ms, words, setting=_NO_DELAY)
+    return _finding(group_id, "initial-delay", behind, words)
 
 
 def _slow_joiners(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
-    behind = [each for each in costs if each.slow_ms >= _SLOW_MS]
-    cost_ms = sum(each.slow_ms for each in behind)
-    longest_ms = max((each.slow_ms for each in behind), default=0)
+    behind = [each for each in _timed(costs) if each.slow_ms >= _SLOW_MS]
+    cost_us = sum(each.slow_ms for each in behind) * 1000
+    longest_us = max((each.slow_ms for each in behind), default=0) * 1000
     words = _Words(
-        what=f"{_counted(behind)} waited {_seconds(cost_ms)} for living members to learn of it and "
-        f"to rejoin, {_seconds(longest_ms)} at most.",
-        change="Members learn with their next heartbeat: lower heartbeat.interval.ms. Beyond that "
-        "they are busy: lower max.poll.records, or process in another thread.",
-    )
-    return _finding(
-        group_id,
-        "slow-joiners",
-        behind,
-        cost_ms,
-        words,
+        what=f"{_counted(behind)} waited {_seconds(cost_us)} for living members to learn of it and "
+        f"to rejoin, {_seconds(longest_us)} at most.",
+        cost_us=cost_us,
         setting=_FAST_HEARTBEAT,
-        confidence=_at_most(behind, 0.6),
+        change="Beyond that they are busy: lower max.poll.records, or process in another thread.",
     )
+    return _finding(group_id, "slow-joiners", behind, words, confidence=_at_most(behind, 0.6))
 
 
 def _poll_timeouts(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
     late = _late_polls(costs)
     behind = [each for each in costs if each.number in late]
     times = sum(each.trigger == POLL_TIMEOUT for each in behind)
-    cost_ms = _length_ms(behind)
+    back = sum(each.restart == CAME for each in behind)
+    cost_us = _length_us(behind)
+    came_back = f", and came back {_times(back)}" if back else ""
     words = _Words(
-        what=f"Members left {times} times because they did not poll in time, and came back: "
-        f"{_counted(behind)}, {_seconds(cost_ms)} of rebalancing.",
+        what=f"Members left {_times(times)} because they did not poll in time{came_back}: "
+        f"{_counted(behind)}, {_seconds(cost_us)} of rebalancing.",
+        cost_us=cost_us,
+        # No replay knows how long the member would have been busy.
         change="Raise max.poll.interval.ms above the longest time between two polls, or lower "
         "max.poll.records.",
     )
-    return _finding(
-        group_id, "poll-timeouts", behind, cost_ms, words, setting=STATIC, basis=ESTIMATED
-    )
+    return _finding(group_id, "poll-timeouts", behind, words, basis=ESTIMATED)
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _late_polls(costs: Sequence[RebalanceCost]) -> set[int]:
@@ -279,46 +373,41 @@ def _storm(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
     behind = [each for storm in storms_of(own) for each in storm]
     if not behind:
         return []
-    cost_ms = _length_ms(behind)
+    cost_us = _length_us(behind)
     first = behind[0]
     who = f" by {first.client}" if first.client else ""
     words = _Words(
-        what=f"{_counted(behind)} came within minutes of each other, {_seconds(cost_ms)} of "
+        what=f"{_counted(behind)} came within minutes of each other, {_seconds(cost_us)} of "
         f"rebalancing; the first was #{first.number}, {first.trigger}{who}.",
-        change="Look at the first one: coordinator-sim explain tells its cause. Where members "
-        "start together, group.initial.rebalance.delay.ms gathers them in one rebalance.",
-    )
-    return _finding(
-        group_id,
-        "rebalance-storm",
-        behind,
-        cost_ms,
-        words,
+        cost_us=cost_us,
         setting=_USUAL_DELAY if 0 < first.initial_ms < _SLOW_MS else None,
-        confidence=_at_most(behind[:1], 0.8),
+        change="Look at the first one: coordinator-sim explain tells its cause.",
     )
+    sure = _at_most(behind[:1], 0.8)
+    return _finding(group_id, "rebalance-storm", behind, words, confidence=sure)
 
 
 def _flapping(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
     """Find the client that goes and comes most often outside deploys."""
     own: dict[str, list[RebalanceCost]] = {}
     for each in costs:
-        if each.restart and each.client and not each.deploy and each.trigger != POLL_TIMEOUT:
+        is_own = each.restart in {CAME, WENT} and each.client and not each.deploy
+        if is_own and each.trigger != POLL_TIMEOUT:
             own.setdefault(each.client, []).append(each)
     flapping = {client: each for client, each in own.items() if len(each) >= 2 * _FLAPS}
     if not flapping:
         return []
-    client = max(flapping, key=lambda name: (_length_ms(flapping[name]), name))
+    client = max(flapping, key=lambda name: (_length_us(flapping[name]), name))
     behind = flapping[client]
-    cost_ms = _length_ms(behind)
+    cost_us = _length_us(behind)
     words = _Words(
         what=f"{client} went and came back again and again: {_counted(behind)}, "
-        f"{_seconds(cost_ms)} of rebalancing.",
-        change=f"See in its own log why {client} restarts."
-        + ("" if _is_connect(costs) else _NOT_WITH_AN_INSTANCE_ID),
+        f"{_seconds(cost_us)} of rebalancing.",
+        cost_us=cost_us,
+        setting=_static(costs),
+        change=f"See in its own log why {client} restarts.",
     )
-    setting = _static(costs)
-    return _finding(group_id, "flapping-member", behind, cost_ms, words, setting=setting)
+    return _finding(group_id, "flapping-member", behind, words)
 
 
 def _coordinator_moves(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
@@ -327,14 +416,15 @@ def _coordinator_moves(group_id: str, costs: Sequence[RebalanceCost]) -> list[Fi
         for each in costs
         if each.trigger == COORDINATOR_MOVED or each.outcome is RebalanceOutcome.COORDINATOR_MOVED
     ]
-    cost_ms = _length_ms(behind)
+    cost_us = _length_us(behind)
     words = _Words(
-        what=f"{_counted(behind)} around a move of the group's coordinator: {_seconds(cost_ms)} of "
+        what=f"{_counted(behind)} around a move of the group's coordinator: {_seconds(cost_us)} of "
         "rebalancing.",
+        cost_us=cost_us,
         change="Look at the brokers: restarts, and elections of the group's partition of "
         "__consumer_offsets. No setting of the group changes this.",
     )
-    return _finding(group_id, "coordinator-moves", behind, cost_ms, words)
+    return _finding(group_id, "coordinator-moves", behind, words)
 
 
 def _eager(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
@@ -346,18 +436,18 @@ def _eager(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
     ]
     if not behind:
         return []
-    cost_ms = _length_ms(behind)
     protocol = behind[-1].protocol_name
-    is_connect = protocol == _EAGER_CONNECT
+    paused_us = sum(each.paused_us or 0 for each in behind)
+    stopped_us = sum(each.stopped_us or 0 for each in behind)
+    at_most = "at most " if any(each.is_bound for each in behind) else ""
     words = _Words(
-        what=f"{_counted(behind)} under {protocol} stopped every member for {_seconds(cost_ms)}.",
-        change="Set connect.protocol=sessioned, the default since Kafka 2.4."
-        if is_connect
-        else "Set partition.assignment.strategy to cooperative-sticky, in two rolling restarts "
-        "(KIP-429): only partitions that move stop then.",
+        what=f"{_counted(behind)} under {protocol} made members give up everything: they paused "
+        f"for {at_most}{_seconds(paused_us)} together, and for {at_most}{_seconds(stopped_us)} "
+        "nobody in the group owned anything.",
+        cost_us=paused_us,
+        setting=_INCREMENTAL if protocol == _EAGER_CONNECT else _COOPERATIVE,
     )
-    setting = _INCREMENTAL if is_connect else _COOPERATIVE
-    return _finding(group_id, "eager-stops-everything", behind, cost_ms, words, setting=setting)
+    return _finding(group_id, "eager-stops-everything", behind, words, cost_unit=MEMBER_SECONDS)
 
 
 def _at_most(behind: Sequence[RebalanceCost], bound: float) -> float:

@@ -11,14 +11,17 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from coordinator_sim.clients.client_kind import ClientKind, kind_of_lines
+from coordinator_sim.replay.charges import Charge, charges_in, trace_of
 from coordinator_sim.replay.compare import compare
+from coordinator_sim.replay.cost_sums import sums_of
 from coordinator_sim.replay.plan import GroupPlan
 from coordinator_sim.replay.planner import plan_episode
 from coordinator_sim.replay.report import GroupFidelity, ReplayReport, ReplayResult, Tally
 from coordinator_sim.replay.settings import UNKNOWN, Settings
 from coordinator_sim.replay.versions import VERSION_ATTR, profile_for
 from coordinator_sim.replay.what_if import Subject, assumed_of, drive, events_of, what_if
-from coordinator_sim.replay.work import NOTHING_KNOWN, KnownGroups
+from coordinator_sim.replay.work import NOTHING_KNOWN, KnownGroups, OwnTimes
 from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
 from coordinator_sim.trace.history import (
     CLIENT_SOURCES,
@@ -27,6 +30,7 @@ from coordinator_sim.trace.history import (
     group_lines,
 )
 from coordinator_sim.trace.rebalances import Episode, epoch_groups_in
+from coordinator_sim.trace.schema import RunManifest
 
 CERTAIN: Final = (
     "replay reproduces all rows that the source determines of these groups",
@@ -102,7 +106,8 @@ def replay_log(
         done += len(own)
         episodes = [each for each in episodes_of(group_id, own) if each.generation is not None]
         if any(episode.rebalances for episode in episodes):
-            for subject, plain in _replay_group(episodes, versions, known, report):
+            kind = kind_of_lines(own)
+            for subject, plain in _replay_group(episodes, versions, known, report, kind):
                 changed: list[TraceEvent] = plain
                 trial = by_group.get(group_id, _NO_TRIAL)
                 tried = [*grid, *trial.grid]
@@ -120,6 +125,35 @@ def replay_log(
         report.conditions.extend(conditions_of(grid))
     told.sort(key=lambda event: event.ts_us)
     return ReplayResult(report, told)
+
+
+def with_own_times(known: KnownGroups, events: Sequence[TraceEvent], info: RunInfo) -> KnownGroups:
+    """Return what is known with what rebalances cost in time, as `findings --costs` shows it.
+
+    Args:
+        known: What else is known.
+        events: All events of the groups that are replayed, in the order of the trace.
+        info: Facts of the trace; those of one on disk have its end.
+    """
+    end_us = info.last_ts_us if isinstance(info, RunManifest) else None
+    own: dict[tuple[str | None, str], list[Charge]] = {}
+    for each in charges_in(trace_of(events, info.source, end_us)):
+        own.setdefault((each.source_ref, each.group_id), []).append(each)
+    times = {}
+    for key, charges in own.items():
+        sums = sums_of(charges)
+        times[key] = OwnTimes(
+            rebalancing_ms=_ms(sums.rebalancing_s),
+            paused_ms=_ms(sums.paused_s),
+            stopped_ms=_ms(sums.stopped_s),
+            unowned_ms=_ms(sums.unowned_s),
+            is_bound=any(each.cost.is_bound for each in charges),
+        )
+    return replace(known, own_times=times)
+
+
+def _ms(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1000)
 
 
 def conditions_of(grid: Sequence[Settings]) -> list[str]:
@@ -154,6 +188,7 @@ def _replay_group(
     versions: dict[str | None, str],
     known: KnownGroups,
     report: ReplayReport,
+    kind: ClientKind,
 ) -> Iterator[tuple[Subject, list[TraceEvent]]]:
     """Replay a group unchanged, and yield it with the core's events, file by file."""
     by_file: dict[str | None, list[Episode]] = {}
@@ -181,11 +216,14 @@ def _replay_group(
             events = events_of(drive(plan, profile, UNKNOWN), plan)
             _judge(plan, events, fidelity)
             told.extend(events)
+            plan.rejoins_ms = known.rejoins_ms.get(fidelity.group_id, {})
         subject = Subject(
             fidelity=fidelity,
             plans=plans,
             profile=choice.profile,
             work=known.work_of(fidelity.group_id),
+            own_times=known.own_times.get((source_ref, fidelity.group_id)),
+            client_kind=kind,
         )
         yield subject, told
 

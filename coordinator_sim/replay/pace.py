@@ -1,5 +1,6 @@
 """Durations of a group's rebalances: typical ones, and what other heartbeats make of them."""
 
+from bisect import bisect_left
 from statistics import median_low
 from typing import Final
 
@@ -36,6 +37,7 @@ class Pace:
         self._later_ms = median_low(later) if later else 0
         self._free_ms = median_low(free) if free else None
         self._sync_ms = median_low(syncs) if syncs else 0
+        self._rejoins_ms = plan.rejoins_ms
         self._told_ms = plan.heartbeat_interval_ms or USUAL_HEARTBEAT_MS
         self._heartbeat_ms = self._told_ms if heartbeat_ms is None else heartbeat_ms
 
@@ -73,6 +75,25 @@ class Pace:
         if is_held(script) and self._free_ms is not None:
             length_ms = min(length_ms, self._free_ms)
         return self.with_heartbeats(length_ms)
+
+    def gives_up_ms(
+        self, member_id: str | None, script: Script | None, *, as_in_trace: bool
+    ) -> int | None:
+        """Return how long after the start a member sends its JoinGroup; None where not known.
+
+        Args:
+            member_id: The member, as the trace names it; None for one that it does not name.
+            script: The rebalance of the trace; None for one that it does not have.
+            as_in_trace: Whether members act when the trace says so.
+        """
+        sent_ms = self._rejoins_ms.get(member_id or "", ())
+        if script is None or script.done_ms is None:
+            return None
+        place = bisect_left(sent_ms, script.start_ms)
+        if place == len(sent_ms) or sent_ms[place] > script.done_ms:
+            return None
+        after_ms = sent_ms[place] - script.start_ms
+        return after_ms if as_in_trace and self.as_told else self.with_heartbeats(after_ms)
 
     def with_heartbeats(self, rejoin_ms: int) -> int:
         """Return how long a rejoin takes at this heartbeat interval.

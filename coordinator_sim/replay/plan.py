@@ -3,6 +3,7 @@
 Data only: who takes part and when each acts. `planner` makes the plan, `driver` runs it.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum, unique
 from typing import Final
@@ -163,6 +164,7 @@ class GroupPlan:
         assumed_session_timeout_ms: Session timeout of failing members, where no line tells it.
         assumed_initial_delay_ms: Initial delay of a group that was Empty; None without one.
         heartbeat_interval_ms: Heartbeat interval of the members; None where no line tells.
+        rejoins_ms: When each member sent a JoinGroup, by its id; empty where no line tells.
         parts_ms: When members first act otherwise than the source tells; None for never.
         session_timeout_ms: Largest session timeout that a line tells; None where none does.
     """
@@ -182,6 +184,7 @@ class GroupPlan:
     commit_timeout_ms: int | None = None
     heartbeat_interval_ms: int | None = None
     session_timeout_ms: int | None = None
+    rejoins_ms: Mapping[str, Sequence[int]] = field(default_factory=dict)
     parts_ms: int | None = None
 
     @property

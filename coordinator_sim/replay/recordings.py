@@ -16,7 +16,7 @@ from coordinator_sim.kafka.profiles import (
 )
 from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.replay.compare import compare_answers, compare_pairs
-from coordinator_sim.replay.logs import replay_log
+from coordinator_sim.replay.logs import replay_log, with_own_times
 from coordinator_sim.replay.recorded import RecordedDriver, recorded_answers
 from coordinator_sim.replay.recording import Recording
 from coordinator_sim.replay.report import (
@@ -130,7 +130,7 @@ def replay_recording(
         )
     if not grid:
         return ReplayResult(report, best.events)
-    known = known_groups(events, given)
+    known = with_own_times(known_groups(events, given), events, info)
     changed = replay_log(as_logged(events, profile), info, grid, known=known)
     report.what_if = changed.report.what_if
     report.certain = changed.report.certain

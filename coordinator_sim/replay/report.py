@@ -101,6 +101,8 @@ class RunFigures(Struct, frozen=True, kw_only=True):
         never_stopped: Partitions, connectors or tasks that never lost a working owner; None where
             the work is not known.
         is_epochs: Whether its rebalances are epochs of the consumer protocol: nobody stops then.
+        is_bound: Whether pauses, standstill and times without an owner are upper bounds, because
+            the trace tells no assignments.
         within_ms: Of `rebalancing_ms`, what began within each window of time that was asked for.
     """
 
@@ -116,7 +118,15 @@ class RunFigures(Struct, frozen=True, kw_only=True):
     sharing: SharingCosts | None = None
     never_stopped: int | None = None
     is_epochs: bool = False
+    is_bound: bool = False
     within_ms: tuple[int, ...] = ()
+
+    @property
+    def all_rebalances(self) -> int:
+        """Rebalances with those that the strategy asks for itself, where the work is known."""
+        if self.sharing is None or self.is_epochs:
+            return self.rebalances
+        return self.sharing.rebalances + self.sharing.follow_ups
 
 
 class WhatIf(Struct, frozen=True, kw_only=True):
@@ -124,9 +134,11 @@ class WhatIf(Struct, frozen=True, kw_only=True):
 
     Args:
         settings: The settings, by their Kafka names.
-        as_is: Run under the assumptions; these are not the source's own figures. None when the
-            plain replay does not reproduce the source of the group: nothing is saved then.
-        with_settings: Run with the settings; None when there is none.
+        as_is: Run under the assumptions, with the trace's own times of rebalancing, pauses,
+            standstill and times without an owner. None when the plain replay does not reproduce
+            the source of the group: nothing is saved then.
+        with_settings: Run with the settings, with these times as much longer or shorter than the
+            trace's own as the replay's are; None when there is none.
         not_computed: Why there is none; empty otherwise.
         notes: What is special about this group under these settings, one sentence each.
         paired_by_time: Restarts whose two processes are taken for one by time alone.

@@ -5,7 +5,7 @@ from typing import Final
 
 from coordinator_sim.errors import DataError
 from coordinator_sim.replay.causes import group_named
-from coordinator_sim.replay.logs import UNTIMED_SOURCES, replay_log
+from coordinator_sim.replay.logs import UNTIMED_SOURCES, replay_log, with_own_times
 from coordinator_sim.replay.recordings import is_recording, replay_recording
 from coordinator_sim.replay.report import ReplayResult
 from coordinator_sim.replay.settings import Settings
@@ -48,6 +48,8 @@ def replay_run(
         result = replay_recording(events, run.info, grid, given=given)
     else:
         known = known_groups(events, given)
+        if grid:
+            known = with_own_times(known, events, run.info)
         result = replay_log(events, run.info, grid, known=known, on_progress=on_progress)
     report = result.report
     if not report.groups and report.epoch_groups:

@@ -4,12 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from coordinator_sim.kafka.profiles import ALIASES, DEFAULT_PROFILE, PROFILES, profile_named
-from coordinator_sim.replay.charges import Charge
+from coordinator_sim.replay.charges import Charge, charges_in, trace_of
 from coordinator_sim.replay.cost_sums import CostSum
-from coordinator_sim.replay.costs import costs_of
+from coordinator_sim.replay.costs import RebalanceCost
 from coordinator_sim.replay.findings import (
     ESTIMATED,
     REPLAYED,
@@ -19,11 +18,12 @@ from coordinator_sim.replay.findings import (
     with_savings,
     worst_first,
 )
-from coordinator_sim.replay.logs import Trial, replay_log
+from coordinator_sim.replay.logs import Trial, replay_log, with_own_times
 from coordinator_sim.replay.recordings import as_logged, is_recording
 from coordinator_sim.replay.report import WhatIf
 from coordinator_sim.replay.settings import Settings, parse_grid
 from coordinator_sim.replay.work import Partitions, known_groups
+from coordinator_sim.replay.work_findings import work_findings
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
 from coordinator_sim.trace.history import LINE_SKEW_MS, coordinator_events, group_lines
 
@@ -35,7 +35,8 @@ class Saved(Struct, frozen=True, kw_only=True):
 
     Args:
         setting: As `replay --set` takes it; None where nothing is computed.
-        saves_s: Seconds of rebalancing, negative for a loss; None where nothing is computed.
+        saves_s: Seconds of rebalancing, at most what the deploy cost, and negative for a loss; None
+            where nothing is computed.
         basis: `replayed`; `estimated` where some restarts are paired by time alone.
         not_computed: Why there is none; empty otherwise.
     """
@@ -53,14 +54,19 @@ class Weighed(Struct, frozen=True, kw_only=True):
     not_computed: str = ""
 
 
-def findings_in(events: Sequence[TraceEvent], source: Source) -> list[Finding]:
-    """Return the findings of all groups of a trace, worst first; `source` is its default."""
-    groups = group_lines(list(coordinator_events(events, source)))
-    return worst_first(
-        finding
-        for group_id, lines in groups.items()
-        for finding in findings_of(group_id, costs_of(group_id, lines))
-    )
+def findings_in(
+    events: Sequence[TraceEvent], source: Source, end_us: int | None = None
+) -> list[Finding]:
+    """Return the findings of all groups of a trace, worst first; arguments as of `trace_of`."""
+    by_group: dict[str, list[RebalanceCost]] = {}
+    for each in charges_in(trace_of(events, source, end_us)):
+        by_group.setdefault(each.group_id, []).append(each.cost)
+    found: list[Finding] = []
+    for group_id, lines in group_lines(list(coordinator_events(events, source))).items():
+        costs = by_group.get(group_id, [])
+        found += findings_of(group_id, costs)
+        found += work_findings(group_id, lines, costs)
+    return worst_first(found)
 
 
 def weigh(
@@ -95,7 +101,7 @@ def weigh(
         logged(own, info),
         info,
         by_group={group_id: Trial(grid=grid) for group_id, grid in wanted.items()},
-        known=known_groups(own, given),
+        known=with_own_times(known_groups(own, given), own, info),
         on_progress=on_progress,
     )
     return [_weighed(finding, result.report.what_if) for finding in findings]
@@ -142,7 +148,7 @@ def weigh_deploys(
     for deploy in deploys:
         group_id = deploy.group_id or ""
         entries = [each for each in result.report.what_if if each.group_id == group_id]
-        saved.append(_saved(entries, places[group_id]))
+        saved.append(_saved(entries, places[group_id], deploy.sums.rebalancing_s or 0.0))
         places[group_id] += 1
     return saved
 
@@ -155,8 +161,8 @@ def _window(deploy_no: int | None, charges: Sequence[Charge]) -> tuple[int, int]
     return from_ms, after[0].cost.start_ms - LINE_SKEW_MS if after else _FOR_EVER_MS
 
 
-def _saved(entries: Sequence[WhatIf], place: int) -> Saved:
-    """Return what the entries of a group save in the window at `place`."""
+def _saved(entries: Sequence[WhatIf], place: int, cost_s: float) -> Saved:
+    """Return what the entries of a group save in the window at `place`, which cost `cost_s`."""
     pairs = [
         (each.as_is.within_ms[place], each.with_settings.within_ms[place])
         for each in entries
@@ -168,7 +174,7 @@ def _saved(entries: Sequence[WhatIf], place: int) -> Saved:
     is_guessed = any(each.paired_by_time for each in entries)
     return Saved(
         setting=STATIC,
-        saves_s=sum(as_is - changed for as_is, changed in pairs) / 1000,
+        saves_s=min(cost_s, sum(as_is - changed for as_is, changed in pairs) / 1000),
         basis=ESTIMATED if is_guessed else REPLAYED,
     )
 
@@ -191,10 +197,10 @@ def _weighed(finding: Finding, entries: Sequence[WhatIf]) -> Weighed:
         for entry in entries
         if entry.group_id == finding.group_id and str(entry.settings.get(name)) == value
     ]
-    saved = [with_savings(finding, entry).saves_s for entry in own]
-    known = [each for each in saved if each is not None]
-    if not own or len(known) < len(saved):
-        why = next((entry.not_computed for entry in own if entry.not_computed), "")
-        return Weighed(finding=finding, not_computed=why or "no rebalance of the group is numbered")
-    best = with_savings(finding, own[0])
-    return Weighed(finding=replace(best, saves_s=round(sum(known), 3)))
+    weighed = with_savings(finding, own) if own else finding
+    if weighed.saves_s is not None:
+        return Weighed(finding=weighed)
+    why = next((entry.not_computed for entry in own if entry.not_computed), "")
+    if own and not why:
+        why = "the group's assignor is not one that replay can play"
+    return Weighed(finding=finding, not_computed=why or "no rebalance of the group is numbered")

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
 from coordinator_sim.clients.config import CLASSIC, CONSUMER, ConnectProtocolCompatibility
+from coordinator_sim.clients.settings_advice import SERVER_ASSIGNORS
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.profiles import ALIASES, PROFILES
 from coordinator_sim.replay.plan import NEVER_MS
@@ -16,8 +17,6 @@ STABLE: Final = "stable"
 """Value of `group.instance.id`: every member keeps one instance id over its restarts."""
 DYNAMIC: Final = "none"
 """Value of `group.instance.id`: members have none."""
-SERVER_ASSIGNORS: Final = ("uniform", "range")
-"""Values of `group.remote.assignor`: the assignors of a broker."""
 CONNECT_PROTOCOLS: Final = tuple(each.name.lower() for each in ConnectProtocolCompatibility)
 """Values of `connect.protocol`."""
 MOST_COMBINATIONS: Final = 1_000

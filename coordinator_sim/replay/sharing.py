@@ -30,8 +30,9 @@ class SharingCosts(Struct, frozen=True, kw_only=True):
         moved: Items that changed their owner from one finished hand-over to the next.
         needless: Moves beyond the fewest that a balanced result needs; None where members differ in
             their subscriptions.
-        stopped_ms: Time in which no member worked.
-        unowned_ms: Time without a working owner, summed over the items.
+        paused_ms: Time in which members of eager rounds that had worked did not, summed over them.
+        stopped_ms: Time in which no member worked, from the first assignment on.
+        unowned_ms: Time without a working owner, summed over the items that ever had one.
         interrupted: How often an item lost a working owner, summed over the items.
         longest_ms: Longest time from such a loss to the next working owner of the item.
     """
@@ -42,6 +43,7 @@ class SharingCosts(Struct, frozen=True, kw_only=True):
     follow_ups: int = 0
     moved: int = 0
     needless: int | None = 0
+    paused_ms: int = 0
     stopped_ms: int = 0
     unowned_ms: int = 0
     interrupted: int = 0
@@ -57,6 +59,7 @@ class SharingCosts(Struct, frozen=True, kw_only=True):
             follow_ups=self.follow_ups + other.follow_ups,
             moved=self.moved + other.moved,
             needless=None if unknown else (self.needless or 0) + (other.needless or 0),
+            paused_ms=self.paused_ms + other.paused_ms,
             stopped_ms=self.stopped_ms + other.stopped_ms,
             unowned_ms=self.unowned_ms + other.unowned_ms,
             interrupted=self.interrupted + other.interrupted,
@@ -65,7 +68,7 @@ class SharingCosts(Struct, frozen=True, kw_only=True):
 
 
 def sharing_costs(
-    course: Course, strategy: Strategy, until_ms: int, dropped: set[object]
+    course: Course, strategy: Strategy, until_ms: int, dropped: set[object], *, is_new: bool
 ) -> SharingCosts:
     """Return the costs of a strategy over one run, up to `until_ms`.
 
@@ -74,19 +77,28 @@ def sharing_costs(
         strategy: Shares the work out.
         until_ms: Where the run ends, milliseconds of the trace.
         dropped: Gets the items that lost a working owner.
+        is_new: Whether nobody worked before the run, so that an item counts from its first owner
+            on; otherwise all had one.
     """
-    return _Ledger(course, strategy, until_ms, dropped).run()
+    owned = 0 if is_new else strategy.size
+    return _Ledger(course, strategy, until_ms, dropped, owned_before=owned).run()
 
 
 class _Ledger:
     """Goes through the rounds of a run once and adds up.
 
-    Members stop working when an eager rebalance begins, and work again when the leader's assignment
-    comes: an upper bound, since each stops only when it rejoins.
+    Members of an eager group stop working when they rejoin, and work again when the leader's
+    assignment comes. Where no line tells when one rejoined, it did so as the rebalance began.
     """
 
     def __init__(
-        self, course: Course, strategy: Strategy, until_ms: int, dropped: set[object]
+        self,
+        course: Course,
+        strategy: Strategy,
+        until_ms: int,
+        dropped: set[object],
+        *,
+        owned_before: int,
     ) -> None:
         self._strategy = strategy
         self._rounds = _own_rounds(course.rounds, is_connect=strategy.is_connect)
@@ -101,7 +113,10 @@ class _Ledger:
         self._seats: tuple[Seat, ...] = ()
         self._now_ms = self._rounds[0].start_ms if self._rounds else until_ms
         self._counts = False
-        self._stopped_ms = self._unowned_ms = 0
+        self._owned_before = owned_before
+        self._worked: set[object] = set()
+        self._pausing: dict[str, int] = {}
+        self._paused_ms = self._stopped_ms = self._unowned_ms = 0
         self._moved = self._needless = self._follow_ups = 0
         self._dropped = dropped
         self._since: dict[object, int] = {}
@@ -114,6 +129,7 @@ class _Ledger:
             next_ms = self._until_ms if following is None else following.start_ms
             self._go(round_.start_ms)
             self._begin(round_)
+            self._rejoin(round_, next_ms if round_.sync_ms is None else round_.sync_ms)
             if round_.sync_ms is not None and round_.seats:
                 self._go(round_.sync_ms)
                 self._hand_out(next_ms)
@@ -121,6 +137,7 @@ class _Ledger:
                 self._counts = False
                 self._own({})
                 self._since.clear()
+                self._pausing.clear()
         self._go(self._until_ms)
         for since_ms in self._since.values():
             self._longest_ms = max(self._longest_ms, self._until_ms - since_ms)
@@ -131,6 +148,7 @@ class _Ledger:
             follow_ups=self._follow_ups,
             moved=self._moved,
             needless=self._needless if self._strategy.is_uniform else None,
+            paused_ms=self._paused_ms,
             stopped_ms=self._stopped_ms,
             unowned_ms=self._unowned_ms,
             interrupted=self._interrupted,
@@ -141,13 +159,40 @@ class _Ledger:
         self._counts = True
         self._seats = round_.seats
         if not self._strategy.is_cooperative:
-            self._own({})
+            later = {key for key, at_ms in round_.rejoins.items() if at_ms > round_.start_ms}
+            for key in round_.rejoins.keys() - later:
+                self._pause(key)
+            self._own({item: key for item, key in self._owners.items() if key in later})
         elif round_.seats:
             keys = {seat.key for seat in round_.seats}
             self._own({item: key for item, key in self._owners.items() if key in keys})
 
+    def _pause(self, key: str) -> None:
+        """Note that a member rejoins, and does not work until its next assignment."""
+        if self._loads[key]:
+            self._pausing.setdefault(key, self._now_ms)
+
+    def _rejoin(self, round_: Round, until_ms: int) -> None:
+        """Have members stop one by one that rejoin after their eager round has begun."""
+        if self._strategy.is_cooperative:
+            return
+        items: dict[str, list[object]] = {}
+        for item, key in self._owners.items():
+            items.setdefault(key, []).append(item)
+        for key, at_ms in sorted(round_.rejoins.items(), key=lambda entry: entry[1]):
+            if key in items and at_ms < until_ms:
+                self._go(at_ms)
+                self._pause(key)
+                for item in items[key]:
+                    del self._owners[item]
+                    self._interrupt(item, key)
+                self._loads[key] = 0
+
     def _hand_out(self, next_ms: int) -> None:
         """Share out now, and again for as long as the strategy asks and no other round begins."""
+        for seat in self._seats:
+            self._paused_ms += self._now_ms - self._pausing.pop(seat.key, self._now_ms)
+        self._pausing.clear()
         while True:
             result = self._strategy.share(self._seats, self._owners, self._now_ms)
             self._own(result.owners)
@@ -173,15 +218,19 @@ class _Ledger:
     def _own(self, owners: Owners) -> None:
         for item, key in self._owners.items():
             if owners.get(item) != key:
-                self._interrupted += 1
-                self._dropped.add(item)
-                self._since[item] = self._gone.get(key, self._now_ms)
+                self._interrupt(item, key)
         for item in owners:
             since_ms = self._since.pop(item, None)
             if since_ms is not None:
                 self._longest_ms = max(self._longest_ms, self._now_ms - since_ms)
         self._owners = owners
+        self._worked.update(owners)
         self._loads = Counter(owners.values())
+
+    def _interrupt(self, item: object, key: str) -> None:
+        self._interrupted += 1
+        self._dropped.add(item)
+        self._since[item] = self._gone.get(key, self._now_ms)
 
     def _go(self, to_ms: int) -> None:
         """Go on in time, and count what nobody works on meanwhile."""
@@ -189,9 +238,10 @@ class _Ledger:
         if not self._counts or self._now_ms <= from_ms:
             return
         length_ms = self._now_ms - from_ms
-        if not self._owners:
+        ever = max(self._owned_before, len(self._worked))
+        if ever and not self._owners:
             self._stopped_ms += length_ms
-        self._unowned_ms += (self._strategy.size - len(self._owners)) * length_ms
+        self._unowned_ms += (ever - len(self._owners)) * length_ms
         self._unowned_ms += self._idle_ms(from_ms)
 
     def _idle_ms(self, from_ms: int) -> int:

@@ -11,8 +11,8 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.messages.embedded.contents import is_cooperative
-from coordinator_sim.replay.holding import Names
 from coordinator_sim.replay.strategies import Owners, fewest_moves, moves_between
+from coordinator_sim.runs.holdings import Names
 from coordinator_sim.trace.schema import GenerationRow
 
 _CONNECT: Final = "connect"

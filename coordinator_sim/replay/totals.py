@@ -29,6 +29,7 @@ def total_of(runs: Sequence[RunFigures]) -> RunFigures:
         sharing=_shared(shared) if len(shared) == len(runs) else None,
         never_stopped=sum(kept) if len(kept) == len(runs) else None,
         is_epochs=any(run.is_epochs for run in runs),
+        is_bound=any(run.is_bound for run in runs),
     )
 
 

@@ -13,6 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.assignors.registry import KAFKA_ASSIGNORS
+from coordinator_sim.clients.client_kind import ClientKind, kind_of_lines, refusal
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
 from coordinator_sim.replay.settings import CONSUMER_SESSION_TIMEOUT_MS
@@ -21,6 +22,7 @@ from coordinator_sim.trace.group_shape import SeenGroup
 
 CONNECT: Final = "connect"
 CONSUMER: Final = "consumer"
+GROUP_PROTOCOL: Final = "group.protocol"
 _FIRST_BROKER: Final = (4, 0)
 _FIRST_CLIENTS: Final = {
     "apache-kafka-java": (4, 0),
@@ -40,6 +42,11 @@ _OWN_TIMEOUT: Final = (
     "set consumer.session.timeout.ms for this group (kafka-configs.sh --entity-type groups) within "
     "the brokers' group.consumer.min.session.timeout.ms, 45000 by default, and its max"
 )
+_INSTEAD: Final = {
+    ClientKind.CONNECT: "Leave it as it is; sink tasks' own groups are groups of consumers.",
+    ClientKind.STREAMS: "Stop the whole application and start it anew with group.protocol=streams: "
+    "brokers make a streams group of an empty group alone. It knows no group.instance.id.",
+}
 _NUMBERS: Final = re.compile(r"(\d+)\.(\d+)")
 
 
@@ -78,6 +85,11 @@ def hurdles_of(
         events: Events of the trace.
         version_range: Broker versions that fit the trace, as `3.9` or `4.x`; None is unknown.
     """
+    events = [event for event in events if event.group_id == seen.group_id]
+    kind = ClientKind.CONNECT if seen.protocol_type == CONNECT else kind_of_lines(events)
+    why = refusal(kind, GROUP_PROTOCOL)
+    if why is not None:
+        return [Hurdle(kind=Kind.BLOCKS, what=f"{why}.", fix=_INSTEAD[kind])]
     found = [
         *_of_type(seen),
         *_of_brokers(version_range),
@@ -94,8 +106,8 @@ def _of_type(seen: SeenGroup) -> Iterator[Hurdle]:
         yield Hurdle(
             kind=Kind.BLOCKS,
             what=f"The group's protocol type is {seen.protocol_type}: only groups of consumers "
-            "convert, Connect clusters and registries never do.",
-            fix="Leave it as it is; sink tasks' own groups are groups of consumers.",
+            "convert, registries never do.",
+            fix="Leave it as it is.",
         )
 
 

@@ -8,12 +8,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
+from coordinator_sim.clients.client_kind import ClientKind, refusal
 from coordinator_sim.errors import CoordinatorSimError
 from coordinator_sim.kafka.profiles import Profile, profile_named
+from coordinator_sim.replay.assumptions import ASSUMED_OF_SETTINGS
 from coordinator_sim.replay.compare import figures
 from coordinator_sim.replay.consumer_protocol.run import ASSUMED, Asked, play
 from coordinator_sim.replay.driver import Driver
-from coordinator_sim.replay.pace import USUAL_HEARTBEAT_MS
 from coordinator_sim.replay.plan import GroupPlan
 from coordinator_sim.replay.report import GroupFidelity, RunFigures, WhatIf
 from coordinator_sim.replay.settings import (
@@ -28,7 +29,7 @@ from coordinator_sim.replay.settings import (
 from coordinator_sim.replay.sharing import SharingCosts, sharing_costs
 from coordinator_sim.replay.stable import has_static_members, with_stable_ids
 from coordinator_sim.replay.strategies import ConnectStrategy, ConsumerStrategy, Strategy
-from coordinator_sim.replay.work import GroupWork
+from coordinator_sim.replay.work import GroupWork, OwnTimes
 from coordinator_sim.trace.events import TraceEvent
 
 DEFAULT_SCHEDULED_DELAY_MS: Final = 300_000
@@ -51,6 +52,8 @@ class Subject(Struct, frozen=True, kw_only=True):
         profile: Kafka release of the source.
         work: What its members share out; None where neither trace nor user tells.
         windows: Windows of time, milliseconds, that have figures of their own.
+        own_times: What its rebalances cost in time, as the trace tells; None where it is not known.
+        client_kind: What its members are.
     """
 
     fidelity: GroupFidelity
@@ -58,6 +61,8 @@ class Subject(Struct, frozen=True, kw_only=True):
     profile: Profile
     work: GroupWork | None
     windows: Sequence[tuple[int, int]] = ()
+    own_times: OwnTimes | None = None
+    client_kind: ClientKind = ClientKind.CONSUMER
 
 
 class _Run(Struct):
@@ -135,11 +140,44 @@ def _entry(
         source_ref=subject.fidelity.source_ref,
         group_id=subject.fidelity.group_id,
         settings=settings.given,
-        as_is=as_is,
-        with_settings=None if run is None else run.figures,
+        as_is=None if as_is is None else _on_own_scale(as_is, as_is, subject.own_times),
+        with_settings=None
+        if run is None or as_is is None
+        else _on_own_scale(run.figures, as_is, subject.own_times),
         not_computed=not_computed,
         notes=() if run is None else run.notes,
         paired_by_time=0 if run is None else run.paired_by_time,
+    )
+
+
+def _on_own_scale(run: RunFigures, as_is: RunFigures, own: OwnTimes | None) -> RunFigures:
+    """Return a run's figures with times on the scale of the trace's own.
+
+    A replay as it is does not have every instant of the trace, so that its times are not quite the
+    trace's. Each time becomes the trace's own and what the settings add to that of the replay.
+    """
+    if own is None:
+        return run
+
+    def scaled(own_ms: int | None, run_ms: int, as_is_ms: int) -> int:
+        return run_ms if own_ms is None else max(0, own_ms + run_ms - as_is_ms)
+
+    told = replace(
+        run,
+        rebalancing_ms=scaled(own.rebalancing_ms, run.rebalancing_ms, as_is.rebalancing_ms),
+        is_bound=own.is_bound,
+    )
+    mine, before = run.sharing, as_is.sharing
+    if mine is None or before is None:
+        return told
+    return replace(
+        told,
+        sharing=replace(
+            mine,
+            paused_ms=scaled(own.paused_ms, mine.paused_ms, before.paused_ms),
+            stopped_ms=scaled(own.stopped_ms, mine.stopped_ms, before.stopped_ms),
+            unowned_ms=scaled(own.unowned_ms, mine.unowned_ms, before.unowned_ms),
+        ),
     )
 
 
@@ -195,6 +233,10 @@ def _check_fit(subject: Subject, settings: Settings) -> None:
         raise _Unfit(
             f"Kafka {profile.name} has no consumer protocol, which came with 4.0: add --profile 4.4"
         )
+    for name in settings.given:
+        why = refusal(subject.client_kind, name)
+        if why is not None and not (name == GROUP_PROTOCOL and not settings.is_consumer_protocol):
+            raise _Unfit(why)
     needed = {
         GROUP_PROTOCOL: settings.group_protocol if settings.is_consumer_protocol else None,
         STRATEGY: settings.partition_assignment_strategy,
@@ -207,12 +249,6 @@ def _check_fit(subject: Subject, settings: Settings) -> None:
             f"{given[0]} needs to know what is shared out, and the trace holds no assignments; "
             "give --partitions topic=N"
         )
-    if settings.makes_static and work is not None and work.is_connect:
-        raise _Unfit("group.instance.id is no setting of a Connect cluster")
-    for name in given:
-        if work is not None and work.is_connect == (name in {STRATEGY, GROUP_PROTOCOL}):
-            kind = "a Connect cluster" if work.is_connect else "a group of consumers"
-            raise _Unfit(f"{name} is no setting of {kind}")
 
 
 def _profile(subject: Subject, settings: Settings) -> Profile:
@@ -250,7 +286,8 @@ def _run(subject: Subject, settings: Settings, until_ms: list[int]) -> _Run:
             continue
         driver = drive(own, profile, settings, until_ms=horizon_ms)
         told = events_of(driver, plan)
-        sharing = _sharing(subject.work, settings, driver, horizon_ms, dropped)
+        is_new = not plan.loaded
+        sharing = _sharing(subject.work, settings, driver, horizon_ms, dropped, is_new=is_new)
         parts.append(figures(told, driver.course, sharing, subject.windows))
         events.extend(told)
     notes = _static_notes(subject, settings, restarts, by_time) if settings.makes_static else ()
@@ -287,11 +324,13 @@ def _sharing(
     driver: Driver,
     until_ms: int,
     dropped: set[object],
+    *,
+    is_new: bool,
 ) -> SharingCosts | None:
     strategy = None if work is None else _strategy(work, settings)
     if strategy is None:
         return None
-    return sharing_costs(driver.course, strategy, until_ms, dropped)
+    return sharing_costs(driver.course, strategy, until_ms, dropped, is_new=is_new)
 
 
 def _strategy(work: GroupWork, settings: Settings) -> Strategy | None:
@@ -312,22 +351,9 @@ def _scheduled_delay_ms(work: GroupWork, settings: Settings) -> int:
 
 def assumed_of(settings: Settings) -> list[str]:
     """Return what the figures of these settings assume beside what every what-if assumes."""
-    texts = {
-        "group_instance_id": "a process keeps its group.instance.id over a restart, and a "
-        "restarted process is told by its client.id; a closed static consumer sends no LeaveGroup",
-        "heartbeat_interval_ms": "members learn of a rebalance at their next heartbeat: of their "
-        f"time to rejoin, up to one interval of the source ({USUAL_HEARTBEAT_MS} ms unless the "
-        "trace tells) grows or shrinks with the interval",
-        "partition_assignment_strategy": "memberships stay those of the run; members stop when an "
-        "eager rebalance begins and work when its assignment comes; a second cooperative round "
-        "takes as long as the group's usual rebalance",
-        "connect_protocol": "workers come and go as in the run; rounds with the same workers as "
-        "before are the protocol's own, so they are computed anew",
-        "scheduled_rebalance_max_delay_ms": "work lost with a worker waits for it for the delay, "
-        "then one more usual rebalance hands it out",
-        "profile": "members behave as in the source, only the broker is of another release",
-    }
-    assumed = [text for name, text in texts.items() if getattr(settings, name) is not None]
+    assumed = [
+        text for name, text in ASSUMED_OF_SETTINGS.items() if getattr(settings, name) is not None
+    ]
     return [*assumed, *ASSUMED] if settings.is_consumer_protocol else assumed
 
 

@@ -149,6 +149,21 @@ def _consumer_items(event: TraceEvent) -> list[tuple[str, int]]:
     return [(each.topic, each.partition + 1) for each in partitions]
 
 
+class OwnTimes(Struct, frozen=True, kw_only=True):
+    """What the rebalances of a group cost in time, as its trace tells; milliseconds.
+
+    Args:
+        paused_ms: Pauses of members; None, as the next two, where the trace tells nothing.
+        is_bound: Whether pauses and standstill are upper bounds.
+    """
+
+    rebalancing_ms: int | None
+    paused_ms: int | None
+    stopped_ms: int | None
+    unowned_ms: int | None
+    is_bound: bool
+
+
 class KnownGroups(Struct, frozen=True):
     """What is known of each group beside the lines of its coordinator.
 
@@ -156,11 +171,15 @@ class KnownGroups(Struct, frozen=True):
         works: By group, what its members share out, as the trace's assignments tell.
         given: Partitions given by the user, for groups whose assignments the trace lacks.
         heartbeats_ms: Heartbeat interval of the members, by group, as the trace's heartbeats tell.
+        rejoins_ms: By group and member id, when it sent a JoinGroup, in ascending order.
+        own_times: By file and group, what its rebalances cost in time.
     """
 
     works: dict[str, GroupWork] = {}
     given: Partitions = Partitions({})
     heartbeats_ms: dict[str, int] = {}
+    rejoins_ms: dict[str, dict[str, list[int]]] = {}
+    own_times: dict[tuple[str | None, str], OwnTimes] = {}
 
     def work_of(self, group_id: str) -> GroupWork | None:
         """Return the work of a group; None where neither trace nor user tells."""
@@ -173,7 +192,19 @@ NOTHING_KNOWN: Final = KnownGroups()
 
 def known_groups(events: Sequence[TraceEvent], given: Partitions) -> KnownGroups:
     """Return what a trace tells of its groups beside the lines of their coordinators."""
-    return KnownGroups(works_in(events), given, _heartbeats_in(events))
+    return KnownGroups(works_in(events), given, _heartbeats_in(events), _rejoins_in(events))
+
+
+def _rejoins_in(events: Iterable[TraceEvent]) -> dict[str, dict[str, list[int]]]:
+    found: dict[str, dict[str, list[int]]] = {}
+    for event in events:
+        if event.event is Event.JOIN_REQ and event.group_id is not None and event.member_id:
+            own = found.setdefault(event.group_id, {}).setdefault(event.member_id, [])
+            own.append(event.ts_us // 1000)
+    for members in found.values():
+        for own in members.values():
+            own.sort()
+    return found
 
 
 def _heartbeats_in(events: Iterable[TraceEvent]) -> dict[str, int]:

@@ -1,7 +1,7 @@
 """Costs of what happens to one group from an instant on, as of a deploy in a simulated run.
 
-Other than `holdings.costs_of`, it counts time in which the group is empty, and charges nothing to
-single rebalances: what nobody reads, nobody reads, also while the only member is restarted.
+Other than the costs of rebalances, it counts time in which the group is empty, and charges nothing
+to single rebalances: what nobody reads, nobody reads, also while the only member is restarted.
 """
 
 from collections.abc import Sequence
@@ -9,12 +9,10 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from coordinator_sim.runs.holdings import Holding, holdings
+from coordinator_sim.runs.holdings import Holding, covered, gaps, holdings
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.work import repetitions
 
-Interval = tuple[int, int]
-"""From (included) and to (excluded), in microseconds."""
 _BEGINS: frozenset[Event] = frozenset({Event.PREPARE_REBALANCE, Event.EPOCH_BUMPED})
 
 
@@ -47,7 +45,7 @@ def deploy_costs(events: Sequence[TraceEvent], group_id: str, since_us: int) -> 
         since_us: The instant; what nobody owned since before counts from then on.
     """
     ends_us = max((event.ts_us for event in events), default=0)
-    own = [holding for holding in holdings(events) if holding.group_id == group_id]
+    own = holdings(events).get(group_id, [])
     by_resource: dict[str, list[Holding]] = {}
     for holding in sorted(own, key=lambda each: (each.from_us, each.to_us)):
         by_resource.setdefault(holding.resource, []).append(holding)
@@ -76,11 +74,5 @@ def deploy_costs(events: Sequence[TraceEvent], group_id: str, since_us: int) -> 
 
 def _gaps_us(held: Sequence[Holding], since_us: int, ends_us: int) -> list[int]:
     """Return the lengths of the times that nobody holds, from an instant to the end."""
-    gaps: list[int] = []
-    reached_us: int | None = None
-    spans = sorted((each.from_us, each.to_us) for each in held)
-    for from_us, to_us in [*spans, (ends_us, ends_us)]:
-        if reached_us is not None and from_us > max(reached_us, since_us):
-            gaps.append(from_us - max(reached_us, since_us))
-        reached_us = to_us if reached_us is None else max(reached_us, to_us)
-    return gaps
+    idle = gaps(covered((each.from_us, each.to_us) for each in held), ends_us)
+    return [to_us - max(from_us, since_us) for from_us, to_us in idle if to_us > since_us]

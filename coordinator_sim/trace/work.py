@@ -75,12 +75,26 @@ class LagPoint(Struct, frozen=True, kw_only=True):
     max_lag: int
 
 
-class _Stretch(Struct, frozen=True):
+class Stretch(Struct, frozen=True):
+    """Consecutive records of one partition that one owner processed.
+
+    Args:
+        partition: Topic and number.
+        offsets: From the first record to the one after the last.
+        times: When, in microseconds.
+        resource: Task, or a consumer's partition.
+        run: What tells two runs of one resource apart.
+        client: Client id of the consumer or worker.
+        lag: Records waiting at its end.
+        max_lag: Most records waiting at any instant of it.
+    """
+
     partition: tuple[str, int]
     offsets: Interval
     times: Interval
     resource: str
     run: str
+    client: str
     lag: int
     max_lag: int
 
@@ -91,10 +105,10 @@ def count_work(events: Iterable[TraceEvent]) -> tuple[WorkCount, ...]:
     Args:
         events: Events of one run, in trace order.
     """
-    groups: defaultdict[tuple[str, str], list[_Stretch]] = defaultdict(list)
+    groups: defaultdict[tuple[str, str], list[Stretch]] = defaultdict(list)
     for event in events:
         if event.event is Event.RECORDS_PROCESSED and event.group_id is not None:
-            groups[event.group_id, _connector(event)].extend(_stretches(event))
+            groups[event.group_id, _connector(event)].extend(stretches_in(event))
     return tuple(_count(*key, groups[key]) for key in sorted(groups))
 
 
@@ -116,7 +130,7 @@ def lag_over_time(events: Iterable[TraceEvent]) -> tuple[LagPoint, ...]:
         )
         for event in events
         if event.event is Event.RECORDS_PROCESSED and event.group_id is not None
-        for stretch in _stretches(event)
+        for stretch in stretches_in(event)
     )
 
 
@@ -148,28 +162,30 @@ def repetitions(events: Iterable[TraceEvent]) -> dict[str, list[tuple[int, int]]
         Pairs of microseconds and a count above 0; the counts of a group add up to `reprocessed` of
         all its connectors. Empty for a group that repeats nothing.
     """
-    partitions: defaultdict[tuple[str, str, tuple[str, int]], list[_Stretch]] = defaultdict(list)
+    partitions: defaultdict[tuple[str, str, tuple[str, int]], list[Stretch]] = defaultdict(list)
     for event in events:
         if event.event is Event.RECORDS_PROCESSED and event.group_id is not None:
-            for stretch in _stretches(event):
+            for stretch in stretches_in(event):
                 key = (event.group_id, _connector(event), stretch.partition)
                 partitions[key].append(stretch)
     found: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
     for (group_id, _, _), stretches in partitions.items():
-        found[group_id].extend(_repeated(stretches))
+        found[group_id].extend((at_us, count) for at_us, count, _ in repeated(stretches))
     return dict(found)
 
 
-def _stretches(event: TraceEvent) -> Iterator[_Stretch]:
+def stretches_in(event: TraceEvent) -> Iterator[Stretch]:
+    """Yield the stretches of a RECORDS_PROCESSED event."""
     client = event.client_id or ""
     for entry in event.offsets:
         lag = int(event.attrs.get("lag", "0"))
-        yield _Stretch(
+        yield Stretch(
             (entry.topic, entry.partition),
             (entry.offset, entry.offset if event.position is None else event.position),
             (event.ts_us - (event.latency_us or 0), event.ts_us),
             event.attrs.get("task", f"p:{entry.topic}-{entry.partition}"),
             event.attrs.get("run", client),
+            client,
             lag,
             int(event.attrs.get("max_lag", lag)),
         )
@@ -179,8 +195,8 @@ def _connector(event: TraceEvent) -> str:
     return event.attrs.get("task", "").removeprefix("t:").rpartition("-")[0]
 
 
-def _count(group_id: str, connector: str, stretches: list[_Stretch]) -> WorkCount:
-    partitions: defaultdict[tuple[str, int], list[_Stretch]] = defaultdict(list)
+def _count(group_id: str, connector: str, stretches: list[Stretch]) -> WorkCount:
+    partitions: defaultdict[tuple[str, int], list[Stretch]] = defaultdict(list)
     for stretch in stretches:
         partitions[stretch.partition].append(stretch)
     ranges = {name: [each.offsets for each in held] for name, held in partitions.items()}
@@ -194,7 +210,7 @@ def _count(group_id: str, connector: str, stretches: list[_Stretch]) -> WorkCoun
         connector=connector,
         processed=processed,
         duplicates=processed - distinct,
-        reprocessed=sum(count for held in partitions.values() for _, count in _repeated(held)),
+        reprocessed=sum(count for held in partitions.values() for _, count, _ in repeated(held)),
         gaps=span - distinct,
         span=span,
         partitions=len(partitions),
@@ -204,24 +220,31 @@ def _count(group_id: str, connector: str, stretches: list[_Stretch]) -> WorkCoun
     )
 
 
-def _repeated(stretches: list[_Stretch]) -> Iterator[tuple[int, int]]:
-    """Yield when a stretch began below what ended ones had reached, and the records repeated."""
-    marks: list[tuple[int, int, int, int]] = []
-    for stretch in stretches:
-        first, end = stretch.offsets
+def repeated(stretches: list[Stretch]) -> Iterator[tuple[int, int, tuple[Stretch, Stretch]]]:
+    """Yield when a stretch of a partition began below what ended ones had reached.
+
+    Yields:
+        The instant in microseconds, the number of records repeated, above 0, and the two
+        stretches: the one that had reached furthest, and the one that repeats it.
+    """
+    marks: list[tuple[int, int, int]] = []
+    for index, stretch in enumerate(stretches):
         begun_us, ended_us = stretch.times
-        marks += [(begun_us, _BEGIN, first, end), (ended_us, _END, first, end)]
+        marks += [(begun_us, _BEGIN, index), (ended_us, _END, index)]
     reached = 0
-    for at_us, kind, first, end in sorted(marks):
+    furthest: Stretch | None = None
+    for at_us, kind, index in sorted(marks):
+        stretch = stretches[index]
+        first, end = stretch.offsets
         if kind == _BEGIN:
-            repeated = min(end, reached) - first
-            if repeated > 0:
-                yield at_us, repeated
-        else:
-            reached = max(reached, end)
+            count = min(end, reached) - first
+            if count > 0 and furthest is not None:
+                yield at_us, count, (furthest, stretch)
+        elif end > reached:
+            reached, furthest = end, stretch
 
 
-def _double_run_us(stretches: list[_Stretch]) -> int:
+def _double_run_us(stretches: list[Stretch]) -> int:
     """Return the time of all runs of each resource, less the time in which any of them ran."""
     runs: defaultdict[tuple[str, str], list[Interval]] = defaultdict(list)
     resources: defaultdict[str, list[Interval]] = defaultdict(list)

@@ -1,4 +1,8 @@
-"""Costs of a group's rebalances: time without an owner, stopped worlds, double ownership."""
+"""Costs of a group's rebalances in time, for many traces: downtime, and double ownership.
+
+`coordinator_sim.replay.downtime` defines pauses, standstill and time without an owner; these are
+the same figures, and tests hold the two together.
+"""
 
 from typing import TYPE_CHECKING, Final
 
@@ -100,6 +104,42 @@ def stop_the_world(
     stopped = _from_a_rebalance_on(idle, tiles).withColumn(COVER, F.lit("stopped"))
     return with_covered_time(ended, stopped, ("stopped",)).select(
         *C.GROUP_KEY, C.REBALANCE_NO, "stopped_us"
+    )
+
+
+def paused(
+    owned: "DataFrame", marks: "DataFrame", rebalance_rows: "DataFrame", runs: "DataFrame"
+) -> "DataFrame":
+    """Return the pauses of living members: from the last that each gives up to what ends it.
+
+    A pause ends with the member's next assignment, whatever that gives, or with the member. What
+    begins while no rebalance runs counts from the next one on.
+
+    Input: ownership; member marks, of groups whose members pause; rebalances; runs.
+    Output: rows of group, `from_us` (when the pause ended) and `paused_us`.
+    """
+    member = (*C.GROUP_KEY, C.MEMBER_KEY)
+    idle = gaps(covered(owned, member), runs, member)
+    ends = marks.select(*member, F.coalesce("synced_us", "gone_us").alias(C.FROM_US)).where(
+        F.col(C.FROM_US).isNotNull()
+    )
+    both = idle.unionByName(ends.withColumn("ends_us", F.col(C.FROM_US)), allowMissingColumns=True)
+    # At one instant the marks come first: what gives a member nothing ends its hold and its pause.
+    later = Window.partitionBy(*member).orderBy(F.col(C.FROM_US).desc(), F.col("ends_us").isNull())
+    found = (
+        both.withColumn("next_us", F.last("ends_us", ignorenulls=True).over(later))
+        .withColumn("last_us", F.max("ends_us").over(Window.partitionBy(*member)))
+        .where(F.col("ends_us").isNull() & F.col("last_us").isNotNull())
+        .withColumn(C.TO_US, F.least(C.TO_US, "next_us"))
+    )
+    return (
+        _from_a_rebalance_on(found, _charged(rebalance_rows))
+        .where(F.col(C.TO_US) > F.col(C.FROM_US))
+        .select(
+            *C.GROUP_KEY,
+            F.col(C.TO_US).alias(C.FROM_US),
+            (F.col(C.TO_US) - F.col(C.FROM_US)).alias("paused_us"),
+        )
     )
 
 

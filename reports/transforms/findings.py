@@ -23,21 +23,27 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def findings(rebalance_rows: "DataFrame") -> "DataFrame":
+def findings(rebalance_rows: "DataFrame", of_rebalances: "DataFrame") -> "DataFrame":
     """Return what rebalances cost each group most, and what to change, worst first.
 
-    Input: rebalances.
+    Input: rebalances; their costs.
     Output: key (trace_id, cluster_id, rank), `rank` from 1 within a trace: `group_id`, `kind`,
     `rebalances`, `cost_s` in `cost_unit`, `what` and `change` (a sentence each), `setting` (what
-    `replay --set` takes to try it; null for nothing to try), `saves_s` (null: not computed here),
+    `replay --set` takes to try it; null for nothing to try), `assumes` (what such a replay assumes
+    beside what every replay does), `saves_s` and `more_rebalances` (null: not computed here),
     `basis`, `confidence` (0 to 1), `source_refs` (the first lines behind it, at most five).
     Findings of one group overlap. Groups without any are absent.
     """
     worst = Window.partitionBy(C.TRACE_ID).orderBy(
         F.col("cost_s").desc(), C.CLUSTER_ID, C.GROUP_ID, "kind"
     )
+    key = (*C.GROUP_KEY, C.REBALANCE_NO)
+    downtime = of_rebalances.select(
+        *(*key, "paused_us", "stopped_us"), F.col("unowned_us").isNull().alias("is_bound")
+    )
     found = (
-        rebalance_rows.select(group_hash(), *COST_COLUMNS)
+        rebalance_rows.join(downtime, list(key))
+        .select(group_hash(), *COST_COLUMNS)
         .repartition(C.GROUP_HASH)
         .sortWithinPartitions(C.GROUP_HASH, C.REBALANCE_NO)
         .mapInArrow(finding_batches, ddl_of(FINDING_SCHEMA))

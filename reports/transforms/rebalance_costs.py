@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from coordinator_sim_reports.transforms.summary import Derived
 
 MOVES: Final = ("moved", "voluntary", "needless")
-DURATIONS: Final = ("rebalancing", "stopped", "unowned")
+DURATIONS: Final = ("rebalancing", "paused", "stopped", "unowned")
 SUMS: Final = (*(f"{name}_s" for name in DURATIONS), *MOVES, "reprocessed")
 """Columns of `costs` and `storms` that are sums over rebalances, null where none of them knows."""
 _DAY_US: Final = 86_400_000_000
@@ -38,6 +38,7 @@ class Charged:
 
     Args:
         derived: Tables of a summary.
+        paused: Pauses of members.
         groups: The summary made of them.
         events: Events of groups.
         has_charges: Whether the trace tells more than when rebalances were.
@@ -45,6 +46,7 @@ class Charged:
     """
 
     derived: "Derived"
+    paused: "DataFrame"
     groups: "DataFrame"
     events: "DataFrame"
     has_charges: bool
@@ -56,14 +58,21 @@ def rebalance_costs(tables: Charged) -> "DataFrame":
 
     Output: key (group, rebalance_no): `day` (UTC, of its first line), `seen_us`, `end_us`,
     `deploy_no`, `storm_no` (0 for none), `trigger`, `trigger_client`, `members`; `rebalancing_us`
-    (null while open), `stopped_us` (time in which nobody owned anything; where no assignments are
-    known an upper bound, as in `groups`), `unowned_us` (summed over resources), `moved`,
-    `voluntary` (moved, the old owner stayed), `needless` (moved beyond the fewest that a balanced
-    result needs), `reprocessed` (records). What the trace does not tell is null, never 0.
+    (null while open), `paused_us` (pauses of members, summed) and `stopped_us` (time in which
+    nobody owned anything), upper bounds both where no assignments are known, `unowned_us` (summed
+    over resources), `moved`, `voluntary` (moved, the old owner stayed), `needless` (moved beyond
+    the fewest that a balanced result needs), `reprocessed` (records). What the trace does not tell
+    is null, never 0.
     """
     length_us = F.round(F.col("total_ms") * 1000).cast("bigint")
+    history = Window.partitionBy(*C.GROUP_KEY).orderBy(C.REBALANCE_NO)
+    # Nobody had anything to give up in a group that was empty.
+    most = F.when(F.col("initial_ms") > 0, F.lit(0)).otherwise(
+        F.greatest(F.lag(C.MEMBERS).over(history), C.MEMBERS)
+    )
     rows = tables.derived.rebalances.select(
         *_KEY,
+        most.cast("bigint").alias("most_members"),
         F.date_format(_date(F.col("seen_us")), "yyyy-MM-dd").alias("day"),
         *("seen_us", C.END_US, "deploy_no", "storm_no", "trigger", "trigger_client", C.MEMBERS),
         length_us.alias("rebalancing_us"),
@@ -91,7 +100,7 @@ def rebalance_costs(tables: Charged) -> "DataFrame":
     )
 
 
-_CHARGES: Final = ("unowned_us", *MOVES, "reprocessed")
+_CHARGES: Final = ("paused_us", "unowned_us", *MOVES, "reprocessed")
 
 
 def _date(at_us: "Column") -> "Column":
@@ -110,7 +119,9 @@ def _charges(tables: Charged) -> "DataFrame":
         *("moved", "voluntary", F.col("excess_moves").alias("needless")),
         F.col("excess_moves").isNull().cast("int").alias("unbounded"),
     )
-    both = gaps.unionByName(moved, allowMissingColumns=True)
+    both = gaps.unionByName(tables.paused, allowMissingColumns=True).unionByName(
+        moved, allowMissingColumns=True
+    )
     again = repetitions(tables.events) if tables.has_records else None
     if again is None:
         return both.withColumn("reprocessed", F.lit(None).cast("bigint"))
@@ -136,6 +147,9 @@ def _charged(charges: "DataFrame", rebalance_rows: "DataFrame") -> "DataFrame":
 def _known(rows: "DataFrame") -> "DataFrame":
     """Make what is not told null, and what is told and was not 0."""
     bound = F.when(F.col("is_bound_zero"), F.lit(0)).otherwise(F.col("rebalancing_us"))
+    most_paused = F.when(F.col("is_bound_zero"), F.lit(0)).otherwise(
+        F.col("rebalancing_us") * F.col("most_members")
+    )
     zero = F.lit(0).cast("bigint")
     assigned = {
         name: F.when(F.col("is_assigned"), F.coalesce(name, zero)).alias(name)
@@ -147,6 +161,9 @@ def _known(rows: "DataFrame") -> "DataFrame":
         *("day", "seen_us", C.END_US, "deploy_no", "storm_no", "trigger", "trigger_client"),
         C.MEMBERS,
         "rebalancing_us",
+        F.when(F.col("is_assigned"), F.coalesce("paused_us", zero))
+        .otherwise(most_paused)
+        .alias("paused_us"),
         F.when(F.col("is_assigned"), F.coalesce("stopped_us", zero))
         .otherwise(bound)
         .alias("stopped_us"),

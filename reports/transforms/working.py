@@ -62,6 +62,18 @@ def ownership_of(
     return assigned.join(F.broadcast(telling), list(C.GROUP_KEY), "left_anti").unionByName(told)
 
 
+def pausing_marks(events: "DataFrame", kinds: Collection[str]) -> "DataFrame":
+    """Return the member marks of groups whose members pause: those whose steps are told go on.
+
+    Input: events of groups, and the `kinds` among them.
+    Output: as `member_marks`.
+    """
+    marks = member_marks(events, kinds)
+    if STEP not in kinds:
+        return marks
+    return marks.join(F.broadcast(stepping_groups(events)), list(C.GROUP_KEY), "left_anti")
+
+
 def working(events: "DataFrame", marks: "DataFrame", runs: "DataFrame") -> "DataFrame":
     """Return intervals in which a connector or task ran on a worker that belonged to its group.
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from coordinator_sim.clients.client_kind import ClientKind
 from coordinator_sim.replay.costs import RebalanceCost
 from coordinator_sim.replay.findings import Finding, findings_of
 from coordinator_sim.trace.rebalances import RebalanceOutcome
@@ -21,7 +22,9 @@ FINDING_SCHEMA: Final = pa.schema(
         ("rebalances", pa.int64()),
         ("cost_s", pa.float64()),
         *((name, pa.string()) for name in ("cost_unit", "what", "change", "setting")),
+        ("assumes", pa.list_(pa.string())),
         ("saves_s", pa.float64()),
+        ("more_rebalances", pa.int64()),
         ("basis", pa.string()),
         ("confidence", pa.float64()),
         ("source_refs", pa.list_(pa.string())),
@@ -31,9 +34,10 @@ COST_COLUMNS: Final = (
     *C.GROUP_KEY,
     *(C.REBALANCE_NO, "seen_us", "total_ms", "trigger", "trigger_client", "root_no"),
     *("cause_confidence", "initial_ms", "dead_ms", "slow_ms", "restart", "deploy_no"),
-    *(C.MEMBERS, C.OUTCOME, C.FOLLOWUP, C.PROTOCOL_NAME, "source_refs"),
+    *("client_kind", C.MEMBERS, C.OUTCOME, C.FOLLOWUP, C.PROTOCOL_NAME, "source_refs"),
+    *("paused_us", "stopped_us", "is_bound"),
 )
-"""Columns of a rebalance that its cost is made of."""
+"""Columns of a rebalance, and of what it cost, that a `RebalanceCost` is made of."""
 
 
 def finding_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -57,7 +61,7 @@ def _cost(row: dict[str, Any]) -> RebalanceCost:
     return RebalanceCost(
         number=row[C.REBALANCE_NO],
         start_ms=row["seen_us"] // 1000,
-        length_ms=None if total_ms is None else int(total_ms),
+        length_us=None if total_ms is None else round(total_ms * 1000),
         trigger=row["trigger"],
         client=row["trigger_client"],
         root=row["root_no"],
@@ -72,6 +76,10 @@ def _cost(row: dict[str, Any]) -> RebalanceCost:
         is_follow_up=row[C.FOLLOWUP],
         protocol_name=row[C.PROTOCOL_NAME],
         line=row["source_refs"][0],
+        paused_us=row["paused_us"],
+        stopped_us=row["stopped_us"],
+        is_bound=row["is_bound"],
+        client_kind=ClientKind(row["client_kind"]),
     )
 
 
@@ -84,7 +92,9 @@ def _row(finding: Finding) -> dict[str, object]:
         "what": finding.what,
         "change": finding.change,
         "setting": finding.setting,
+        "assumes": list(finding.assumes),
         "saves_s": finding.saves_s,
+        "more_rebalances": finding.more_rebalances,
         "basis": finding.basis,
         "confidence": finding.confidence,
         "source_refs": list(finding.source_refs),

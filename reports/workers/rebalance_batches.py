@@ -64,6 +64,7 @@ REBALANCE_SCHEMA: Final = pa.schema(
         *((name, pa.float64()) for name in ("initial_ms", "dead_ms", "slow_ms")),
         ("restart", pa.string()),
         *((name, pa.int64()) for name in ("deploy_no", "storm_no")),
+        ("client_kind", pa.string()),
         ("source_refs", pa.list_(pa.string())),
     ]
 )
@@ -148,6 +149,7 @@ def _cost_row(cost: RebalanceCost) -> dict[str, object]:
         "slow_ms": float(cost.slow_ms),
         "restart": cost.restart,
         "deploy_no": cost.deploy,
+        "client_kind": cost.client_kind.value,
     }
 
 

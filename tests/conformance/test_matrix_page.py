@@ -70,6 +70,8 @@ RESULTS = (
         ending("HB-003", Verdict.SKIPPED, reason="theirs does not offer exact time"),
         ending("HB-004", Verdict.FAILED, is_quirk=True, reason="odd"),
         ending("OWN-001", Verdict.UNKNOWN, level=Level.MODEL, reason="KeyError: 'x'"),
+        ending("OWN-002", Verdict.CRASHED, reason="the broker process ended with SIGABRT"),
+        ending("OWN-003", Verdict.HUNG, reason="the broker process hangs", known_gap="their #1"),
     ),
 )
 
@@ -124,7 +126,7 @@ def test_command_writes_the_page_of_files(tmp_path: Path) -> None:
     for page in pages:
         done = CliRunner().invoke(app, ["matrix", *files, "--output", str(page)])
         assert done.exit_code == 0, done.output
-        assert f"{page}: cases: 6, implementations: 2" in done.stdout
+        assert f"{page}: cases: 8, implementations: 2" in done.stdout
     assert pages[0].read_bytes() == pages[1].read_bytes()
     with pytest.raises(ConfigError, match="--about brokers: use one of coordinators"):
         CliRunner().invoke(app, ["matrix", *files, "--about", "brokers"], catch_exceptions=False)
@@ -194,12 +196,14 @@ def test_cells_say_how_each_case_ended_in_words(shown: Shown) -> None:
         "HB-004": ["✓ pass", "~ quirk"],
         "JOIN-001": ["✓ pass", ""],
         "OWN-001": ["", "? unknown"],
+        "OWN-002": ["", "✗ CRASHED"],
+        "OWN-003": ["", "≈ known hang"],
     }
     heads = page.locator("thead th[scope=col]").all_inner_texts()
     assert "5 of 5 passed" in heads[1]
     assert "100 %" in heads[1]
     assert "<theirs> 1.0 as 4.4" in heads[2]
-    assert "1 of 4 passed" in heads[2]
+    assert "1 of 6 passed" in heads[2]
     assert page.locator("tbody th[scope=rowgroup]").all_inner_texts() == ["HB", "JOIN", "OWN"]
     assert page.locator("tr[data-row]:not(:has(th[scope=row]))").count() == 0
     assert page.locator("table caption").count() == 1
@@ -214,8 +218,8 @@ def test_rows_are_filtered_by_text_verdict_and_level(shown: Shown) -> None:
     page.reload()
     text, verdict = page.get_by_label("Text"), page.get_by_label("Verdict")
     verdict.select_option("!")
-    assert ids_in(shown) == ["HB-002", "HB-004", "OWN-001"]
-    assert "3 of 6" in page.locator("#shown").inner_text()
+    assert ids_in(shown) == ["HB-002", "HB-004", "OWN-001", "OWN-002", "OWN-003"]
+    assert "5 of 8" in page.locator("#shown").inner_text()
     assert page.locator("tbody:visible").count() == 2
     verdict.select_option("~")
     assert ids_in(shown) == ["HB-002", "HB-004"]
@@ -228,7 +232,7 @@ def test_rows_are_filtered_by_text_verdict_and_level(shown: Shown) -> None:
     text.fill("join title")
     assert ids_in(shown) == ["JOIN-001"]
     text.fill("")
-    assert len(ids_in(shown)) == 6
+    assert len(ids_in(shown)) == 8
 
 
 @pytest.mark.browser
@@ -302,4 +306,4 @@ def test_page_is_complete_without_a_script() -> None:
     """The table itself is in the file, so that a search in it finds every case."""
     page = page_of(*RESULTS)
     assert HOSTILE not in page
-    assert page.count("<tr data-row=") == 6
+    assert page.count("<tr data-row=") == 8

@@ -12,13 +12,12 @@ whatever is left, divided by 6*n*n, is the work per pair of items.
 import argparse
 import gc
 import json
-import os
 import sys
-import traceback
 from collections.abc import Callable
 from typing import Any, Final
 
 from tests.growth.counted_work import count_work_of
+from tests.growth.forked import apart
 
 METER: Final = count_work_of("coordinator_sim")
 
@@ -113,35 +112,6 @@ def _measured(world: CrowdedWorld, question: Question) -> dict[str, Any]:
     }
 
 
-def _apart(work: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Do something in a copy of this process, so that the worlds stay as they are.
-
-    Raises:
-        RuntimeError: it failed.
-    """
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        status = 1
-        try:
-            os.close(reading)
-            with os.fdopen(writing, "w") as pipe:
-                json.dump(work(), pipe)
-            status = 0
-        except Exception:  # noqa: BLE001 - told here, and by the parent
-            traceback.print_exc()
-        finally:
-            os._exit(status)
-    os.close(writing)
-    with os.fdopen(reading) as pipe:
-        told = pipe.read()
-    os.waitpid(child, 0)
-    if not told:
-        raise RuntimeError("the copy of this process failed: its traceback is above")
-    found: list[dict[str, Any]] = json.loads(told)
-    return found
-
-
 def excess_of(once: int, twice: int, four_times: int) -> float:
     """Work per pair of items: the coefficient of the square, 0 for whatever is linear."""
     return (four_times - 3 * twice + 2 * once) / (6 * ITEMS * ITEMS)
@@ -150,7 +120,7 @@ def excess_of(once: int, twice: int, four_times: int) -> float:
 def _judged(worlds: list[CrowdedWorld], question: Question) -> dict[str, Any]:
     """What a question's requests cost, and what there is to say against it."""
     # The first world fills whatever the library remembers: codecs, hashes of names.
-    _, *found = _apart(lambda: [_measured(world, question) for world in worlds])
+    _, *found = apart(lambda: [_measured(world, question) for world in worlds])
     counts = list(zip(*(each["counts"] for each in found), strict=True))
     excesses = [excess_of(*each) for each in counts]
     complaints = [

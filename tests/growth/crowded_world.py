@@ -119,8 +119,11 @@ class CrowdedWorld:
         line.connection.received(frame, self._now())
 
     def jump(self, until_ms: int | None = None) -> bool:
-        """Let time pass up to the next deadline; false when there is none up to then."""
+        """Work on a long request, or let time pass up to the next deadline; false for neither."""
         cluster = self.cluster
+        if cluster.has_work:
+            cluster.work(self._now())
+            return True
         found = (cluster.next_group_deadline_ms(), cluster.next_wall_deadline_ms())
         due_ms = min((each for each in found if each is not None), default=None)
         if due_ms is None or (until_ms is not None and due_ms > until_ms):

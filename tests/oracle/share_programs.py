@@ -100,7 +100,8 @@ class OurPartition:
         self._letters.taken = answer["letters"] = []
         try:
             self._commands[command["op"]](command, answer)
-            self._locks.expire(self._now)
+            while (due_ms := self._locks.next_deadline_ms()) is not None and due_ms <= self._now_ms:
+                self._locks.expire(self._now)
         except OperationAborted:
             answer["threw"] = "UNKNOWN_SERVER_ERROR"
         answer["fetchable"] = self._fetchable
@@ -227,9 +228,17 @@ class OurPartition:
 
 def _cached(batch: InFlightBatch) -> list[object]:
     told: list[object] = [batch.first_offset, batch.last_offset]
-    if batch.offsets is None:
+    if not batch.is_split:
         return [*told, _in_flight(batch.state)]
-    return [*told, *(f"{at}: {_in_flight(state)}" for at, state in batch.offsets.items())]
+    parts = batch.parts()
+    return [
+        *told,
+        *(
+            f"{at}: {_in_flight(state)}"
+            for first, last, state in parts
+            for at in range(first, last + 1)
+        ),
+    ]
 
 
 def _in_flight(state: InFlightState) -> str:
@@ -553,9 +562,25 @@ class Programs:
 
 
 def comparable(answer: Json) -> Json:
-    """An answer without what Kafka takes from the machine's clock, and without words for people."""
+    """An answer without what Kafka takes from the machine's clock, and without words for people.
+
+    Kafka writes a state batch for each record of a split batch; the share coordinator joins them.
+    """
     done = [
         [_TIMESTAMP.sub("timestamp", told) if isinstance(told, str) else told for told in one]
         for one in answer["done"]
     ]
-    return {name: value for name, value in answer.items() if name != "why"} | {"done": done}
+    writes = [[*write, _joined(batches)] for *write, batches in answer["writes"]]
+    others = {name: value for name, value in answer.items() if name != "why"}
+    return others | {"done": done, "writes": writes}
+
+
+def _joined(batches: list[list[int]]) -> list[list[int]]:
+    """State batches with neighbours of one state as one."""
+    joined: list[list[int]] = []
+    for first, last, *state in batches:
+        if joined and joined[-1][1] == first - 1 and joined[-1][2:] == state:
+            joined[-1][1] = last
+        else:
+            joined.append([first, last, *state])
+    return joined

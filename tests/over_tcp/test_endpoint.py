@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from coordinator_sim_conformance.cli.main import app
+from coordinator_sim_conformance.cli.settings import brokers_for, properties_of
 from coordinator_sim_conformance.registry import all_cases
 from coordinator_sim_conformance.running import Verdict
 from coordinator_sim_conformance.targets.choice import addresses_of
@@ -33,7 +34,10 @@ FRIENDLY: Final = (
 
 @contextmanager
 def serving(
-    directory: Path, *settings: str, program: tuple[str, ...] = ("coordinator_sim", "serve")
+    directory: Path,
+    *settings: str,
+    program: tuple[str, ...] = ("coordinator_sim", "serve"),
+    config: Path | None = None,
 ) -> Iterator[str]:
     """A server in a process of its own, on the wall clock; its address."""
     ready, log = directory / "ready", directory / "log"
@@ -41,6 +45,7 @@ def serving(
         *(sys.executable, "-m", *program, "--no-control", "--port", "0"),
         *("--ready-file", str(ready)),
         *(word for setting in settings for word in ("--set", setting)),
+        *(() if config is None else ("--config", str(config))),
     ]
     with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out) as process:
         deadline = time.monotonic() + LIMIT_S
@@ -49,6 +54,10 @@ def serving(
             time.sleep(0.05)
         yield json.loads(ready.read_text(encoding="utf-8"))["bootstrap"]
         process.terminate()
+        try:
+            process.wait(LIMIT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()  # One that hangs does not hear of the end.
 
 
 def graded(bootstrap: str, *options: str) -> tuple[int, dict[str, Any]]:
@@ -114,6 +123,56 @@ def test_what_is_declared_decides(friendly: str, tmp_path: Path) -> None:
 
     assert result["target"]["name"] == "theirs"
     assert by_verdict(result, "skipped")["LIST-001"] == "declared: no ListGroups yet"
+
+
+def test_printed_settings_unlock_cases_and_break_none(tmp_path: Path) -> None:
+    """Each case passes on one of the brokers, and is skipped on those that have other values."""
+    wanted = {"INIT-002", "ST-005", "ST-016", "CG-145", "CG-145.downgrade", "CG-149", "SG-015"}
+    wanted |= {"MAX-001", "JOIN-SESSION", "TXN-007"}
+    chosen = [word for case_id in sorted(wanted) for word in ("--case", case_id)]
+    passed: set[str] = set()
+    for number, broker in enumerate(brokers_for("4.4")):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "server.properties").write_text(properties_of(broker), encoding="utf-8")
+        with serving(folder, config=folder / "server.properties") as bootstrap:
+            exit_code, result = graded(bootstrap, *chosen)
+        assert exit_code == 0, result
+        passed |= by_verdict(result, "passed").keys()
+        assert sum(result["unlocks"].values()) == len(by_verdict(result, "skipped"))
+
+    assert passed == wanted
+
+
+@pytest.mark.parametrize(
+    ("case_id", "verdict", "problem"),
+    [
+        ("DELETE-001", Verdict.CRASHED, "the endpoint has crashed"),
+        ("LIST-001", Verdict.HUNG, "the endpoint hangs"),
+    ],
+)
+def test_case_under_which_an_endpoint_crashes_or_hangs_says_so(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    case_id: str,
+    verdict: Verdict,
+    problem: str,
+) -> None:
+    """A case that begins later is not played, and blames the one before."""
+    monkeypatch.setattr("coordinator_sim_conformance.wire.links._TIMEOUT_S", 2.0)
+    monkeypatch.setattr("coordinator_sim_conformance.targets.foreign.SIDE_BY_SIDE", 1)
+    cases = {case.case_id: case for case in all_cases()}
+    crashing = ("tests.over_tcp.crashing_server", "serve")
+    with serving(tmp_path, *FRIENDLY, program=crashing) as bootstrap:
+        endpoint = Endpoint(addresses_of(bootstrap), Security())
+        first, second = play_on(endpoint, [cases[case_id], cases["HB-002"]], "4.4")
+        endpoint.close()
+
+    assert (first.case_id, first.verdict) == (case_id, verdict)
+    assert first.reason.startswith(problem)
+    assert first.frames
+    assert second.verdict is Verdict.UNKNOWN
+    assert second.reason.startswith(f"not played: {problem}")
 
 
 def test_an_endpoint_that_goes_away_is_a_verdict(tmp_path: Path) -> None:

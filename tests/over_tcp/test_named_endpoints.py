@@ -69,8 +69,8 @@ def test_a_process_that_ends_or_hangs_fails_the_case_that_does_it(tmp_path: Path
 
     assert {name: each.verdict.value for name, each in endings.items()} == {
         "HB-002": "passed",
-        "DELETE-001": "failed",
-        "LIST-001": "failed",
+        "DELETE-001": "crashed",
+        "LIST-001": "hung",
         "COMMIT-001": "passed",
     }
     assert endings["DELETE-001"].reason == "the broker process ended with SIGABRT"
@@ -162,6 +162,23 @@ def test_librdkafkas_mock_ends_with_sigabrt(tmp_path: Path) -> None:
     (ending,) = fleet.play([CASES["PROTO-002"]], "2.8")
 
     assert (ending.verdict, ending.reason) == (
-        Verdict.FAILED,
+        Verdict.CRASHED,
         "the broker process ended with SIGABRT",
     )
+
+
+def test_the_built_in_baseline_is_named_beside_the_exit_code() -> None:
+    """No regression is no praise: the last line says what is excused, and how to count it."""
+    pytest.importorskip("confluent_kafka")
+    words = ["run", "--target", "librdkafka-mock", "--case", "SYNC-001"]
+
+    excused = CliRunner().invoke(app, words)
+    counted = CliRunner().invoke(app, [*words, "--no-baseline"])
+
+    assert (excused.exit_code, counted.exit_code) == (0, 1)
+    assert "librdkafka-mock as 2.8: 0 passed, 0 failed" in excused.stdout
+    assert excused.stdout.splitlines()[-1] == (
+        "exit 0: no regression against the built-in baseline; cases excused by it: 1; "
+        "--no-baseline counts them as failures"
+    )
+    assert "baseline" not in counted.stdout

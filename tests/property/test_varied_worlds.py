@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator_sim.runs.holdings import GroupCosts, Stop, costs_of, stops_of
+from coordinator_sim.replay.downtime import standstills
+from coordinator_sim.runs.holdings import holdings
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import (
     SHAPES,
@@ -28,7 +29,8 @@ from coordinator_sim.sim.scenario import (
     with_assignor,
 )
 from coordinator_sim.sim.scenario.variants import with_variety
-from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim.trace.events import Event, Source, TraceEvent
+from coordinator_sim.trace.history import coordinator_events, group_lines, rebalances_of
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_scenarios.catalog import scenario_named
 
@@ -102,18 +104,16 @@ def played(scenario: Scenario, choice: str, seed: int) -> list[TraceEvent]:
     return recorder.events
 
 
-def cost(events: Sequence[TraceEvent]) -> GroupCosts:
-    """The costs of the only group."""
-    (found,) = costs_of(events)
-    return found
-
-
-def forced_stops(events: Sequence[TraceEvent]) -> list[Stop]:
-    """The stops that began although the last member to let go was to stay."""
+def forced_stops(events: Sequence[TraceEvent]) -> list[int]:
+    """When the only group stopped although the last member to let go was to stay."""
+    ((group_id, held),) = holdings(events).items()
+    lines = group_lines(list(coordinator_events(events, Source.SIM)))[group_id]
+    end_us = max(event.ts_us for event in events)
+    last = {each.to_us: each.member_key for each in sorted(held, key=lambda each: each.to_us)}
     return [
-        stop
-        for stop in stops_of(events)
-        if any(is_to_stay(events, key, stop.from_us) for key in stop.last_holders)
+        from_us
+        for from_us, _ in standstills(rebalances_of(group_id, lines), held, end_us)
+        if from_us in last and is_to_stay(events, last[from_us], from_us)
     ]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the spark extra")
 
-from coordinator_sim.runs.holdings import costs_of
+from coordinator_sim.replay.charges import charges_in, trace_of
 from coordinator_sim.runs.ownership import OwnershipTracker
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import Scenario, Variety, with_assignor
@@ -116,5 +116,8 @@ def test_exact_worlds_are_in_lockstep_and_drawn_ones_are_not(
 ) -> None:
     """The trace alone tells lockstep, and Spark and the pure module count the same costs."""
     assert counted[name].is_lockstep == name.startswith("exact")
-    (cost,) = costs_of(runs[name])
-    assert counted[name][1:] == (cost.unowned_us, cost.stopped_us)
+    charges = charges_in(trace_of(runs[name], Source.SIM))
+    assert counted[name][1:] == (
+        sum(each.unowned_us or 0 for each in charges),
+        sum(each.stopped_us or 0 for each in charges),
+    )

@@ -103,7 +103,9 @@ def finding(rank: int, **columns: Any) -> dict[str, Any]:  # noqa: ANN401 - any 
         "what": "12 of 20 rebalances waited 25 s for members that were gone.",
         "change": "Set group.instance.id for each member.",
         "setting": "group.instance.id=stable",
+        "assumes": ["a process keeps its group.instance.id"],
         "saves_s": 240.0,
+        "more_rebalances": 2,
         "basis": "replayed",
         "confidence": 0.9,
         "source_refs": ["/var/log/server.log:1200", "/var/log/server.log:1300"],
@@ -123,6 +125,7 @@ def cost(scope: str, number: int, **columns: Any) -> dict[str, Any]:  # noqa: AN
         "rebalances": 5 * number,
         "assigned": 0,
         "rebalancing_s": 10.0 * number,
+        "paused_s": 30.0 * number,
         "stopped_s": 10.0 * number,
         "unowned_s": None,
         "moved": None,
@@ -249,7 +252,7 @@ def test_findings_come_first_and_say_what_to_change() -> None:
     """A saving says how it is known; where it is not computed, the command that does it stands."""
     findings = [
         finding(1),
-        finding(2, kind="flapping-member", saves_s=None, setting=None, source_refs=[]),
+        finding(2, kind="flapping-member", saves_s=None, setting=None, assumes=[], source_refs=[]),
         finding(3, kind="eager-stops-everything", saves_s=None, setting="a.b=c d"),
     ]
     page = render_page(rows_of(2, findings=findings))
@@ -257,8 +260,9 @@ def test_findings_come_first_and_say_what_to_change() -> None:
     titles = re.findall(r'<li id="f\d"><h3>(.*?)</h3>', page)
     assert titles == ["dead members waited for", "flapping member", "eager stops everything"]
     text = text_of(page)
-    assert "240.0 of 300.0 replayed" in text
-    assert "not computed: no single setting changes it" in text
+    assert "240.0 of 300.0, with 2 rebalances more replayed" in text
+    assert "not computed: no replay can try the change" in text
+    assert page.count("<dt>assumes</dt><dd>a process keeps its group.instance.id</dd>") == 2
     group = "--group &#39;group-01 &lt;app&gt;&#39;"
     command = f"coordinator-sim replay traces/east {group} --set &#39;a.b=c d&#39;"
     assert f"<code>{command}</code> computes it" in page
@@ -301,7 +305,7 @@ def test_costs_that_no_trace_tells_are_folded_and_named() -> None:
     assert section.count("<details") == section.count('<details class="group">') == 3
     text = text_of(section)
     assert "n/a" not in text
-    assert "≤ 20.0" in text
+    assert "≤ 60.0 ≤ 20.0" in text
     assert "The 3 costliest of 40" in text
     assert "do not tell them: unowned (partition·s), moved, owner stayed, needless" in text
     assert "#7, poll timeout by app &lt;2&gt;" in text
@@ -315,7 +319,7 @@ def test_costs_that_are_told_are_shown() -> None:
     section = page[page.index('<h2 id="costs">') : page.index('<h2 id="groups">')]
     assert '<details class="group" open>' in section
     cells = re.findall(r'<td class="n"[^>]*>(.*?)</td>', section)
-    assert cells == ["5", "10.0", "10.0", "12.5", "8", "4", "0"]
+    assert cells == ["5", "10.0", "30.0", "10.0", "12.5", "8", "4", "0"]
 
 
 def test_without_rebalances_there_is_no_section_of_costs() -> None:

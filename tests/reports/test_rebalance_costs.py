@@ -1,4 +1,4 @@
-"""Costs by group, deploy and day: the report and the command give one set of figures."""
+"""Costs by group, deploy and day, and findings: the report and the commands give one set."""
 
 from collections.abc import Iterable
 from datetime import UTC
@@ -17,6 +17,8 @@ from coordinator_sim.cli.costs import told_of
 from coordinator_sim.logtext.reading.broker_log import parse_broker_log
 from coordinator_sim.replay.charges import charges_in
 from coordinator_sim.replay.cost_sums import SCOPES, storms_in, summed
+from coordinator_sim.replay.findings import MEMBER_SECONDS, SECONDS_REBALANCING
+from coordinator_sim.replay.savings import findings_in
 from coordinator_sim.runs.run_directory import RunDirectory, RunDirectoryWriter, read_run
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import CommitPolicy, ConsumerGroupSpec, Scenario
@@ -50,7 +52,7 @@ MORE_COUNTED = ("scale-out",)
 READ = frozenset(
     {
         *("rebalances", "ownership", "unowned", "moves", "groups", "rebalance_costs"),
-        *("costs", "storms", "work"),
+        *("costs", "storms", "work", "findings"),
     }
 )
 """Tables that others are made of more than once, or that are compared."""
@@ -128,11 +130,19 @@ def check(spark: "SparkSession", runs: list[RunDirectory], folder: Path) -> dict
     """The tables have the figures of the command, for every trace; returns the tables."""
     store = StoreOfCosts(spark, folder, lambda _: None)
     tables = derive_tables(read_traces(spark, runs), store)
-    costs, storms = [], []
+    costs, storms, found = [], [], []
     for run in runs:
         charges = charges_in(told_of(run))
         costs += [flat(row, run) for scope in SCOPES for row in summed(charges, scope)]
         storms += [flat(row, run) for row in storms_in(charges)]
+        of_times = [
+            each
+            for each in findings_in(list(run.events()), run.info.source)
+            if each.cost_unit in {SECONDS_REBALANCING, MEMBER_SECONDS}
+        ]
+        for rank, each in enumerate(of_times, 1):
+            told = msgspec.json.decode(msgspec.json.encode(each))
+            found.append({"trace_id": run.info.trace_id, "rank": rank, **told})
     key = ("trace_id", "scope", "group_id", "deploy_no", "day")
     mine = sorted(costs, key=lambda row: tuple(str(row[name]) for name in key))
     theirs = rows_of(tables["costs"], *key)
@@ -140,6 +150,10 @@ def check(spark: "SparkSession", runs: list[RunDirectory], folder: Path) -> dict
     key = ("trace_id", "group_id", "storm_no")
     mine = sorted(storms, key=lambda row: tuple(str(row[name]) for name in key))
     assert rows_of(tables["storms"], *key) == mine
+    rows = tables["findings"].drop("cluster_id").orderBy("trace_id", "rank").collect()
+    found.sort(key=lambda row: (row["trace_id"], row["rank"]))
+    for row, each in zip(rows, found, strict=True):
+        assert row.asDict() == each
     return tables
 
 

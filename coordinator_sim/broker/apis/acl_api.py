@@ -5,7 +5,7 @@ Source: kafka trunk, AclApis.scala; AclControlManager.java; clients/.../common/r
 Delete}AclsRequest.java (which requests fail to parse).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -18,6 +18,7 @@ from coordinator_sim.broker.security.image_authorizer import PREFIXED, RESOURCE_
 from coordinator_sim.errors import DataError
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.log.format.steps import Steps
 from coordinator_sim.messages.create_acls import (
     AclCreation,
     AclCreationResult,
@@ -38,6 +39,10 @@ from coordinator_sim.messages.describe_acls import (
     DescribeAclsResponse,
 )
 
+_RULES_AT_ONCE: Final = 1_000
+_A_RULE: Final = 2
+_A_CHANGE: Final = 20
+"""Costs of comparing a rule with a filter, and of a metadata change; see `log.format.steps`."""
 _ANY: Final = 1
 _MATCH: Final = 2
 _CLUSTER: Final = 4
@@ -119,13 +124,18 @@ class _RulesByName:
         for acl in self._all:
             self._named.setdefault(acl.resource_name, []).append(acl)
 
-    def matching(self, wanted: _AclFilter) -> list[AclCreated]:
+    def matching(self, wanted: _AclFilter) -> Steps[list[AclCreated]]:
         """The rules that a filter selects, in order of creation."""
         if wanted not in self._known:
-            asked: Iterable[AclCreated] = self._all
+            asked: Sequence[AclCreated] = self._all
             if wanted.name is not None and wanted.pattern_type != _MATCH:
                 asked = self._named.get(wanted.name, ())
-            self._known[wanted] = [acl for acl in asked if wanted.matches(acl)]
+            found: list[AclCreated] = []
+            for start in range(0, len(asked), _RULES_AT_ONCE):
+                some = asked[start : start + _RULES_AT_ONCE]
+                found += [acl for acl in some if wanted.matches(acl)]
+                yield len(some) * _A_RULE
+            self._known[wanted] = found
         return self._known[wanted]
 
 
@@ -190,7 +200,10 @@ class AclApi:
             self._admin.change(acl)
         return _DONE
 
-    def _delete(self, call: Call[DeleteAclsRequest]) -> DeleteAclsResponse:
+    def _delete(self, call: Call[DeleteAclsRequest]) -> DeleteAclsResponse | None:
+        return self._admin.jobs.run(call, self._deletion(call))
+
+    def _deletion(self, call: Call[DeleteAclsRequest]) -> Steps[DeleteAclsResponse | None]:
         filters = [_filter(each) for each in call.request.filters]
         refused: ApiError | None = None
         if not self._admin.allows_cluster(call, Operation.ALTER):
@@ -203,16 +216,21 @@ class AclApi:
         # All filters see the same rules, so two filters may select the same rule.
         errors = [each.error() for each in filters]
         rules = _RulesByName(self._admin.image.acls)
-        found = [
-            [] if error.is_failure else rules.matching(each)
-            for each, error in zip(filters, errors, strict=True)
-        ]
-        for acl in dict.fromkeys(acl for acls in found for acl in acls):
-            self._admin.change(AclDeleted(acl))
-        results = (
-            DeleteAclsFilterResult(error.code, error.message, tuple(_deleted(acl) for acl in acls))
-            for acls, error in zip(found, errors, strict=True)
-        )
+        deleted: dict[AclCreated, DeleteAclsMatchingAcl] = {}
+        results: list[DeleteAclsFilterResult] = []
+        for each, error in zip(filters, errors, strict=True):
+            found = [] if error.is_failure else (yield from rules.matching(each))
+            yield len(found) + 1
+            for acl in found:
+                if acl not in deleted:
+                    deleted[acl] = _deleted(acl)
+            selected = tuple(map(deleted.__getitem__, found))
+            results.append(DeleteAclsFilterResult(error.code, error.message, selected))
+        # Another request may have deleted some of them meanwhile.
+        for acl in deleted:
+            if acl in self._admin.image.acls:
+                self._admin.change(AclDeleted(acl))
+                yield _A_CHANGE
         return DeleteAclsResponse(filter_results=tuple(results))
 
 

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from coordinator_sim.broker.configs.configs import Configs
 from coordinator_sim.broker.contract import Call
+from coordinator_sim.broker.jobs import Jobs
 from coordinator_sim.broker.metadata.changes import Change
 from coordinator_sim.broker.metadata.image import MetadataImage
 from coordinator_sim.broker.metadata.leadership import Leadership
@@ -55,6 +56,7 @@ class Administration:
         topics: Creates, grows and deletes topics.
         leadership: Elects leaders.
         change: Applies any other change of the metadata.
+        jobs: Works on long requests in slices.
     """
 
     image: MetadataImage
@@ -66,6 +68,7 @@ class Administration:
     topics: TopicOperations
     leadership: Leadership
     change: Callable[[Change], None]
+    jobs: Jobs
 
     def allows_cluster(self, call: Call[Any], operation: Operation) -> bool:
         """Whether the sender may do the operation on the cluster."""

@@ -40,6 +40,8 @@ EARLIEST_PENDING_UPLOAD: Final = -6
 CONSUMER_REPLICA_ID: Final = -1
 DEBUGGING_REPLICA_ID: Final = -2
 
+_A_PARTITION: Final = 100
+"""Cost of looking for the log of a partition; see `log.format.steps`."""
 _SPECIAL_SINCE: Final[dict[int, int]] = {
     OffsetSpec.EARLIEST: 1,
     OffsetSpec.LATEST: 1,
@@ -124,6 +126,7 @@ class OffsetApi:
             asked = {each.partition_index: each for each in topic.partitions}
             told = []
             for index, each in asked.items():
+                yield _A_PARTITION
                 error = ErrorCode.NONE if may else self._denied()
                 if may and (name, index) in twice and call.context.api_version:
                     error = ErrorCode.INVALID_REQUEST

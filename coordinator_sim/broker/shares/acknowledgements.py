@@ -102,9 +102,10 @@ def _make_sense(batches: Iterable[Batch], renewal: Renewal) -> bool:
             return False
         if not types or (len(types) > 1 and count != len(types)):
             return False
-        if not all(0 <= each <= highest for each in types):
+        kinds = set(types)
+        if not all(0 <= each <= highest for each in kinds):
             return False
-        if RENEW in types and not renewal.is_said:
+        if RENEW in kinds and not renewal.is_said:
             return False
         last_offset = batch.last_offset
     return True

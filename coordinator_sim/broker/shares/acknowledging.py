@@ -5,7 +5,8 @@ Each step is a transition under way until the share coordinator has written it.
 Source: kafka 4.3.1, core/.../share/SharePartition.java, acknowledge and releaseAcquiredRecords.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from coordinator_sim.broker.shares.acquiring import Locking
@@ -34,6 +35,8 @@ _STATE_OF: Final[Mapping[int, RecordState]] = {
     AcknowledgeType.RELEASE: RecordState.AVAILABLE,
 }
 _TYPES: Final = frozenset(AcknowledgeType)
+_RUN: Final = re.compile(b"|".join(re.escape(bytes((one,))) + b"+" for one in AcknowledgeType))
+"""Types in a row that are the same."""
 
 
 class Acknowledging:
@@ -71,7 +74,7 @@ class Acknowledging:
             OperationAborted: Kafka throws; the transitions so far stay under way for good.
         """
         for batch in batches:
-            if not _TYPES.issuperset(batch.acknowledge_types):
+            if not _TYPES.issuperset(set(batch.acknowledge_types)):
                 types = ", ".join(str(one) for one in batch.acknowledge_types)
                 return Refusal(ErrorCode.INVALID_REQUEST, f"Invalid acknowledge type: [{types}]")
             if batch.last_offset < self._records.start_offset:
@@ -123,12 +126,12 @@ class Acknowledging:
         for in_flight in cached:
             if in_flight.last_offset < start_offset:
                 continue
-            if in_flight.offsets is None:
+            if not in_flight.is_split:
                 refusal = self._whole_refusal(in_flight.state)
                 if refusal is not None:
                     return refusal
             if (
-                in_flight.offsets is None
+                not in_flight.is_split
                 and len(batch.acknowledge_types) <= 1
                 and in_flight.is_within(batch.first_offset, batch.last_offset)
                 and not in_flight.is_split_by(start_offset)
@@ -160,47 +163,73 @@ class Acknowledging:
     def _acknowledge_offsets(
         self, batch: Acknowledgement, in_flight: InFlightBatch
     ) -> Refusal | None:
-        """Acknowledge records of a batch one by one.
+        """Acknowledge records of a batch one by one, or as many at once as nothing tells apart.
 
         Source: SharePartition.acknowledgePerOffsetBatchRecords.
         """
-        first_offset = max(batch.first_offset, self._records.start_offset)
-        for offset, state in in_flight.split().items():
-            if offset < first_offset:
-                continue
-            if offset > batch.last_offset:
-                break
+        in_flight.split()
+        first_offset = max(batch.first_offset, self._records.start_offset, in_flight.first_offset)
+        last_offset = min(batch.last_offset, in_flight.last_offset)
+        if first_offset > last_offset:
+            return None
+        in_flight.cut(_bounds_of_types(batch, first_offset, last_offset))
+        singly = self._limit.has_queue
+        for first, last, state in in_flight.runs_in(first_offset, last_offset, singly=singly):
             if not state.is_acquired:
                 return _invalid_state(
                     "The offset cannot be acknowledged. The offset is not acquired."
                 )
             if state.member_id != self._locking.member_id:
                 return _invalid_state("Member is not the owner of offset")
-            refusal = self._apply(_type_of(batch, offset), state, (offset, offset))
+            refusal = self._apply(_type_of(batch, first), state, (first, last), in_flight)
             if refusal is not None:
                 return refusal
         return None
 
-    def _apply(self, kind: int, state: InFlightState, offsets: tuple[int, int]) -> Refusal | None:
+    def _apply(
+        self,
+        kind: int,
+        state: InFlightState,
+        offsets: tuple[int, int],
+        holder: InFlightBatch | None = None,
+    ) -> Refusal | None:
         """Do with records what their type says.
+
+        Args:
+            kind: Their type.
+            state: Their state.
+            offsets: Of the first and the last one.
+            holder: Their batch, where it is split.
 
         Source: SharePartition.acknowledgeCompleteBatch; kafka 4.4.0, recordStateWithDlq.
         """
         if kind == AcknowledgeType.RENEW:
-            return self._renew(state, *offsets)
+            return self._renew(state, offsets, holder)
         is_rejected = kind == AcknowledgeType.REJECT
-        self._start(self._limit.at_limit if is_rejected else _STATE_OF[kind], state, offsets)
+        to = self._limit.at_limit if is_rejected else _STATE_OF[kind]
+        self._start(to, state, offsets, holder)
         return None
 
-    def _renew(self, state: InFlightState, first_offset: int, last_offset: int) -> Refusal | None:
+    def _renew(
+        self, state: InFlightState, offsets: tuple[int, int], holder: InFlightBatch | None
+    ) -> Refusal | None:
         """Begin the member's time anew. Nothing is written."""
         if not self._settings.is_renew_acknowledge_enabled:
             return _invalid_state("Renewing acquisition locks is not enabled for the group.")
         state.clear_lock()
-        state.set_lock(self._locking.lock(first_offset, last_offset))
+        lock = self._locking.lock
+        state.set_lock(
+            lock(*offsets) if holder is None else self._locking.lock_each(holder, *offsets)
+        )
         return None
 
-    def _start(self, to: RecordState, state: InFlightState, offsets: tuple[int, int]) -> None:
+    def _start(
+        self,
+        to: RecordState,
+        state: InFlightState,
+        offsets: tuple[int, int],
+        holder: InFlightBatch | None,
+    ) -> None:
         """Start a transition; where it ends in a terminal state, that is counted already."""
         state.start_transition(to, self._limit)
         first_offset, last_offset = offsets
@@ -210,7 +239,7 @@ class Acknowledging:
         elif state.state is RecordState.ARCHIVING:
             cause = DeadLetterCause.DELIVERY_COUNT_EXCEEDED
         batch = StateBatch(first_offset, last_offset, state.state, state.delivery_count)
-        self.changes.append(Change(state, batch, cause))
+        self.changes.append(Change(state, batch, cause, holder))
         if state.state.is_terminal:
             self._records.delivery_complete_count += self._records.count_from_start(
                 first_offset, last_offset
@@ -223,18 +252,40 @@ class Acknowledging:
         """
         start_offset = self._records.start_offset
         for batch in self._records.batches:
-            if batch.offsets is None and not self._has(batch.state):
+            if not batch.is_split and not self._has(batch.state):
                 continue
             if batch.is_split_by(start_offset):
                 batch.split()
-            for first_offset, last_offset, state in batch.parts():
+                batch.cut((start_offset,))
+            for first, last, state, holder in self._runs_of(batch):
                 if self._has(state):
-                    is_behind = last_offset < start_offset
+                    is_behind = last < start_offset
                     to = RecordState.ARCHIVED if is_behind else RecordState.AVAILABLE
-                    self._start(to, state, (first_offset, last_offset))
+                    self._start(to, state, (first, last), holder)
+
+    def _runs_of(
+        self, batch: InFlightBatch
+    ) -> Iterator[tuple[int, int, InFlightState, InFlightBatch | None]]:
+        if not batch.is_split:
+            yield batch.first_offset, batch.last_offset, batch.state, None
+            return
+        singly = self._limit.has_queue
+        for run in batch.runs_in(batch.first_offset, batch.last_offset, singly=singly):
+            yield *run, batch
 
     def _has(self, state: InFlightState) -> bool:
         return state.is_acquired and state.member_id == self._locking.member_id
+
+
+def _bounds_of_types(batch: Acknowledgement, first_offset: int, last_offset: int) -> list[int]:
+    """Where records of a range have another type than those before them; its first one, too."""
+    types = bytes(batch.acknowledge_types)
+    if len(types) <= 1:
+        return [first_offset]
+    start = first_offset - batch.first_offset
+    runs = _RUN.finditer(types, start, last_offset - batch.first_offset + 1)
+    # Records behind the last type have none.
+    return [batch.first_offset + run.start() for run in runs] + [batch.first_offset + len(types)]
 
 
 def _type_of(batch: Acknowledgement, offset: int) -> int:

@@ -3,7 +3,7 @@
 Source: kafka 4.3.1, core/.../share/SharePartition.java, acquire and what it calls.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from coordinator_sim.broker.shares.aborted_records import aborted_batches, without_batches
 from coordinator_sim.broker.shares.acquisition_locks import (
@@ -56,9 +56,15 @@ class Locking:
             deadline_ms=self._deadline_ms,
         )
 
-    def lock_offset(self, offset: int) -> AcquisitionLock:
-        """Lock one record."""
-        return self.lock(offset, offset)
+    def lock_each(self, records: InFlightBatch, first: int, last: int) -> AcquisitionLock:
+        """Lock records of a split batch, each by itself."""
+        return self._locks.schedule(
+            self._owner,
+            self.member_id,
+            (first, last),
+            deadline_ms=self._deadline_ms,
+            records=records,
+        )
 
 
 class Acquisition:
@@ -185,11 +191,12 @@ class Acquisition:
         is_part = not batch.is_within(base_offset, self._last_offset) or (
             self._is_record_limit and batch.size > self._remaining
         )
-        if batch.offsets is None and not batch.state.is_acquirable:
+        if not batch.is_split and not batch.state.is_acquirable:
             return
-        if is_part or batch.offsets is not None or is_throttled:
+        if is_part or batch.is_split or is_throttled:
             before = self._count
-            self._acquire_offsets(batch.split(), throttle)
+            batch.split()
+            self._acquire_offsets(batch, throttle)
             if is_throttled and self._count > before:
                 self._max_records = 0
             return
@@ -200,22 +207,20 @@ class Acquisition:
         )
         self._count += batch.size
 
-    def _acquire_offsets(
-        self, states: Mapping[int, InFlightState], throttle: DeliveryThrottle
-    ) -> None:
+    def _acquire_offsets(self, batch: InFlightBatch, throttle: DeliveryThrottle) -> None:
         """Acquire single records of a batch. Source: SharePartition.acquireSubsetBatchRecords."""
         found = acquire_offsets(
-            states,
+            batch,
             (self._request.batches[0].base_offset, self._last_offset),
             self._locking.member_id,
             throttle,
             self._remaining if self._is_record_limit else None,
         )
         acquired = []
-        for offset, state in found:
-            state.set_lock(self._locking.lock_offset(offset))
-            acquired.append(AcquiredRecords(offset, offset, state.delivery_count))
-        self._count += len(acquired)
+        for first, last, state in found:
+            state.set_lock(self._locking.lock_each(batch, first, last))
+            acquired.append(AcquiredRecords(first, last, state.delivery_count))
+            self._count += last - first + 1
         self._acquired.extend(merged(acquired))
 
     def _acquire_rest(self, search_from: int) -> None:
@@ -256,7 +261,7 @@ class Acquisition:
         if self._is_record_limit and last - first + 1 > max_records:
             last_acquired = first + max_records - 1
             batch = InFlightBatch(first, last, InFlightState(RecordState.ACQUIRED, 1, member_id))
-            batch.split_after(last_acquired, self._locking.lock_offset)
+            batch.split_after(last_acquired, self._locking.lock_each(batch, first, last_acquired))
             self._records.has_released = True
             cache.put(batch)
             return [AcquiredRecords(first, last_acquired, 1)]

@@ -43,14 +43,10 @@ def _count_terminal_before(records: InFlightRecords, offset: int) -> int:
     for batch in records.batches:
         if batch.first_offset >= offset:
             break
-        if batch.offsets is None:
-            if batch.state.state.is_terminal:
-                last = min(offset - 1, batch.last_offset)
-                count += records.count_from_start(batch.first_offset, last)
-            continue
         count += sum(
-            records.start_offset <= at < offset and state.state.is_terminal
-            for at, state in batch.offsets.items()
+            records.count_from_start(first, min(offset - 1, last))
+            for first, last, state in batch.parts()
+            if state.state.is_terminal
         )
     return count
 
@@ -94,15 +90,16 @@ def _archive(batches: Iterable[InFlightBatch], offsets: tuple[int, int], only: R
     for batch in batches:
         if batch.first_offset > last_offset:
             break
-        if batch.offsets is None:
+        if not batch.is_split:
             if batch.state.state is not only:
                 continue
             if batch.is_within(first_offset, last_offset):
                 batch.state.archive()
                 archived += batch.size
                 continue
-        for offset, state in batch.split().items():
-            if first_offset <= offset <= last_offset and state.state is only:
+        batch.split()
+        for first, last, state in batch.runs_in(first_offset, last_offset):
+            if state.state is only:
                 state.archive()
-                archived += 1
+                archived += last - first + 1
     return archived

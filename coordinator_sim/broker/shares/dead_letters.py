@@ -5,13 +5,14 @@ A record on its way there is archiving; when the queue has it, or has failed, it
 Source: kafka 4.4.0, server/.../share/dlq/ShareGroupDLQManager; KIP-1191.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum, unique
 from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
 from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.shares.in_flight_batch import InFlightBatch
 from coordinator_sim.broker.shares.in_flight_state import InFlightState
 from coordinator_sim.broker.shares.persister import SharePartitionKey, StateBatch
 from coordinator_sim.kafka.profiles import Profile
@@ -32,11 +33,20 @@ class Change(NamedTuple):
         state: Their state.
         batch: What is written of it.
         cause: Why they are dead letters, where they are.
+        holder: Their batch, where it is split; they may get states of their own meanwhile.
     """
 
     state: InFlightState
     batch: StateBatch
     cause: DeadLetterCause | None = None
+    holder: InFlightBatch | None = None
+
+    def parts(self) -> Iterable[tuple[int, int, InFlightState]]:
+        """The records in runs with one state each: first offset, last offset, state."""
+        first_offset, last_offset = self.batch.first_offset, self.batch.last_offset
+        if self.holder is None:
+            return ((first_offset, last_offset, self.state),)
+        return self.holder.runs_in(first_offset, last_offset)
 
 
 class DeadLetters(Struct, frozen=True, gc=False):

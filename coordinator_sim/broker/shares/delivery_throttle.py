@@ -4,7 +4,7 @@ Source: kafka 4.3.1, core/.../share/SharePartition.java, shouldThrottleRecordsDe
 acquireSubsetBatchRecords.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from coordinator_sim.broker.shares.in_flight_batch import InFlightBatch
@@ -35,12 +35,10 @@ class DeliveryThrottle:
 
         Source: SharePartition.shouldThrottleRecordsDelivery.
         """
-        if batch.offsets is None:
-            return batch.state.is_acquirable and batch.state.delivery_count >= self._throttled_from
         return any(
             state.is_acquirable and state.delivery_count >= self._throttled_from
-            for offset, state in batch.offsets.items()
-            if first_offset <= offset <= last_offset
+            for first, last, state in batch.parts()
+            if not batch.is_split or (first_offset <= last and first <= last_offset)
         )
 
     def is_last(self, state: InFlightState) -> bool:
@@ -61,16 +59,16 @@ class DeliveryThrottle:
 
 
 def acquire_offsets(
-    states: Mapping[int, InFlightState],
+    batch: InFlightBatch,
     offsets: tuple[int, int],
     member_id: str,
     throttle: DeliveryThrottle,
     max_records: int | None,
-) -> Iterator[tuple[int, InFlightState]]:
-    """Hand single records of a batch to a member; yields each.
+) -> Iterator[tuple[int, int, InFlightState]]:
+    """Hand single records of a split batch to a member; yields each run of them.
 
     Args:
-        states: The state of each record of a batch.
+        batch: Of the records.
         offsets: The first and the last one that may be acquired.
         member_id: The member.
         throttle: Bounds the number by failed deliveries.
@@ -80,17 +78,22 @@ def acquire_offsets(
     """
     count = 0
     throttled_max: int | None = None
-    for offset, state in states.items():
-        if offset > offsets[1]:
-            break
-        if offset < offsets[0] or not state.is_acquirable:
+    for first, last, state in batch.runs_in(*offsets):
+        if not state.is_acquirable:
             continue
-        if throttle.is_last(state) and count:
+        is_last = throttle.is_last(state)
+        if is_last and count:
             break
         if throttled_max is None:
-            throttled_max = throttle.bound(len(states), state)
+            throttled_max = throttle.bound(batch.size, state)
+        # Kafka fails at the first record that has a lock; those after it stay as they are. A bound
+        # that is found when as many records were acquired never ends it.
+        bounds = (max_records, throttled_max, count + 1 if is_last or state.lock else None)
+        left = [each - count for each in bounds if each is not None and each > count]
+        end = min([last - first + 1, *left])
+        batch.cut((first, first + end))
         state.acquire(member_id)
-        yield offset, state
-        count += 1
+        yield first, first + end - 1, state
+        count += end
         if throttle.was_last(state) or count in (max_records, throttled_max):
             break

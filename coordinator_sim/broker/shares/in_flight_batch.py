@@ -5,7 +5,8 @@ core/.../share/SharePartition.java (cachedState).
 """
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 
 from coordinator_sim.broker.shares.acquisition_locks import AcquisitionLock
 from coordinator_sim.broker.shares.in_flight_state import NO_MEMBER, InFlightState, RecordState
@@ -13,7 +14,10 @@ from coordinator_sim.errors import InvariantViolation
 
 
 class InFlightBatch:
-    """Records from one offset to another, with one state or with one each.
+    """Records from one offset to another, with one state or with one for each run of records.
+
+    Kafka's has a state for each record once it is split. Records in a row that nothing tells apart
+    share one here, so that a batch of a million records costs no more than its runs.
 
     Args:
         first_offset: Of the first record.
@@ -21,14 +25,19 @@ class InFlightBatch:
         state: The state of all of them.
     """
 
-    __slots__ = ("_state", "first_offset", "last_offset", "offsets")
+    __slots__ = ("_firsts", "_state", "_states", "first_offset", "last_offset")
 
     def __init__(self, first_offset: int, last_offset: int, state: InFlightState) -> None:
         self.first_offset = first_offset
         self.last_offset = last_offset
         self._state: InFlightState | None = state
-        self.offsets: dict[int, InFlightState] | None = None
-        """The state of each record, in order; None while they have one state."""
+        self._firsts: list[int] = []
+        self._states: list[InFlightState] = []
+
+    @property
+    def is_split(self) -> bool:
+        """Whether records have states of their own."""
+        return self._state is None
 
     @property
     def state(self) -> InFlightState:
@@ -53,51 +62,125 @@ class InFlightBatch:
         """
         return self.first_offset < start_offset <= self.last_offset
 
-    def parts(self) -> Iterator[tuple[int, int, InFlightState]]:
-        """The records with one state each, or all at once: first offset, last offset, state."""
-        if self.offsets is None:
-            yield self.first_offset, self.last_offset, self.state
-        else:
-            for offset, state in self.offsets.items():
-                yield offset, offset, state
+    # -- runs of records -------------------------------------------------------------------
 
-    def split(self) -> dict[int, InFlightState]:
-        """Give each record a state of its own, unless it has one, and return these.
+    def parts(self) -> Iterator[tuple[int, int, InFlightState]]:
+        """The records in runs with one state: first offset, last offset, state."""
+        if self._state is not None:
+            return iter(((self.first_offset, self.last_offset, self._state),))
+        ends = chain(islice(self._firsts, 1, None), (self.last_offset + 1,))
+        return (
+            (first, end - 1, state)
+            for first, end, state in zip(self._firsts, ends, self._states, strict=True)
+        )
+
+    def state_at(self, offset: int) -> InFlightState | None:
+        """The state of one record; None for an offset outside."""
+        if not self.first_offset <= offset <= self.last_offset:
+            return None
+        return self._state or self._states[bisect_right(self._firsts, offset) - 1]
+
+    def runs_in(
+        self, first_offset: int, last_offset: int, *, singly: bool = False
+    ) -> list[tuple[int, int, InFlightState]]:
+        """The runs of a split batch in a range, cut at its ends.
+
+        Args:
+            first_offset: Of the range.
+            last_offset: Of the range; it may end behind the batch, and begin before it.
+            singly: Whether to cut between all records.
+        """
+        first = max(first_offset, self.first_offset)
+        last = min(last_offset, self.last_offset)
+        if first > last:
+            return []
+        self.cut(range(first, last + 2) if singly else (first, last + 1))
+        start = bisect_left(self._firsts, first)
+        end = bisect_right(self._firsts, last)
+        ends = [*self._firsts[start + 1 : end], last + 1]
+        return [
+            (run_first, run_end - 1, state)
+            for run_first, run_end, state in zip(
+                self._firsts[start:end], ends, self._states[start:end], strict=True
+            )
+        ]
+
+    def cut(self, bounds: Sequence[int]) -> None:
+        """Let a run begin at each of these offsets, which ascend, as far as the batch has them."""
+        start = max(bisect_right(self._firsts, bounds[0]) - 1, 0)
+        end = bisect_right(self._firsts, bounds[-1])
+        firsts: list[int] = []
+        states: list[InFlightState] = []
+        waiting = iter(
+            [bound for bound in bounds if self.first_offset <= bound <= self.last_offset]
+        )
+        bound = next(waiting, None)
+        for index in range(start, end):
+            state = self._states[index]
+            firsts.append(self._firsts[index])
+            states.append(state)
+            following = self._firsts[index + 1] if index + 1 < end else self.last_offset + 1
+            while bound is not None and bound < following:
+                if bound > firsts[-1]:
+                    firsts.append(bound)
+                    states.append(state.copy())
+                bound = next(waiting, None)
+        if len(firsts) > end - start:
+            self._firsts[start:end] = firsts
+            self._states[start:end] = states
+
+    def merge(self, first_offset: int, last_offset: int) -> None:
+        """Join runs in a range and beside it that nothing tells apart."""
+        start = max(bisect_right(self._firsts, first_offset) - 2, 0)
+        end = bisect_right(self._firsts, last_offset + 1)
+        firsts: list[int] = []
+        states: list[InFlightState] = []
+        for index in range(start, end):
+            if not states or not states[-1].is_like(self._states[index]):
+                firsts.append(self._firsts[index])
+                states.append(self._states[index])
+        if len(firsts) < end - start:
+            self._firsts[start:end] = firsts
+            self._states[start:end] = states
+
+    def locked_by(self, lock: AcquisitionLock) -> Iterator[int]:
+        """The records that a lock is still on, in order, while others may be taken from it."""
+        at = max(lock.first_offset, self.first_offset)
+        while at <= min(lock.last_offset, self.last_offset):
+            index = bisect_right(self._firsts, at) - 1
+            if self._states[index].lock is lock:
+                yield at
+                at += 1
+            elif index + 1 < len(self._firsts):
+                at = self._firsts[index + 1]
+            else:
+                return
+
+    def split(self) -> None:
+        """Give each record a state of its own, unless it has one.
 
         Source: InFlightBatch.maybeInitializeOffsetStateUpdate.
         """
-        if self.offsets is None:
-            whole = self.state
-            lock = whole.lock
-            self.offsets = {
-                offset: InFlightState(
-                    whole.state,
-                    whole.delivery_count,
-                    whole.member_id,
-                    None if lock is None else lock.of_offset(offset),
-                )
-                for offset in range(self.first_offset, self.last_offset + 1)
-            }
-            whole.clear_lock()
-            self._state = None
-        return self.offsets
+        whole = self._state
+        if whole is None:
+            return
+        lock = None if whole.lock is None else whole.lock.of_records(self)
+        state = InFlightState(whole.state, whole.delivery_count, whole.member_id, lock)
+        whole.clear_lock()
+        self._become([self.first_offset], [state])
 
-    def split_after(self, last_acquired: int, lock_of: Callable[[int], AcquisitionLock]) -> None:
+    def split_after(self, last_acquired: int, lock: AcquisitionLock) -> None:
         """Leave the records after one to others: they count as never handed out.
 
         Source: InFlightBatch.maybeInitializeOffsetStateUpdate(targetOffset, delayMs).
         """
         whole = self.state
-        self.offsets = {}
-        for offset in range(self.first_offset, self.last_offset + 1):
-            if offset <= last_acquired:
-                state = InFlightState(
-                    whole.state, whole.delivery_count, whole.member_id, lock_of(offset)
-                )
-            else:
-                state = InFlightState(RecordState.AVAILABLE, whole.delivery_count - 1, NO_MEMBER)
-            self.offsets[offset] = state
-        self._state = None
+        acquired = InFlightState(whole.state, whole.delivery_count, whole.member_id, lock)
+        others = InFlightState(RecordState.AVAILABLE, whole.delivery_count - 1, NO_MEMBER)
+        self._become([self.first_offset, last_acquired + 1], [acquired, others])
+
+    def _become(self, firsts: list[int], states: list[InFlightState]) -> None:
+        self._firsts, self._states, self._state = firsts, states, None
 
 
 class InFlightCache:

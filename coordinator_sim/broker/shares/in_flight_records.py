@@ -141,11 +141,8 @@ class InFlightRecords:
         batch = self.batches.floor(self.start_offset)
         if batch is None:
             return False
-        if batch.offsets is None:
-            state = batch.state
-        elif self.start_offset in batch.offsets:
-            state = batch.offsets[self.start_offset]
-        else:
+        state = batch.state_at(self.start_offset) if batch.is_split else batch.state
+        if state is None:
             raise OperationAborted("no record at the start offset", self.start_offset)
         return not state.is_in_transition and state.state.is_terminal
 
@@ -162,17 +159,11 @@ class InFlightRecords:
         for batch in self.batches:
             if window is not None and batch.last_offset >= window.gap_start_offset:
                 break
-            if batch.offsets is None:
-                if batch.state.is_in_transition or not batch.state.state.is_terminal:
-                    break
-                last_done = batch.last_offset
-                terminal_count += self.count_from_start(batch.first_offset, batch.last_offset)
-                continue
-            for offset, state in batch.offsets.items():
+            for first_offset, last_offset, state in batch.parts():
                 if state.is_in_transition or not state.state.is_terminal:
                     return last_done, terminal_count
-                last_done = offset
-                terminal_count += offset >= self.start_offset
+                last_done = last_offset
+                terminal_count += self.count_from_start(first_offset, last_offset)
         return last_done, terminal_count
 
     def _advance_past(self, last_done: int) -> None:
@@ -202,9 +193,4 @@ class InFlightRecords:
 
 
 def _first_available_in(batch: InFlightBatch) -> int | None:
-    if batch.offsets is None:
-        return batch.first_offset if batch.state.is_acquirable else None
-    for offset, state in batch.offsets.items():
-        if state.is_acquirable:
-            return offset
-    return None
+    return next((first for first, _, state in batch.parts() if state.is_acquirable), None)

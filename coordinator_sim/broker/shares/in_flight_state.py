@@ -40,6 +40,11 @@ class DeliveryLimit(NamedTuple):
     max_count: int
     at_limit: RecordState = RecordState.ARCHIVED
 
+    @property
+    def has_queue(self) -> bool:
+        """Whether there is a queue, which takes records one by one."""
+        return self.at_limit is RecordState.ARCHIVING
+
 
 class _Before(NamedTuple):
     """The state before a transition that is not sure yet."""
@@ -51,7 +56,7 @@ class _Before(NamedTuple):
 
 
 class InFlightState:
-    """The state of one record, or of a batch of them.
+    """The state of one record, or of several in a row.
 
     A transition is under way from `start_transition` to `complete_transition`: while the share
     coordinator writes it. Nothing else changes the state meanwhile, but `archive`.
@@ -94,6 +99,25 @@ class InFlightState:
         """Whether a member may have it now."""
         return self.state is RecordState.AVAILABLE and self._before is None
 
+    def copy(self) -> "InFlightState":
+        """The same for some of the records, which may change alone from now on."""
+        other = InFlightState(self.state, self.delivery_count, self.member_id, self.lock)
+        other._before = self._before
+        other._is_archived = self._is_archived
+        if self.lock is not None:
+            self.lock.holder_count += 1
+        return other
+
+    def is_like(self, other: "InFlightState") -> bool:
+        """Whether nothing tells records with these states apart, now or later."""
+        return (
+            self.state is other.state is not RecordState.ARCHIVING
+            and self.delivery_count == other.delivery_count
+            and self.member_id == other.member_id
+            and self.lock is other.lock is None
+            and not (self.is_in_transition or other.is_in_transition)
+        )
+
     def set_lock(self, lock: AcquisitionLock) -> None:
         """Set the member's time.
 
@@ -108,7 +132,7 @@ class InFlightState:
     def clear_lock(self) -> None:
         """Stop the member's time, if any."""
         if self.lock is not None:
-            self.lock.cancel()
+            self.lock.drop()
             self.lock = None
 
     def acquire(self, member_id: str) -> None:

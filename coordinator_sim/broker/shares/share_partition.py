@@ -15,7 +15,7 @@ from functools import partial
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.shares.acknowledging import Acknowledging
 from coordinator_sim.broker.shares.acquiring import Acquisition, Locking
-from coordinator_sim.broker.shares.acquisition_locks import AcquisitionLock, AcquisitionLocks
+from coordinator_sim.broker.shares.acquisition_locks import AcquisitionLocks
 from coordinator_sim.broker.shares.archiving import move_log_start
 from coordinator_sim.broker.shares.dead_letters import Change, DeadLetterQueue, DeadLetters
 from coordinator_sim.broker.shares.in_flight_records import InFlightRecords
@@ -300,12 +300,12 @@ class SharePartition:
         """An instant not after the earliest deadline of the broker's locks; None without locks."""
         return self._locks.next_deadline_ms()
 
-    def lock_timed_out(self, lock: AcquisitionLock, now: Instants) -> None:
+    def lock_timed_out(self, offsets: tuple[int, int], now: Instants) -> None:
         """Take records from a member whose time is over, also where that cannot be written.
 
         Source: SharePartition.releaseAcquisitionLockOnTimeout.
         """
-        changes = release_timed_out(self._records, lock, self._limit(self._settings()))
+        changes = release_timed_out(self._records, offsets, self._limit(self._settings()))
         if not changes:
             return
 
@@ -334,7 +334,7 @@ class SharePartition:
         queue = self._dead_letters
         if queue is None:
             return
-        for state, batch, cause in changes:
+        for state, batch, cause, _ in changes:
             if cause is not None and state.state is RecordState.ARCHIVING:
                 letters = DeadLetters(
                     self.key, batch.first_offset, batch.last_offset, batch.delivery_count, cause
@@ -373,10 +373,12 @@ class SharePartition:
                 self._undo(changes)
                 then(refusal)
                 return
-            for state, _, _ in changes:
-                state.complete_transition(is_written=True)
-                if state.state is RecordState.AVAILABLE:
-                    self._records.has_released = True
+            for change in changes:
+                for _, _, state in change.parts():
+                    state.complete_transition(is_written=True)
+                    if state.state is RecordState.AVAILABLE:
+                        self._records.has_released = True
+            _merge(changes)
             has_advanced = self._advance()
             then(None)
             if has_advanced:
@@ -388,14 +390,14 @@ class SharePartition:
 
     def _undo(self, changes: Iterable[Change]) -> None:
         records = self._records
-        for state, batch, _ in changes:
-            state.complete_transition(is_written=False)
-            if state.state is RecordState.AVAILABLE:
-                records.has_released = True
-            if RecordState(batch.delivery_state).is_terminal and not state.state.is_terminal:
-                records.delivery_complete_count -= records.count_from_start(
-                    batch.first_offset, batch.last_offset
-                )
+        for change in changes:
+            was_terminal = RecordState(change.batch.delivery_state).is_terminal
+            for first, last, state in change.parts():
+                state.complete_transition(is_written=False)
+                if state.state is RecordState.AVAILABLE:
+                    records.has_released = True
+                if was_terminal and not state.state.is_terminal:
+                    records.delivery_complete_count -= records.count_from_start(first, last)
 
     def _write(self, batches: Sequence[StateBatch], now: Instants, then: Then) -> None:
         """Write what changed. Source: SharePartition.writeShareGroupState."""
@@ -412,3 +414,10 @@ class SharePartition:
             batches=tuple(batches),
         )
         self._persister.write(request, written, now)
+
+
+def _merge(changes: Iterable[Change]) -> None:
+    """Join what transitions that ended have left alike."""
+    for change in changes:
+        if change.holder is not None:
+            change.holder.merge(change.batch.first_offset, change.batch.last_offset)

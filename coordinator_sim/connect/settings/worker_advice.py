@@ -18,6 +18,7 @@ from coordinator_sim.clients.settings_advice import (
     Advice,
     Weight,
     advise,
+    first_of_each,
     heartbeat_advice,
     session_advice,
 )
@@ -41,11 +42,6 @@ _LONG_REBALANCE_MS: Final = 1_800_000
 _BRIEF_SYNC_MS: Final = 1_000
 
 
-def is_worker(settings: Mapping[str, str]) -> bool:
-    """Whether settings are a worker's, by names that no consumer has."""
-    return any(name in settings for name in (*_TOPICS, _DELAY, _PROTOCOL, _SYNC, _UNSYNC))
-
-
 def advise_worker(settings: Mapping[str, str]) -> list[Advice]:
     """Return what should be changed, once a setting: errors first, then by the settings' names."""
     found = [*_refused(settings), *_unknown(settings), *_topics(settings)]
@@ -57,9 +53,11 @@ def advise_worker(settings: Mapping[str, str]) -> list[Advice]:
         )
         for rule in (_protocol, _delay, _rebalance, _sync):
             found += rule(settings, numbers)
-    found += _of_sinks(settings)
-    first = {each.setting: each for each in reversed(found)}
-    return sorted(first.values(), key=lambda each: (each.weight is not Weight.ERROR, each.setting))
+    found += [
+        replace(each, setting=CONSUMER_PREFIX + each.setting)
+        for each in advise_sinks(sink_settings(settings))
+    ]
+    return first_of_each(found)
 
 
 def sink_settings(settings: Mapping[str, str]) -> dict[str, str]:
@@ -186,20 +184,20 @@ def _sync(settings: Mapping[str, str], numbers: Mapping[str, int]) -> Iterator[A
         yield _warning(settings, _SYNC, what, f"set less than {_REBALANCE}")
 
 
-def _of_sinks(settings: Mapping[str, str]) -> Iterator[Advice]:
-    """What is wrong with the settings of sink tasks' consumers, of those that are given."""
-    given = sink_settings(settings)
-    for name in given.keys() & {"group.id", "group.instance.id"}:
+def advise_sinks(settings: Mapping[str, str]) -> list[Advice]:
+    """Return what is wrong with the settings of sink tasks' consumers, of those that are set."""
+    ids = ("group.id", "group.instance.id")
+    found = []
+    for name in settings.keys() & {*ids}:
         what = (
             "sink connectors share one group"
             if name == "group.id"
             else "all sink tasks have this one name, and fence each other"
         )
         change = "remove it: each sink connector has the group connect-NAME"
-        yield _warning(settings, CONSUMER_PREFIX + name, what, change)
-    for each in advise(given):
-        if each.setting in given.keys() - {"group.id", "group.instance.id"}:
-            yield replace(each, setting=CONSUMER_PREFIX + each.setting)
+        found.append(_warning(settings, name, what, change))
+    found += [each for each in advise(settings) if each.setting in settings.keys() - {*ids}]
+    return first_of_each(found)
 
 
 def _warning(settings: Mapping[str, str], name: str, what: str, change: str) -> Advice:

@@ -1,13 +1,13 @@
 """Subscriptions by regular expression: RE2's syntax, resolved beside the heartbeat.
 
-A member's expression is looked up in the topics by a step of its own, after the heartbeat that asks
-for it; what it finds is written, and the group's epoch with it.
+A member's expression is looked up in the topics by work of its own, after the heartbeat that asks
+for it and in slices; what it finds is written, and the group's epoch with it.
 
 Source: kafka 4.4, GroupMetadataManager.maybeUpdateRegularExpressions and
 handleRegularExpressionsResult; modern/consumer/TopicRegexResolver.java, on RE2/J.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, unique
 from functools import lru_cache
@@ -31,17 +31,34 @@ from coordinator_sim.coordinator.consumer.subscription import (
 from coordinator_sim.coordinator.consumer.topics_seen import topics_seen
 from coordinator_sim.coordinator.effects import Effect
 from coordinator_sim.coordinator.epoch_tracing import trace_scan
-from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
+from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime, Scheduled
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import java_hash_order
 from coordinator_sim.kafka.records import LogRecord
+from coordinator_sim.log.format.steps import Steps
 
 BATCH_MS: Final = 10_000
 """How long what was found is believed at least. Source: REGEX_BATCH_REFRESH_MIN_INTERVAL_MS."""
 REFRESH_MS: Final = 2_147_483_647
 """How long the topics' hash is believed while no topic changes. Source: Integer.MAX_VALUE."""
 _NEVER_MS: Final = -(1 << 63)
+
+# DEVIATION: Kafka has no bound on an expression, and lets one thread match it for minutes. Here one
+# that costs more than these is invalid, which its member is told by INVALID_REGULAR_EXPRESSION.
+# Source: kafka 4.4, GroupMetadataManager.throwIfRegularExpressionIsInvalid, TopicRegexResolver.
+MOST_INSTRUCTIONS: Final = 16_384
+"""Instructions of a compiled expression, times one and its named groups: 30 ms a topic name, which
+has 249 characters at most (measured; an alternation of 400 names has 11,000)."""
+_MOST_UNICODE_CLASSES: Final = 128
+r"""Occurrences of `\p` and `\P`: 0.1 ms each to compile (measured)."""
+_COMPILER_BYTES: Final = 393_216
+"""RE2's max_mem: what a compiler and later the cache of an automaton may take."""
+_TOO_LARGE: Final = "pattern too large"
+_A_NAME: Final = 8
+"""Cost of matching a name, beside that of its characters."""
+_INSTRUCTIONS_A_UNIT: Final = 64
+"""How many instructions are run on a character in one unit of cost (measured: 7 ns each)."""
 
 # What RE2/J says of a fault, by how RE2 begins to.
 _FAULTS: Final = {
@@ -60,7 +77,15 @@ _FAULTS: Final = {
 
 
 class Pattern(Protocol):
-    """A compiled expression."""
+    """A compiled expression.
+
+    Attributes:
+        programsize: How many instructions it has.
+        groups: How many named groups it has.
+    """
+
+    programsize: int
+    groups: int
 
     def fullmatch(self, text: str) -> object | None:
         """Match a whole text; None if it does not match."""
@@ -79,14 +104,24 @@ class RegexChange(Enum):
 @lru_cache(maxsize=1_024)
 def compiled(regex: str) -> Pattern | str:
     """An expression ready for use, or what is wrong with it in the words of RE2/J."""
+    class_count = regex.count("\\p") + regex.count("\\P")
+    if class_count > _MOST_UNICODE_CLASSES:
+        return f"{class_count} Unicode classes are more than {_MOST_UNICODE_CLASSES}"
     options = re2.Options()
     options.log_errors = False
+    options.never_capture = True
+    options.max_mem = _COMPILER_BYTES
     try:
         pattern: Pattern = re2.compile(regex, options=options)
     except re2.error as error:
         said = error.args[0]
         text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+        if text.startswith(_TOO_LARGE):
+            return f"it compiles to more than {MOST_INSTRUCTIONS} instructions"
         return next((ours for begin, ours in _FAULTS.items() if text.startswith(begin)), text)
+    size = pattern.programsize * (1 + pattern.groups)
+    if size > MOST_INSTRUCTIONS:
+        return f"it compiles to {size} instructions, more than {MOST_INSTRUCTIONS}"
     return pattern
 
 
@@ -130,7 +165,7 @@ def change_regex(
         regexes = _wanted(group, old, new)
         if regexes and _is_due(runtime, partition, group, regexes, is_new=is_new):
             resolution = Resolution(partition, group.group_id, tuple(regexes), context)
-            runtime.in_background.append(resolution)
+            runtime.in_background[partition.index, group.group_id] = resolution.steps(runtime)
     return change
 
 
@@ -156,7 +191,9 @@ def _is_due(
     *,
     is_new: bool,
 ) -> bool:
-    """Whether all expressions are to be resolved; at most once in `BATCH_MS`."""
+    """Whether all expressions are to be resolved; at most once in `BATCH_MS`, and one at a time."""
+    if (partition.index, group.group_id) in runtime.in_background:
+        return False
     last = next((resolved for _, resolved in group.resolved.items()), None)
     last_ms = _NEVER_MS if last is None else last.timestamp_ms
     now_ms = runtime.wall_ms
@@ -186,36 +223,65 @@ class Resolution:
     regexes: tuple[str, ...]
     context: RequestContext
 
+    def steps(self, runtime: Runtime) -> Steps[Scheduled]:
+        """Match the topics that there are at the first step; return the event that writes them.
+
+        Source: kafka 4.4, TopicRegexResolver.resolveRegularExpressions.
+        """
+        regexes = java_hash_order(self.regexes, _capacity(len(self.regexes)))
+        if runtime.tracing:
+            trace_scan(runtime, self.group_id, regexes)
+        version, now_ms = runtime.topics.version, runtime.wall_ms
+        names = tuple(runtime.topics.by_name)
+        found = {}
+        for regex in regexes:
+            topics = yield from self._matched(runtime, regex, names)
+            found[regex] = ResolvedRegex(topics, version, now_ms)
+        return _Resolved(self.partition, self.group_id, found)
+
+    def _matched(self, runtime: Runtime, regex: str, names: Iterable[str]) -> Steps[frozenset[str]]:
+        pattern = compiled(regex)
+        found = []
+        if not isinstance(pattern, str):
+            may_describe = runtime.topic_rights
+            for name in names:
+                yield _A_NAME + pattern.programsize * len(name) // _INSTRUCTIONS_A_UNIT
+                is_found = pattern.fullmatch(name) is not None
+                if is_found and (may_describe is None or may_describe(self.context, name)):
+                    found.append(name)
+        return frozenset(found)
+
+
+@dataclass(slots=True, frozen=True)
+class _Resolved:
+    """What the expressions of a group match."""
+
+    partition: Partition
+    group_id: str
+    found: Mapping[str, ResolvedRegex]
+
     def run(self, runtime: Runtime) -> None:
-        """Do it, unless the partition is not led any more."""
+        """Write it, unless the partition is not led any more."""
         if self.partition.state is not PartitionState.ACTIVE:
             return
-        if runtime.tracing:
-            trace_scan(runtime, self.group_id, self._scanned())
         group = self.partition.consumer_group(self.group_id)
         records = () if group is None else self._records(runtime, group)
         if records or not self.partition.is_settled:
             runtime.submit(self.partition, None, Effect(records=records))
-
-    def _scanned(self) -> list[str]:
-        """The expressions in the order of Kafka's map."""
-        return java_hash_order(self.regexes, _capacity(len(self.regexes)))
 
     def _records(self, runtime: Runtime, group: ConsumerGroup) -> tuple[LogRecord, ...]:
         """What was found, and another epoch if that changes anything."""
         records: list[LogRecord] = []
         topics = CountedTopics(group.topic_counts.entries)
         bumps = False
-        for regex in self._scanned():
+        for regex, resolved in self.found.items():
             if regex not in group.regex_counts:
                 continue
-            found = self._seen(runtime, _matched(regex, runtime.topics.by_name))
             known = group.regex_topics(regex)
-            if known != found:
+            if known != resolved.topics:
                 bumps = True
                 topics.step(known, -1, by_name=False)
-                topics.step(found, 1, by_name=False)
-            resolved = ResolvedRegex(found, runtime.topics.version, runtime.wall_ms)
+                topics.step(resolved.topics, 1, by_name=False)
             records.append(regex_record(group.group_id, regex, resolved))
         seen = topics_seen(runtime, group, topics.counts)
         records += seen.records
@@ -225,19 +291,6 @@ class Resolution:
             group.refresh = (runtime.wall_ms + REFRESH_MS, epoch)
             group.seen_version = runtime.topics.version
         return tuple(records)
-
-    def _seen(self, runtime: Runtime, found: frozenset[str]) -> frozenset[str]:
-        may_describe = runtime.topic_rights
-        if may_describe is None:
-            return found
-        return frozenset(name for name in found if may_describe(self.context, name))
-
-
-def _matched(regex: str, names: Iterable[str]) -> frozenset[str]:
-    pattern = compiled(regex)
-    if isinstance(pattern, str):
-        return frozenset()
-    return frozenset(name for name in names if pattern.fullmatch(name))
 
 
 def _capacity(size: int) -> int:

@@ -19,10 +19,11 @@ SERVER_PREFIX: Final = "server:"
 
 A broker's `range` is thus told from a client's.
 """
-COOPERATIVE_PROTOCOLS: Final = f"^(cooperative-.*|compatible|sessioned|{SERVER_PREFIX}.*)$"
+COOPERATIVE_PROTOCOLS: Final = f"^(cooperative-.*|stream|compatible|sessioned|{SERVER_PREFIX}.*)$"
 """Regular expression of protocol names whose members keep what they own in a rebalance.
 
 An own assignor is cooperative if its name begins as that of Kafka's does; a broker's always is.
+Kafka Streams' is since 2.4 (StreamsPartitionAssignor.supportedProtocols).
 """
 
 

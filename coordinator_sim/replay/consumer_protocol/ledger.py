@@ -35,6 +35,7 @@ class Ledger:
         self._now_ms = window.from_ms
         self._counts = False
         self._workers: Owners = {}
+        self._worked: set[object] = set()
         self._since: dict[object, int] = {}
         self._targets: Owners = {}
         self._settled: Owners = {}
@@ -47,7 +48,7 @@ class Ledger:
     # -- who works ---------------------------------------------------------------------------
 
     def opens(self, now_ms: int) -> None:
-        """Note that the group has a member: from here on partitions without an owner cost."""
+        """Note that the group has a member: from here on partitions that lost their owner cost."""
         self._go(now_ms)
         self._counts = True
 
@@ -62,6 +63,7 @@ class Ledger:
         self._go(now_ms)
         for each in partitions:
             self._workers[each] = key
+            self._worked.add(each)
             self._end_gap(each, now_ms)
 
     def drops(self, key: str, partitions: Iterable[TopicPartition], now_ms: int) -> None:
@@ -92,9 +94,9 @@ class Ledger:
         length_ms = self._now_ms - from_ms
         if not self._counts or not length_ms:
             return
-        if not self._workers:
+        if self._worked and not self._workers:
             self._stopped_ms += length_ms
-        self._unowned_ms += (self._size - len(self._workers)) * length_ms
+        self._unowned_ms += (len(self._worked) - len(self._workers)) * length_ms
 
     # -- what moves --------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from coordinator_sim.clients.settings_advice import SERVER_ASSIGNORS
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.replay.compare import figures
 from coordinator_sim.replay.consumer_protocol.driver import ConsumerDriver, Manner
@@ -16,7 +17,6 @@ from coordinator_sim.replay.report import RunFigures
 from coordinator_sim.replay.settings import (
     CONSUMER_HEARTBEAT_INTERVAL_MS,
     CONSUMER_SESSION_TIMEOUT_MS,
-    SERVER_ASSIGNORS,
     Settings,
 )
 from coordinator_sim.replay.work import GroupWork

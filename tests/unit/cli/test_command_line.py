@@ -195,6 +195,7 @@ def test_run_without_json_sums_up(tmp_path: Path) -> None:
     text = output_of("run", "connect-worker-crash", "--out", tmp_path / "t")
 
     assert "invariants kept: " in text
+    assert "\nNot exercised in this run: I7 (convergence), I8 (last commit), I9 (" in text
     assert "digest: " in text
     assert f"trace: {tmp_path / 't'}" in text
 

@@ -134,3 +134,133 @@ def test_a_trace_tells_of_the_workers_group(tmp_path: Path) -> None:
     done = run_here("lint", file, "--trace", str(tmp_path / "t"))
     assert done.returncode == 1, done.stderr
     assert "\ntrace: " in "\n" + done.stdout
+
+
+# -- files in other forms ------------------------------------------------------------------
+
+SPRING = """\
+spring.application.name=orders
+spring.kafka.bootstrap-servers=b:9092
+spring.kafka.properties.schema.registry.url=http://r
+spring.kafka.consumer.group-id=${GROUP:g}
+spring.kafka.consumer.group-instance-id=${HOSTNAME}
+spring.kafka.consumer.heartbeatInterval=5s
+spring.kafka.consumer.isolation-level=read-committed
+spring.kafka.consumer.properties.session.timeout.ms=6000
+spring.kafka.consumer.properties.partition.assignment.strategy=cooperative-sticky
+spring.kafka.listener.ack-mode=manual
+"""
+YAML = """\
+spring:
+  kafka:
+    consumer:
+      group-id: g
+      heartbeat-interval: PT5S
+      enable-auto-commit: true
+      properties:
+        session.timeout.ms: 6000
+        partition.assignment.strategy: cooperative-sticky
+"""
+CONTAINER = {
+    "CONNECT_BOOTSTRAP_SERVERS": "b:9092",
+    "CONNECT_GROUP_ID": "c",
+    "CONNECT_CONFIG_STORAGE_TOPIC": "cc",
+    "CONNECT_OFFSET_STORAGE_TOPIC": "co",
+    "CONNECT_STATUS_STORAGE_TOPIC": "cs",
+    "CONNECT_KEY_CONVERTER": "org.apache.kafka.connect.json.JsonConverter",
+    "CONNECT_VALUE_CONVERTER": "org.apache.kafka.connect.json.JsonConverter",
+    "CONNECT_SCHEDULED_REBALANCE_MAX_DELAY_MS": "60000",
+    "CONNECT_SESSION_TIMEOUT_MS": "9000",
+    "CONNECT_CONSUMER_MAX_POLL_INTERVAL_MS": "3000",
+    "CONNECT_LOG4J_ROOT_LOGLEVEL": "WARN",
+    "KAFKA_HEAP_OPTS": "-Xmx1g",
+    "CLASSPATH": "/jars",
+}
+
+
+def advised(tmp_path: Path, text: str, name: str) -> dict[str, tuple[str, str]]:
+    """By setting its name in the file, and what to change."""
+    done = run_here("lint", written(tmp_path, text, name), "--json")
+    found = json.loads(done.stdout)["advice"]
+    return {each["setting"]: (each["written"], each["change"]) for each in found}
+
+
+@pytest.mark.parametrize(("text", "name"), [(SPRING, "a.properties"), (YAML, "application.yml")])
+def test_spring_boots_names_are_read_as_kafkas(tmp_path: Path, text: str, name: str) -> None:
+    """Spring's own forms and its properties; nobody is told to remove what is Spring's alone."""
+    found = advised(tmp_path, text, name)
+    session, heartbeat = found["session.timeout.ms"], found["heartbeat.interval.ms"]
+    assert session[0] == "spring.kafka.consumer.properties.session.timeout.ms"
+    assert heartbeat == (heartbeat[0], "set at most 2000")
+    assert heartbeat[0].startswith("spring.kafka.consumer.heartbeat")
+    assert set(found) == {"session.timeout.ms", "heartbeat.interval.ms", "group.instance.id"}
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("{}={}", "connect.env"),
+        ("- {}={}", "compose.txt"),
+        ('      - "{}={}"', "compose.yml"),
+        ('      {}: "{}"', "compose.yaml"),
+        ("export {}={}", "connect.sh"),
+    ],
+)
+def test_variables_of_a_container_are_read_as_the_workers_settings(
+    tmp_path: Path, line: str, name: str
+) -> None:
+    """As lines of an environment, or in a compose file; what is no setting is left alone."""
+    lines = [line.format(*each) for each in CONTAINER.items()]
+    if name.endswith("ml"):
+        lines = [
+            "services:",
+            "  connect:",
+            "    image: cp-kafka-connect",
+            "    environment:",
+            *lines,
+        ]
+    found = advised(tmp_path, "\n".join(lines), name)
+    assert {setting: place for setting, (place, _) in found.items()} == {
+        "session.timeout.ms": "CONNECT_SESSION_TIMEOUT_MS",
+        "consumer.max.poll.interval.ms": "CONNECT_CONSUMER_MAX_POLL_INTERVAL_MS",
+    }
+
+
+def test_misspelt_variable_is_asked_about(tmp_path: Path) -> None:
+    """The name that was meant is close."""
+    text = "".join(f"{name}={value}\n" for name, value in CONTAINER.items())
+    found = advised(tmp_path, text + "CONNECT_WORKER_SYNC_TIMOUT_MS=1\n", "connect.env")
+    assert found["worker.sync.timout.ms"] == (
+        "CONNECT_WORKER_SYNC_TIMOUT_MS",
+        "did you mean worker.sync.timeout.ms?",
+    )
+
+
+def test_advice_is_about_the_settings_name_in_the_file(tmp_path: Path) -> None:
+    """Kafka's name first, the file's behind it."""
+    done = run_here("lint", written(tmp_path, SPRING))
+    assert (
+        "session.timeout.ms=6000 (spring.kafka.consumer.properties.session.timeout.ms): "
+        in done.stdout
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "setting"),
+    [
+        ("application.id=a\ngroup.protocol=consumer\n", None, "group.protocol"),
+        ("group.protocol=consumer\n", "streams", "group.protocol"),
+        ("group.instance.id=a\n", "sink", "group.instance.id"),
+        ("group.instance.id=a\n", "connect", "group.instance.id"),
+    ],
+)
+def test_each_kind_of_client_has_rules_of_its_own(
+    tmp_path: Path, text: str, kind: str | None, setting: str
+) -> None:
+    """Told by the names, or by --kind; a plain consumer has both settings."""
+    file = written(tmp_path, text)
+    done = run_here("lint", file, "--json", *(() if kind is None else ("--kind", kind)))
+    found = json.loads(done.stdout)["advice"]
+    assert setting in {each["setting"] for each in found}
+    plain = json.loads(run_here("lint", file, "--json", "--kind", "consumer").stdout)["advice"]
+    assert setting not in {each["setting"] for each in plain}

@@ -18,6 +18,22 @@ def test_settings_of_a_quiet_group_need_no_advice() -> None:
 
 
 @pytest.mark.parametrize(
+    "changed",
+    [
+        {"auto.offset.reset": "by_duration:PT1H30M"},
+        {"auto.offset.reset": "by_duration:P1DT0.5S"},
+        {"auto.offset.reset": " earliest "},
+        {"enable.auto.commit": "TRUE", "security.protocol": "sasl_ssl"},
+        {"isolation.level": "read_committed", "group.protocol": "CLASSIC"},
+        {"metadata.recovery.strategy": "REBOOTSTRAP", "share.acquire.mode": "record_limit"},
+    ],
+)
+def test_words_that_a_consumer_takes_need_no_advice(changed: dict[str, str]) -> None:
+    """Case counts for some settings alone; blanks around a value never do."""
+    assert advise({**GOOD, **changed}) == []
+
+
+@pytest.mark.parametrize(
     ("changed", "setting", "weight", "words"),
     [
         ({"session.timeout.ms": "5999"}, "session.timeout.ms", Weight.ERROR, "INVALID_SESSION"),
@@ -32,6 +48,24 @@ def test_settings_of_a_quiet_group_need_no_advice() -> None:
         ({"max.poll.interval.ms": "0"}, "max.poll.interval.ms", Weight.ERROR, "does not start"),
         ({"max.poll.records": "1e3"}, "max.poll.records", Weight.ERROR, "does not start"),
         ({"auto.commit.interval.ms": "60001"}, "auto.commit.interval.ms", Weight.WARNING, "again"),
+        ({"isolation.level": "READ_COMMITTED"}, "isolation.level", Weight.ERROR, "not start"),
+        ({"auto.offset.reset": "smallest"}, "auto.offset.reset", Weight.ERROR, "not start"),
+        ({"auto.offset.reset": "by_duration:1h"}, "auto.offset.reset", Weight.ERROR, "not start"),
+        ({"enable.auto.commit": "yes"}, "enable.auto.commit", Weight.ERROR, "not start"),
+        ({"group.protocol": "streams"}, "group.protocol", Weight.ERROR, "not start"),
+        ({"group.instance.id": "a b"}, "group.instance.id", Weight.ERROR, "not start"),
+        (
+            {"group.remote.assignor": "uniform"},
+            "group.remote.assignor",
+            Weight.ERROR,
+            "for group.protocol=consumer alone",
+        ),
+        (
+            {"group.protocol": "consumer", "group.remote.assignor": "sticky"},
+            "group.remote.assignor",
+            Weight.ERROR,
+            "UNSUPPORTED_ASSIGNOR",
+        ),
         ({"max.poll.record": "9"}, "max.poll.record", Weight.WARNING, "no setting of Kafka's"),
         (
             {"partition.assignment.strategy": "range"},

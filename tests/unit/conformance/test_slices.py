@@ -91,7 +91,7 @@ def test_work_grows_with_the_length_alone() -> None:
 
     (heartbeat, *_) = [each for each in correct_history() if each.event is Event.HEARTBEAT]
     events = [msgspec.structs.replace(heartbeat, seq=nth) for nth in range(20_000)]
-    checker = Checker(invariant="I1", name="needs-all", judge=needs_all)
+    checker = Checker(invariant="I1", name="needs-all", title="all", judge=needs_all)
     (violation,) = checker.check(events)
 
     assert list(slice_of(checker, events, violation)) == events

@@ -90,6 +90,10 @@ def result_of(*endings: Ending, is_strict: bool = False) -> RunResult:
         ({"verdict": Verdict.FAILED}, False, Standing.FAILED),
         ({"verdict": Verdict.FAILED, "known_gap": "why"}, False, Standing.KNOWN_GAP),
         ({"verdict": Verdict.UNKNOWN, "known_gap": "why"}, False, Standing.KNOWN_GAP),
+        ({"verdict": Verdict.CRASHED}, False, Standing.CRASHED),
+        ({"verdict": Verdict.HUNG, "is_quirk": True}, False, Standing.HUNG),
+        ({"verdict": Verdict.CRASHED, "known_gap": "why"}, False, Standing.KNOWN_CRASH),
+        ({"verdict": Verdict.HUNG, "known_gap": "why"}, False, Standing.KNOWN_HANG),
         ({"verdict": Verdict.PASSED, "known_gap": "why"}, False, Standing.GAP_CLOSED),
         ({"verdict": Verdict.SKIPPED, "known_gap": "why"}, False, Standing.SKIPPED),
         ({"verdict": Verdict.FAILED, "is_quirk": True}, False, Standing.QUIRK),
@@ -264,19 +268,24 @@ EACH = (
     failed("HB-006", known_gap="their #12"),
     ending("HB-009", known_gap="their #13"),
     failed("HB-021", is_quirk=True),
+    ending("HB-022", Verdict.CRASHED, reason="the broker process ended with SIGABRT"),
+    ending("HB-023", Verdict.HUNG, reason="the broker process hangs"),
+    ending("HB-024", Verdict.CRASHED, known_gap="their #14"),
+    ending("HB-025", Verdict.HUNG, known_gap="their #15"),
 )
 """One of each standing."""
 
 
 def test_junit_fails_what_makes_the_run_fail_and_skips_with_reasons() -> None:
-    """A closed gap is a failure; a known gap and a quirk are skipped."""
+    """A closed gap is a failure, a crash an error; a known gap and a quirk are skipped."""
     root = ET.fromstring(junit_xml(result_of(*EACH)))  # noqa: S314 - our own
     (suite,) = root
     kinds = {case.get("name", "").split()[0]: [*case] for case in suite.iter("testcase")}
 
     assert root.get("failures") == suite.get("failures") == "3"
-    assert suite.get("skipped") == "3"
-    assert suite.get("tests") == "7"
+    assert root.get("errors") == suite.get("errors") == "2"
+    assert suite.get("skipped") == "5"
+    assert suite.get("tests") == "11"
     assert {key: [each.tag for each in found] for key, found in kinds.items()} == {
         "HB-002": [],
         "HB-003": ["failure"],
@@ -285,7 +294,13 @@ def test_junit_fails_what_makes_the_run_fail_and_skips_with_reasons() -> None:
         "HB-006": ["skipped"],
         "HB-009": ["failure"],
         "HB-021": ["skipped"],
+        "HB-022": ["error"],
+        "HB-023": ["error"],
+        "HB-024": ["skipped"],
+        "HB-025": ["skipped"],
     }
+    assert kinds["HB-022"][0].get("type") == "crashed"
+    assert kinds["HB-024"][0].get("message") == "known crash: their #14"
     text = kinds["HB-003"][0].text or ""
     for wanted in ("expected: ", "Kafka.method", "12 ms sent Heartbeat 4 000c", "--case HB-003"):
         assert wanted in text
@@ -302,7 +317,7 @@ def test_tap_has_each_case_and_a_block_of_yaml_for_what_did_not_pass() -> None:
     lines = [TEST_LINE.fullmatch(line) for line in text.splitlines() if "ok " in line[:7]]
     told = [(bool(found[1]), found[4]) for found in lines if found]
 
-    assert text.startswith("TAP version 14\n1..7\n")
+    assert text.startswith("TAP version 14\n1..11\n")
     assert told == [
         (False, None),
         (True, None),
@@ -310,6 +325,10 @@ def test_tap_has_each_case_and_a_block_of_yaml_for_what_did_not_pass() -> None:
         (True, None),
         (True, "TODO"),
         (True, None),
+        (True, "TODO"),
+        (True, None),
+        (True, None),
+        (True, "TODO"),
         (True, "TODO"),
     ]
     block = yaml.safe_load(text.partition("  ---\n")[2].partition("  ...\n")[0])

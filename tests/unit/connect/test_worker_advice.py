@@ -2,8 +2,9 @@
 
 import pytest
 
+from coordinator_sim.clients.client_kind import ClientKind, kind_of_settings
 from coordinator_sim.clients.settings_advice import Weight
-from coordinator_sim.connect.settings.worker_advice import advise_worker, is_worker
+from coordinator_sim.connect.settings.worker_advice import advise_worker
 from coordinator_sim.connect.settings.worker_settings import WORKER_CONFIG_DEF
 
 GOOD = {
@@ -87,5 +88,5 @@ def test_defaults_of_kafka_need_one_change() -> None:
     del settings["scheduled.rebalance.max.delay.ms"]
     (found,) = advise_worker(settings)
     assert (found.setting, found.value) == ("scheduled.rebalance.max.delay.ms", "(300000)")
-    assert is_worker(settings)
-    assert not is_worker({"group.id": "g", "session.timeout.ms": "1"})
+    assert kind_of_settings(settings) is ClientKind.CONNECT
+    assert kind_of_settings({"group.id": "g", "session.timeout.ms": "1"}) is ClientKind.CONSUMER

@@ -16,14 +16,13 @@ from coordinator_sim.cli.findings import findings
 from coordinator_sim.cli.run import run
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.logtext.reading.broker_log import parse_broker_log
-from coordinator_sim.replay.charges import Charge, Told, charges_in
+from coordinator_sim.replay.charges import Charge, Told, charges_in, trace_of
 from coordinator_sim.replay.cost_sums import DAY, DEPLOY, GROUP, Sums, storms_in, summed
 from coordinator_sim.replay.costs import RebalanceCost
-from coordinator_sim.replay.holding import covered, gaps
 from coordinator_sim.replay.savings import weigh_deploys
 from coordinator_sim.replay.storms import STORM_COUNT, STORM_MS, storms_of
 from coordinator_sim.replay.work import Partitions
-from coordinator_sim.runs.ownership import OwnershipTracker
+from coordinator_sim.runs.holdings import covered, gaps
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import Scenario
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
@@ -43,18 +42,7 @@ app.command()(findings)
 
 def told(events: Sequence[TraceEvent], source: Source = Source.SIM) -> Told:
     """The events as a trace with its assignments."""
-    tracker = OwnershipTracker("t", "c")
-    for event in events:
-        tracker.record(event)
-    tracker.finish()
-    generations, lists = tracker.take()
-    return Told(
-        events=events,
-        generations=generations,
-        names={row.resource_list_id: row.resources for row in lists},
-        source=source,
-        end_us=max((event.ts_us for event in events), default=0),
-    )
+    return trace_of(events, source)
 
 
 def simulated(scenario: Scenario, seed: int = 0) -> list[TraceEvent]:
@@ -128,7 +116,7 @@ def test_a_deploy_of_workers_saves_nothing_that_is_known() -> None:
     assert deploys
     for saved in weigh_deploys(deploys, charges, events, INFO, Partitions({})):
         assert (saved.saves_s, saved.basis) == (None, None)
-        assert saved.not_computed == "group.instance.id is no setting of a Connect cluster"
+        assert saved.not_computed.startswith("group.instance.id is no setting of a Connect cluster")
 
 
 @settings(max_examples=10, deadline=None, derandomize=True)
@@ -150,6 +138,7 @@ def test_costs_add_up_whatever_happens(scenario: Scenario, seed: int) -> None:
         assert min([value for value in known if value is not None], default=0) >= 0
         assert 0 <= (each.needless or 0) <= (each.moved or 0)
         assert 0 <= (each.voluntary or 0) <= (each.moved or 0)
+        assert (each.stopped_us or 0) <= (each.unowned_us or 0) or each.unowned_us is None
     life_us = trace.end_us - min((each.seen_us for each in charges), default=trace.end_us)
     for row in by[GROUP]:
         assert (row.sums.stopped_s or 0) * 1e6 <= life_us
@@ -160,7 +149,7 @@ def cost_at(number: int, start_ms: int) -> RebalanceCost:
     return RebalanceCost(
         number=number,
         start_ms=start_ms,
-        length_ms=1,
+        length_us=1_000,
         trigger="joined",
         client="a",
         root=number,

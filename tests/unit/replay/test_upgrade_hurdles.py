@@ -58,7 +58,8 @@ def test_brokers(version: str | None, kind: Kind, words: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "kind", "words"),
     [
-        ({"protocol_type": "connect"}, Kind.BLOCKS, "protocol type is connect"),
+        ({"protocol_type": "connect"}, Kind.BLOCKS, "a Connect cluster, which never converts"),
+        ({"protocol_type": "sr"}, Kind.BLOCKS, "protocol type is sr"),
         ({"assignor": "sticky-by-rack"}, Kind.CHANGES, "sticky-by-rack is no assignor of Kafka's"),
         ({"assignor": "range", "topics": {"a": 4, "b": 4}}, Kind.CHANGES, "range gives the same"),
         ({"software": ("apache-kafka-java 3.9.1",)}, Kind.BLOCKS, "ready in 4.0"),

@@ -14,6 +14,8 @@ from msgspec.structs import replace
 
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
+from coordinator_sim.replay.charges import charges_in, trace_of
+from coordinator_sim.replay.cost_sums import Sums, sums_of
 from coordinator_sim.replay.course import Seat
 from coordinator_sim.replay.recordings import replay_recording
 from coordinator_sim.replay.report import GroupFidelity, ReplayResult, RunFigures, Tally
@@ -67,6 +69,11 @@ def count(events: list[TraceEvent], event: Event, **attrs: str) -> int:
 def times(events: list[TraceEvent], event: Event) -> list[int]:
     """When they were, in milliseconds."""
     return [each.ts_us // 1000 for each in events if each.event is event]
+
+
+def own_times(scenario: Scenario) -> Sums:
+    """What the rebalances of a simulation cost, by who owned what."""
+    return sums_of(charges_in(trace_of(run_of(scenario), Source.SIM)))
 
 
 def sim_moves(events: list[TraceEvent]) -> int:
@@ -144,15 +151,35 @@ def test_other_release_agrees_with_its_simulation(release: str) -> None:
 
 
 def test_cooperative_members_never_stop_and_rejoin_for_what_moves() -> None:
-    """Cooperative rounds cost a rebalance more, and leave only moved partitions without owner."""
+    """Cooperative rounds cost a rebalance more; in lockstep they leave partitions free for longer.
+
+    So do simulations of both: eager members that rejoin in one instant have all back at once.
+    """
     result = tried(
         "consumer-rolling-deploy", "partition.assignment.strategy=sticky,cooperative-sticky"
     )
     eager, cooperative = (entry.with_settings.sharing for entry in result.report.what_if)
     assert (eager.moved, eager.follow_ups) == (cooperative.moved, 0)
     assert cooperative.follow_ups == 8
-    assert cooperative.unowned_ms < eager.unowned_ms
-    assert cooperative.stopped_ms == 6_001  # The initial delay, in which nobody owns anything.
+    assert (cooperative.paused_ms, cooperative.stopped_ms) == (0, 0)
+    told = {
+        name: own_times(with_assignor(all_scenarios()["consumer-rolling-deploy"], name))
+        for name in ("sticky", "cooperative-sticky")
+    }
+    assert (eager.paused_ms, eager.stopped_ms) == (
+        *(round(told["sticky"].paused_s * 1000), round(told["sticky"].stopped_s * 1000)),
+    )
+    assert eager.unowned_ms == pytest.approx(told["sticky"].unowned_s * 1000, rel=0.01)
+    assert told["cooperative-sticky"].unowned_s > told["sticky"].unowned_s
+    assert cooperative.unowned_ms > eager.unowned_ms
+
+
+def test_members_made_static_lose_as_much_as_simulated_static_members() -> None:
+    """Nobody pauses; what they owned has no owner while they are away."""
+    told = own_times(with_membership(all_scenarios()["rolling-bounce"], static=True))
+    sharing = figures_of(tried("rolling-bounce", "group.instance.id=stable")).sharing
+    assert (sharing.paused_ms, sharing.stopped_ms, told.paused_s, told.stopped_s) == (0, 0, 0, 0)
+    assert sharing.unowned_ms == pytest.approx(told.unowned_s * 1000, rel=0.02)
 
 
 def test_scheduled_delay_decides_whether_lost_work_is_moved() -> None:
@@ -176,7 +203,7 @@ def test_eager_workers_stop_for_every_rebalance() -> None:
     [
         ("connect-worker-crash", "group.instance.id=stable", "no setting of a Connect cluster"),
         ("connect-worker-crash", "partition.assignment.strategy=range", "no setting of a Connect"),
-        ("rolling-bounce", "connect.protocol=eager", "no setting of a group of consumers"),
+        ("rolling-bounce", "connect.protocol=eager", "a setting of a Connect cluster alone"),
         ("static-rolling-bounce", "group.instance.id=none", "its members are static"),
         ("rolling-bounce", "heartbeat.interval.ms=45000", "is not below the group's session"),
     ],

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.embedded.consumer_protocol import encode_assignment
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment
+from coordinator_sim.replay.charges import charges_in, trace_of
+from coordinator_sim.replay.cost_sums import sums_of
 from coordinator_sim.runs.deploy_costs import DeployCosts, deploy_costs
-from coordinator_sim.runs.holdings import costs_of
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import Variety, with_assignor
 from coordinator_sim.sim.scenario.variants import with_counted_work, with_variety
-from coordinator_sim.trace.events import Event, OffsetEntry, TraceEvent
+from coordinator_sim.trace.events import Event, OffsetEntry, Source, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim.trace.work import count_work
 from coordinator_sim_scenarios.catalog import scenario_named
@@ -84,9 +85,9 @@ def test_a_whole_run_agrees_with_the_costs_of_its_group() -> None:
     scenario = with_counted_work(with_assignor(scenario, "cooperative-sticky"))
     run_scenario(scenario, seed=3, recorder=recorder)
     found = deploy_costs(recorder.events, "orders-app", 0)
-    (cost,) = costs_of(recorder.events)
+    sums = sums_of(charges_in(trace_of(recorder.events, Source.SIM)))
     (counted,) = count_work(recorder.events)
-    assert found.unowned_us == cost.unowned_us > 0
+    assert found.unowned_us == round((sums.unowned_s or 0) * 1e6) > 0
     assert found.reprocessed == counted.reprocessed > 0
     begins = [each for each in recorder.events if each.event is Event.PREPARE_REBALANCE]
     assert found.rebalances == len(begins)

@@ -3,12 +3,14 @@
 from collections.abc import Iterable
 
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.runs.holdings import costs_of, holdings, stops_of
+from coordinator_sim.replay.charges import charges_in, trace_of
+from coordinator_sim.replay.cost_sums import GROUP, Sums, summed
+from coordinator_sim.runs.holdings import holdings
 from coordinator_sim.runs.step_holdings import step_holdings
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import Scenario, Variety, with_assignor
 from coordinator_sim.sim.scenario.variants import with_variety
-from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim.trace.events import Event, Source, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_scenarios.catalog import scenario_named
 
@@ -20,6 +22,12 @@ def played(scenario: Scenario, seed: int = 0) -> list[TraceEvent]:
     recorder = MemoryRecorder()
     run_scenario(scenario, seed=seed, recorder=recorder)
     return recorder.events
+
+
+def costs(events: list[TraceEvent]) -> Sums:
+    """What the rebalances of the only group cost."""
+    (row,) = summed(charges_in(trace_of(events, Source.SIM)), GROUP)
+    return row.sums
 
 
 def of_worker(event: Event, at: float, client: str, **columns: object) -> TraceEvent:
@@ -48,26 +56,23 @@ def test_a_task_is_owned_while_it_runs() -> None:
         of_worker(Event.LIFECYCLE, 30, "b", reason_text="crashed", member_id=None),
         TraceEvent(event=Event.FAULT, ts_us=40 * S),
     ]
-    found = {(h.resource, h.member_key, h.from_us / S, h.to_us / S) for h in holdings(told)}
+    found = {(h.resource, h.member_key, h.from_us / S, h.to_us / S) for h in holdings(told)["g"]}
     assert found == {("t:x-0", "A", 3, 10), ("t:x-1", "A", 3, 16), ("t:x-0", "B", 14, 30)}
-    (cost,) = costs_of(told)
-    assert cost.unowned_us == (4 + 10 + 24) * S
 
 
 def test_lockstep_hides_what_drawn_worlds_show() -> None:
     """An exact eager deploy stops for a moment and loses less; drawn worlds turn the sign round."""
     deploy = scenario_named("consumer-rolling-deploy")
-    exact = {
-        a: costs_of(played(with_assignor(deploy, a)))[0] for a in ("range", "cooperative-sticky")
-    }
-    assert exact["range"].stopped_us < 20_000
-    assert exact["range"].unowned_us < exact["cooperative-sticky"].unowned_us
+    exact = {a: costs(played(with_assignor(deploy, a))) for a in ("range", "cooperative-sticky")}
+    assert exact["range"].stopped_s < 0.02
+    assert exact["range"].unowned_s < exact["cooperative-sticky"].unowned_s
 
     varied = with_variety(deploy, Variety())
-    drawn = {a: costs_of(played(with_assignor(varied, a)))[0] for a in exact}
-    assert drawn["range"].stopped_us > 1 * S
-    assert drawn["cooperative-sticky"].stopped_us == 0
-    assert drawn["range"].unowned_us > 1.5 * drawn["cooperative-sticky"].unowned_us
+    drawn = {a: costs(played(with_assignor(varied, a))) for a in exact}
+    assert drawn["range"].stopped_s > 1
+    assert drawn["range"].paused_s > 10 * drawn["range"].stopped_s
+    assert drawn["cooperative-sticky"].stopped_s == 0
+    assert drawn["range"].unowned_s > 1.5 * drawn["cooperative-sticky"].unowned_s
 
 
 def test_stopping_and_starting_connect_work_costs_time() -> None:
@@ -75,10 +80,9 @@ def test_stopping_and_starting_connect_work_costs_time() -> None:
     eager = with_variety(
         with_assignor(scenario_named("connect-rolling-deploy"), "eager"), Variety()
     )
-    events = played(eager)
-    (cost,) = costs_of(events)
-    assert cost.unowned_us > 500 * S
-    assert cost.stopped_us == sum(stop.stopped_us for stop in stops_of(events)) > 0
+    found = costs(played(eager))
+    assert found.unowned_s > 500
+    assert found.paused_s > found.stopped_s > 0
 
 
 def test_steps_and_assignments_agree_on_a_group_without_steps() -> None:
@@ -93,7 +97,9 @@ def test_steps_and_assignments_agree_on_a_group_without_steps() -> None:
     assert all(each.error_code == 0 for each in told if each.event is Event.SYNC_RESP)
     ends_us = max(event.ts_us for event in told)
     stepped = [(h.resource, h.member_key, h.from_us, h.to_us) for h in step_holdings(told, ends_us)]
-    assigned = [(h.resource, h.member_key, h.from_us, h.to_us) for h in holdings(told)]
+    assigned = [
+        (h.resource, h.member_key, h.from_us, h.to_us) for h in holdings(told)["orders-app"]
+    ]
     assert unions(stepped) == unions(assigned)
     assert len(assigned) > 200
 

@@ -221,3 +221,18 @@ def test_40_stores_topics_and_later_releases_a_hash(profile: str, versions: list
     (epoch,) = (each.value for each in records if isinstance(each.key, ConsumerGroupMetadataKey))
     assert isinstance(epoch, ConsumerGroupMetadataValue)
     assert (epoch.metadata_hash == 0) is (profile == "4.0")
+
+
+def test_sessions_that_end_at_one_instant_end_in_slices() -> None:
+    """Others are answered after some of them; the rest is due at once."""
+    members = Members()
+    for index in range(300):
+        members.beat(f"m{index}", 0)
+    coordinator, end_ms = members.broker.coordinator, members.broker.now_ms + 45_000
+    members.broker.advance(44_999)
+
+    counts = []
+    while coordinator.wake_up_ms() == end_ms:
+        coordinator.expire(end_ms)
+        counts.append(len(members.describe().members))
+    assert counts == [200, 100, 0]

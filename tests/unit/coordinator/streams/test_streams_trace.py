@@ -157,7 +157,7 @@ def test_copies_are_told_and_own_nothing() -> None:
         told.go(member)
     steps = [event for event in told.events if event.event is Event.MEMBER_STEP]
     assert steps[-1].attrs["standby"] == "s:0_0 s:0_1"
-    found = holdings(told.events)
+    (found,) = holdings(told.events).values()
     ends_us = max(event.ts_us for event in told.events)
     assert {(each.resource, each.member_key) for each in found if each.to_us == ends_us} == {
         *(("s:0_0", "m1"), ("s:0_1", "m1")),
