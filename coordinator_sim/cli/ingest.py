@@ -61,10 +61,7 @@ def ingest(
     ] = False,
     spark: Annotated[
         str | None,
-        typer.Option(
-            help="Read logs and segments on Spark, such as local[2].",
-            metavar="MASTER",
-        ),
+        typer.Option(help="Read logs and segments on Spark, such as local[2].", metavar="MASTER"),
     ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON summary instead of tables.")
