@@ -14,7 +14,7 @@ from typing import Final, Literal, Self, TypeVar
 import msgspec
 import numpy as np
 
-from coordinator_sim.errors import ConfigError, DataError, check_encodable
+from coordinator_sim.errors import UNREADABLE_JSON, ConfigError, DataError, check_encodable
 from coordinator_sim.runs.jsonl import (
     JsonLinesEvents,
     JsonLinesTable,
@@ -339,7 +339,7 @@ def read_run(path: Path) -> RunDirectory:
         raise DataError(f"{path} is not a trace: it {reason}")
     try:
         info = msgspec.json.decode(manifest.read_bytes(), type=RunManifest)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE_JSON as error:
         raise DataError(f"{manifest} is not the record of a run: {error}") from error
     return RunDirectory(path, info)
 
