@@ -11,6 +11,12 @@ from contextlib import contextmanager
 from pathlib import PurePath
 from typing import Final
 
+import msgspec
+
+UNREADABLE_JSON: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for JSON that is none, is not UTF-8, or is nested too deeply."""
+INVALID_PATTERN: Final = (re.error, RecursionError, OverflowError)
+"""What `re` raises for a pattern that is none, is nested too deeply, or repeats too often."""
 _PROJECT: Final = "coordinator-sim"
 _OF_EXTRA: Final = re.compile(r"\s*(?:;|\band)\s*extra == ['\"]([\w-]+)['\"]$")
 """How a requirement in the metadata of a distribution ends when an extra brings it."""

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from coordinator_sim.errors import ConfigError, DataError
+from coordinator_sim.errors import UNREADABLE_JSON, ConfigError, DataError
 from coordinator_sim_conformance.differ.comparison import Difference
 
 EXPLAINED: Final = Path(__file__).with_name("explained.toml")
@@ -64,7 +64,7 @@ def read_explanations(path: Path = EXPLAINED) -> tuple[Explanation, ...]:
     """
     try:
         return msgspec.toml.decode(path.read_bytes(), type=_File).explained
-    except msgspec.DecodeError as error:
+    except UNREADABLE_JSON as error:
         raise DataError(f"{path}: {error}") from error
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from coordinator_sim.errors import DataError
+from coordinator_sim.errors import UNREADABLE_JSON, DataError
 from coordinator_sim_conformance.differ.comparison import Difference, first_difference
 from coordinator_sim_conformance.differ.loop import Exchange, Side
 from coordinator_sim_conformance.differ.sides import LinesProcess
@@ -27,7 +27,7 @@ def read_script(path: Path) -> list[Json]:
             continue
         try:
             command = msgspec.json.decode(line)
-        except msgspec.DecodeError as error:
+        except UNREADABLE_JSON as error:
             raise DataError(f"{path}, line {number}: {error}") from None
         if not isinstance(command, dict) or not isinstance(command.get("op"), str):
             raise DataError(f"{path}, line {number}: wants a JSON object with an op")

@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 
 import msgspec
 
-from coordinator_sim.errors import DataError
+from coordinator_sim.errors import UNREADABLE_JSON, DataError
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.harness.lines import Lines
 from coordinator_sim.harness.share_state_lines import ShareStateLines
@@ -118,7 +118,7 @@ class LinesProcess:
         self._unanswered.popleft()
         try:
             answer = msgspec.json.decode(line)
-        except msgspec.DecodeError as error:
+        except UNREADABLE_JSON as error:
             raise DataError(f"{self.command[0]} answered {line[:80]!r}: {error}") from None
         if not isinstance(answer, dict):
             raise DataError(f"{self.command[0]} answered {line[:80]!r}: wants an object")

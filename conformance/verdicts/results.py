@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from coordinator_sim.errors import DataError
+from coordinator_sim.errors import UNREADABLE_JSON, DataError
 from coordinator_sim_conformance.running import Ending, Verdict
 from coordinator_sim_conformance.verdicts.standing import Standing, standing_of
 
@@ -131,7 +131,7 @@ def read_result(path: Path) -> RunResult:
                 "install a newer one"
             )
         result = msgspec.json.decode(data, type=RunResult)
-    except msgspec.DecodeError as error:
+    except UNREADABLE_JSON as error:
         raise DataError(
             f"{path}: {error}; wanted is a file of `conformance run --result FILE`"
         ) from None

@@ -3,7 +3,6 @@
 Verbs come with the instants of both clocks, and cause answers and events. Replicas are labels.
 """
 
-from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
@@ -136,7 +135,6 @@ class Cluster:
         self.trace = trace
         self._pending: dict[int, AnswerPlace] = {}
         self._next_token = 0
-        self._unmuted: deque[Waiting] = deque()
         self.topics = TopicOperations(
             settings,
             self.image,
@@ -409,20 +407,19 @@ class Cluster:
 
     def has_more(self, connection: Waiting) -> None:
         """A connection may go on, when the verb that answered it is over."""
-        self._unmuted.append(connection)
+        self.data.jobs.unmuted.append(connection)
 
     def go_on(self, now: Instants) -> None:
-        """Work on what waited for answers; every driver's verb ends with this."""
-        while self._unmuted:
-            self._unmuted.popleft().work_on_next(now)
+        """Work on some of what waited for answers; every driver's verb ends with this."""
+        self.data.jobs.go_on(now)
 
     @property
     def has_work(self) -> bool:
-        """Whether a request is worked on that takes long."""
+        """Whether a request is worked on that takes long, or some wait for their turn."""
         return self.data.jobs.has_work
 
     def work(self, now: Instants) -> None:
-        """Do a slice of such a request, some milliseconds; others have their turn in between.
+        """Do a slice of such work, some milliseconds; others have their turn in between.
 
         Raises:
             Exception: The request met a bug; its connection is closed.

@@ -7,15 +7,20 @@ calls `work`. The connection of the request waits meanwhile, as for any late ans
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 
 from coordinator_sim.broker.contract import Answers, Call, Instants
+from coordinator_sim.broker.pending_answer import Waiting
 from coordinator_sim.log.format.steps import Steps, do_slice
 
 R = TypeVar("R", bound=Struct)
 """A response."""
+
+
+WAITING_A_TURN: Final = 10
+"""Requests that waited behind others that are worked on before other clients have their turn."""
 
 
 class Jobs:
@@ -32,21 +37,36 @@ class Jobs:
         turn: Number of the slice: work that finds another number than before was interrupted, so
             what it read of the cluster may be outdated.
         begun: Called when there is work for `work` again.
+        unmuted: Connections whose answer has come; the first request that waits there is next.
     """
 
-    __slots__ = ("_unfinished", "answers", "begun", "now", "turn")
+    __slots__ = ("_unfinished", "answers", "begun", "now", "turn", "unmuted")
 
     def __init__(self, answers: Answers) -> None:
         self.answers = answers
         self.now = Instants(0, 0)
         self.turn = 0
         self.begun: Callable[[], None] | None = None
+        self.unmuted: deque[Waiting] = deque()
         self._unfinished: deque[tuple[int, Steps[Struct | None]]] = deque()
 
     @property
     def has_work(self) -> bool:
-        """Whether any request is not finished."""
-        return bool(self._unfinished)
+        """Whether any request is not finished, or waits for its turn."""
+        return bool(self._unfinished or self.unmuted)
+
+    def go_on(self, now: Instants) -> None:
+        """Work on requests that waited for answers: some, since thousands may wait."""
+        for _ in range(WAITING_A_TURN):
+            if not self.unmuted:
+                return
+            self.unmuted.popleft().work_on_next(now)
+        if self.unmuted:
+            self._wake()
+
+    def _wake(self) -> None:
+        if self.begun is not None:
+            self.begun()
 
     def run(self, call: Call[Any], steps: Steps[R | None]) -> R | None:
         """Run the first slice of a request that has just arrived; see `start`."""
@@ -65,8 +85,7 @@ class Jobs:
             answer: R | None = done.value
             return answer
         self._unfinished.append((token, steps))
-        if self.begun is not None:
-            self.begun()
+        self._wake()
         return None
 
     def work(self, now: Instants) -> None:

@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from coordinator_sim.cli.ending import EXIT_MISUSE, EXIT_PROBLEMS_FOUND
-from coordinator_sim.errors import ConfigError, needing
+from coordinator_sim.errors import UNREADABLE_JSON, ConfigError, needing
 from coordinator_sim.listening import bearer
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def url_in(ready_file: Path) -> str:
     """
     try:
         found = msgspec.json.decode(ready_file.read_bytes(), type=_Where)
-    except msgspec.DecodeError as error:
+    except UNREADABLE_JSON as error:
         raise ConfigError(
             f"{ready_file} is no file that serve --ready-file wrote: {error}"
         ) from None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coordinator_sim.cli.command_line import CommandLine
-from coordinator_sim.errors import ConfigError, needing
+from coordinator_sim.errors import INVALID_PATTERN, ConfigError, needing
 from coordinator_sim.listening import TOKEN_VARIABLE
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def show_tasks(
     if id_pattern:
         try:
             wanted = re.compile(id_pattern)
-        except re.error as error:
+        except INVALID_PATTERN as error:
             raise ConfigError(f"--id-pattern is {id_pattern!r}: {error}") from None
         kept = {each: task for each, task in found.tasks.items() if wanted.fullmatch(each)}
         found = TasksResponse(tasks=kept)

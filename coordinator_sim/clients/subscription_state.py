@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from enum import Enum, unique
 
-from coordinator_sim.errors import ConfigError, InvariantViolation
+from coordinator_sim.errors import INVALID_PATTERN, ConfigError, InvariantViolation
 from coordinator_sim.kafka.resources import TopicPartition
 
 
@@ -69,7 +69,7 @@ class SubscriptionState:
         # Unicode character classes and intersections.
         try:
             compiled = re.compile(pattern)
-        except re.error as error:
+        except INVALID_PATTERN as error:
             raise ConfigError(f"pattern {pattern!r}: {error}; write a regular expression") from None
         self._be(SubscriptionType.AUTO_PATTERN)
         self._pattern = compiled

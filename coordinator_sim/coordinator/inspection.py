@@ -9,6 +9,7 @@ GroupCoordinator.handleDescribeGroup and handleListGroups.
 """
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Final
 
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
@@ -175,9 +176,13 @@ def list_groups(runtime: Runtime, request: ListGroupsRequest, context: RequestCo
 
 def partitions_in_order(runtime: Runtime) -> list[Partition]:
     """Partitions in the order of a ConcurrentHashMap. Source: CoordinatorRuntime.coordinators."""
-    keys = (TopicPartition(OFFSETS_TOPIC, index) for index in runtime.partitions)
-    ordered = concurrent_hash_order(keys, hash_of=topic_partition_hash)
-    return [runtime.partitions[key.partition] for key in ordered]
+    return [runtime.partitions[index] for index in _in_order(tuple(runtime.partitions))]
+
+
+@lru_cache(maxsize=64)
+def _in_order(indexes: tuple[int, ...]) -> list[int]:
+    keys = (TopicPartition(OFFSETS_TOPIC, index) for index in indexes)
+    return [key.partition for key in concurrent_hash_order(keys, hash_of=topic_partition_hash)]
 
 
 def _all_groups(runtime: Runtime) -> list[ListedGroup]:

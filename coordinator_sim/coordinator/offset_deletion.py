@@ -12,6 +12,7 @@ from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.contract import DeletedTopic
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.group_table import AnyGroup
+from coordinator_sim.coordinator.inspection import partitions_in_order
 from coordinator_sim.coordinator.offset_records import offset_tombstones
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, PartitionState, Runtime
 from coordinator_sim.coordinator.share.topics_deleted import forget_share_topics
@@ -19,10 +20,7 @@ from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.coordinator.subscriptions import is_consumer
 from coordinator_sim.coordinator.tracing import trace_offsets_deleted
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.orders.iteration_order import concurrent_hash_order, topic_partition_hash
-from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.kafka.records import OffsetCommitKey
-from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -98,11 +96,9 @@ def delete_topics(runtime: Runtime, topics: Mapping[str, DeletedTopic]) -> None:
 
     Source: GroupCoordinatorService.onMetadataUpdate, CoordinatorRuntime.scheduleWriteAllOperation.
     """
-    places = [TopicPartition(OFFSETS_TOPIC, index) for index in runtime.partitions]
     counts = {name: topic.partition_count for name, topic in topics.items()}
     ids = {name: topic.topic_id for name, topic in topics.items()}
-    for place in concurrent_hash_order(places, hash_of=topic_partition_hash):
-        partition = runtime.partitions[place.partition]
+    for partition in partitions_in_order(runtime):
         if partition.state is PartitionState.ACTIVE:
             if runtime.profile.deletes_offsets_by_topic_id:
                 keys = partition.offsets.of_topics(ids)

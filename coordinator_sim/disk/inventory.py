@@ -18,7 +18,7 @@ from msgspec import Struct
 from coordinator_sim.disk.checkpoints import MetaProperties
 from coordinator_sim.disk.files import Files
 from coordinator_sim.disk.journal import JournalExtent
-from coordinator_sim.errors import DataError
+from coordinator_sim.errors import UNREADABLE_JSON, DataError
 
 INVENTORY: Final = "log-inventory"
 _MAGIC: Final = b"CSMI"
@@ -101,7 +101,7 @@ def inventory_of(data: bytes) -> Inventory:
         raise DataError("damaged")
     try:
         return msgspec.msgpack.decode(body, type=Inventory)
-    except msgspec.DecodeError as error:
+    except UNREADABLE_JSON as error:
         raise DataError(f"written by another version: {error}") from error
 
 

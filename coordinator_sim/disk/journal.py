@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from coordinator_sim.disk.files import Files
 from coordinator_sim.disk.recovery_report import SegmentCut
-from coordinator_sim.errors import DataError
+from coordinator_sim.errors import UNREADABLE_JSON, DataError
 
 T = TypeVar("T")
 
@@ -214,7 +214,7 @@ class Journal(Generic[T]):
     def _decoded(self, payload: bytes) -> T:
         try:
             return self._decoder.decode(payload)
-        except msgspec.DecodeError as error:
+        except UNREADABLE_JSON as error:
             raise DataError(
                 f"{self._path}: an entry that this version does not know: {error}"
             ) from error

@@ -31,7 +31,7 @@ from coordinator_sim.assignors.server_contract import ServerAssignor, ServerMemb
 from coordinator_sim.assignors.server_range import ServerRangeAssignor
 from coordinator_sim.assignors.server_uniform import ServerUniformAssignor
 from coordinator_sim.assignors.user_data import encode_sticky_entries
-from coordinator_sim.errors import CoordinatorSimError
+from coordinator_sim.errors import UNREADABLE_JSON, CoordinatorSimError
 from coordinator_sim.kafka.resources import ConnectorTaskId, TopicPartition, connector_resource
 from coordinator_sim.messages.embedded.contents import Subscription
 
@@ -192,7 +192,7 @@ def parse_case(line: bytes) -> Case:
 def _decode(line: bytes, form: type[T]) -> T:
     try:
         return msgspec.json.decode(line, type=form)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE_JSON as error:
         raise CaseFormError(str(error)) from error
 
 

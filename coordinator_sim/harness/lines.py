@@ -26,7 +26,7 @@ from msgspec.structs import replace
 from coordinator_sim.broker.metadata.topic_ids import Topic
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.properties import configured
-from coordinator_sim.errors import CoordinatorSimError, InvariantViolation
+from coordinator_sim.errors import UNREADABLE_JSON, CoordinatorSimError, InvariantViolation
 from coordinator_sim.harness.harness import START_MS, Harness, Step
 from coordinator_sim.harness.kafka_json import (
     frame_to_json,
@@ -94,7 +94,7 @@ class Lines:
         """Return the answer to one line, without a line end."""
         try:
             command = msgspec.json.decode(line)
-        except msgspec.DecodeError as error:
+        except UNREADABLE_JSON as error:
             return msgspec.json.encode(self._failure({}, f"not JSON: {error}"))
         if not isinstance(command, dict):
             return msgspec.json.encode(self._failure({}, "a command is a JSON object"))

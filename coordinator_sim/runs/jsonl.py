@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from coordinator_sim.errors import DataError
+from coordinator_sim.errors import UNREADABLE_JSON, DataError
 from coordinator_sim.trace.events import OffsetEntry, RunInfo, TraceEvent
 from coordinator_sim.trace.schema import DAY_US, day_of
 
@@ -155,5 +155,5 @@ def read_lines(path: Path, row_type: type[_RowT]) -> Iterator[_RowT]:
         for number, line in enumerate(lines, start=1):
             try:
                 yield decoder.decode(line)
-            except msgspec.DecodeError as error:
+            except UNREADABLE_JSON as error:
                 raise DataError(f"{path}, line {number}: {error}") from error

@@ -14,7 +14,7 @@ from typing import Final, Literal, Self, TypeVar
 import msgspec
 import numpy as np
 
-from coordinator_sim.errors import ConfigError, DataError, check_encodable
+from coordinator_sim.errors import UNREADABLE_JSON, ConfigError, DataError, check_encodable
 from coordinator_sim.runs.jsonl import (
     JsonLinesEvents,
     JsonLinesTable,
@@ -339,7 +339,7 @@ def read_run(path: Path) -> RunDirectory:
         raise DataError(f"{path} is not a trace: it {reason}")
     try:
         info = msgspec.json.decode(manifest.read_bytes(), type=RunManifest)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE_JSON as error:
         raise DataError(f"{manifest} is not the record of a run: {error}") from error
     return RunDirectory(path, info)
 
@@ -354,7 +354,7 @@ def latest_run(folder: Path) -> Path | None:
 
 
 def _numbers(names: Iterable[str]) -> list[str]:
-    return [name for name in names if name.isascii() and name.isdecimal()]
+    return [name for name in names if name.isdecimal() and name == str(int(name))]
 
 
 @contextmanager
@@ -363,8 +363,17 @@ def next_run(folder: Path) -> Iterator[Path]:
 
     After the block the link `latest` points to it; a file with the number is there instead where
     links cannot be made. `read_run` of the folder opens the newest whole run.
+
+    Raises:
+        ConfigError: a folder is where the link belongs.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    latest = folder / LATEST_NAME
+    if latest.is_dir() and not latest.is_symlink():
+        raise ConfigError(
+            f"{latest} is a folder, where the link to the newest run belongs: rename it, or name "
+            "another folder with --out"
+        )
     number = 1 + max(map(int, _numbers(each.name for each in folder.iterdir())), default=0)
     while True:  # Ends: each turn lost another number to a run that began meanwhile.
         run = folder / str(number)
@@ -380,7 +389,7 @@ def next_run(folder: Path) -> Iterator[Path]:
         link.symlink_to(run.name, target_is_directory=True)
     except (OSError, NotImplementedError):
         link.write_text(f"{number}\n", encoding="utf-8")
-    link.replace(folder / LATEST_NAME)
+    link.replace(latest)
 
 
 def check_replaceable(path: Path, keep: Path | None = None) -> None:

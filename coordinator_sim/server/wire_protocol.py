@@ -24,6 +24,8 @@ _LOG: Final = logging.getLogger(__name__)
 _LENGTH_BYTES: Final = 4
 FRAMES_A_TURN: Final = 100
 """Requests of one connection that are worked on before others have their turn."""
+TURN_S: Final = 0.01
+"""Time after which others have their turn, however few requests it took."""
 
 
 class Host(Protocol):
@@ -260,6 +262,8 @@ class WireProtocol(asyncio.Protocol):
         buffer = self._received
         start = 0
         left = FRAMES_A_TURN
+        loop = asyncio.get_running_loop()
+        ends_at = loop.time() + TURN_S
         while len(buffer) - start >= _LENGTH_BYTES and self.is_open:
             length = int.from_bytes(buffer[start : start + _LENGTH_BYTES], "big", signed=True)
             most = connection.max_frame_bytes
@@ -272,9 +276,9 @@ class WireProtocol(asyncio.Protocol):
             if connection.is_full:
                 self._stop_reading()
                 break
-            if left == 0:
+            if left == 0 or loop.time() >= ends_at:
                 self._stop_reading()
-                asyncio.get_running_loop().call_soon(self._continue_reading)
+                loop.call_soon(self._continue_reading)
                 break
             left -= 1
             frame = bytes(buffer[start + _LENGTH_BYTES : end])

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta, Raw, Struct, inspect
 
+from coordinator_sim.errors import UNREADABLE_JSON
 from coordinator_sim.trogdor import jackson, scalars
 from coordinator_sim.trogdor.java_numbers import LONG_BITS
 from coordinator_sim.trogdor.messages import AgentStatusResponse
@@ -79,7 +80,7 @@ class StatusReader:
         """
         try:
             apart = _APART.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except UNREADABLE_JSON:
             # What only Jackson takes, such as comments, and what nobody takes.
             return dict(jackson.read(body, AgentStatusResponse).workers)
         before = self._read

@@ -13,6 +13,7 @@ from typing import Final, Protocol
 
 import msgspec
 
+from coordinator_sim.errors import UNREADABLE_JSON
 from coordinator_sim.trogdor import jackson
 from coordinator_sim.trogdor.agent import Progress, WorkFailed
 from coordinator_sim.trogdor.contract import StartWork
@@ -303,7 +304,7 @@ class UnreadableWork(CommandWork):
             raise WorkFailed(f"Can't find file {self._path}")
         try:
             return msgspec.json.decode(content, type=_Control).faults
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNREADABLE_JSON as error:
             raise WorkFailed(f"{self._path}: {error}") from error
 
     def _write(self, faults: tuple[_Unreadable, ...]) -> None:

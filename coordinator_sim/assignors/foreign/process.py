@@ -15,7 +15,7 @@ from coordinator_sim.assignors.foreign.contract import (
     Topics,
 )
 from coordinator_sim.assignors.foreign.line_process import LineProcess, running
-from coordinator_sim.errors import ConfigError
+from coordinator_sim.errors import UNREADABLE_JSON, ConfigError
 
 _SHOWN_BYTES: Final = 200
 
@@ -44,7 +44,7 @@ class AssignorProcess(LineProcess):
         line = self.exchange(msgspec.json.encode(question))
         try:
             reply = msgspec.json.decode(line, type=_Reply)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNREADABLE_JSON as error:
             shown = line[:_SHOWN_BYTES].decode("utf-8", "replace")
             raise AssignorFault(
                 f"assignor {self._own.name!r} answers {shown!r}: {error}; wants one line as "

@@ -9,7 +9,7 @@ from typing import Final
 
 from coordinator_sim.broker.apis.administration import NO_ERROR, ApiError
 from coordinator_sim.broker.configs.setting_types import Setting, SettingType, parse
-from coordinator_sim.errors import ConfigError
+from coordinator_sim.errors import INVALID_PATTERN, ConfigError
 from coordinator_sim.kafka.errors import ErrorCode
 
 _OF: Final = "client-metrics"
@@ -65,6 +65,6 @@ def _is_pattern(text: str) -> bool:
         return False
     try:
         re.compile(pattern.strip())
-    except re.error:
+    except INVALID_PATTERN:
         return False
     return True

@@ -54,8 +54,9 @@ def delete_topics(
             admin.topics.delete(name, call.now)
             results.append(_result(name, topic_id, NO_ERROR))
         else:
-            # Another request has deleted it meanwhile.
-            results.append(_result(None, topic_id, told(ErrorCode.UNKNOWN_TOPIC_ID)))
+            # Another request has deleted it meanwhile. A name is null from version 6 on alone.
+            error = told(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            results.append(_result(name, topic_id, error))
         yield _A_DELETION
     return results
 

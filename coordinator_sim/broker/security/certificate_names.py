@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.errors import ConfigError
+from coordinator_sim.errors import INVALID_PATTERN, ConfigError
 
 Subject = tuple[tuple[tuple[str, str], ...], ...]
 """RDNs in certificate order, as Python's `ssl` gives them: name and value of each attribute."""
@@ -112,7 +112,11 @@ class PrincipalRules:
             found = _RULE.match(rest)
             if found is None:
                 raise ConfigError(f"ssl.principal.mapping.rules: {rest!r} is no rule")
-            pattern = None if found["default"] else re.compile(found["pattern"])
+            try:
+                pattern = None if found["default"] else re.compile(found["pattern"])
+            except INVALID_PATTERN as error:
+                text = f"ssl.principal.mapping.rules: {found['pattern']!r} is no pattern: {error}"
+                raise ConfigError(text) from error
             self._rules.append(_Rule(pattern, found["to"] or "", found["case"] or ""))
             rest = rest[found.end() :].strip()
 

@@ -4,9 +4,7 @@ Source: kafka 4.3, TransactionCoordinator.handleDescribeTransactions,
 TransactionStateManager.listTransactionStates.
 """
 
-import re
 from collections.abc import Callable
-from typing import Final
 
 from coordinator_sim.broker.transactions.metadata import (
     STATE_NAMES,
@@ -14,6 +12,7 @@ from coordinator_sim.broker.transactions.metadata import (
     TransactionState,
 )
 from coordinator_sim.broker.transactions.states import TransactionStates
+from coordinator_sim.coordinator.consumer.regex import compiled
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.describe_transactions import TopicData
 from coordinator_sim.messages.describe_transactions import TransactionState as DescribedTransaction
@@ -22,11 +21,6 @@ from coordinator_sim.messages.list_transactions import (
     ListTransactionsResponse,
 )
 from coordinator_sim.messages.list_transactions import TransactionState as ListedTransaction
-
-_PLAIN: Final = re.compile(r"\\.|\[\^?\]?[^\]]*\]|\(\?:")
-"""Parts of a pattern in which special characters have no special meaning."""
-_REPETITIONS: Final = frozenset("*+{")
-_MAX_REPETITIONS: Final = 2
 
 
 def describe_transaction(states: TransactionStates, transactional_id: str) -> DescribedTransaction:
@@ -61,9 +55,8 @@ def list_transactions(
     if states.is_loading:
         return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     names = dict.fromkeys(request.state_filters)
-    try:
-        matches = _filter(request, now_ms)
-    except (re.error, RecursionError, OverflowError):
+    matches = _filter(request, now_ms)
+    if matches is None:
         return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
     return ListTransactionsResponse(
         error_code=ErrorCode.NONE,
@@ -80,17 +73,20 @@ def list_transactions(
     )
 
 
-def _filter(request: ListTransactionsRequest, now_ms: int) -> Callable[[TransactionMetadata], bool]:
-    """Make the filter of a request. An unknown state name matches no transaction.
+def _filter(
+    request: ListTransactionsRequest, now_ms: int
+) -> Callable[[TransactionMetadata], bool] | None:
+    """Make the filter of a request; None if its pattern is invalid.
 
-    Raises:
-        re.error, RecursionError, OverflowError: the pattern is invalid; see `_compiled`.
+    An unknown state name matches no transaction.
     """
     producer_ids = frozenset(request.producer_id_filters)
     wanted = frozenset(STATE_NAMES.get(name) for name in request.state_filters)
     duration_ms = request.duration_filter
     pattern = request.transactional_id_pattern
-    compiled = _compiled(pattern) if pattern else None
+    found = compiled(pattern) if pattern else None
+    if isinstance(found, str):
+        return None
 
     def matches(metadata: TransactionMetadata) -> bool:
         if metadata.state is TransactionState.DEAD:
@@ -99,37 +95,8 @@ def _filter(request: ListTransactionsRequest, now_ms: int) -> Callable[[Transact
             return False
         if wanted and metadata.state not in wanted:
             return False
-        if compiled is not None and compiled.fullmatch(metadata.transactional_id) is None:
+        if found is not None and found.fullmatch(metadata.transactional_id) is None:
             return False
         return duration_ms < 0 or now_ms - metadata.started_ms > duration_ms
 
     return matches
-
-
-def _compiled(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern of transactional ids.
-
-    DEVIATION: patterns are Python's, where Kafka's are RE2's. Some Python patterns could keep a
-    broker busy for ever, so patterns are refused that repeat a group with a choice or a
-    repetition in it, or that have more than two repetitions without a bound.
-
-    Raises:
-        re.error, RecursionError, OverflowError: the pattern does not parse, or is refused.
-    """
-    repeats = 0
-    groups = [False]
-    plain = _PLAIN.sub(lambda found: "(" if found[0] == "(?:" else "x", pattern)
-    for index, sign in enumerate(plain):
-        if sign == "(":
-            groups.append(False)
-        elif sign == ")" and len(groups) > 1:
-            is_loaded = groups.pop()
-            groups[-1] |= is_loaded
-            if is_loaded and plain[index + 1 : index + 2] in _REPETITIONS:
-                raise re.error("a repeated group must be simple", pattern)
-        elif sign == "|" or sign in _REPETITIONS:
-            groups[-1] = True
-            repeats += sign != "|"
-    if repeats > _MAX_REPETITIONS:
-        raise re.error(f"more than {_MAX_REPETITIONS} repetitions", pattern)
-    return re.compile(pattern)

@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.errors import ConfigError
+from coordinator_sim.errors import INVALID_PATTERN, ConfigError
 from coordinator_sim.kafka.java_numbers import java_int
 
 ConfigInput = str | int | bool | float | tuple[str, ...] | None
@@ -313,7 +313,7 @@ def regex(name: str, value: ConfigInput) -> str | None:
     """
     try:
         re.compile(value if isinstance(value, str) else "")
-    except re.error as error:
+    except INVALID_PATTERN as error:
         return invalid(name, value, f"Invalid regex: {error}")
     return None
 

@@ -10,22 +10,18 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from coordinator_sim.coordinator.effects import Effect
+from coordinator_sim.coordinator.inspection import partitions_in_order
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.coordinator.share.records import state_record
 from coordinator_sim.coordinator.share.state import ShareState, state_value
-from coordinator_sim.kafka.orders.iteration_order import concurrent_hash_order, topic_partition_hash
-from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.kafka.records import LogRecord
-from coordinator_sim.kafka.resources import TopicPartition
 
 T = TypeVar("T")
 
 
 def forget_share_topics(runtime: Runtime, topic_ids: frozenset[bytes]) -> None:
     """Forget topics in the state of every share group, one write for each partition led here."""
-    places = [TopicPartition(OFFSETS_TOPIC, index) for index in runtime.partitions]
-    for place in concurrent_hash_order(places, hash_of=topic_partition_hash):
-        partition = runtime.partitions[place.partition]
+    for partition in partitions_in_order(runtime):
         if partition.state is not PartitionState.ACTIVE:
             continue
         records = _records(runtime, partition, topic_ids)

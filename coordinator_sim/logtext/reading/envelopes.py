@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from coordinator_sim.errors import UNREADABLE_JSON
 from coordinator_sim.logtext.reading.instants import Instant, InstantReader, from_number
 from coordinator_sim.logtext.reading.text import clean
 
@@ -211,7 +212,7 @@ def _split_tail(message: str) -> tuple[str, str, str]:
 def _peel_json(text: str, reader: InstantReader) -> Envelope | None:
     try:
         entry = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
+    except UNREADABLE_JSON:
         return None
     if not isinstance(entry, dict):
         return None

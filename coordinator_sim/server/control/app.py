@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from coordinator_sim.errors import ConfigError
+from coordinator_sim.errors import UNREADABLE_JSON, ConfigError
 from coordinator_sim.server.control.access import Access
 from coordinator_sim.server.control.control import Control
 from coordinator_sim.server.control.exposition import exposition
@@ -106,7 +106,7 @@ async def _call(route: ControlRoute, request: Request) -> ControlRequest:
     if route.body is not None:
         try:
             body = msgspec.json.decode(await _body(request) or b"{}", type=route.body)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNREADABLE_JSON as error:
             raise BadRequest(str(error)) from None
     known = {each.name for each in route.query} | {"access_token"}
     for name in request.query_params:

@@ -7,7 +7,7 @@ from typing import Any, Final, get_args
 
 import msgspec
 
-from coordinator_sim.errors import ScenarioError
+from coordinator_sim.errors import UNREADABLE_JSON, ScenarioError
 from coordinator_sim.sim.scenario.for_real import plan_of
 from coordinator_sim.sim.scenario.happenings import Happening
 from coordinator_sim.sim.scenario.ranges import expanded, folded
@@ -64,7 +64,7 @@ def scenario_from_json(text: bytes | str, origin: str = "scenario") -> Scenario:
             if _has_tasks(data):
                 return scenario_of_tasks(data, origin)
         return msgspec.convert(data, Scenario)
-    except msgspec.DecodeError as error:
+    except UNREADABLE_JSON as error:
         raise ScenarioError(f"{origin}: {error}{_nearest_names(str(error))}") from error
 
 
@@ -111,7 +111,7 @@ def load_plan(path: Path) -> Plan:
     """
     try:
         data = msgspec.json.decode(path.read_bytes())
-    except msgspec.DecodeError as error:
+    except UNREADABLE_JSON as error:
         raise ScenarioError(f"{path}: {error}") from error
     if not isinstance(data, dict) or not _has_tasks(data):
         raise ScenarioError(f"{path}: no task file: what happens has to be written as tasks")

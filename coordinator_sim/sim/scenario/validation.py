@@ -11,7 +11,7 @@ import msgspec
 from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
 from coordinator_sim.clients.config import CLASSIC, CONSUMER
 from coordinator_sim.clients.consumer_models import NEW_CLIENTS
-from coordinator_sim.errors import ConfigError, ScenarioError
+from coordinator_sim.errors import INVALID_PATTERN, ConfigError, ScenarioError
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.sim.scenario.checks import (
     MAX_PARTITIONS,
@@ -228,7 +228,7 @@ def _check_pattern(group: ConsumerGroupSpec) -> None:
             )
     try:
         re.compile(group.pattern)
-    except re.error as error:
+    except INVALID_PATTERN as error:
         raise ScenarioError(f"pattern {group.pattern!r}: {error}") from error
 
 

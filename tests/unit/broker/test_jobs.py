@@ -211,3 +211,48 @@ def test_a_bug_in_a_later_slice_ends_one_connection(
     assert len(producer.ended) == 1
     list(world.slices())
     assert world.names() == ["other"]
+
+
+def test_requests_behind_a_waiting_one_have_their_turns(world: World) -> None:
+    """Of a hundred that waited some are answered at once, then others have their turn."""
+    patient, member = world.client("patient"), world.client("member")
+    topics = [{"topic": "t", "partitions": [{"partition": 0, "partitionMaxBytes": 9}]}]
+    fetch: Fields = {"maxWaitMs": 500, "minBytes": 1, "topics": topics}
+    header = RequestHeader(api_key=ApiKey.FETCH, api_version=VERSION, correlation_id=0)
+    patient.connection.received(request_frame(header, fetch), NOW)
+    for _ in range(100):
+        patient.beat()
+    assert world.answered == []
+    later = Instants(NOW.group_ms + 500, NOW.wall_ms + 500)
+    world.cluster.expire(later)
+    first = len(world.answered)
+    assert 1 < first < 50
+    member.beat()
+    assert world.names()[first] == "member"
+    assert world.cluster.has_work
+    for _ in world.slices():
+        pass
+    assert len(world.answered) == 102
+
+
+def _ask(client: Client, api: ApiKey, version: int, fields: Fields) -> None:
+    header = RequestHeader(api_key=api, api_version=version, correlation_id=0)
+    client.connection.received(request_frame(header, fields), NOW)
+
+
+def test_others_are_answered_while_many_topics_are_deleted(world: World) -> None:
+    """A topic that another client deletes meanwhile is told as unknown."""
+    names = [f"d{number}" for number in range(40)]
+    for name in names:
+        world.cluster.topics.create(name, ((1,),), NOW)
+    admin, other = world.client("admin"), world.client("other")
+    _ask(admin, ApiKey.DELETE_TOPICS, 5, {"topicNames": names, "timeoutMs": 1_000})
+    assert world.answered == []
+    _ask(other, ApiKey.DELETE_TOPICS, 5, {"topicNames": ["d39"], "timeoutMs": 1_000})
+    for _ in world.slices():
+        pass
+    assert world.names() == ["other", "admin"]
+    _, answer = read_response_frame(ApiKey.DELETE_TOPICS, 5, world.answered[-1][1])
+    codes = [each["errorCode"] for each in answer["responses"]]
+    assert codes == [ErrorCode.NONE] * 39 + [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    assert not set(names) & set(world.cluster.image.topics)

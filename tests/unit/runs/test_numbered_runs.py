@@ -1,6 +1,7 @@
 """Runs without a directory of their own are kept, numbered; readers take the newest whole one."""
 
 from pathlib import Path
+from shutil import copytree
 from unittest.mock import patch
 
 import pytest
@@ -41,6 +42,24 @@ def test_file_stands_for_the_link_where_there_are_none(tmp_path: Path) -> None:
         run_here("run", "member-crash", folder=tmp_path)
     folder = tmp_path / "out" / "member-crash"
     assert (folder / "latest").read_text() == "1\n"
+    assert read_run(folder).path == folder / "1"
+
+
+def test_folder_where_the_link_belongs_is_refused_before_the_run(tmp_path: Path) -> None:
+    """Nothing is left behind, and the line says what to do."""
+    folder = tmp_path / "out" / "member-crash"
+    (folder / "latest").mkdir(parents=True)
+    done = run_here("run", "member-crash", folder=tmp_path)
+    assert done.returncode == 2
+    assert "out/member-crash/latest is a folder, where the link" in done.stderr
+    assert [each.name for each in folder.iterdir()] == ["latest"]
+
+
+def test_numbers_with_zeros_before_them_are_no_runs(tmp_path: Path) -> None:
+    """A run that was copied to `009` is not looked for at `9`."""
+    run_here("run", "member-crash", folder=tmp_path)
+    folder = tmp_path / "out" / "member-crash"
+    copytree(folder / "1", folder / "009")
     assert read_run(folder).path == folder / "1"
 
 
