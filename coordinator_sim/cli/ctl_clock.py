@@ -151,10 +151,9 @@ class _Moving:
         from coordinator_sim.cli.progress import PATIENCE_S, progress_bar
 
         self._ended.wait(PATIENCE_S)
-        advance = self._advance()
-        if advance is None:
-            self._ended.wait()
-            return
+        while (advance := self._advance()) is None:  # Not begun yet, or over.
+            if self._ended.wait(_LOOK_S):
+                return
         start_ms, total_ms = advance["from_ms"], advance["target_ms"] - advance["from_ms"]
         with progress_bar("moving the clock", total_ms, patience_s=0) as tell:
             while (advance := self._advance()) is not None:
