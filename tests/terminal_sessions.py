@@ -96,7 +96,7 @@ class Terminal:
         printed = re.sub(moved, lambda port: str(int(port[0]) - self._shift), printed)
         printed = printed.replace(f"{self._folder}/", "")
         lines = [line.rstrip() for line in _PROGRESS.sub("", printed).strip("\n").splitlines()]
-        return _COMMIT.sub(r"\1", "\n".join(lines))
+        return _COMMIT.sub(r"\1", "\n".join(lines)).strip("\n")
 
     def stop(self) -> None:
         """End the servers that were started."""

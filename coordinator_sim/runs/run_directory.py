@@ -364,9 +364,12 @@ def next_run(folder: Path) -> Iterator[Path]:
     After the block the link `latest` points to it; a file with the number is there instead where
     links cannot be made. `read_run` of the folder opens the newest whole run.
 
+    A block that is refused before it wrote anything leaves no folder.
+
     Raises:
         ConfigError: a folder is where the link belongs.
     """
+    made = [each for each in (folder, *folder.parents) if not each.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     latest = folder / LATEST_NAME
     if latest.is_dir() and not latest.is_symlink():
@@ -383,7 +386,14 @@ def next_run(folder: Path) -> Iterator[Path]:
             number += 1
         else:
             break
-    yield run
+    try:
+        yield run
+    except ConfigError:
+        for each in (run, *made):
+            if any(each.iterdir()):
+                break
+            each.rmdir()
+        raise
     link = folder / f".{LATEST_NAME}.{number}"
     try:
         link.symlink_to(run.name, target_is_directory=True)

@@ -145,14 +145,15 @@ def served(*options: str) -> Iterator[Served]:
 def send_spoilt(server: Served, count: int, seed: int) -> int:
     """Spoilt frames over sockets; how many connections the server ended."""
     random = Random(seed)  # noqa: S311 - tests
-    frames = true_frames(make_cluster())
+    cluster = make_cluster()
+    frames = true_frames(cluster)
     ended = 0
     found = server.connect()
     for number in range(count):
         if number % 100 == 0:
             server.check()
         try:
-            found.sendall(with_length(spoilt(random, frames)))
+            found.sendall(with_length(spoilt(random, frames, cluster)))
             if number % 7 == 0:
                 found.settimeout(0.005)
                 with suppress(TimeoutError):

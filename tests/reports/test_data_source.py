@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 ROOT = Path(__file__).parents[2]
 EXAMPLE = re.compile(
-    r"```python\n(from pyspark[^`]*?kafka-group-trace[^`]*?)```\n\n```text\n(.*?)```", re.DOTALL
+    r"```python\n(from pyspark[^`]*?kafka-group-trace[^`]*?)```\n\n"
+    r"<!-- shown by [^\n]*\n```text\n(.*?)```",
+    re.DOTALL,
 )
 
 

@@ -25,7 +25,7 @@ from coordinator_sim_reports.transforms.sessions import member_sessions
 from coordinator_sim_reports.transforms.summary import Derived, group_summary
 from coordinator_sim_reports.transforms.waits import waits
 from coordinator_sim_reports.transforms.work import lag, work
-from coordinator_sim_reports.transforms.working import ownership_of
+from coordinator_sim_reports.transforms.working import ownership_of, pausing_marks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -114,6 +114,7 @@ def test_columns_of_tables_of_nothing_are_those_of_computed_ones(
         "lag": lag(events),
         "lockstep": lockstep(events, held),
         "double_owned": availability.double_ownership(owned),
+        "paused": availability.paused(owned, pausing_marks(events, ()), held, runs),
     }
     assert {name: made.dtypes for name, made in computed.items()} == {
         name: listed(spark, [], columns).dtypes for name, columns in COLUMNS.items()

@@ -231,7 +231,7 @@ def test_a_run_takes_it_from_a_file(tmp_path: Path) -> None:
         "def twice(topics, members):\n"
         "    return {m.id: [('orders', 0)] for m in members}\n"
     )
-    words = ("run", "scale-out", "--out", "trace", "--assignor-from")
+    words = ("run", "scale-out", "--assignor-from")
     done = run_here(*words, "my.py:spread", "--assignor", "spread", folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "invariants VIOLATED: none" in done.stdout

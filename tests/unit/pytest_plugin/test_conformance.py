@@ -124,7 +124,7 @@ def test_requirements_pass_or_are_skipped_with_the_reason(graded: Graded) -> Non
     assert graded.outcome("TestCorrect", BROKEN_CASE) == ("passed", "")
     name, said = graded.outcome("TestCorrect", "HB-010")
     assert name == "skipped"
-    assert "does not offer a look inside the coordinator" in said
+    assert "is nobody's to command: force Dead" in said
     properties = graded.tests["TestCorrect", "HB-002"].iter("property")
     named = {each.attrib["name"]: each.attrib["value"] for each in properties}
     assert named["requirement"] == "A heartbeat to an unknown group is UNKNOWN_MEMBER_ID"
