@@ -98,7 +98,7 @@ def matrix_totals_page(header: str) -> str:
         "Kafka's default settings. Figures are from the result files in ",
         "`docs/conformance-results`; `./dev matrix` plays everything again. All cells with their ",
         "evidence, transcripts and frames, as one page:\n\n",
-        "```console\n$ conformance matrix docs/conformance-results/*.json.gz\n```\n\n",
+        "```sh\nconformance matrix docs/conformance-results/*.json.gz\n```\n\n",
         "| implementation | version | passed | failed | known gaps | crashed or hung | quirks | ",
         "skipped | settings | began (UTC) |\n|---|---|---|---|---|---|---|---|---|---|\n",
     ]
