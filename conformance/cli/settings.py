@@ -6,7 +6,7 @@ from typing import Annotated, Final
 import typer
 
 from coordinator_sim.broker.configs.setting_types import settings_of
-from coordinator_sim.errors import ConfigError
+from coordinator_sim.errors import ConfigError, needing
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim_conformance.registry import all_cases
 from coordinator_sim_conformance.running import cases_for
@@ -25,8 +25,6 @@ from coordinator_sim_conformance.targets.asked import (
     VERIFIES,
     misfit,
 )
-from coordinator_sim_conformance.targets.foreign import asked_by, commands_of, waits_s
-from coordinator_sim_conformance.targets.wall_time import LONGEST_WAIT_S
 
 _EACH: Final = {DELAY: "3000"}
 """The longest initial delay that a case asks for: the others are played more slowly."""
@@ -74,7 +72,15 @@ def brokers_for(profile: str) -> list[dict[str, str]]:
 
 
 def _asked(case: Case, profile: str) -> dict[str, str]:
-    """Return what a case asks for, if it can be played on a broker of somebody's."""
+    """Return what a case asks for, if it can be played on a broker of somebody's.
+
+    Raises:
+        MissingDependencyError: the codec of the wire is not installed.
+    """
+    with needing("conformance", "the list of settings"):
+        from coordinator_sim_conformance.targets.foreign import asked_by, commands_of, waits_s
+        from coordinator_sim_conformance.targets.wall_time import LONGEST_WAIT_S
+
     asked = asked_by(case, profile)
     is_too_long = waits_s(case, profile) > LONGEST_WAIT_S
     return {} if is_too_long or ASSIGNORS in asked or commands_of(case, profile) else asked
