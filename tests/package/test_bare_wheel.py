@@ -51,6 +51,7 @@ NEEDING = {
     "coordinator-sim shape --bootstrap localhost:9 --group g": "clients",
     "conformance coverage": "conformance",
     "conformance proxy": "conformance",
+    "conformance settings": "conformance",
     "conformance differ --reference localhost:9": "conformance",
     "conformance mutants --sample 1 --tests .": "conformance",
     "conformance run --target serve": "conformance",
@@ -71,6 +72,7 @@ TRIED = {
     "clients": ("coordinator-sim shape --bootstrap localhost:9 --group g",),
     "conformance": (
         "conformance coverage 1",
+        "conformance settings",
         "conformance proxy --listen 1 --upstream 1",
         "conformance run --bootstrap localhost:9",
         "conformance run --target serve -k JOIN-001",
