@@ -189,12 +189,13 @@ def package(session: nox.Session) -> None:
     _run_guides(session, GUIDES_WITHOUT_SPARK)
     _run_guides(session, "with-pytest")
     session.install(f"{wheel}[spark]")
-    _run_guides(session, "read-a-report or README")
+    _run_guides(session, "read-a-report or README", marked="not oracle")
 
 
-def _run_guides(session: nox.Session, chosen: str) -> None:
-    """Run the commands of guides in empty folders."""
-    _run_tests(session, "tests/test_commands_in_docs.py", "-k", f"page_shows and ({chosen})")
+def _run_guides(session: nox.Session, chosen: str, marked: str = "not nightly") -> None:
+    """Run the commands of guides in empty folders; the longest ones are nightly."""
+    pages = ("tests/test_commands_in_docs.py", "-k", f"page_shows and ({chosen})")
+    _run_tests(session, *pages, "-m", marked)
 
 
 def _run_tests(session: nox.Session, *chosen: str) -> None:
