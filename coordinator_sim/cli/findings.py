@@ -205,7 +205,7 @@ def saving(each: "Weighed") -> str:
 
 
 def assuming(finding: "Finding") -> list[str]:
-    """What the saving assumes beside what every replay does; no line where there is none."""
+    """List the assumptions of a saving; those of every replay are omitted."""
     if finding.saves_s is None:
         return []
     return [f"assumes: {text}" for text in finding.assumes]

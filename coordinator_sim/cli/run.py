@@ -396,7 +396,7 @@ def print_summary(
 
 
 def work_lines(events: "Sequence[TraceEvent]") -> list[str]:
-    """What became of the records, a line a group; none where the trace does not tell."""
+    """Count processed records, one line a group; empty if the trace has no work events."""
     from coordinator_sim.trace.work import count_work
 
     return [

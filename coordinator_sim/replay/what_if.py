@@ -350,7 +350,7 @@ def _scheduled_delay_ms(work: GroupWork, settings: Settings) -> int:
 
 
 def assumed_of(settings: Settings) -> list[str]:
-    """Return what the figures of these settings assume beside what every what-if assumes."""
+    """Return the assumptions of these settings; those of every what-if are omitted."""
     assumed = [
         text for name, text in ASSUMED_OF_SETTINGS.items() if getattr(settings, name) is not None
     ]

@@ -163,7 +163,7 @@ class Acknowledging:
     def _acknowledge_offsets(
         self, batch: Acknowledgement, in_flight: InFlightBatch
     ) -> Refusal | None:
-        """Acknowledge records of a batch one by one, or as many at once as nothing tells apart.
+        """Acknowledge part of a batch, a run of records of equal state at a time.
 
         Source: SharePartition.acknowledgePerOffsetBatchRecords.
         """

@@ -106,7 +106,7 @@ class InFlightBatch:
         ]
 
     def cut(self, bounds: Sequence[int]) -> None:
-        """Let a run begin at each of these offsets, which ascend, as far as the batch has them."""
+        """Split runs at these ascending offsets; offsets outside the batch are ignored."""
         start = max(bisect_right(self._firsts, bounds[0]) - 1, 0)
         end = bisect_right(self._firsts, bounds[-1])
         firsts: list[int] = []
@@ -130,7 +130,7 @@ class InFlightBatch:
             self._states[start:end] = states
 
     def merge(self, first_offset: int, last_offset: int) -> None:
-        """Join runs in a range and beside it that nothing tells apart."""
+        """Join neighbouring runs of equal state in a range and at its borders."""
         start = max(bisect_right(self._firsts, first_offset) - 2, 0)
         end = bisect_right(self._firsts, last_offset + 1)
         firsts: list[int] = []
