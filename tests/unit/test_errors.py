@@ -5,6 +5,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from coordinator_sim.errors import needing
@@ -20,6 +21,7 @@ Requires-Dist: jinja2>=3.1; extra == "pages"
 
 def remedy(extra: str, folder: Path) -> str:
     """The remedy where the distributions of that folder are installed, and no others."""
+    (folder / "msgspec").symlink_to(Path(msgspec.__file__).parent)  # imported, not installed
     code = (
         f"import sys; sys.path[:0] = [{str(folder)!r}, {str(ROOT)!r}]\n"
         f"from coordinator_sim.errors import remedy; print(remedy({extra!r}))"

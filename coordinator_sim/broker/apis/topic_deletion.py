@@ -54,9 +54,8 @@ def delete_topics(
             admin.topics.delete(name, call.now)
             results.append(_result(name, topic_id, NO_ERROR))
         else:
-            # Another request has deleted it meanwhile. A name is null from version 6 on alone.
-            error = told(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            results.append(_result(name, topic_id, error))
+            # Another request has deleted it meanwhile. Only from version 6 may a name be null.
+            results.append(_result(name, topic_id, told(ErrorCode.UNKNOWN_TOPIC_ID)))
         yield _A_DELETION
     return results
 
