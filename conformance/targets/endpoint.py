@@ -58,6 +58,9 @@ DESCRIBING: Final = {
 """The API that describes groups of each new protocol, and a version of it that all have."""
 _GONE: Final = frozenset({ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND})
 _EXISTS: Final = ErrorCode.TOPIC_ALREADY_EXISTS
+_NAMED: Final = 3
+_TIDYING_S: Final = 5.0
+"""How long members of the last cases may take to leave."""
 _USUAL_SESSION_MS: Final = 10_000
 _PROBED_SESSIONS_MS: Final = (100, 1_000, 6_000)
 """Sessions that cases want, shortest first; the last is Kafka's own minimum."""
@@ -181,12 +184,19 @@ class Endpoint:
         try:
             if self.topics:
                 self._delete_topics(sorted(self.topics))
-            kept = self._delete_groups() if "DeleteGroups" in self.versions else self.groups
+            kept = sorted(self.groups)
+            deadline = time.monotonic() + _TIDYING_S
+            while kept and "DeleteGroups" in self.versions:
+                kept = self._delete_groups(kept)
+                if time.monotonic() > deadline:
+                    break
+                time.sleep(POLL_S if kept else 0)
         except (Unsupported, ConnectionEnded, DataError) as problem:
             return f"groups and topics named {self.run}-* are left behind: {problem}"
         finally:
             self.close()
-        return f"groups named {self.run}-* are left behind: {len(kept)}" if kept else ""
+        named = ", ".join([*kept[:_NAMED], *(["..."] if len(kept) > _NAMED else [])])
+        return f"{len(kept)} groups are left behind: {named}" if kept else ""
 
     def close(self) -> None:
         """Close the connections that all cases share; what they made there is left behind."""
@@ -352,16 +362,16 @@ class Endpoint:
         finally:
             link.close()
 
-    def _delete_groups(self) -> list[str]:
-        """Delete the groups of this run; return those that the endpoint keeps."""
+    def _delete_groups(self, groups: list[str]) -> list[str]:
+        """Delete groups; return those that the endpoint keeps."""
         version = self.best("DeleteGroups", 2)
         kept: list[str] = []
         by_place: dict[Address, list[str]] = {}
-        for group in sorted(self.groups):
+        for group in groups:
             by_place.setdefault(self.coordinator_of(group), []).append(group)
-        for address, groups in by_place.items():
+        for address, there in by_place.items():
             link = self.opened(address)
-            answer = link.ask("DeleteGroups", version, bodies.delete_groups(groups))
+            answer = link.ask("DeleteGroups", version, bodies.delete_groups(there))
             link.close()
             kept += [
                 each["groupId"] for each in answer["results"] if each["errorCode"] not in _GONE

@@ -23,6 +23,7 @@ from coordinator_sim.broker.groups.discovery_api import DiscoveryApi
 from coordinator_sim.broker.groups.group_coordinators import GroupCoordinators, IdsOf
 from coordinator_sim.broker.groups.offsets_topic import OffsetsTopic
 from coordinator_sim.broker.groups.old_offsets import old_offsets
+from coordinator_sim.broker.jobs import Jobs, Waiting
 from coordinator_sim.broker.metadata.changes import (
     Change,
     ClusterStarted,
@@ -35,7 +36,7 @@ from coordinator_sim.broker.metadata.leadership import Leadership
 from coordinator_sim.broker.metadata.topic_operations import INTERNAL_TOPICS, TopicOperations
 from coordinator_sim.broker.offered import first_levels, offered, offered_features
 from coordinator_sim.broker.operations import Operations
-from coordinator_sim.broker.pending_answer import AnswerPlace, Waiting
+from coordinator_sim.broker.pending_answer import AnswerPlace
 from coordinator_sim.broker.purgatory import Place
 from coordinator_sim.broker.records.families import DataApis, DataSettings
 from coordinator_sim.broker.replicas.log_maintenance import LogMaintenance
@@ -93,6 +94,7 @@ class Cluster:
         transactions: The transaction coordinators of the brokers.
         share_coordinators, shares: Their share coordinators and share partitions.
         data: The APIs about records.
+        jobs: Requests that take long, and what waits behind others.
         faults: What is done to requests on purpose.
         scheduler: What is to be done later.
         operations: What is done to the cluster from outside.
@@ -128,6 +130,7 @@ class Cluster:
         self.fenced: dict[int, None] = {}
         self.faults = Faults(chance(settings.seed))
         self.scheduler = Scheduler()
+        self.jobs = Jobs(self)
         self.operations = Operations(self)
         self.latest = Instants(0, 0)
         self._endpoint = endpoint
@@ -275,7 +278,7 @@ class Cluster:
         return DataApis(
             self.hosted,
             self.access,
-            self,
+            self.jobs,
             draw=drawn_ids(self.settings.seed),
             cluster_events=self.cluster_events,
             gate=self.transactions.brokers,
@@ -316,7 +319,7 @@ class Cluster:
             topics=self.topics,
             leadership=self.leadership,
             change=self.change,
-            jobs=self.data.jobs,
+            jobs=self.jobs,
         )
         return (
             self.groups,
@@ -358,8 +361,8 @@ class Cluster:
 
     def handle(self, call: Call[Any], place: AnswerPlace) -> None:
         """Take a request, whose answer goes to that place, now or later."""
-        self.latest = call.now
         self._pending[call.context.token] = place
+        self.latest = call.now
         if call.api not in GROUP_COORDINATOR_APIS:
             # The group coordinators tell the scheduler themselves: they are asked most often.
             self.scheduler.look_again()
@@ -407,16 +410,16 @@ class Cluster:
 
     def has_more(self, connection: Waiting) -> None:
         """A connection may go on, when the verb that answered it is over."""
-        self.data.jobs.unmuted.append(connection)
+        self.jobs.unmuted.append(connection)
 
     def go_on(self, now: Instants) -> None:
         """Work on some of what waited for answers; every driver's verb ends with this."""
-        self.data.jobs.go_on(now)
+        self.jobs.go_on(now)
 
     @property
     def has_work(self) -> bool:
         """Whether a request is worked on that takes long, or some wait for their turn."""
-        return self.data.jobs.has_work
+        return self.jobs.has_work
 
     def work(self, now: Instants) -> None:
         """Do a slice of such work, some milliseconds; others have their turn in between.
@@ -427,7 +430,7 @@ class Cluster:
         self.latest = now
         self.scheduler.look_again()
         try:
-            self.data.jobs.work(now)
+            self.jobs.work(now)
         finally:
             self.go_on(now)
 

@@ -220,7 +220,7 @@ class Connection:
         if api is None or span is None:
             self.ended(f"a request of API {api_key}, which is not offered")
             return
-        pending = PendingAnswer(self, api, version, correlation_id)
+        pending = PendingAnswer(self, api, version, correlation_id, self._cluster.jobs)
         self._is_muted = True
         if not span[0] <= version <= span[1]:
             self._refuse_version(pending, span)

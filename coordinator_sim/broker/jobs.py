@@ -7,20 +7,30 @@ calls `work`. The connection of the request waits meanwhile, as for any late ans
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from msgspec import Struct
 
-from coordinator_sim.broker.contract import Answers, Call, Instants
-from coordinator_sim.broker.pending_answer import Waiting
+from coordinator_sim.broker.contract import Answers, Call, Handler, Instants
 from coordinator_sim.log.format.steps import Steps, do_slice
 
 R = TypeVar("R", bound=Struct)
 """A response."""
 
-
 WAITING_A_TURN: Final = 10
 """Requests that waited behind others that are worked on before other clients have their turn."""
+
+
+NO_TOKEN: Final = 0
+"""Of work that answers nobody by itself."""
+
+
+class Waiting(Protocol):
+    """A connection with requests that wait for their turn."""
+
+    def work_on_next(self, now: Instants) -> None:
+        """Work on the first of them."""
+        ...
 
 
 class Jobs:
@@ -67,6 +77,10 @@ class Jobs:
     def _wake(self) -> None:
         if self.begun is not None:
             self.begun()
+
+    def handler(self, work: Callable[[Call[Any]], Steps[Any]]) -> Handler:
+        """The handler of requests that are worked on in steps."""
+        return lambda call: self.run(call, work(call))
 
     def run(self, call: Call[Any], steps: Steps[R | None]) -> R | None:
         """Run the first slice of a request that has just arrived; see `start`."""

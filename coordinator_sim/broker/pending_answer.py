@@ -4,19 +4,12 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.jobs import NO_TOKEN, Jobs
 from coordinator_sim.errors import described
 from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.log.format.steps import Steps
 from coordinator_sim.messages.codec.answers import fitted
-from coordinator_sim.messages.codec.compiler import response_writer
-
-
-class Waiting(Protocol):
-    """A connection with requests that wait for their turn."""
-
-    def work_on_next(self, now: Instants) -> None:
-        """Work on the first of them."""
-        ...
+from coordinator_sim.messages.codec.compiler import response_steps
 
 
 class Output(Protocol):
@@ -60,7 +53,7 @@ class AnswerPlace(Protocol):
 
 
 class PendingAnswer:
-    """The place of one answer.
+    """The place of one answer, which is written in slices: descriptions of all ACLs are long.
 
     Whoever answers is at work for somebody else perhaps: an answer that cannot be written ends the
     connection that waits for it, and raises nothing.
@@ -68,14 +61,18 @@ class PendingAnswer:
     Args:
         asker: Who waits for it.
         api: Of the request, as its version.
+        jobs: Go on with what the first slice does not end.
 
     Attributes:
         request: The answers of some versions repeat it; None until it is read.
     """
 
-    __slots__ = ("api", "asker", "correlation_id", "request", "version")
+    __slots__ = ("_jobs", "api", "asker", "correlation_id", "request", "version")
 
-    def __init__(self, asker: Asker, api: ApiKey, version: int, correlation_id: int) -> None:
+    def __init__(
+        self, asker: Asker, api: ApiKey, version: int, correlation_id: int, jobs: Jobs
+    ) -> None:
+        self._jobs = jobs
         self.asker = asker
         self.api = api
         self.version = version
@@ -84,11 +81,15 @@ class PendingAnswer:
 
     def answered(self, response: Struct | None) -> None:
         """The answer has come; None sends nothing."""
+        self._jobs.start(NO_TOKEN, self._writing(response))
+
+    def _writing(self, response: Struct | None) -> Steps[None]:
         frame = None
         try:
             if response is not None:
                 said = fitted(response, self.version, self.request)
-                frame = response_writer(self.api, self.version)(self.correlation_id, said)
+                write = response_steps(self.api, self.version)
+                frame = yield from write(self.correlation_id, said)
             self.asker.answered(frame)
         except Exception as error:  # noqa: BLE001 - see the class
             self._unwritable(error)

@@ -24,6 +24,7 @@ from coordinator_sim.log.format.share_state_records import (
     SHARE_STATE_KINDS,
     decode_share_state,
 )
+from coordinator_sim.log.format.steps import finished
 from coordinator_sim.log.log_values import LogEntry
 from coordinator_sim.messages.catalogue import api_named, layout_of, structs_module
 from coordinator_sim.messages.codec.json_form import JsonReader, base64_text, to_json
@@ -259,7 +260,7 @@ class ShareStateLines:
         layout = layout_of(api_named(api), version, response=False)
         request = JsonReader(structs_module(api)).read(layout, command["data"], defaulted=True)
         answer = partial(self._answered, command.get("id"), api, version)
-        self._coordinator.handle(request, answer, self._now_ms)
+        finished(self._coordinator.handle(request, answer, self._now_ms))
 
     def _answered(self, line_id: object, api: str, version: int, response: StateResponse) -> None:
         reply: Json = {} if line_id is None else {"id": line_id}

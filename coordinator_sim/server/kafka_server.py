@@ -325,7 +325,7 @@ class KafkaServer:
             draw_bytes=self._draw_bytes,
         )
         cluster.cluster_events.trouble.append(_LOG.error)
-        cluster.data.jobs.begun = self._work_soon
+        cluster.jobs.begun = self._work_soon
         return cluster
 
     def _secure(self, listener: str) -> None:

@@ -275,7 +275,7 @@ class ClusterDriver(Alarmed):
         self._channels: dict[Connection, Channel] = {}
         self._next_number = 1
         self._has_long_work = False
-        cluster.data.jobs.begun = self._long_work_begins
+        cluster.jobs.begun = self._long_work_begins
         cluster.operations.election_delay_ms = failover_ms
         cluster.cluster_events.broker_fenced.append(partial(self._record, "BrokerFenced"))
         for broker_id in cluster.settings.broker_ids:

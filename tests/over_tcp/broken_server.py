@@ -12,14 +12,19 @@ from coordinator_sim_conformance.museum.exhibit import Exhibit
 from coordinator_sim_conformance.museum.exhibits import exhibit_named
 
 _BROKER: Final = "coordinator_sim.broker."
-_WRITE: Final = "response_writer(self.api, self.version)(self.correlation_id, said)"
+_WRITE: Final = """\
+                write = response_steps(self.api, self.version)
+                frame = yield from write(self.correlation_id, said)
+"""
 WIRE_FAULTS: Final = (
     Exhibit(
         "byte-behind-an-answer",
         "An answer to Heartbeat of version 2 has a byte behind its end.",
         _BROKER + "pending_answer",
         _WRITE,
-        _WRITE + ' + (b"\\0" if (self.api, self.version) == (ApiKey.HEARTBEAT, 2) else b"")',
+        _WRITE
+        + "                if (self.api, self.version) == (ApiKey.HEARTBEAT, 2):\n"
+        + '                    frame += b"\\0"\n',
         "VERSION-HEARTBEAT",
     ),
     Exhibit(
@@ -28,8 +33,8 @@ WIRE_FAULTS: Final = (
         _BROKER + "pending_answer",
         _WRITE,
         _WRITE.replace(
-            "self.version)(",
-            "0 if (self.api, self.version) == (ApiKey.SYNC_GROUP, 3) else self.version)(",
+            "self.version)",
+            "0 if (self.api, self.version) == (ApiKey.SYNC_GROUP, 3) else self.version)",
         ),
         "VERSION-SYNC",
     ),
@@ -37,9 +42,9 @@ WIRE_FAULTS: Final = (
         "any-version-is-taken",
         "Versions above those offered are taken for the newest one.",
         _BROKER + "connection",
-        "        pending = PendingAnswer(self, api, version, correlation_id)\n",
+        "        pending = PendingAnswer(self, api, version, correlation_id, self._cluster.jobs)\n",
         "        version = min(version, span[1])\n"
-        "        pending = PendingAnswer(self, api, version, correlation_id)\n",
+        "        pending = PendingAnswer(self, api, version, correlation_id, self._cluster.jobs)\n",
         "VERSION-ABOVE",
     ),
 )

@@ -14,6 +14,7 @@ from coordinator_sim.harness.kafka_json import (
 )
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.log.format.steps import finished
 from coordinator_sim.messages.catalogue import (
     API_NAMES,
     layout_of,
@@ -22,6 +23,7 @@ from coordinator_sim.messages.catalogue import (
     oldest_version,
 )
 from coordinator_sim.messages.codec.answers import understood
+from coordinator_sim.messages.codec.compiler import response_steps
 from coordinator_sim.messages.codec.frames import (
     RequestHeader,
     decode_request,
@@ -134,7 +136,7 @@ def test_responses_survive(
 def test_fields_survive(
     api: ApiKey, data: st.DataObject, correlation_id: int, client_id: str | None
 ) -> None:
-    """What a version can say of any API is read as it was written, tagged or not."""
+    """What a version can say of any API is read as it was written, in steps or not."""
     version = data.draw(st.integers(oldest_version(api), newest_version(api)))
     asked = data.draw(fields(layout_of(api, version, response=False)))
     said = data.draw(fields(layout_of(api, version, response=True)))
@@ -145,3 +147,5 @@ def test_fields_survive(
     assert read_request_frame(request_frame(header, asked)) == (header, asked)
     answer = response_frame(api, version, correlation_id, said)
     assert read_response_frame(api, version, answer) == (correlation_id, said)
+    message = message_from(api, version, said, response=True)
+    assert finished(response_steps(api, version)(correlation_id, message)) == answer

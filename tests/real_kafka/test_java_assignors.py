@@ -215,7 +215,9 @@ def test_a_run_takes_a_class(tmp_path: Path) -> None:
             f"cooperative-java={PACKAGE}.CooperativeStickyAssignor@{class_path()}",
         ),
     ):
-        done = run_here("run", "scale-out", "--out", "trace", *words, folder=tmp_path)
+        done = run_here(
+            "run", "scale-out", "--out", f"trace-{len(stories)}", *words, folder=tmp_path
+        )
         assert (done.returncode, done.stderr) == (0, "")
         lines = done.stdout.splitlines()
         stories.append([line for line in lines if not line.startswith(("digest", "trace"))])

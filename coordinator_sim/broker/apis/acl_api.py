@@ -156,7 +156,7 @@ class AclApi:
         return {
             ApiKey.DESCRIBE_ACLS: self._describe,
             ApiKey.CREATE_ACLS: self._create,
-            ApiKey.DELETE_ACLS: self._delete,
+            ApiKey.DELETE_ACLS: self._admin.jobs.handler(self._deletion),
         }
 
     def _describe(self, call: Call[DescribeAclsRequest]) -> DescribeAclsResponse:
@@ -199,9 +199,6 @@ class AclApi:
         if acl not in self._admin.image.acls:
             self._admin.change(acl)
         return _DONE
-
-    def _delete(self, call: Call[DeleteAclsRequest]) -> DeleteAclsResponse | None:
-        return self._admin.jobs.run(call, self._deletion(call))
 
     def _deletion(self, call: Call[DeleteAclsRequest]) -> Steps[DeleteAclsResponse | None]:
         filters = [_filter(each) for each in call.request.filters]

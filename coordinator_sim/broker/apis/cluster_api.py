@@ -22,6 +22,7 @@ from coordinator_sim.broker.security.authorizer import Operation
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.topic_names import complaint
+from coordinator_sim.log.format.steps import Steps
 from coordinator_sim.messages.describe_cluster import (
     DescribeClusterBroker,
     DescribeClusterRequest,
@@ -38,6 +39,12 @@ _BROKERS: Final = 1
 _CONTROLLERS: Final = 2
 _TYPED_SINCE: Final = 1
 _MAX_PARTITIONS: Final = "max.request.partition.size.limit"
+_AN_ANSWER: Final = 10
+_A_TOPIC: Final = 60
+"""Costs of asking whether a topic may be seen, and of describing it; see `log.format.steps`."""
+_Page = tuple[
+    list[DescribeTopicPartitionsResponseTopic], DescribeTopicPartitionsResponseCursor | None
+]
 
 
 class ClusterApi:
@@ -56,7 +63,7 @@ class ClusterApi:
         """Handlers of DescribeCluster and DescribeTopicPartitions."""
         return {
             ApiKey.DESCRIBE_CLUSTER: self._describe,
-            ApiKey.DESCRIBE_TOPIC_PARTITIONS: self._describe_partitions,
+            ApiKey.DESCRIBE_TOPIC_PARTITIONS: self._admin.jobs.handler(self._descriptions),
         }
 
     # -- DescribeCluster -------------------------------------------------------------------
@@ -90,9 +97,9 @@ class ClusterApi:
 
     # -- DescribeTopicPartitions -----------------------------------------------------------
 
-    def _describe_partitions(
+    def _descriptions(
         self, call: Call[DescribeTopicPartitionsRequest]
-    ) -> DescribeTopicPartitionsResponse:
+    ) -> Steps[DescribeTopicPartitionsResponse | None]:
         request = call.request
         cursor = request.cursor
         begin = "" if cursor is None else cursor.topic_name
@@ -105,10 +112,12 @@ class ClusterApi:
             return DescribeTopicPartitionsResponse(
                 topics=tuple(_missing(topic.name, invalid) for topic in request.topics)
             )
-        allowed = [
-            name for name in names if self._admin.allows_topic(call, Operation.DESCRIBE, name)
-        ]
-        topics, next_cursor = self._page(call, allowed, is_listed=not fetches_all)
+        allowed = []
+        for name in names:
+            if self._admin.allows_topic(call, Operation.DESCRIBE, name):
+                allowed.append(name)
+            yield _AN_ANSWER
+        topics, next_cursor = yield from self._page(call, allowed, is_listed=not fetches_all)
         if not fetches_all:
             failed = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             refused = dict.fromkeys(names)
@@ -119,9 +128,7 @@ class ClusterApi:
 
     def _page(
         self, call: Call[DescribeTopicPartitionsRequest], names: list[str], *, is_listed: bool
-    ) -> tuple[
-        list[DescribeTopicPartitionsResponseTopic], DescribeTopicPartitionsResponseCursor | None
-    ]:
+    ) -> Steps[_Page]:
         """Topics from the cursor on, up to the limit of partitions, and the next page's cursor."""
         cursor = call.request.cursor
         remaining = self._limit(call)
@@ -133,6 +140,7 @@ class ClusterApi:
             if state is None:
                 if is_listed:
                     topics.append(self._unknown(call, name))
+                yield _A_TOPIC
                 continue
             first = 0
             if cursor is not None and name == cursor.topic_name:
@@ -143,6 +151,7 @@ class ClusterApi:
             if end < len(state.partitions):
                 return topics, DescribeTopicPartitionsResponseCursor(name, end)
             remaining -= len(described.partitions)
+            yield _A_TOPIC + 4 * len(described.partitions)
         return topics, None
 
     def _described(

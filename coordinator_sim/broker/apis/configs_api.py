@@ -103,16 +103,13 @@ class ConfigsApi:
     def handlers(self) -> Handlers:
         """Handlers of the four APIs of settings."""
         return {
-            ApiKey.DESCRIBE_CONFIGS: self._describe,
-            ApiKey.ALTER_CONFIGS: self._alter,
-            ApiKey.INCREMENTAL_ALTER_CONFIGS: self._alter_incrementally,
+            ApiKey.DESCRIBE_CONFIGS: self._admin.jobs.handler(self._descriptions),
+            ApiKey.ALTER_CONFIGS: self._admin.jobs.handler(self._alterations),
+            ApiKey.INCREMENTAL_ALTER_CONFIGS: self._admin.jobs.handler(self._increments),
             ApiKey.LIST_CONFIG_RESOURCES: self._list,
         }
 
     # -- DescribeConfigs -------------------------------------------------------------------
-
-    def _describe(self, call: Call[DescribeConfigsRequest]) -> DescribeConfigsResponse | None:
-        return self._admin.jobs.run(call, self._descriptions(call))
 
     def _descriptions(
         self, call: Call[DescribeConfigsRequest]
@@ -197,9 +194,6 @@ class ConfigsApi:
 
     # -- AlterConfigs, IncrementalAlterConfigs ---------------------------------------------
 
-    def _alter(self, call: Call[AlterConfigsRequest]) -> AlterConfigsResponse | None:
-        return self._admin.jobs.run(call, self._alterations(call))
-
     def _alterations(self, call: Call[AlterConfigsRequest]) -> Steps[AlterConfigsResponse | None]:
         errors = yield from self._altered(call, call.request.resources, legacy)
         return AlterConfigsResponse(
@@ -214,12 +208,7 @@ class ConfigsApi:
             )
         )
 
-    def _alter_incrementally(
-        self, call: Call[IncrementalAlterConfigsRequest]
-    ) -> IncrementalAlterConfigsResponse | None:
-        return self._admin.jobs.run(call, self._incremental_alterations(call))
-
-    def _incremental_alterations(
+    def _increments(
         self, call: Call[IncrementalAlterConfigsRequest]
     ) -> Steps[IncrementalAlterConfigsResponse | None]:
         errors = yield from self._altered(call, call.request.resources, incremental)

@@ -4,7 +4,6 @@ Source: kafka trunk, KafkaApis.handleTopicMetadataRequest, getTopicMetadata;
 AutoTopicCreationManager.scala.
 """
 
-from collections.abc import Iterable
 from typing import Final
 
 from msgspec.structs import replace
@@ -24,6 +23,7 @@ from coordinator_sim.broker.security.authorizer import Operation
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.topic_names import complaint
+from coordinator_sim.log.format.steps import Steps
 from coordinator_sim.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -37,6 +37,9 @@ from coordinator_sim.messages.schema import ZERO_UUID
 _NULL_IS_ALL_SINCE: Final = 1
 _IDS_SINCE: Final = 12
 _REFUSED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+_A_TOPIC: Final = 50
+_A_CREATION: Final = 250
+"""Costs of a topic without its partitions, and of its creation; see `log.format.steps`."""
 
 
 class MetadataApi:
@@ -54,18 +57,19 @@ class MetadataApi:
 
     def handlers(self) -> Handlers:
         """The handler of Metadata."""
-        return {ApiKey.METADATA: self._handle}
+        return {ApiKey.METADATA: self._admin.jobs.handler(self._steps)}
 
-    def _handle(self, call: Call[MetadataRequest]) -> MetadataResponse:
+    def _steps(self, call: Call[MetadataRequest]) -> Steps[MetadataResponse | None]:
         admin, request = self._admin, call.request
         asked = request.topics or ()
         if call.context.api_version < _IDS_SINCE and _names_ids(asked):
             return MetadataResponse(topics=tuple(_invalid(topic) for topic in asked))
+        topics = yield from self._topics(call)
         operations = request.include_cluster_authorized_operations
         return MetadataResponse(
             cluster_id=admin.settings.cluster_id,
             controller_id=controller_id(admin),
-            topics=tuple(self._topics(call)),
+            topics=tuple(topics),
             brokers=tuple(
                 MetadataResponseBroker(broker_id, host, port)
                 for broker_id, host, port in broker_nodes(admin, call.context.listener)
@@ -73,63 +77,66 @@ class MetadataApi:
             cluster_authorized_operations=cluster_operations(admin, call, asked=operations),
         )
 
-    def _topics(self, call: Call[MetadataRequest]) -> list[MetadataResponseTopic]:
+    def _topics(self, call: Call[MetadataRequest]) -> Steps[list[MetadataResponseTopic]]:
         asked = call.request.topics
         if asked is None or (not asked and call.context.api_version < _NULL_IS_ALL_SINCE):
-            return self._all(call)
+            return (yield from self._all(call))
         ids = dict.fromkeys(topic.topic_id for topic in asked if topic.topic_id != ZERO_UUID)
         if ids:
-            return self._by_id(call, list(ids))
+            return (yield from self._by_id(call, list(ids)))
         names = dict.fromkeys(topic.name for topic in asked)
         nameless = [self._nameless(call)] if None in names else []
-        return nameless + self._by_name(call, [name for name in names if name is not None])
+        named = yield from self._by_name(call, [name for name in names if name is not None])
+        return nameless + named
 
-    def _all(self, call: Call[MetadataRequest]) -> list[MetadataResponseTopic]:
+    def _all(self, call: Call[MetadataRequest]) -> Steps[list[MetadataResponseTopic]]:
         """All topics the caller may DESCRIBE; others are omitted."""
-        return [
-            self._entry(call, state)
-            for state in self._admin.image.topics.values()
-            if self._admin.allows_topic(call, Operation.DESCRIBE, state.name)
-        ]
+        found = []
+        for state in list(self._admin.image.topics.values()):
+            if self._admin.allows_topic(call, Operation.DESCRIBE, state.name):
+                found.append(self._entry(call, state))
+            yield _cost(state)
+        return found
 
-    def _by_id(self, call: Call[MetadataRequest], ids: list[bytes]) -> list[MetadataResponseTopic]:
+    def _by_id(
+        self, call: Call[MetadataRequest], ids: list[bytes]
+    ) -> Steps[list[MetadataResponseTopic]]:
         """Topics by id, unknown ids first; without DESCRIBE a topic's name is null."""
         image = self._admin.image
-        known = {each: name for each in ids if (name := image.topic_names.get(each)) is not None}
-        allowed, refused = self._parted(call, known.values())
-        unknown = (each for each in ids if each not in known)
-        return [
-            *(_missing(None, each, ErrorCode.UNKNOWN_TOPIC_ID) for each in unknown),
-            *(self._entry(call, image.topics[name]) for name in allowed),
-            *(_missing(None, image.topics[name].topic_id, _REFUSED) for name in refused),
-        ]
-
-    def _parted(
-        self, call: Call[MetadataRequest], names: Iterable[str]
-    ) -> tuple[list[str], list[str]]:
-        """The names of topics the caller may DESCRIBE, and the other names."""
-        allowed: list[str] = []
-        refused: list[str] = []
-        for name in names:
-            may = self._admin.allows_topic(call, Operation.DESCRIBE, name)
-            (allowed if may else refused).append(name)
-        return allowed, refused
+        unknown, found, refused = [], [], []
+        for topic_id in ids:
+            name = image.topic_names.get(topic_id)
+            if name is None:
+                unknown.append(_missing(None, topic_id, ErrorCode.UNKNOWN_TOPIC_ID))
+                yield _A_TOPIC
+                continue
+            if self._admin.allows_topic(call, Operation.DESCRIBE, name):
+                found.append(self._entry(call, image.topics[name]))
+            else:
+                refused.append(_missing(None, topic_id, _REFUSED))
+            yield _cost(image.topics[name])
+        return unknown + found + refused
 
     def _by_name(
         self, call: Call[MetadataRequest], names: list[str]
-    ) -> list[MetadataResponseTopic]:
+    ) -> Steps[list[MetadataResponseTopic]]:
         """Topics by name: existing ones, then created ones, then those not authorized."""
         admin = self._admin
-        allowed, refused = self._parted(call, names)
         creates = admin.settings.auto_create_topics and call.request.allow_auto_topic_creation
+        conceals = admin.settings.profile.conceals_topics
+        refusal = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if conceals else _REFUSED
         found: list[MetadataResponseTopic] = []
         unknown: list[str] = []
-        for name in allowed:
+        refused: list[MetadataResponseTopic] = []
+        for name in names:
             state = admin.image.topics.get(name)
-            if state is None:
+            if not admin.allows_topic(call, Operation.DESCRIBE, name):
+                refused.append(_missing(name, ZERO_UUID, refusal, internal=False))
+            elif state is None:
                 unknown.append(name)
             else:
                 found.append(self._entry(call, state))
+            yield _A_TOPIC if state is None else _cost(state)
         uncreatable: list[MetadataResponseTopic] = []
         for name in unknown:
             if creates and not self._may_create(call, name):
@@ -138,10 +145,8 @@ class MetadataApi:
                 entry = _missing(name, ZERO_UUID, self._unknown(call, name, creates=creates))
                 operations = self._operations(call, name)
                 found.append(replace(entry, topic_authorized_operations=operations))
-        found += uncreatable
-        conceals = admin.settings.profile.conceals_topics
-        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if conceals else _REFUSED
-        return found + [_missing(name, ZERO_UUID, error, internal=False) for name in refused]
+            yield _A_CREATION if creates else _A_TOPIC
+        return found + uncreatable + refused
 
     def _may_create(self, call: Call[MetadataRequest], name: str) -> bool:
         create = Operation.CREATE
@@ -156,7 +161,8 @@ class MetadataApi:
         if not creates:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         factor = self._admin.settings.default_replication_factor
-        if is_internal(name) or factor <= len(self._admin.living_ids()):
+        is_missing = name not in self._admin.image.topics
+        if is_missing and (is_internal(name) or factor <= len(self._admin.living_ids())):
             self._admin.topics.create_asked_for(name, call.now)
         return self._admin.auto_creation_answer
 
@@ -178,6 +184,10 @@ class MetadataApi:
         if call.request.include_topic_authorized_operations:
             return topic_operations(self._admin, call, name)
         return NO_AUTHORIZED_OPERATIONS
+
+
+def _cost(state: TopicState) -> int:
+    return _A_TOPIC + 4 * len(state.partitions)
 
 
 def _names_ids(asked: tuple[MetadataRequestTopic, ...]) -> bool:

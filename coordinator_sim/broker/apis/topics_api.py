@@ -73,8 +73,8 @@ class TopicsApi:
     def handlers(self) -> Handlers:
         """Handlers of the three APIs."""
         return {
-            ApiKey.CREATE_TOPICS: self._create_topics,
-            ApiKey.DELETE_TOPICS: self._delete_topics,
+            ApiKey.CREATE_TOPICS: self._admin.jobs.handler(self._creations),
+            ApiKey.DELETE_TOPICS: self._admin.jobs.handler(self._deletions),
             ApiKey.CREATE_PARTITIONS: self._create_partitions,
         }
 
@@ -83,9 +83,6 @@ class TopicsApi:
         return self._admin.settings.profile.uses_zookeeper
 
     # -- CreateTopics ----------------------------------------------------------------------
-
-    def _create_topics(self, call: Call[CreateTopicsRequest]) -> CreateTopicsResponse | None:
-        return self._admin.jobs.run(call, self._creations(call))
 
     def _creations(self, call: Call[CreateTopicsRequest]) -> Steps[CreateTopicsResponse | None]:
         asked = call.request.topics
@@ -189,9 +186,6 @@ class TopicsApi:
         )
 
     # -- DeleteTopics ----------------------------------------------------------------------
-
-    def _delete_topics(self, call: Call[DeleteTopicsRequest]) -> DeleteTopicsResponse | None:
-        return self._admin.jobs.run(call, self._deletions(call))
 
     def _deletions(self, call: Call[DeleteTopicsRequest]) -> Steps[DeleteTopicsResponse | None]:
         results = yield from delete_topics(self._admin, call)

@@ -26,7 +26,7 @@ _FORMATS: Final = (((0, 10), 0), ((0, 11), 1))
 
 
 class LogSettings:
-    """The `LogConfig` of each topic, rebuilt when the metadata changes.
+    """The `LogConfig` of each topic, rebuilt when settings change; topics set alike share one.
 
     Args:
         configs: Settings of topics and brokers.
@@ -47,16 +47,17 @@ class LogSettings:
         self._image = image
         self._profile = profile
         self._version = -1
-        self._found: dict[str, LogConfig] = {}
+        self._found: dict[frozenset[tuple[str, str]], LogConfig] = {}
 
     def of(self, topic: str) -> LogConfig:
         """The current config of a topic's logs."""
-        if self._version != self._image.version:
+        if self._version != self._image.configs_version:
             self._found.clear()
-            self._version = self._image.version
-        found = self._found.get(topic)
+            self._version = self._image.configs_version
+        own = frozenset(self._image.configs_of(TOPIC_RESOURCE, topic).items())
+        found = self._found.get(own)
         if found is None:
-            found = self._found[topic] = self._made(topic)
+            found = self._found[own] = self._made(topic)
         return found
 
     def wanted_in_sync(self, topic: str, replica_count: int) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from coordinator_sim.broker.cluster_events import ClusterEvents
-from coordinator_sim.broker.contract import Answers, Handlers, Instants
+from coordinator_sim.broker.contract import Handlers, Instants
 from coordinator_sim.broker.jobs import Jobs
 from coordinator_sim.broker.records.delete_records import DeleteRecordsApi
 from coordinator_sim.broker.records.describe_logs import DescribeLogsApi, LogVolume
@@ -54,23 +54,20 @@ class DataApis:
     Args:
         partitions: The partitions that the brokers host.
         access: Authorizes requests.
-        answers: Takes late answers.
+        jobs: Requests that are worked on in steps, because they take long.
         draw: Draws ids of fetch sessions.
         cluster_events: Told of what is appended; what they tell is passed on to requests.
         gate: Verifies transactions for Produce.
         settings: Settings of the brokers.
-
-    Attributes:
-        jobs: Requests that are worked on in steps, because they take long.
     """
 
-    __slots__ = ("_families", "fetches", "jobs", "produces")
+    __slots__ = ("_families", "fetches", "produces")
 
     def __init__(  # noqa: PLR0913 - what the APIs need, by keyword
         self,
         partitions: ReplicaManager,
         access: Access,
-        answers: Answers,
+        jobs: Jobs,
         *,
         draw: DrawId,
         cluster_events: ClusterEvents,
@@ -78,12 +75,11 @@ class DataApis:
         settings: DataSettings | None = None,
     ) -> None:
         settings = DataSettings() if settings is None else settings
-        self.jobs = Jobs(answers)
         conceals = settings.conceals_topics
         self.fetches = FetchApi(
             partitions,
             access,
-            self.jobs,
+            jobs,
             lambda: FetchSessionCache(
                 settings.fetch_session_slots, draw, settings.fetch_session_shards
             ),
@@ -93,7 +89,7 @@ class DataApis:
         self.produces = ProduceApi(
             partitions,
             access,
-            self.jobs,
+            jobs,
             gate=OpenGate() if gate is None else gate,
             touched=cluster_events.touched,
             rules=ProduceRules(
@@ -106,12 +102,12 @@ class DataApis:
             OffsetApi(
                 partitions,
                 access,
-                self.jobs,
+                jobs,
                 conceals_topics=conceals,
                 refuses_unknown=settings.refuses_unknown_positions,
             ),
-            DeleteRecordsApi(partitions, access),
-            DescribeLogsApi(partitions, access, settings.volume),
+            DeleteRecordsApi(partitions, access, jobs),
+            DescribeLogsApi(partitions, access, jobs, settings.volume),
         )
         self._listen(cluster_events)
 

@@ -90,8 +90,8 @@ class OffsetApi:
     def handlers(self) -> Handlers:
         """Handlers of ListOffsets and OffsetForLeaderEpoch."""
         return {
-            ApiKey.LIST_OFFSETS: self._list_offsets,
-            ApiKey.OFFSET_FOR_LEADER_EPOCH: self._offsets_of_epochs,
+            ApiKey.LIST_OFFSETS: self._jobs.handler(self._listed),
+            ApiKey.OFFSET_FOR_LEADER_EPOCH: self._jobs.handler(self._offsets_of_epochs),
         }
 
     def _may_describe(self, call: Call[Any], topic: str) -> bool:
@@ -103,9 +103,6 @@ class OffsetApi:
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
     # -- ListOffsets -----------------------------------------------------------------------
-
-    def _list_offsets(self, call: Call[ListOffsetsRequest]) -> ListOffsetsResponse | None:
-        return self._jobs.run(call, self._listed(call))
 
     def _listed(self, call: Call[ListOffsetsRequest]) -> Steps[ListOffsetsResponse]:
         """Answer ListOffsets; topics without DESCRIBE come last, repeated partitions once.
@@ -223,7 +220,7 @@ class OffsetApi:
 
     def _offsets_of_epochs(
         self, call: Call[OffsetForLeaderEpochRequest]
-    ) -> OffsetForLeaderEpochResponse:
+    ) -> Steps[OffsetForLeaderEpochResponse]:
         """Answer OffsetForLeaderEpoch; brokers may ask for all topics, clients need DESCRIBE."""
         may_all = self._access.allows(
             call.context, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
@@ -232,13 +229,15 @@ class OffsetApi:
         refused: list[OffsetForLeaderTopicResult] = []
         for topic in call.request.topics:
             name = topic.topic
-            if may_all or self._may_describe(call, name):
-                told = tuple(self._end_of(call, name, each) for each in topic.partitions)
-                topics.append(OffsetForLeaderTopicResult(name, told))
-            else:
+            may = may_all or self._may_describe(call, name)
+            told = []
+            for each in topic.partitions:
                 error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-                told = tuple(_no_end(each.partition, error) for each in topic.partitions)
-                refused.append(OffsetForLeaderTopicResult(name, told))
+                told.append(
+                    self._end_of(call, name, each) if may else _no_end(each.partition, error)
+                )
+                yield _A_PARTITION
+            (topics if may else refused).append(OffsetForLeaderTopicResult(name, tuple(told)))
         return OffsetForLeaderEpochResponse(topics=(*topics, *refused))
 
     def _end_of(

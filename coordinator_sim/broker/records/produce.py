@@ -131,10 +131,7 @@ class ProduceApi:
 
     def handlers(self) -> Handlers:
         """The handler of Produce."""
-        return {ApiKey.PRODUCE: self._handle}
-
-    def _handle(self, call: Call[ProduceRequest]) -> ProduceResponse | None:
-        return self._jobs.run(call, self._steps(call))
+        return {ApiKey.PRODUCE: self._jobs.handler(self._steps)}
 
     def _steps(self, call: Call[ProduceRequest]) -> Steps[ProduceResponse | None]:
         """Handle the whole request; checks made before a pause are repeated at the append."""

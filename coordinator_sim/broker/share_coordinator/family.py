@@ -8,6 +8,7 @@ from msgspec import convert
 from coordinator_sim.broker.cluster_events import ClusterEvents
 from coordinator_sim.broker.configs.configs import Configs
 from coordinator_sim.broker.contract import Answers, Handlers, Instants
+from coordinator_sim.broker.jobs import Jobs
 from coordinator_sim.broker.metadata.image import MetadataImage
 from coordinator_sim.broker.metadata.topic_operations import TopicOperations
 from coordinator_sim.broker.replicas.state_topic import HostedLogs, StateTopic
@@ -56,6 +57,7 @@ class ClusterParts(Answers, Protocol):
     topics: TopicOperations
     scheduler: Scheduler
     latest: Instants
+    jobs: Jobs
 
     @property
     def hosted(self) -> HostedLogs:
@@ -141,7 +143,7 @@ class ShareCoordination:
             present=lambda: cluster.latest,
             draw=draw,
         )
-        self._apis = ShareStateApis(cluster.access, self.brokers.coordinator, cluster)
+        self._apis = ShareStateApis(cluster.access, self.brokers.coordinator, cluster.jobs)
         self.brokers.listen(cluster.cluster_events)
         cluster.scheduler.watch(self)
 

@@ -45,6 +45,7 @@ from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import integer_hash, uuid_hash
 from coordinator_sim.kafka.orders.java_map import JavaHashMap
 from coordinator_sim.kafka.partitioning import SHARE_STATE_TOPIC
+from coordinator_sim.log.format.steps import finished
 from coordinator_sim.messages import delete_share_group_state as delete
 from coordinator_sim.messages import initialize_share_group_state as initialize
 from coordinator_sim.messages import read_share_group_state as read
@@ -267,8 +268,10 @@ class StatePersister:
             self._failed(call, ErrorCode.NETWORK_EXCEPTION, None)
             return
         coordinator = self._brokers.coordinator(leader_id, now)
-        coordinator.handle(
-            call.request, lambda response: self._answered(call, response), now.group_ms
+        finished(
+            coordinator.handle(
+                call.request, lambda response: self._answered(call, response), now.group_ms
+            )
         )
 
     def _leader_of(self, key: SharePartitionKey) -> int | None:

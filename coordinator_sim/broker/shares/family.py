@@ -10,6 +10,7 @@ from coordinator_sim.broker.configs.configs import Configs
 from coordinator_sim.broker.contract import Answers, Handlers, Instants
 from coordinator_sim.broker.groups.group_coordinators import GroupCoordinators
 from coordinator_sim.broker.groups.group_protocols import GroupProtocol
+from coordinator_sim.broker.jobs import Jobs
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
 from coordinator_sim.broker.scheduler import Scheduler
 from coordinator_sim.broker.security.access import Access
@@ -29,6 +30,7 @@ from coordinator_sim.coordinator.share.persister import (
 class ClusterParts(Answers, Protocol):
     """The parts of a cluster that share groups use; see `Cluster`."""
 
+    jobs: Jobs
     settings: ClusterSettings
     configs: Configs
     cluster_events: ClusterEvents
@@ -69,7 +71,7 @@ class Shares:
                 cluster.hosted,
                 cluster.access,
                 persister=persister,
-                answers=cluster,
+                jobs=cluster.jobs,
             ),
         )
         self._listen()

@@ -13,6 +13,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from coordinator_sim.broker.contract import Call, Handlers, Instants
+from coordinator_sim.broker.jobs import Jobs
 from coordinator_sim.broker.metadata.image import MetadataImage
 from coordinator_sim.broker.metadata.topic_operations import INTERNAL_TOPICS
 from coordinator_sim.broker.security.access import Access
@@ -40,6 +41,7 @@ from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, partition_for
 from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.log.format.steps import Steps
 from coordinator_sim.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
@@ -78,6 +80,8 @@ _BATCHED_SINCE: Final = 4
 """From this version on, brokers send AddPartitionsToTxn for many transactions at once."""
 _BUMPS_EPOCH_SINCE: Final = 5
 """From this version on, EndTxn is of version 2 of transactions."""
+_A_TRANSACTION: Final = 150
+"""Cost of adding to a transaction: 50 us (measured); see `log.format.steps`."""
 
 Outcomes = Mapping[TopicPartition, ErrorCode]
 FindCoordinator = Callable[[int, Instants], TransactionCoordinator]
@@ -91,23 +95,33 @@ class TransactionApis:
         image: The metadata, with all topics.
         access: Authorizes requests.
         coordinator: See `FindCoordinator`.
+        jobs: Runs long work in steps.
         offsets_partitions: `offsets.topic.num.partitions`.
         bumps_epochs: See `TransactionConfig.bumps_epochs`.
     """
 
-    __slots__ = ("_access", "_bumps_epochs", "_coordinator", "_image", "_offsets_partitions")
+    __slots__ = (
+        "_access",
+        "_bumps_epochs",
+        "_coordinator",
+        "_image",
+        "_jobs",
+        "_offsets_partitions",
+    )
 
     def __init__(
         self,
         image: MetadataImage,
         access: Access,
         coordinator: FindCoordinator,
+        jobs: Jobs,
         *,
         offsets_partitions: int,
         bumps_epochs: bool = True,
     ) -> None:
         self._image = image
         self._access = access
+        self._jobs = jobs
         self._coordinator = coordinator
         self._offsets_partitions = offsets_partitions
         self._bumps_epochs = bumps_epochs
@@ -116,7 +130,7 @@ class TransactionApis:
         """The handler of each API."""
         return {
             ApiKey.INIT_PRODUCER_ID: self._init_producer_id,
-            ApiKey.ADD_PARTITIONS_TO_TXN: self._add_partitions,
+            ApiKey.ADD_PARTITIONS_TO_TXN: self._jobs.handler(self._add_partitions),
             ApiKey.ADD_OFFSETS_TO_TXN: self._add_offsets,
             ApiKey.END_TXN: self._end,
             ApiKey.DESCRIBE_TRANSACTIONS: self._describe,
@@ -170,7 +184,9 @@ class TransactionApis:
 
     # -- partitions ---------------------------------------------------------------------------
 
-    def _add_partitions(self, call: Call[AddPartitionsToTxnRequest]) -> AddPartitionsToTxnResponse:
+    def _add_partitions(
+        self, call: Call[AddPartitionsToTxnRequest]
+    ) -> Steps[AddPartitionsToTxnResponse]:
         request = call.request
         if call.context.api_version < _BATCHED_SINCE:
             transaction = AddPartitionsToTxnTransaction(
@@ -191,14 +207,12 @@ class TransactionApis:
         # DEVIATION: if a transactional id is named twice, the last entry counts, as in Kafka, but
         # it is answered once. Kafka repeats the answer, so its size is the square of the request's.
         asked = {each.transactional_id: each for each in request.transactions}
-        return AddPartitionsToTxnResponse(
-            results_by_transaction=tuple(
-                AddPartitionsToTxnResult(
-                    transactional_id, _by_topic(self._added(call, transaction))
-                )
-                for transactional_id, transaction in asked.items()
-            )
-        )
+        results = []
+        for transactional_id, transaction in asked.items():
+            added = _by_topic(self._added(call, transaction))
+            results.append(AddPartitionsToTxnResult(transactional_id, added))
+            yield _A_TRANSACTION
+        return AddPartitionsToTxnResponse(results_by_transaction=tuple(results))
 
     def _added(
         self,

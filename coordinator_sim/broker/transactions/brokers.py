@@ -31,6 +31,7 @@ from coordinator_sim.broker.transactions.states import TransactionStates
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, partition_for
 from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.log.format.steps import Steps
 from coordinator_sim.log.partition_log import PartitionLog
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
 
@@ -222,11 +223,10 @@ class TransactionBrokers:
 
     # -- time ---------------------------------------------------------------------------------
 
-    def expire(self, now: Instants) -> None:
-        """Run what is due at every running broker."""
+    def expire(self, now: Instants) -> list[Steps[None]]:
+        """What is due at every running broker."""
         self.sync(now)
-        for coordinator in self._running():
-            coordinator.expire(now)
+        return [coordinator.expire(now) for coordinator in self._running()]
 
     def next_group_deadline_ms(self) -> int | None:
         """The earliest sweep of a broker that will find something to do."""

@@ -8,6 +8,7 @@ from msgspec import convert
 from coordinator_sim.broker.cluster_events import ClusterEvents
 from coordinator_sim.broker.configs.configs import Configs
 from coordinator_sim.broker.contract import Answers, Handlers, Instants
+from coordinator_sim.broker.jobs import NO_TOKEN, Jobs
 from coordinator_sim.broker.metadata.changes import Change
 from coordinator_sim.broker.metadata.image import MetadataImage
 from coordinator_sim.broker.pending_answer import AnswerPlace
@@ -58,6 +59,7 @@ class ClusterParts(Answers, Protocol):
     access: Access
     logs: LogManager
     latest: Instants
+    jobs: Jobs
 
     @property
     def hosted(self) -> HostedLogs:
@@ -115,9 +117,10 @@ class Transactions:
         verifier: Verifies transactions for the group coordinators.
     """
 
-    __slots__ = ("_families", "brokers", "verifier")
+    __slots__ = ("_families", "_jobs", "brokers", "verifier")
 
     def __init__(self, cluster: ClusterParts) -> None:
+        self._jobs = cluster.jobs
         config = _config_of(cluster)
         groups = cluster.groups
 
@@ -159,10 +162,11 @@ class Transactions:
                 cluster.image,
                 cluster.access,
                 self.brokers.coordinator,
+                cluster.jobs,
                 offsets_partitions=offsets_partitions,
                 bumps_epochs=config.bumps_epochs,
             ),
-            MarkerApi(cluster.image, cluster.access, cluster, delivery),
+            MarkerApi(cluster.image, cluster.access, cluster.jobs, delivery),
         )
 
     def handlers(self) -> Handlers:
@@ -175,7 +179,8 @@ class Transactions:
 
     def expire(self, now: Instants) -> None:
         """Run due aborts, expiry of ids and retries of markers."""
-        self.brokers.expire(now)
+        for due in self.brokers.expire(now):
+            self._jobs.start(NO_TOKEN, due)
 
     def next_group_deadline_ms(self) -> int | None:
         """The earliest sweep that will find something to do."""

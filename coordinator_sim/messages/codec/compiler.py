@@ -1,6 +1,6 @@
 """The functions that read and write one version of a message, compiled at their first use."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import cache
 from typing import Any, Final
 
@@ -86,9 +86,24 @@ def response_writer(api: ApiKey, version: int) -> Callable[..., bytes]:
     Raises:
         UnsupportedVersion: nobody speaks the API here, or Kafka never had the version.
     """
+    return _response_writing(api, version, in_steps=False)
+
+
+@cache
+def response_steps(api: ApiKey, version: int) -> Callable[..., Generator[int, None, bytes]]:
+    """What `response_writer` does, field by field: yields how many, and returns the frame.
+
+    Raises:
+        UnsupportedVersion: nobody speaks the API here, or Kafka never had the version.
+    """
+    return _response_writing(api, version, in_steps=True)
+
+
+def _response_writing(api: ApiKey, version: int, *, in_steps: bool) -> Callable[..., Any]:
     layout = layout_of(api, version, response=True)
     name = f"write_{layout.name}_{version}"
-    writing = Writing(name, ("correlation_id",), structs_module(name_of(api)))
+    structs = structs_module(name_of(api))
+    writing = Writing(name, ("correlation_id",), structs, in_steps=in_steps)
     writing.number("i", CORRELATION_ID, "correlation_id")
     if has_tagged_header(api, version):
         writing.no_tags()

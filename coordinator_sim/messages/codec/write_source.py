@@ -8,10 +8,10 @@ a version cannot say.
 """
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
-from typing import Final
+from typing import Any, Final
 
 from coordinator_sim.errors import CoordinatorSimError, DataError, UnsupportedVersion
 from coordinator_sim.messages.codec.compact_types import unsigned_varint_bytes
@@ -22,6 +22,9 @@ from coordinator_sim.messages.schema import NUMBERS, Field, Kind, Layout, Versio
 
 _SHORT: Final = tuple(bytes([size + 1]) for size in range(127))
 """Length -> how compact strings and bytes of less than 127 bytes say it."""
+_BATCH: Final = 1_000
+"""Rows of numbers that are one step."""
+_MOST_PARTS: Final = 10_000
 
 
 def _must_not_be_null(field: str) -> Explain:
@@ -96,30 +99,39 @@ class Writing:
         name: Of the function.
         arguments: Of the function, before the message.
         structs: The module of our structs.
+        in_steps: Whether the function is a generator, which yields how many fields it has written
+            since the last time, and returns the bytes.
     """
 
-    __slots__ = ("_out", "_run", "_source", "_structs")
+    __slots__ = ("_in_steps", "_out", "_run", "_source", "_structs")
 
-    def __init__(self, name: str, arguments: Sequence[str], structs: str) -> None:
+    def __init__(
+        self, name: str, arguments: Sequence[str], structs: str, *, in_steps: bool = False
+    ) -> None:
         self._source = Source(name)
+        self._in_steps = in_steps
         self._structs = import_module(structs)
         self._run = _Run()
         self._out = "parts"
         source = self._source
         source.indent(f"def {name}({', '.join((*arguments, 'message'))}):")
-        source.add("parts = []")
+        source.add("joined, parts = [], []" if in_steps else "parts = []")
         source.indent("try:")
 
-    def compiled(self) -> Callable[..., bytes]:
+    def compiled(self) -> Callable[..., Any]:
         """The function."""
         source = self._source
         self._flush()
+        if self._in_steps:
+            source.add("yield 0")
         source.dedent()
         faults = (AttributeError, IndexError, TypeError, ValueError, struct.error)
         source.indent(f"except {source.constant('faults', faults)} as fault:")
         source.add("raise explained(fault) from None")
         source.dedent()
-        source.add("return b''.join(parts)")
+        source.add(
+            "return b''.join([*joined, *parts])" if self._in_steps else "return b''.join(parts)"
+        )
         return source.compiled()
 
     # -- numbers -----------------------------------------------------------------------
@@ -149,6 +161,18 @@ class Writing:
             self._add(f"{pack}({', '.join(run.values)})", run.explain)
         else:
             self._add(repr(bytes(len(run.code))))
+
+    def _step(self, fields: str) -> None:
+        """Let others have their turn. Few parts are left to join at the end."""
+        if not self._in_steps:
+            return
+        source = self._source
+        source.add(f"yield {fields}")
+        if self._out == "parts":
+            source.indent(f"if len(parts) > {_MOST_PARTS}:")
+            source.add("joined.append(b''.join(parts))")
+            source.add("parts.clear()")
+            source.dedent()
 
     def _add(self, expression: str, explain: Explain | None = None) -> None:
         self._source.add(f"{self._out}.append({expression})", explain)
@@ -364,6 +388,7 @@ class Writing:
         else:
             self.text(where, item, flexible=flexible, nullable=False)
         self._flush()
+        self._step(str(len(each.layout.present)) if each.layout is not None else "1")
         source.dedent()
 
     def _rows(self, layout: Layout, values: str, item: str) -> bool:
@@ -372,6 +397,11 @@ class Writing:
             return False
         if any(not field.ignorable for field in layout.absent):
             return False
+        source = self._source
+        if self._in_steps:
+            chunk = source.variable()
+            source.indent(f"for {chunk} in {source.constant('batched', _batched)}({values}):")
+            values = chunk
         self.struct(layout, item)
         run, self._run = self._run, _Run()
         pack = self._source.constant("pack", struct.Struct(">" + run.code).pack)
@@ -385,8 +415,15 @@ class Writing:
                     return run.explain({**scope, item: each}, error)
             raise fault
 
-        self._source.add(f"{self._out}.extend([{rows}])", explain)
+        source.add(f"{self._out}.extend([{rows}])", explain)
+        if self._in_steps:
+            self._step(f"len({values})")
+            source.dedent()
         return True
+
+
+def _batched(rows: Sequence[object]) -> Iterator[Sequence[object]]:
+    return (rows[at : at + _BATCH] for at in range(0, len(rows), _BATCH))
 
 
 def _is_no_number(field: Field) -> bool:

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from coordinator_sim.broker.cluster_events import ClusterEvents
 from coordinator_sim.broker.contract import Call, Instants
+from coordinator_sim.broker.jobs import Jobs
 from coordinator_sim.broker.metadata.changes import LeaderElected, TopicCreated
 from coordinator_sim.broker.metadata.image import TOPIC_RESOURCE, MetadataImage
 from coordinator_sim.broker.records.families import DataApis, DataSettings
@@ -91,10 +92,11 @@ class DataWorld:
             wanted_in_sync=self._wanted_in_sync,
             trouble=self.troubles.append,
         )
+        self.jobs = Jobs(self)
         self.apis = DataApis(
             partitions,
             Access(authorizer),
-            self,
+            self.jobs,
             draw=self._draw,
             cluster_events=ClusterEvents(),
             gate=gate,

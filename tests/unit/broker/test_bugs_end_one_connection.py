@@ -84,9 +84,11 @@ def test_bug_of_a_request_that_waited_ends_the_one_who_sent_it(
     assert "OFFSET_COMMIT" in other.closed
 
 
-def test_answer_that_cannot_be_written_ends_who_waits_for_it(client: FramesClient) -> None:
+def test_answer_that_cannot_be_written_ends_who_waits_for_it(
+    cluster: Cluster, client: FramesClient
+) -> None:
     """Whoever answers goes on."""
-    PendingAnswer(client.connection, ApiKey.METADATA, 12, 1).answered({"brokers": 7})
+    PendingAnswer(client.connection, ApiKey.METADATA, 12, 1, cluster.jobs).answered({"brokers": 7})
 
     assert client.frames == []
     assert client.closed is not None

@@ -44,8 +44,8 @@ def produce(world: DataWorld, version: int) -> None:
 
 def errors_of(world: DataWorld, version: int) -> list[int]:
     """Finish the request; what it is told of its partitions."""
-    while world.apis.jobs.has_work:
-        world.apis.jobs.work(Instants(world.now_ms, world.now_ms))
+    while world.jobs.has_work:
+        world.jobs.work(Instants(world.now_ms, world.now_ms))
     (token,) = world.answers
     answer = world.late(ApiKey.PRODUCE, version, token)
     assert answer is not None

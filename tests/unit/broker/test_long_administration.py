@@ -43,6 +43,21 @@ def alteration(*names: str) -> Fields:
     }
 
 
+def metadata(*names: str) -> Fields:
+    """A Metadata request."""
+    return {"topics": [{"name": name, "topicId": ZERO_UUID} for name in names]}
+
+
+def first_partitions(*names: str) -> Fields:
+    """A DeleteRecords, DescribeProducers or OffsetForLeaderEpoch request."""
+    partitions = [{"partitionIndex": 0, "offset": 0, "partition": 0, "leaderEpoch": 0}]
+    topics = [
+        {"name": name, "topic": name, "partitions": partitions, "partitionIndexes": [0]}
+        for name in names
+    ]
+    return {"topics": topics, "replicaId": -1}
+
+
 def finished(client: FieldsClient, api: ApiKey, version: int) -> Fields:
     """The answer to what a client began, worked on to its end."""
     cluster = client.cluster
@@ -59,6 +74,11 @@ def finished(client: FieldsClient, api: ApiKey, version: int) -> Fields:
         (ApiKey.DELETE_TOPICS, 6, deletion),
         (ApiKey.DESCRIBE_CONFIGS, 4, description),
         (ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, alteration),
+        (ApiKey.METADATA, 12, metadata),
+        (ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, metadata),
+        (ApiKey.DELETE_RECORDS, 2, first_partitions),
+        (ApiKey.DESCRIBE_PRODUCERS, 0, first_partitions),
+        (ApiKey.OFFSET_FOR_LEADER_EPOCH, 4, first_partitions),
     ],
 )
 def test_others_are_answered_before_a_long_request_ends(

@@ -31,6 +31,7 @@ from coordinator_sim.broker.transactions.states import Owned, TransactionStates
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import TRANSACTIONS_TOPIC
 from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.log.format.steps import finished
 from coordinator_sim.log.log_values import LogEntry
 
 T0 = TopicPartition("t", 0)
@@ -162,9 +163,9 @@ class Bench:
             if due_ms > end_ms:
                 break
             self.now_ms = max(due_ms, self.now_ms)
-            self.coordinator.expire(self.now)
+            finished(self.coordinator.expire(self.now))
         self.now_ms = end_ms
-        self.coordinator.expire(self.now)
+        finished(self.coordinator.expire(self.now))
 
     # -- requests -----------------------------------------------------------------------------
 

@@ -22,14 +22,14 @@ def test_heartbeats_are_answered_before_a_bomb_that_came_first() -> None:
 
     async def main() -> list[str]:
         server = KafkaServer(ClusterSettings(), WallClock(asyncio.get_running_loop().time))
-        begun, is_begun = server.cluster.data.jobs.begun, asyncio.Event()
+        begun, is_begun = server.cluster.jobs.begun, asyncio.Event()
         assert begun is not None
 
         def begin() -> None:
             begun()
             is_begun.set()
 
-        server.cluster.data.jobs.begun = begin
+        server.cluster.jobs.begun = begin
         await server.start([Listen(broker_id=1, host="127.0.0.1", port=0)])
         server.cluster.topics.create_spread("t", 1, server.now())
         host, _, port = server.bootstrap().rpartition(":")

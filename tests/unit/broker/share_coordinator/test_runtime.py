@@ -10,6 +10,7 @@ from coordinator_sim.harness.share_state_lines import MemoryStateLog
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.share_state_records import ShareSnapshotKey
 from coordinator_sim.log.format.share_state_records import encode_share_state
+from coordinator_sim.log.format.steps import finished
 from coordinator_sim.messages import initialize_share_group_state as initialize
 from coordinator_sim.messages import read_share_group_state as read
 
@@ -47,13 +48,13 @@ class Bench:
         asked = tuple(initialize.PartitionData(each, 1, 5) for each in partitions)
         topics = (initialize.InitializeStateData(TOPIC, asked),)
         request = initialize.InitializeShareGroupStateRequest("g", topics)
-        self.coordinator.handle(request, self.answers.append, now_ms)
+        finished(self.coordinator.handle(request, self.answers.append, now_ms))
 
     def read(self, partition: int = 0, now_ms: int = 0) -> None:
         """Read the state of a partition, without an epoch that would be written."""
         topics = (read.ReadStateData(TOPIC, (read.PartitionData(partition, 0),)),)
         request = read.ReadShareGroupStateRequest("g", topics)
-        self.coordinator.handle(request, self.answers.append, now_ms)
+        finished(self.coordinator.handle(request, self.answers.append, now_ms))
 
     def errors(self) -> list[list[ErrorCode]]:
         """The errors of each answer's partitions."""
