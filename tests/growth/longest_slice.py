@@ -205,21 +205,37 @@ def _timers(world: CrowdedWorld) -> Asked:
         before_ms = START_MS + after_ms
 
 
-_NAMES: Final = {"broker_id": "1", "name": WIDE, "group_id:path": CROWD, "fault_id": "1"}
-_BROKEN: Final = 500
-_WAITS: Final = ("/wait", "/events")
+_NAMES: Final = {
+    "broker_id": "1",
+    "name": WIDE,
+    "group_id:path": CROWD,
+    "partition": "0",
+}
+_CHANGES: Final = {
+    "POST /v1/brokers/{broker_id}/stop": None,
+    "POST /v1/brokers/{broker_id}/pause": None,
+    "POST /v1/brokers/{broker_id}/partition": None,
+    "POST /v1/topics": {"name": "new", "partitions": 1_000},
+    "DELETE /v1/topics/{name}": None,
+    "POST /v1/topics/{name}/partitions/{partition}/elect": {"to": 1},
+    "POST /v1/groups/{group_id:path}/move-coordinator": {"to": 1},
+}
+"""What is changed, and the body of the call."""
+_REFUSED: Final = 400
+_LEFT_OUT: Final = ("/wait", "/events", "{fault_id}")
 
 
 def _http(world: CrowdedWorld) -> Asked:
-    """Every path of the control surface that is read, with names that are there."""
+    """Paths of the control surface, with names that are there."""
     paths = [route.path for route in ROUTES if route.method == "GET"]
-    for path in ("/metrics", *(path for path in paths if not path.endswith(_WAITS))):
-        named = path.replace("{", "{0[").replace("}", "]}").format(_NAMES)
-        yield f"GET {path}", "", partial(_get, world, named)
+    read = ["/metrics", *(path for path in paths if not path.endswith(_LEFT_OUT))]
+    for call, body in {**{f"GET {path}": None for path in read}, **_CHANGES}.items():
+        method, path = call.replace("{", "{0[").replace("}", "]}").format(_NAMES).split()
+        yield call, "", partial(_call, world, method, path, body)
 
 
-def _get(world: CrowdedWorld, path: str) -> None:
-    async def read() -> None:
+def _call(world: CrowdedWorld, method: str, path: str, body: object) -> None:
+    async def ask() -> None:
         settings = ClusterSettings(profile=DEFAULT_PROFILE)
         server = KafkaServer(settings, VirtualClock(lambda: START_MS))
         server.cluster = world.cluster
@@ -227,10 +243,11 @@ def _get(world: CrowdedWorld, path: str) -> None:
         app = make_app(Control(server, Feed(), tracing, Meter()), Access("127.0.0.1"))
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
-            answer = await client.get(path)
-            assert answer.status_code < _BROKEN, answer.text
+            answer = await client.request(method, path, json=body)
+            assert answer.status_code < _REFUSED, answer.text
 
-    asyncio.run(read())
+    asyncio.run(ask())
+    world.linger(_LATER_MS)
 
 
 def main() -> None:
