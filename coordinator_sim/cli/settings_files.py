@@ -37,6 +37,8 @@ _LENGTH: Final = re.compile(r"(?:PT)?(\d+)(ms|s|m|h|d)", re.IGNORECASE)
 _KNOWN: Final = CONSUMER_NAMES | STREAMS_NAMES | WORKER_CONFIG_DEF.keys.keys()
 _NEAR: Final = 0.87
 _PREFIXES: Final = (*PASSED_ON_PREFIXES, "main.consumer.", "restore.consumer.", "global.consumer.")
+_MOST_VALUES: Final = 100_000
+"""In a YAML file, with those that aliases repeat."""
 
 
 class SettingsFile(Struct, frozen=True):
@@ -160,23 +162,35 @@ def _of_yaml(file: Path, text: str) -> Iterator[tuple[str, str]]:
         raise MissingDependencyError(
             f"{file}: YAML needs the package 'pyyaml': pip install pyyaml"
         ) from None
+    room = iter(range(_MOST_VALUES))
     try:
         for document in yaml.safe_load_all(text):
-            yield from _flat(document, "")
+            yield from _flat(document, "", room)
     except yaml.YAMLError as error:
         raise DataError(f"{file}: no YAML: {str(error).splitlines()[0]}") from None
+    except (_TooMany, RecursionError):
+        raise DataError(
+            f"{file}: with its aliases it has more than {_MOST_VALUES:,} values, or they are "
+            "nested too deeply; give a smaller file"
+        ) from None
 
 
-def _flat(node: object, path: str) -> Iterator[tuple[str, str]]:
+class _TooMany(Exception):
+    """Aliases of aliases make a short file a long one, or an endless one."""
+
+
+def _flat(node: object, path: str, room: Iterator[int]) -> Iterator[tuple[str, str]]:
+    if next(room, None) is None:
+        raise _TooMany
     if isinstance(node, dict):
         for key, value in node.items():
             name = str(key)
             is_setting = name in _KNOWN and not path.startswith("spring")
             is_alone = not path or is_setting or _ENVIRONMENT.fullmatch(name) is not None
-            yield from _flat(value, name if is_alone else f"{path}.{name}")
+            yield from _flat(value, name if is_alone else f"{path}.{name}", room)
     elif isinstance(node, list):
         for item in node:
-            key, equals, value = str(item).partition("=")
+            key, equals, value = item.partition("=") if isinstance(item, str) else ("", "", "")
             if equals:
                 yield key, value
     elif node is not None:

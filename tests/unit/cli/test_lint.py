@@ -226,6 +226,26 @@ def test_variables_of_a_container_are_read_as_the_workers_settings(
     }
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "spring: &s\n  kafka: *s\n",
+        "\n".join(
+            ["a0: &a0 {k: v}"]
+            + [f"a{n + 1}: &a{n + 1} {{x: *a{n}, y: *a{n}, z: *a{n}}}" for n in range(30)]
+        ),
+    ],
+    ids=["endless", "huge"],
+)
+def test_aliases_do_not_make_a_short_file_a_long_one(tmp_path: Path, text: str) -> None:
+    """One line says so; a list of lists is no variable, and is not written out either."""
+    done = run_here("lint", written(tmp_path, text, "application.yml"))
+
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "more than 100,000 values, or they are nested too deeply" in done.stderr
+
+
 def test_misspelt_variable_is_asked_about(tmp_path: Path) -> None:
     """The name that was meant is close."""
     text = "".join(f"{name}={value}\n" for name, value in CONTAINER.items())
