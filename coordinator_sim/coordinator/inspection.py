@@ -10,7 +10,7 @@ GroupCoordinator.handleDescribeGroup and handleListGroups.
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeVar
 
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.group import Group, Member
@@ -62,6 +62,9 @@ _TYPES: Final[Mapping[type[AnyGroup], str]] = {
 }
 _TRIMMED: Final = "".join(chr(code) for code in range(ord(" ") + 1))
 
+_G = TypeVar("_G")
+"""A described group."""
+
 
 def state_name(state: GroupState, profile: Profile) -> str:
     """A state by the name that clients of that Kafka see."""
@@ -76,6 +79,25 @@ def by_partition(runtime: Runtime, group_ids: tuple[str, ...]) -> dict[int, list
     keys = (TopicPartition(OFFSETS_TOPIC, index) for index in found)
     ordered = computed_hash_order(keys, hash_of=topic_partition_hash)
     return {key.partition: found[key.partition] for key in ordered}
+
+
+def described(
+    runtime: Runtime,
+    group_ids: tuple[str, ...],
+    nameless: _G,
+    describe: Callable[[Runtime, Partition | None, str], _G],
+) -> tuple[_G, ...]:
+    """Groups as `describe` tells them, partition by partition; those without a name come first.
+
+    A group that is named a thousand times is looked at once.
+    """
+    named = tuple(name for name in group_ids if name)
+    told = [nameless] * (len(group_ids) - len(named))
+    for index, names in by_partition(runtime, named).items():
+        partition = runtime.partitions.get(index)
+        found = {name: describe(runtime, partition, name) for name in dict.fromkeys(names)}
+        told += [found[name] for name in names]
+    return tuple(told)
 
 
 def _read_position(runtime: Runtime, partition: Partition) -> int:
@@ -94,8 +116,9 @@ def describe_groups(
     if runtime.profile.answers_by_partition:
         batches = by_partition(runtime, names)
         names = tuple(name for batch in batches.values() for name in batch)
-    described = tuple(_describe(runtime, name, context) for name in names)
-    runtime.reply(context.token, DescribeGroupsResponse(groups=described))
+    found = {name: _describe(runtime, name, context) for name in dict.fromkeys(names)}
+    groups = tuple(found[name] for name in names)
+    runtime.reply(context.token, DescribeGroupsResponse(groups=groups))
 
 
 def _describe(runtime: Runtime, group_id: str, context: RequestContext) -> DescribedGroup:
@@ -147,14 +170,9 @@ def describe_share_groups(
     runtime: Runtime, request: ShareGroupDescribeRequest, context: RequestContext
 ) -> None:
     """Describe share groups, partition by partition; those without a name come first."""
-    nameless = sum(not name for name in request.group_ids)
-    error = ErrorCode.INVALID_GROUP_ID
-    described = [DescribedShareGroup(group_id="", error_code=error)] * nameless
-    batches = by_partition(runtime, tuple(name for name in request.group_ids if name))
-    for index, names in batches.items():
-        partition = runtime.partitions.get(index)
-        described += [described_share_group(runtime, partition, name) for name in names]
-    runtime.reply(context.token, ShareGroupDescribeResponse(groups=tuple(described)))
+    nameless = DescribedShareGroup(group_id="", error_code=ErrorCode.INVALID_GROUP_ID)
+    groups = described(runtime, request.group_ids, nameless, described_share_group)
+    runtime.reply(context.token, ShareGroupDescribeResponse(groups=groups))
 
 
 # -- ListGroups ----------------------------------------------------------------------------

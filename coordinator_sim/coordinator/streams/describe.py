@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from coordinator_sim.coordinator.consumer.refusal import no_such_group
 from coordinator_sim.coordinator.effects import InternalTopic
-from coordinator_sim.coordinator.inspection import by_partition
+from coordinator_sim.coordinator.inspection import described
 from coordinator_sim.coordinator.runtime import (
     Partition,
     PartitionState,
@@ -55,14 +55,9 @@ def describe_streams_groups(
     runtime: Runtime, request: StreamsGroupDescribeRequest, context: RequestContext
 ) -> None:
     """Describe groups, partition by partition; those without a name come first."""
-    nameless = sum(not name for name in request.group_ids)
-    error = ErrorCode.INVALID_GROUP_ID
-    described = [DescribedGroup(group_id="", error_code=error)] * nameless
-    batches = by_partition(runtime, tuple(name for name in request.group_ids if name))
-    for index, names in batches.items():
-        partition = runtime.partitions.get(index)
-        described += [_described(runtime, partition, name) for name in names]
-    runtime.reply(context.token, StreamsGroupDescribeResponse(groups=tuple(described)))
+    nameless = DescribedGroup(group_id="", error_code=ErrorCode.INVALID_GROUP_ID)
+    groups = described(runtime, request.group_ids, nameless, _described)
+    runtime.reply(context.token, StreamsGroupDescribeResponse(groups=groups))
 
 
 def _described(runtime: Runtime, partition: Partition | None, group_id: str) -> DescribedGroup:

@@ -73,6 +73,15 @@ def test_unknown_group_is_an_error_from_version_6() -> None:
     assert group.error_message == "Group nobody not found."
 
 
+@pytest.mark.parametrize("profile", ["2.8", "4.4"])
+def test_group_that_is_named_often_is_looked_at_once(profile: str) -> None:
+    """A short request would otherwise cost members times names; each name has its answer."""
+    groups = describe(make_harness(profile), "b", "a", "b", "a", "b")
+
+    assert sorted(each.group_id for each in groups) == ["a", "a", "b", "b", "b"]
+    assert len({id(each) for each in groups}) == len({each.group_id for each in groups})
+
+
 @pytest.mark.parametrize("profile", FAMILIES)
 def test_stable_group_shows_all(profile: str) -> None:
     """The protocol, the subscriptions and the assignments of a Stable group are shown."""
