@@ -9,7 +9,7 @@ from coordinator_sim.errors import described
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.log.format.steps import Steps
 from coordinator_sim.messages.codec.answers import fitted
-from coordinator_sim.messages.codec.compiler import response_steps
+from coordinator_sim.messages.codec.compiler import has_rows, response_steps, response_writer
 
 
 class Output(Protocol):
@@ -81,15 +81,23 @@ class PendingAnswer:
 
     def answered(self, response: Struct | None) -> None:
         """The answer has come; None sends nothing."""
-        self._jobs.start(NO_TOKEN, self._writing(response))
-
-    def _writing(self, response: Struct | None) -> Steps[None]:
-        frame = None
         try:
-            if response is not None:
-                said = fitted(response, self.version, self.request)
-                write = response_steps(self.api, self.version)
-                frame = yield from write(self.correlation_id, said)
+            if response is None:
+                self.asker.answered(None)
+                return
+            fitting = fitted(response, self.version, self.request)
+            if has_rows(self.api, self.version):
+                self._jobs.start(NO_TOKEN, self._writing(fitting))
+            else:
+                write = response_writer(self.api, self.version)
+                self.asker.answered(write(self.correlation_id, fitting))
+        except Exception as error:  # noqa: BLE001 - see the class
+            self._unwritable(error)
+
+    def _writing(self, response: Struct) -> Steps[None]:
+        try:
+            write = response_steps(self.api, self.version)
+            frame = yield from write(self.correlation_id, response)
             self.asker.answered(frame)
         except Exception as error:  # noqa: BLE001 - see the class
             self._unwritable(error)

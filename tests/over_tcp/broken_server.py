@@ -13,8 +13,8 @@ from coordinator_sim_conformance.museum.exhibits import exhibit_named
 
 _BROKER: Final = "coordinator_sim.broker."
 _WRITE: Final = """\
-                write = response_steps(self.api, self.version)
-                frame = yield from write(self.correlation_id, said)
+                write = response_writer(self.api, self.version)
+                self.asker.answered(write(self.correlation_id, fitting))
 """
 WIRE_FAULTS: Final = (
     Exhibit(
@@ -22,9 +22,10 @@ WIRE_FAULTS: Final = (
         "An answer to Heartbeat of version 2 has a byte behind its end.",
         _BROKER + "pending_answer",
         _WRITE,
-        _WRITE
-        + "                if (self.api, self.version) == (ApiKey.HEARTBEAT, 2):\n"
-        + '                    frame += b"\\0"\n',
+        _WRITE.replace(
+            "fitting)",
+            'fitting) + (b"\\0" if (self.api, self.version) == (ApiKey.HEARTBEAT, 2) else b"")',
+        ),
         "VERSION-HEARTBEAT",
     ),
     Exhibit(

@@ -8,6 +8,7 @@ from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.catalogue import layout_of, name_of, structs_module
 from coordinator_sim.messages.codec.read_source import Reading
 from coordinator_sim.messages.codec.write_source import Writing
+from coordinator_sim.messages.schema import Kind
 
 REQUEST_HEADER: Final = "request header"
 RESPONSE_HEADER: Final = "response header"
@@ -77,6 +78,15 @@ def response_reader(api: ApiKey, version: int) -> Callable[..., tuple[int, Any]]
     if has_tagged_header(api, version):
         reading.tags(RESPONSE_HEADER)
     return reading.compiled(f"{correlation_id}, {reading.struct(layout)}")
+
+
+@cache
+def has_rows(api: ApiKey, version: int) -> bool:
+    """Whether a response has an array of structs, and may be long; others are quickly written."""
+    return any(
+        each.field.kind is Kind.ARRAY and each.layout is not None
+        for each in layout_of(api, version, response=True).present
+    )
 
 
 @cache
