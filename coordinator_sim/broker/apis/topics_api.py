@@ -47,9 +47,9 @@ from coordinator_sim.messages.delete_topics import DeleteTopicsRequest, DeleteTo
 
 _DUPLICATE: Final = ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
 _MOST_PARTITIONS: Final = 10_000
+"""Limit of one request. Source: ReplicationControlManager.MAX_PARTITIONS_PER_BATCH."""
 _A_TOPIC: Final = 250
 """Cost of planning or creating a topic: 0.1 ms (measured); see `log.format.steps`."""
-"""Limit of one request. Source: ReplicationControlManager.MAX_PARTITIONS_PER_BATCH."""
 _TOO_MANY: Final = ApiError(
     ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
 )
