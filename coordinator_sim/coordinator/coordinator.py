@@ -394,6 +394,12 @@ class GroupCoordinator:
         part = self._runtime.partitions.get(partition)
         return 0 if part is None else part.end_offset
 
+    def log_deleted(self) -> None:
+        """The offsets topic is gone: a partition of a new one begins at offset 0."""
+        for part in self._runtime.partitions.values():
+            if part.state is PartitionState.CLOSED:
+                part.end_offset = part.high_watermark = 0
+
     # -- leadership ------------------------------------------------------------------------
 
     def begin_load(self, partition: int, leader_epoch: int, now_ms: int) -> CoordinatorResult:

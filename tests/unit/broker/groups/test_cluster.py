@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.messages.find_coordinator import (
@@ -133,3 +135,32 @@ def test_metadata_names_topics_and_living_brokers(make_client: "Callable[..., Cl
         OFFSETS_TOPIC: True,
         "t": False,
     }
+
+
+@pytest.mark.parametrize(("profile", "moves"), [("2.8", 0), ("3.9", 0), ("4.0", 2), ("4.4", 2)])
+def test_offsets_topic_that_is_made_anew_begins_anew(
+    make_client: "Callable[..., Client]", profile: str, moves: int
+) -> None:
+    """Whoever led a partition of the old one; what was committed there is gone.
+
+    QUIRK: in Scala a broker that led it at a later epoch than 0 does not load the new one.
+    Source: GroupMetadataManager.maybeUpdateCoordinatorEpoch.
+    """
+    client = make_client(profile)
+
+    def commit(offset: int) -> int:
+        before = client.offset(client.leader).committed_offset
+        client.commit(client.leader, offset)
+        client.wait(100)
+        return before
+
+    commit(1)
+    for _ in range(moves):
+        client.move()
+        assert commit(1) == 1
+    client.cluster.topics.delete(OFFSETS_TOPIC, client.now)
+    client.cluster.topics.create_asked_for(OFFSETS_TOPIC, client.now)
+
+    assert (commit(2), commit(3)) == (-1, 2)
+    client.move()
+    assert (commit(4), commit(5)) == (3, 4)
