@@ -168,11 +168,16 @@ class ShareOffsetsApi:
             error = ErrorCode.UNKNOWN_SERVER_ERROR
             then(_refused(group_id, error, error_message(error)))
             return
-        keys = dict.fromkeys(
+        # A topic or partition that is named twice is answered once.
+        merged: dict[tuple[str, bytes], dict[int, None]] = {}
+        for name, topic_id, partitions in wanted:
+            merged.setdefault((name, topic_id), {}).update(dict.fromkeys(partitions))
+        wanted = [(*topic, tuple(partitions)) for topic, partitions in merged.items()]
+        keys = [
             SharePartitionKey(group_id, topic_id, partition)
             for _, topic_id, partitions in wanted
             for partition in partitions
-        )
+        ]
         reading = _Reading(group_id, wanted, tuple(others), self._lag, then, len(keys))
         if not keys:
             reading.finish()

@@ -7,6 +7,7 @@ Source: kafka 4.4, GroupMetadataManager.alterShareGroupOffsets; GroupCoordinator
 .alterShareGroupOffsets, persisterInitialize and buildErrorResponse.
 """
 
+from base64 import urlsafe_b64encode
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -119,8 +120,26 @@ class _Altering:
     response: AlterShareGroupOffsetsResponse
 
     def finish(self, error: ErrorCode) -> None:
-        """Ask once the record is committed; a refused one is told as any is."""
-        if error is NO_ERROR:
+        """Ask once the record is committed; a refused one is told as any is.
+
+        QUIRK: a negative partition is found after the group has noted it.
+        Source: DefaultStatePersister.validate.
+        """
+        negative = next(
+            (
+                f"{urlsafe_b64encode(topic_id).decode().rstrip('=')} {index}"
+                for topic_id, indexes in self.request.places()
+                for index in indexes
+                if index < 0
+            ),
+            None,
+        )
+        if error is NO_ERROR and negative is not None:
+            text = "Initialize share group parameters has invalid partitionId"
+            text = f"{text} - {self.request.group_id} {negative}"
+            refusal = refused_alteration(ErrorCode.UNKNOWN_SERVER_ERROR, text)
+            self.runtime.answer(self.parked, refusal)
+        elif error is NO_ERROR:
             self.runtime.ask_persister(self.request, self)
 
     def answered(self, answer: PersisterAnswer) -> None:

@@ -5,6 +5,8 @@ StreamsGroupMember.asStreamsGroupDescribeMember.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Final
 
 from coordinator_sim.coordinator.consumer.refusal import no_such_group
 from coordinator_sim.coordinator.effects import InternalTopic
@@ -50,17 +52,24 @@ from coordinator_sim.messages.streams_group_describe import (
     Topology,
 )
 
+_NOT_REQUESTED: Final = 0
+_NOT_STORED: Final = 1
+"""What is told of a topology's description: no plugin stores any here (KIP-1331)."""
+
 
 def describe_streams_groups(
     runtime: Runtime, request: StreamsGroupDescribeRequest, context: RequestContext
 ) -> None:
     """Describe groups, partition by partition; those without a name come first."""
     nameless = DescribedGroup(group_id="", error_code=ErrorCode.INVALID_GROUP_ID)
-    groups = described(runtime, request.group_ids, nameless, _described)
+    status = _NOT_STORED if request.include_topology_description else _NOT_REQUESTED
+    groups = described(runtime, request.group_ids, nameless, partial(_described, status))
     runtime.reply(context.token, StreamsGroupDescribeResponse(groups=groups))
 
 
-def _described(runtime: Runtime, partition: Partition | None, group_id: str) -> DescribedGroup:
+def _described(
+    status: int, runtime: Runtime, partition: Partition | None, group_id: str
+) -> DescribedGroup:
     if partition is None or partition.state is not PartitionState.ACTIVE:
         error = partition_error(partition, runtime.profile)
         return DescribedGroup(group_id=group_id, error_code=error)
@@ -79,6 +88,7 @@ def _described(runtime: Runtime, partition: Partition | None, group_id: str) -> 
         assignment_epoch=heads.assignment_epoch,
         assignor_name=ASSIGNOR,
         topology=_topology(group, position),
+        topology_description_status=status,
         members=tuple(
             _member(group, member, group.targets.get(member.member_id, position))
             for _, member in group.members.items(position)

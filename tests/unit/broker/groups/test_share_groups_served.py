@@ -136,6 +136,31 @@ def test_offsets_are_altered_topic_by_topic() -> None:
     assert acquired(world.fetch()) == {0: [(3, 4, 1)]}
 
 
+def test_negative_partition_refuses_an_alteration_as_a_whole() -> None:
+    """The persister's own words, and no topic."""
+    answer = altered(share_world(), {"lines": [0, -1]})
+
+    assert (answer["errorCode"], answer["responses"]) == (ErrorCode.UNKNOWN_SERVER_ERROR, [])
+    words = "Initialize share group parameters has invalid partitionId - "
+    assert answer["errorMessage"].startswith(words)
+    assert answer["errorMessage"].endswith(" -1")
+
+
+@pytest.mark.parametrize(
+    ("partitions", "indexes", "error"),
+    [([], [], -1), ([0, 0], [0], 0), ([1, 0, 1], [1, 0], 0), ([0, -1], [], -1)],
+)
+def test_partition_that_is_named_twice_is_described_once(
+    partitions: list[int], indexes: list[int], error: int
+) -> None:
+    """None, and one below 0, are an error of the group."""
+    group = share_world().offsets(topics=[{"topicName": "lines", "partitions": partitions}])
+
+    assert group["errorCode"] == error
+    found = [each["partitionIndex"] for topic in group["topics"] for each in topic["partitions"]]
+    assert found == indexes
+
+
 def test_offsets_are_deleted_topic_by_topic() -> None:
     """Of an empty group; what is read afterwards begins anew."""
     world = share_world()

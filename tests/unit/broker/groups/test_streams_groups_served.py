@@ -181,6 +181,20 @@ def test_a_group_is_described(served: Cluster) -> None:
     assert group["authorizedOperations"] > 0
 
 
+def test_description_of_a_topology_is_not_stored(served: Cluster) -> None:
+    """There is no plugin that would; whether that is told is asked from version 1 on."""
+    client = DataClient(served)
+    settled(served, client)
+
+    def status(name: str, *, is_wanted: bool) -> int:
+        request = {"groupIds": [name], "includeTopologyDescription": is_wanted}
+        (group,) = client.call(ApiKey.STREAMS_GROUP_DESCRIBE, 1, request)["groups"]
+        return int(group["topologyDescriptionStatus"])
+
+    assert [status("g", is_wanted=each) for each in (False, True)] == [0, 1]
+    assert status("nobody", is_wanted=True) == 0
+
+
 def test_a_topic_that_cannot_be_created_is_told_with_a_later_heartbeat(served: Cluster) -> None:
     """Its error is remembered for two heartbeats; then the broker tries again."""
     client = DataClient(served)
