@@ -61,6 +61,8 @@ _SHOWN: Final = 100
 """Unknown settings that a warning names, and characters of each."""
 _IDLE_SHOWN: Final = 5
 """Settings without effect that a warning names."""
+_ID_SETTINGS: Final = ("node.id", "broker.id")
+_LARGEST_FIRST_ID: Final = 1_000_000
 _GARBAGE_THRESHOLDS: Final = (10_000, 10, 10)
 """Python looks for cycles 14 times less often so: next to nothing here is part of one."""
 
@@ -110,7 +112,7 @@ def serve(
     bugs = _prepared(bug or (), assignor_from, assignor_process)
     settings = _properties(config, set_ or [], profile)
     properties = with_tls(settings, cert=tls_cert, key=tls_key, ca=tls_ca)
-    broker_ids = tuple(range(1, brokers + 1))
+    broker_ids = _broker_ids(properties, brokers)
     listens = _listens(
         broker_ids,
         (host, port),
@@ -134,6 +136,24 @@ def serve(
         bugs=bugs,
     )
     _run(options, ready_file)
+
+
+def _broker_ids(properties: dict[str, str], count: int) -> tuple[int, ...]:
+    """The ids of the brokers: from the one that the settings give to the first, or from 1 on."""
+    from coordinator_sim.kafka.java_numbers import java_int
+
+    given = {name: properties.pop(name) for name in _ID_SETTINGS if name in properties}
+    for name, text in given.items():
+        first = java_int(text)
+        if first is None or not 0 <= first <= _LARGEST_FIRST_ID:
+            raise ConfigError(
+                f"{name}={text}: give the first broker's id, from 0 to {_LARGEST_FIRST_ID}"
+            )
+    if len(set(given.values())) > 1:
+        both = " and ".join(f"{name}={text}" for name, text in given.items())
+        raise ConfigError(f"{both} differ: give one of them")
+    first = int(next(iter(given.values()), "1"))
+    return tuple(range(first, first + count))
 
 
 def _prepared(

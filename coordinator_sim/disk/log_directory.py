@@ -178,8 +178,8 @@ class LogDirectory:
         if node_ids is not None and self.meta.node_id not in node_ids:
             raise ConfigError(
                 f"{self._path}/{META_PROPERTIES}: says node.id={self.meta.node_id}, and the "
-                f"brokers here are {node_ids[0]} to {node_ids[-1]}: give --brokers "
-                f"{max(self.meta.node_id, 1)}, or write node.id={node_ids[0]}"
+                f"brokers here are {node_ids[0]} to {node_ids[-1]}: give --set "
+                f"node.id={self.meta.node_id}"
             )
 
     def _new_meta(self) -> MetaProperties:

@@ -254,7 +254,9 @@ def test_meta_properties_that_contradict_are_refused(
 def test_a_directory_of_another_node_is_refused(tmp_path: Path) -> None:
     """A Kafka broker's directory whose node is none of ours would have partitions nobody leads."""
     tmp_path.joinpath("meta.properties").write_text("cluster.id=c\nnode.id=5\nversion=1\n")
-    with pytest.raises(ConfigError, match=r"node.id=5, and the brokers here are 1 to 1: give --br"):
+    with pytest.raises(
+        ConfigError, match=r"node.id=5, and the brokers here are 1 to 1: give --set node.id=5"
+    ):
         KeptWorld(tmp_path)
     assert KeptWorld(tmp_path, brokers=5).cluster.settings.cluster_id == "c"
 

@@ -15,14 +15,12 @@ ROOM = Path(__file__).resolve().parents[3] / "coordinator_sim"
 READERS = ("broker", "server", "coordinator", "cli/serve.py", "cli/serve_security.py")
 TABLE = ROOM / "broker/configs/effective.py"
 ONLY_CHECKED = {
-    "broker.id",
     "compression.type",
     "cordoned.log.dirs",
     "log.flush.scheduler.interval.ms",
     "log.roll.jitter.hours",
     "log.roll.jitter.ms",
     "max.connection.creation.rate",
-    "node.id",
     "num.network.threads",
     "port",
     "principal.builder.class",
@@ -64,7 +62,9 @@ def test_table_of_read_settings_is_what_the_code_names() -> None:
     assert [name for name in idle if name not in ONLY_CHECKED] == []
 
 
-@pytest.mark.parametrize("name", ["node.id", "broker.rack", "num.io.threads", "log.dirs"])
+@pytest.mark.parametrize(
+    "name", ["background.threads", "broker.rack", "num.io.threads", "log.dirs"]
+)
 def test_setting_that_nothing_reads_has_no_effect(name: str) -> None:
     """Its neighbours that something reads are left out."""
     names = [name, "group.share.max.session.timeout.ms", "log.retention.hours", "num.partitions"]

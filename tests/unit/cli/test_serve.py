@@ -299,7 +299,7 @@ def test_endless_advance_ends_by_a_signal_and_by_ctl(ends_by: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "names"),
     [
-        (["node.id=0"], "node.id has no effect"),
+        (["background.threads=9"], "background.threads has no effect"),
         (
             ["broker.rack=a", "group.max.size=9", *(f"log.cleaner.{each}=1" for each in CLEANER)],
             (
@@ -319,6 +319,32 @@ def test_settings_without_effect_are_one_line(
     words = [word for each in settings[1:] for word in ("--set", each)]
     run_here("serve", "--config", config, *words, "--port", "65535", "--brokers", "2")
     assert caplog.messages == [f"{names}: serve only shows such settings to clients"]
+
+
+@pytest.mark.parametrize("name", ["node.id", "broker.id"])
+def test_brokers_are_numbered_from_the_id_that_is_given(name: str) -> None:
+    """From 0, as many clients' tests want it."""
+    with serving("--port", "0", "--brokers", "2", "--set", f"{name}=0") as ready:
+        found = json.loads(ctl(ready["control"], "get", "/v1/brokers"))
+        first, _ = ready["bootstrap"].split(",")
+        answer = ask(first, ApiKey.METADATA, 1, {"topics": []})
+
+    assert [each["broker_id"] for each in found] == [0, 1]
+    assert [each["nodeId"] for each in answer["brokers"]] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (["node.id=-1"], "node.id=-1: give the first broker's id, from 0 to 1000000"),
+        (["broker.id=x"], "broker.id=x: give the first broker's id, from 0 to 1000000"),
+        (["node.id=1", "broker.id=2"], "node.id=1 and broker.id=2 differ: give one of them"),
+    ],
+)
+def test_id_that_no_broker_can_have_is_refused(settings: list[str], words: str) -> None:
+    """One line names it."""
+    done = run_here("serve", *(word for each in settings for word in ("--set", each)))
+    assert (done.returncode, done.stderr) == (2, f"error: {words}\n")
 
 
 def test_bar_of_an_advance_is_drawn_on_a_terminal(tmp_path: Path) -> None:
