@@ -18,6 +18,8 @@ from coordinator_sim.log.partition_log import PartitionLog
 
 _CHECK: Final = "log.retention.check.interval.ms"
 _CLEANER: Final = "log.cleaner.enable"
+_AT_ONCE: Final = 500
+"""Logs that are seen to in one slice, of some milliseconds where nothing is to do."""
 
 Work = Callable[[int], bool | None]
 """Part of the housekeeping of a log, called with the present; returns whether more is to do."""
@@ -28,8 +30,9 @@ StorageFailed = Callable[[Place, OSError], None]
 class LogMaintenance:
     """Runs retention, expiry of producers and the cleaner.
 
-    All three run together, every `log.retention.check.interval.ms`; the cleaner then works in
-    slices of some milliseconds, one per `expire`, so that clients are answered in between.
+    All three run together, every `log.retention.check.interval.ms`, for some logs at a time; the
+    cleaner then works in slices of some milliseconds, one per `expire`. Clients are answered in
+    between.
 
     DEVIATION: the cleaner looks for work as often as retention does, not every
     `log.cleaner.backoff.ms`; only readers of superseded records can see the difference.
@@ -49,6 +52,7 @@ class LogMaintenance:
         "_storage_failed",
         "_trouble",
         "_unfinished",
+        "_waiting",
     )
 
     def __init__(
@@ -65,6 +69,7 @@ class LogMaintenance:
         self._seen_ms = 0
         self._due_ms: int | None = None
         self._unfinished: list[PartitionLog] = []
+        self._waiting: list[PartitionLog] = []
 
     def expire(self, now: Instants) -> None:
         """Run what is due, or the next slice of the cleaner."""
@@ -75,15 +80,18 @@ class LogMaintenance:
             self._due_ms = None
         elif self._due_ms is not None and now.group_ms >= self._due_ms:
             self._due_ms = None
-            self._turn(now.group_ms)
+            self._waiting = self._logs.logs()[::-1]
+            self._keep_up(now.group_ms)
+        elif self._waiting:
+            self._keep_up(now.group_ms)
         elif self._unfinished:
             log = self._unfinished[-1]
             if not self._attempt(log, log.clean_some, now.group_ms):
                 self._unfinished.pop()
 
     def next_group_deadline_ms(self) -> int | None:
-        """When the next turn is; now while the cleaner has work left."""
-        if self._unfinished:
+        """When the next turn is; now while there is work left."""
+        if self._waiting or self._unfinished:
             return self._seen_ms
         if self._due_ms is None and self._logs.have_records():
             interval_ms = self._configs.broker_value(_CHECK)
@@ -95,9 +103,11 @@ class LogMaintenance:
         """None: logs age by the group clock."""
         return None
 
-    def _turn(self, now_ms: int) -> None:
+    def _keep_up(self, now_ms: int) -> None:
+        """See to some of the logs that wait, but for those that were deleted meanwhile."""
         cleans = bool(self._configs.broker_value(_CLEANER))
-        for log in self._logs.logs():
+        some, self._waiting = self._waiting[-_AT_ONCE:], self._waiting[:-_AT_ONCE]
+        for log in filter(self._logs.has, reversed(some)):
             log.expire_producers(now_ms)
             self._attempt(log, log.maintain_retention, now_ms)
             is_idle = cleans and log not in self._unfinished

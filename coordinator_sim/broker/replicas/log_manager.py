@@ -89,6 +89,11 @@ class LogManager:
         """Whether any open log has records."""
         return any(kept.log.end_offset > kept.log.log_start_offset for kept in self._kept.values())
 
+    def has(self, log: PartitionLog) -> bool:
+        """Whether a log is open, and its partition's."""
+        kept = self._kept.get((log.topic, log.partition))
+        return kept is not None and kept.log is log
+
     def logs(self) -> list[PartitionLog]:
         """The open logs."""
         return [kept.log for kept in self._kept.values()]

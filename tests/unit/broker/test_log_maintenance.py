@@ -192,3 +192,29 @@ def test_only_one_slice_is_done_at_a_time() -> None:
     world.upkeep.expire(Instants(turn_ms, turn_ms))
     assert not log.clean_some(turn_ms)
     assert not world.failed
+
+
+def test_many_logs_are_seen_to_in_slices() -> None:
+    """Others are answered in between; a log that is deleted meanwhile is left alone."""
+    world = World()
+    world.image.apply(TopicCreated("wide", bytes(15) + b"w", ((1,),) * 1_200))
+    world.image.apply(ConfigsChanged(TOPIC_RESOURCE, "wide", {"retention.ms": "1000000"}))
+    logs = [world.logs.log_of("wide", index) for index in range(1_200)]
+    data = encode_record_batch(
+        batch_of((Record(offset=0, timestamp_ms=NOW_MS, key=b"k", value=b"v"),))
+    )
+    for log in logs:
+        assert log is not None
+        log.append(data, now_ms=NOW_MS, leader_epoch=0)
+    world.upkeep.expire(Instants(NOW_MS, NOW_MS))
+    at_ms = NOW_MS + 2_000_000
+    starts = []
+    for _ in range(2):
+        assert world.upkeep.next_group_deadline_ms() is not None
+        world.upkeep.expire(Instants(at_ms, at_ms))
+        starts.append(sum(log.log_start_offset for log in logs if log is not None))
+    world.logs.topic_deleted("wide", bytes(16), 1_200, Instants(at_ms, at_ms))
+    world.upkeep.expire(Instants(at_ms, at_ms))
+
+    assert starts == [500, 1_000]
+    assert (world.failed, world.upkeep.next_group_deadline_ms()) == ([], None)
