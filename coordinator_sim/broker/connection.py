@@ -58,6 +58,7 @@ class Connection:
         "_max_request_bytes",
         "_output",
         "_overtaken",
+        "_pending",
         "_token",
         "_waiting",
         "_waiting_bytes",
@@ -83,6 +84,7 @@ class Connection:
         self._cluster = cluster
         self._output = output
         self._overtaken: list[bytes] = []
+        self._pending: PendingAnswer | None = None
         self._waiting: deque[bytes] = deque()
         self._waiting_bytes = 0
         self._is_muted = False
@@ -134,6 +136,7 @@ class Connection:
             if self._overtaken:
                 self._release_overtaken()
         self._is_muted = False
+        self._pending = None
         if self._waiting:
             self._cluster.has_more(self)
 
@@ -177,6 +180,8 @@ class Connection:
         self._overtaken.clear()
         self._waiting_bytes = 0
         self._cluster.forget(self._token)
+        if self._pending is not None:
+            self._pending.abandon()
         self._cluster.disconnected(self.number, now)
 
     def ended(self, reason: str) -> None:
@@ -221,6 +226,7 @@ class Connection:
             self.ended(f"a request of API {api_key}, which is not offered")
             return
         pending = PendingAnswer(self, api, version, correlation_id, self._cluster.jobs)
+        self._pending = pending
         self._is_muted = True
         if not span[0] <= version <= span[1]:
             self._refuse_version(pending, span)

@@ -1,5 +1,6 @@
 """The place of one answer: what request it is of, and how it becomes a frame."""
 
+from inspect import GEN_RUNNING, getgeneratorstate
 from typing import Protocol
 
 from msgspec import Struct
@@ -67,12 +68,13 @@ class PendingAnswer:
         request: The answers of some versions repeat it; None until it is read.
     """
 
-    __slots__ = ("_jobs", "api", "asker", "correlation_id", "request", "version")
+    __slots__ = ("_jobs", "_steps", "api", "asker", "correlation_id", "request", "version")
 
     def __init__(
         self, asker: Asker, api: ApiKey, version: int, correlation_id: int, jobs: Jobs
     ) -> None:
         self._jobs = jobs
+        self._steps: Steps[None] | None = None
         self.asker = asker
         self.api = api
         self.version = version
@@ -87,12 +89,18 @@ class PendingAnswer:
                 return
             fitting = fitted(response, self.version, self.request)
             if has_rows(self.api, self.version):
-                self._jobs.start(NO_TOKEN, self._writing(fitting))
+                self._steps = self._writing(fitting)
+                self._jobs.start(NO_TOKEN, self._steps)
             else:
                 write = response_writer(self.api, self.version)
                 self.asker.answered(write(self.correlation_id, fitting))
         except Exception as error:  # noqa: BLE001 - see the class
             self._unwritable(error)
+
+    def abandon(self) -> None:
+        """Write no further: who waited is gone."""
+        if self._steps is not None and getgeneratorstate(self._steps) != GEN_RUNNING:
+            self._steps.close()
 
     def _writing(self, response: Struct) -> Steps[None]:
         try:

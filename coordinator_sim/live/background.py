@@ -4,6 +4,7 @@ The standard library joins its pools at exit, and a call into librdkafka may tak
 """
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -43,6 +44,11 @@ async def in_thread(work: Callable[[], T]) -> T:
 
     in_background("calls", run)
     return await asyncio.wrap_future(outcome)
+
+
+def without_waiting(path: str, flags: int) -> int:
+    """Open a file for `open`, whose opener this is; a pipe is not waited for."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 class InOrder:

@@ -7,10 +7,10 @@ Source: kafka trunk, connect/runtime/.../WorkerSinkTask.java, iteration, closePa
 commitOffsets; connect/file/.../FileStreamSinkTask.java.
 """
 
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Final, Protocol
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
@@ -19,6 +19,7 @@ from confluent_kafka import TopicPartition as Assigned
 from coordinator_sim.connect.plugins.file_stream import sink_line
 from coordinator_sim.connect.plugins.manifests import WorkSpec
 from coordinator_sim.errors import DataError
+from coordinator_sim.live.background import without_waiting
 
 MAX_POLL_RECORDS: Final = 500
 """Default of `max.poll.records`."""
@@ -63,12 +64,17 @@ class FileSink:
         self._to_text = to_text
         file = config.get("file") or None
         try:
-            self._stream = None if file is None else Path(file).open("ab", buffering=0)  # noqa: SIM115 - until `close`
-        except OSError as error:
+            self._stream = (
+                None if file is None else open(file, "ab", buffering=0, opener=without_waiting)  # noqa: SIM115 - until `close`; Path.open takes no opener
+            )
+        # A value error is a zero byte in the name.
+        except (OSError, ValueError) as error:
             raise DataError(
                 f"{_CONNECT_ERROR}Couldn't find or create file '{file}' for FileStreamSinkTask: "
-                f"{error.strerror}"
+                f"{getattr(error, 'strerror', None) or error}"
             ) from None
+        if self._stream is not None:
+            os.set_blocking(self._stream.fileno(), True)
 
     def put(self, values: list[bytes | None]) -> None:
         """Append a line for each value; the system gets them at once, as from Java's stream."""

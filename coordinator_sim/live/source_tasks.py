@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import Callable, Mapping
 from functools import partial
 from io import BufferedReader
-from pathlib import Path
 from typing import Final, Protocol
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -29,7 +28,7 @@ from coordinator_sim.connect.plugins.manifests import WorkSpec
 from coordinator_sim.connect.stores.offset_store import offset_key, offset_value
 from coordinator_sim.errors import DataError
 from coordinator_sim.kafka.resources import ConnectorTaskId
-from coordinator_sim.live.background import in_thread
+from coordinator_sim.live.background import in_thread, without_waiting
 from coordinator_sim.live.source_offsets import SourceOffsets
 
 _CONNECT_ERROR: Final = "org.apache.kafka.connect.errors.ConnectException: "
@@ -37,6 +36,11 @@ _CONNECT_ERROR: Final = "org.apache.kafka.connect.errors.ConnectException: "
 # waits for them when it commits, for `offset.flush.timeout.ms`, and commits what is through.
 _FLUSH_S: Final = 120.0
 _READ_BYTES: Final = 1 << 16
+LONGEST_LINE: Final = 1 << 24
+"""Java chars of a line, about.
+
+DEVIATION: Java's buffer grows until the worker has no memory left, as with `/dev/zero`.
+"""
 _POLL_S: Final = 0.1
 
 
@@ -129,15 +133,21 @@ class FileSource:
         """Return available lines; a file that does not exist yet is waited for.
 
         Raises:
-            DataError: the file cannot be opened; the message is the task's trace.
+            DataError: the file cannot be opened or read, or a line is too long; the message is the
+                task's trace.
         """
         lines = self._reader()
         if lines is None or self._stream is None:
             return (), WAIT_MS / 1000
-        data = self._stream.read(_READ_BYTES)
+        try:
+            data = self._stream.read(_READ_BYTES)
+        except OSError as error:
+            raise self._failed(error) from None
         if data:
             lines.feed(data)
         found, waits = lines.poll()
+        if lines.buffer_units > LONGEST_LINE:
+            raise DataError(f"{_CONNECT_ERROR}{self._file}: a line beyond {LONGEST_LINE} chars")
         records = tuple(
             SourceRecord(
                 topic=self._topic,
@@ -157,17 +167,22 @@ class FileSource:
     def _reader(self) -> LineReader | None:
         if self._lines is None and self._file is not None:
             try:
-                self._stream = Path(self._file).open("rb")  # noqa: SIM115 - until `close`
+                self._stream = open(self._file, "rb", opener=without_waiting)  # noqa: SIM115 - until `close`; Path.open takes no opener
+                if self._position:
+                    self._stream.seek(self._position)
             except (FileNotFoundError, IsADirectoryError):
                 return None  # Java opens a directory, and reads nothing from it
-            except OSError as error:
-                raise DataError(
-                    f"{_CONNECT_ERROR}java.nio.file.FileSystemException: {self._file}: "
-                    f"{error.strerror}"
-                ) from None
-            self._stream.seek(self._position)
+            except (OSError, ValueError, OverflowError) as error:
+                raise self._failed(error) from None
             self._lines = LineReader(self._position, batch_size=self._batch_size)
         return self._lines
+
+    def _failed(self, error: Exception) -> DataError:
+        """The failure of a file that cannot be read, or whose name or position cannot be."""
+        reason = getattr(error, "strerror", None) or error
+        return DataError(
+            f"{_CONNECT_ERROR}java.nio.file.FileSystemException: {self._file}: {reason}"
+        )
 
 
 class SteadySource:
@@ -285,10 +300,11 @@ class SourceTask:
             if loop.time() >= flush_at_s:
                 await self._commit()
                 flush_at_s = loop.time() + self._flush_interval_s
-            if idle_s:
-                await self._idle(min(idle_s, max(flush_at_s - loop.time(), 0)))
+            # Also without a pause, others go on.
+            await self._idle(min(idle_s, max(flush_at_s - loop.time(), 0)))
 
     async def _idle(self, seconds: float) -> None:
+        await asyncio.sleep(0)
         try:
             await asyncio.wait_for(self._stopping.wait(), seconds)
         except TimeoutError:

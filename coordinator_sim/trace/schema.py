@@ -8,10 +8,10 @@ need it, because importing it costs more than a short simulation.
 from collections.abc import Iterator
 from datetime import date
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.states import GroupState
@@ -41,6 +41,8 @@ APPENDABLE_NAME: Final = "appendable.bin"
 """File beside an ingested trace: what further files are appended to."""
 
 DAY_US: Final = 86_400_000_000
+LATEST_US: Final = 253_402_300_799_999_999
+"""The last instant that a date can show, 9999-12-31T23:59:59.999999Z."""
 _EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
 
 
@@ -56,7 +58,7 @@ class EventRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     source_ref: str | None = None
     seq: int
     ordinal: int
-    ts_us: int
+    ts_us: Annotated[int, Meta(ge=0, le=LATEST_US)]
     ts_kind: TimeKind = TimeKind.EVENT
     ts_err_us: int = 0
     broker_id: int | None = None

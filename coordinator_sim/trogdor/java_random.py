@@ -4,6 +4,8 @@ Source: the specification in the documentation of java.util.Random; of logarithm
 fdlibm, which that documentation (StrictMath) requires.
 """
 
+import sys
+from array import array
 from math import frexp, sqrt
 from typing import Final
 
@@ -62,8 +64,10 @@ class JavaRandom:
     def next_bytes(self, count: int) -> bytes:
         """Draw `count` random bytes; four at a time, so that what remains of a word is lost."""
         words = ((count + 3) // 4) if count > 0 else 0
-        drawn = b"".join(self._next(32).to_bytes(4, "little") for _ in range(words))
-        return drawn[:count]
+        drawn = array("I", (self._next(32) for _ in range(words)))
+        if sys.byteorder == "big":
+            drawn.byteswap()
+        return drawn.tobytes()[:count]
 
     def next_double(self) -> float:
         """A number from 0 to below 1, with 53 random bits."""

@@ -26,6 +26,11 @@ from coordinator_sim.trogdor.java_random import JavaRandom, gaussian_size
 from coordinator_sim.trogdor.refusals import TrogdorRefusal
 
 LONG_BYTES: Final = 8
+MOST_BYTES: Final = 1 << 27
+"""Bytes of a payload, or of one of each component together.
+
+DEVIATION: Kafka's worker makes larger ones, which no producer can send.
+"""
 _NO_GENERATOR: Final = "no generator: keyGenerator, valueGenerator or a component is absent"
 
 
@@ -136,19 +141,37 @@ class _GaussianTimestamp:
                 spec.message_size_deviation,
                 TIMESTAMP_BYTES,
             )
+        if self._size > MOST_BYTES:
+            raise TrogdorRefusal(500, _too_large(self._size))
         self._of_this_size += 1
         filled = self._random.next_bytes(self._size) if self._is_random else bytes(self._size)
         return _little_endian(now_ms) + filled[TIMESTAMP_BYTES:]
 
 
-class _Absent:
+class _Refused:
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
     def payload(self, position: int, now_ms: int) -> bytes:
         del position, now_ms
-        raise TrogdorRefusal(500, _NO_GENERATOR)
+        raise TrogdorRefusal(500, self._reason)
+
+
+def _too_large(size: int) -> str:
+    return f"payloads of {size} bytes; the most are {MOST_BYTES}"
+
+
+def _size_of(spec: PayloadGenerator | None) -> int:
+    """Bytes of a payload, or of one of each component together."""
+    if isinstance(spec, RandomComponentPayloadGenerator):
+        return sum(_size_of(each.component) for each in spec.components)
+    return max(0, getattr(spec, "size", 0))
 
 
 def payloads_of(spec: PayloadGenerator | None) -> Payloads:  # noqa: PLR0911 (one for each class)
-    """What makes the payloads of a spec; for None, something that fails when it is used."""
+    """What makes the payloads of a spec; for none, or too large ones, what fails when used."""
+    if (size := _size_of(spec)) > MOST_BYTES:
+        return _Refused(_too_large(size))
     match spec:
         case ConstantPayloadGenerator():
             return _Constant(spec)
@@ -166,7 +189,7 @@ def payloads_of(spec: PayloadGenerator | None) -> Payloads:  # noqa: PLR0911 (on
             return _TimestampConstant(spec)
         case GaussianTimestampPayloadGenerator():
             return _GaussianTimestamp(spec)
-    return _Absent()
+    return _Refused(_NO_GENERATOR)
 
 
 class PayloadIterator:

@@ -8,6 +8,8 @@ rest/entities/ErrorMessage.java; Jersey and Jetty as a 4.3.1 worker was seen to 
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
+from html import escape
 from typing import Final, NoReturn
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
@@ -131,11 +133,13 @@ def json_in(request: HttpRequest, *, numbers_as_text: bool = False) -> object:
     if content_type != JSON:
         raise unmatched(UNSUPPORTED_MEDIA_TYPE)
     try:
-        if numbers_as_text:
-            return json.loads(request.body, parse_int=str, parse_float=str, parse_constant=_refuse)
-        return json.loads(request.body, parse_constant=_refuse)
+        parse = partial(json.loads, request.body, parse_constant=_refuse)
+        value: object = parse(parse_int=str, parse_float=str) if numbers_as_text else parse()
+        # Half a surrogate pair: Jackson reads it, and fails to write it.
+        json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise RestError(INTERNAL_SERVER_ERROR, f"Request body is no JSON: {error}") from error
+    return value
 
 
 def string_map(value: object) -> dict[str, str | None]:
@@ -214,7 +218,7 @@ def server_page(status: int, uri: str, reason: str) -> HttpResponse:
         '<meta http-equiv="Content-Type" content="text/html;charset=ISO-8859-1"/>\n'
         f"<title>Error {status} {reason}</title>\n</head>\n<body>\n"
         f"<h2>HTTP ERROR {status} {reason}</h2>\n<table>\n"
-        f"<tr><th>URI:</th><td>{uri}</td></tr>\n<tr><th>STATUS:</th><td>{status}</td></tr>\n"
+        f"<tr><th>URI:</th><td>{escape(uri)}</td></tr>\n<tr><th>STATUS:</th><td>{status}</td></tr>\n"
         f"<tr><th>MESSAGE:</th><td>{reason}</td></tr>\n</table>\n</body>\n</html>\n"
     )
     headers = {"content-type": "text/html;charset=iso-8859-1"}

@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import UNSET, Struct
 
 from coordinator_sim.live.trogdor.host_platform import HostPlatform
-from coordinator_sim.trogdor.agent import Progress
+from coordinator_sim.trogdor.agent import Progress, WorkFailed
 from coordinator_sim.trogdor.command_lines import read_output, start_line
 from coordinator_sim.trogdor.contract import Json
 from coordinator_sim.trogdor.workload_specs import ExternalCommandSpec
@@ -25,6 +25,11 @@ _LAST_OUTPUT_S: Final = 5.0
 """How long a killed program's output may stay open: a child of it may hold it.
 
 DEVIATION: Kafka's worker is stopping until the output is closed.
+"""
+MOST_PROGRAMS: Final = 200
+"""Programs that an agent runs at once.
+
+DEVIATION: Kafka's agent runs any number; its workloads are threads, not processes as here.
 """
 _LONGEST_LINE: Final = 1 << 20
 """Longer lines of a command are passed over."""
@@ -79,7 +84,13 @@ class ExternalCommandWork:
         self._tasks: list[asyncio.Task[None]] = []
 
     def begin(self) -> None:
-        """Start the program."""
+        """Start the program.
+
+        Raises:
+            WorkFailed: as many run as may.
+        """
+        if len(self._platform.processes) >= MOST_PROGRAMS:
+            raise WorkFailed(f"{MOST_PROGRAMS} programs run on this node, the most at once")
         self._do(self._run())
 
     def end(self) -> None:

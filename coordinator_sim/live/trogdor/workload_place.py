@@ -65,7 +65,8 @@ class WorkloadPlace:
             return make({**native.settings, "error_cb": errors.heard})
         except KafkaException as error:
             raise ClientFailed(text_of(error.args[0])) from None
-        except (TypeError, ValueError) as error:
+        # A runtime error is a host without threads for it.
+        except (TypeError, ValueError, RuntimeError) as error:
             raise ClientFailed(str(error)) from None
 
     def heard(self, error: KafkaError) -> None:

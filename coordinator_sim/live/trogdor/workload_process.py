@@ -31,6 +31,7 @@ from msgspec import Struct
 from coordinator_sim.connect.thread import Blocking
 from coordinator_sim.errors import MissingDependencyError, needing
 from coordinator_sim.trogdor import jackson
+from coordinator_sim.trogdor.agent import WorkFailed
 from coordinator_sim.trogdor.contract import Json
 from coordinator_sim.trogdor.refusals import TrogdorRefusal
 from coordinator_sim.trogdor.specs import TaskSpec
@@ -126,7 +127,11 @@ def main() -> int:
         lines.halt(str(missing))
         return 1
     clients = ConfluentClients(lines.log)
-    workload = workload_of(start.task_id, start.spec, clients, lines)
+    try:
+        workload = workload_of(start.task_id, start.spec, clients, lines)
+    except WorkFailed as failure:
+        lines.halt(str(failure))
+        return 1
     if workload is None:
         lines.halt(f"{type(start.spec).__name__} is no workload that this process runs")
         return 1

@@ -34,6 +34,8 @@ from coordinator_sim.server.control.routes import ROUTES, ControlRoute
 
 KEEP_ALIVE_S: Final = 15
 """Interval of keep-alive comments in an idle stream of events."""
+_AT_ONCE: Final = 50
+"""Events that a stream writes before others are answered."""
 MAX_BODY_BYTES: Final = 1 << 20
 
 _JSON: Final = "application/json"
@@ -209,9 +211,11 @@ class _Own:
                 kept_from = feed.first_seq
                 yield _event("gap", after, {"after": after, "from": kept_from})
                 after = kept_from - 1
-            for item in feed.after(after):
-                after = item.seq
-                yield _event(item.kind, item.seq, item)
+            if items := feed.after(after, _AT_ONCE):
+                after = items[-1].seq
+                yield b"".join(_event(item.kind, item.seq, item) for item in items)
+                await asyncio.sleep(0)
+                continue
             try:
                 async with asyncio.timeout(KEEP_ALIVE_S):
                     await feed.changed()

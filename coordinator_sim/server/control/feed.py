@@ -61,9 +61,9 @@ class Feed:
         for event in events:
             self._put((self.last_seq + 1, broker_id, wall_ms, event))
 
-    def after(self, seq: int) -> list[FeedItem]:
-        """The kept items after a number."""
-        return [_item(each) for each in self._behind(seq)]
+    def after(self, seq: int, most: int | None = None) -> list[FeedItem]:
+        """The kept items after a number, the first `most` of them; None for all."""
+        return [_item(each) for each in islice(self._behind(seq), most)]
 
     @property
     def first_seq(self) -> int:

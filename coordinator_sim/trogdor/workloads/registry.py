@@ -1,5 +1,8 @@
 """Which workload a spec is."""
 
+from typing import Final
+
+from coordinator_sim.trogdor.agent import WorkFailed
 from coordinator_sim.trogdor.specs import TaskSpec
 from coordinator_sim.trogdor.workload_specs import (
     ConfigurableProducerSpec,
@@ -27,6 +30,19 @@ WorkloadSpec = (
 )
 """The specs that are workloads over clients."""
 
+MOST_CLIENTS: Final = 5_000
+"""Threads and connections of one workload together.
+
+DEVIATION: Kafka's agent starts as many as a spec names, until its host has no more.
+"""
+_COUNTS: Final = (
+    "num_threads",
+    "threads_per_worker",
+    "producer_connection_count",
+    "consumer_connection_count",
+    "metadata_connection_count",
+)
+
 
 def workload_of(task_id: str, spec: TaskSpec, clients: Clients, report: Report) -> Workload | None:
     """The workload of a spec; None for a spec that is none.
@@ -38,7 +54,15 @@ def workload_of(task_id: str, spec: TaskSpec, clients: Clients, report: Report) 
         spec: What to do.
         clients: Where it runs.
         report: Takes statuses and the end.
+
+    Raises:
+        WorkFailed: the spec asks for more than MOST_CLIENTS.
     """
+    count = sum(max(0, getattr(spec, name, 0)) for name in _COUNTS)
+    if count > MOST_CLIENTS:
+        raise WorkFailed(
+            f"{count} threads and connections; the most of a workload are {MOST_CLIENTS}"
+        )
     match spec:
         case ProduceBenchSpec():
             return ProduceBench(task_id, spec, clients, report)

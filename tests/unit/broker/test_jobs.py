@@ -16,6 +16,7 @@ from coordinator_sim.messages.codec.frames import (
     encode_request,
 )
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
+from coordinator_sim.messages.metadata import MetadataRequest
 from coordinator_sim_conformance.field_frames import Fields, read_response_frame, request_frame
 from tests.unit.broker.data_world import partition_of
 from tests.unit.log.test_large_batches import NO_KEY, batch
@@ -256,3 +257,21 @@ def test_others_are_answered_while_many_topics_are_deleted(world: World) -> None
     codes = [each["errorCode"] for each in answer["responses"]]
     assert codes == [ErrorCode.NONE] * 39 + [ErrorCode.UNKNOWN_TOPIC_ID]
     assert not set(names) & set(world.cluster.image.topics)
+
+
+def test_an_answer_whose_client_is_gone_is_not_written_further(world: World) -> None:
+    """Clients that ask for much and close would otherwise cost its memory, however many come."""
+    for number in range(60):
+        world.cluster.topics.create(f"t{number}", ((1,),) * 800, NOW)
+    metadata = MetadataRequest(topics=None)
+    frame = encode_request(metadata, 8, correlation_id=0, client_id="c")
+    world.client("x").connection.received(frame, NOW)
+    needed = len(list(world.slices()))
+
+    gone = world.client("y")
+    gone.connection.received(frame, NOW)
+    for _ in range(needed - 2):
+        world.cluster.work(NOW)
+    gone.connection.closed(NOW)
+    assert len(list(world.slices())) <= 1
+    assert world.names() == ["x"]

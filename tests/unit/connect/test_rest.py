@@ -179,6 +179,24 @@ def test_a_body_that_cannot_be_read_is_an_internal_error(name: str) -> None:
     assert response["body"]["error_code"] == 500
 
 
+@pytest.mark.parametrize("half", [b"\\ud800", b"\xed\xa0\x80"])
+def test_half_a_surrogate_pair_is_an_internal_error(half: bytes) -> None:
+    """As in Java, which reads it and fails to write it."""
+    body = b'{"name":"a","config":{"file":"%s"}}' % half
+    headers = {"content-type": "application/json"}
+    request = HttpRequest(method="POST", target="/connectors", headers=headers, body=body)
+
+    response = RestBench().ask(request)
+    assert response.status == 500
+    assert b"Request body is no JSON" in response.body
+
+
+def test_the_page_of_the_bare_server_is_no_markup_of_the_client() -> None:
+    """Jetty escapes the target that it shows."""
+    response = RestBench(initialized=False).get("/<script>")
+    assert b"/&lt;script&gt;</td>" in response.body
+
+
 def test_before_the_resources_are_in_every_path_is_unknown() -> None:
     """The bare server answers with a page, not with JSON."""
     bench = RestBench(initialized=False)

@@ -1,17 +1,21 @@
 """The parts of a live worker's work that need no broker."""
 
 import asyncio
+import os
+from collections import deque
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from confluent_kafka import Producer
 
 from coordinator_sim.connect.plugins.manifests import WorkSpec
 from coordinator_sim.errors import DataError
 from coordinator_sim.kafka.resources import ConnectorTaskId
+from coordinator_sim.live import source_tasks
 from coordinator_sim.live.sink_tasks import FileSink
 from coordinator_sim.live.source_offsets import SourceOffsets
-from coordinator_sim.live.source_tasks import FileSource, SteadySource, TellingSource
+from coordinator_sim.live.source_tasks import FileSource, SourceTask, SteadySource, TellingSource
 from coordinator_sim.live.work import overrides, sink_topics
 
 TASK = ConnectorTaskId("c", 0)
@@ -90,6 +94,69 @@ def test_a_file_source_fails_where_its_file_cannot_be_opened(tmp_path: Path) -> 
     assert folder.poll() == ((), 1.0)
 
 
+def test_a_file_source_that_cannot_read_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is a failed task: a name with a zero byte, a failing device, a line without an end."""
+    monkeypatch.setattr(source_tasks, "LONGEST_LINE", 1 << 17)
+    endless = tmp_path / "endless"
+    endless.write_bytes(b"\0" * (1 << 19))
+    for file, why in (
+        ("a\0b", "embedded null byte"),
+        ("/proc/self/mem", "Input/output error"),
+        (str(endless), "a line beyond 131072 chars"),
+    ):
+        source = FileSource({"file": file, "topic": "lines"})
+        opened(source, None)
+        with pytest.raises(DataError, match=why):
+            deque((source.poll() for _ in range(8)), maxlen=0)
+        source.close()
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    """A source reads what comes; a sink without a reader fails. The worker goes on."""
+    pipe = str(tmp_path / "pipe")
+    os.mkfifo(pipe)
+    with pytest.raises(DataError, match="No such device or address"):
+        FileSink({"file": pipe}, lambda _value: "one")
+    source = FileSource({"file": pipe, "topic": "lines"})
+    opened(source, None)
+    assert source.poll() == ((), 1.0)
+    sink = FileSink({"file": pipe}, lambda _value: "one")
+    sink.put([b""])
+    assert [each.text for each in source.poll()[0]] == ["one"]
+    sink.close()
+    source.close()
+
+
+def test_a_source_without_pauses_lets_others_go_on(tmp_path: Path) -> None:
+    """A poll of less than a line has no record, and no pause."""
+    file = tmp_path / "long"
+    file.write_bytes(b"x" * (1 << 21))
+    source = FileSource({"file": str(file), "topic": "lines"})
+    task = SourceTask(
+        TASK,
+        source,
+        cast("SourceOffsets", cast("Any", Offsets(None))),
+        to_bytes=str.encode,
+        producer=cast("Producer", None),
+        is_transactional=False,
+        flush_interval_s=60,
+    )
+
+    async def story() -> int:
+        running = asyncio.create_task(task.run())
+        turns = 0
+        while source.poll()[1] == 0:
+            await asyncio.sleep(0)
+            turns += 1
+        task.stop()
+        await running
+        return turns
+
+    assert asyncio.run(story()) > 8
+
+
 def test_a_source_tells_of_its_topic_once(tmp_path: Path) -> None:
     """When there is a first record, not before."""
     file = tmp_path / "in.txt"
@@ -135,6 +202,12 @@ def test_a_file_sink_appends_a_line_for_every_value(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no full device")
+def test_a_file_sink_fails_where_its_name_cannot_be() -> None:
+    """A zero byte is in no name."""
+    with pytest.raises(DataError, match="embedded null byte"):
+        FileSink({"file": "a\0b"}, lambda _value: None)
+
+
 def test_a_file_sink_fails_when_the_disk_is_full() -> None:
     """The task must not go on and commit what was not written."""
     sink = FileSink({"file": "/dev/full"}, lambda _value: "line")

@@ -25,6 +25,7 @@ from coordinator_sim.messages.heartbeat import HeartbeatResponse
 from coordinator_sim.runs.run_directory import read_run
 from coordinator_sim.server.clocks import ScaledClock
 from coordinator_sim.server.control.access import Access
+from coordinator_sim.server.control.app import make_app
 from coordinator_sim.server.control.views import parked_views
 from coordinator_sim.server.properties import listeners_of
 from coordinator_sim.server.serving import ControlOptions, Ready, ServeOptions, Serving
@@ -630,6 +631,26 @@ def test_gap_in_the_events_is_announced() -> None:
         gap, item = await events_from(server, 2, {"last-event-id": "2"})
         assert (gap["event"], json.loads(gap["data"])) == ("gap", {"after": 2, "from": 6})
         assert item["id"] == "6"
+
+    play(story)
+
+
+def test_a_backlog_of_events_is_sent_in_slices() -> None:
+    """Hundreds of clients that connect anew would otherwise stop the server for seconds."""
+
+    async def story(server: Running) -> None:
+        for number in range(1_000):
+            server.serving.control.tell("topic", "CREATED", topic=str(number))
+        stream = make_app(server.serving.control, Access("127.0.0.1"))
+        sent: asyncio.Queue[object] = asyncio.Queue()
+        headers = [(b"host", b"127.0.0.1"), (b"last-event-id", b"0")]
+        scope = {"type": "http", "method": "GET", "path": "/events", "headers": headers}
+        scope |= {"query_string": b"", "root_path": ""}
+        streaming = asyncio.create_task(stream(scope, asyncio.Event().wait, sent.put))  # type: ignore[arg-type]
+        await sent.get()
+        await asyncio.sleep(0)
+        assert sent.qsize() < 5
+        streaming.cancel()
 
     play(story)
 

@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from coordinator_sim.errors import DataError
@@ -24,6 +27,7 @@ from coordinator_sim.trace.events import (
     TraceEvent,
 )
 from coordinator_sim.trace.schema import (
+    LATEST_US,
     EventRow,
     GenerationRow,
     ResourceRow,
@@ -138,6 +142,17 @@ def test_dense_table_is_flushed_by_size(tmp_path: Path) -> None:
     table.close()
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == ["part-00000.parquet", "part-00001.parquet"]
+
+
+@pytest.mark.parametrize("ts_us", [-1, -(2**63), LATEST_US + 1, 2**63 - 1])
+def test_row_of_an_instant_without_a_date_is_refused(tmp_path: Path, ts_us: int) -> None:
+    """The pages of a report show dates, which Python has up to the year 9999."""
+    row = next(rows_of(TraceEvent(ts_us=0, event=Event.LEAVE_REQ), 0, INFO))
+    values = msgspec.to_builtins(msgspec.structs.replace(row, ts_us=ts_us))
+    path = tmp_path / "part-00000.parquet"
+    pq.write_table(pa.Table.from_pylist([values]), path)
+    with pytest.raises(DataError, match=r"not a file of a trace: Expected `int` [<>]= -?\d+"):
+        read_rows(path, EventRow)
 
 
 def test_file_that_is_no_table_is_named(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from coordinator_sim.live.trogdor import agent_http
+from coordinator_sim.live.trogdor import agent_http, external_command
 from coordinator_sim.live.trogdor.daemons import serve_coordinator
 from coordinator_sim.live.trogdor.external_command import ExternalCommandWork, program_of
 from coordinator_sim.live.trogdor.host_platform import Allowed, HostPlatform
@@ -458,6 +458,18 @@ def test_work_that_the_host_refuses_ends_with_an_error(spec: TaskSpec) -> None:
 
     assert state.state is WorkerPhase.DONE
     assert state.error.startswith("worker.start() exception: ")
+
+
+def test_programs_beyond_the_most_of_a_node_are_not_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each is a process; the worker is over with a line."""
+    monkeypatch.setattr(external_command, "MOST_PROGRAMS", 0)
+    spec = ExternalCommandSpec(command=("true",), duration_ms=10**15)
+    state = asyncio.run(outcome(spec, topology_of(NODES), Allowed(commands=True)))
+
+    assert state.state is WorkerPhase.DONE
+    assert state.error.endswith("0 programs run on this node, the most at once")
 
 
 def test_a_command_that_is_only_told_may_have_any_name() -> None:

@@ -4,20 +4,24 @@ import math
 from collections import deque
 from typing import Any
 
+import pytest
+
 from coordinator_sim.trogdor import jackson
+from coordinator_sim.trogdor.agent import WorkFailed
 from coordinator_sim.trogdor.generator_specs import (
     ConstantPayloadGenerator,
     SequentialPayloadGenerator,
 )
-from coordinator_sim.trogdor.specs import NoOpTaskSpec
+from coordinator_sim.trogdor.specs import NoOpTaskSpec, TaskSpec
 from coordinator_sim.trogdor.workload_specs import (
     ConnectionStressAction,
     ConnectionStressSpec,
+    ConsumeBenchSpec,
     ShareConsumeBenchSpec,
     SustainedConnectionSpec,
 )
 from coordinator_sim.trogdor.workloads.clients import Workload
-from coordinator_sim.trogdor.workloads.registry import workload_of
+from coordinator_sim.trogdor.workloads.registry import MOST_CLIENTS, workload_of
 from tests.unit.trogdor.small_world import START_MS, Heard, SmallWorld, began
 
 FETCH = {"action": ConnectionStressAction.FETCH_METADATA}
@@ -227,3 +231,21 @@ def test_other_specs_are_no_workloads() -> None:
     heard = Heard(world)
     assert workload_of("t", ShareConsumeBenchSpec(), world, heard) is None
     assert workload_of("t", NoOpTaskSpec(), world, heard) is None
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        ConnectionStressSpec(num_threads=MOST_CLIENTS + 1),
+        ConsumeBenchSpec(threads_per_worker=MOST_CLIENTS + 1),
+        SustainedConnectionSpec(producer_connection_count=MOST_CLIENTS),
+        SustainedConnectionSpec(consumer_connection_count=2**31 - 1),
+        SustainedConnectionSpec(metadata_connection_count=MOST_CLIENTS, num_threads=2),
+    ],
+)
+def test_more_threads_and_connections_than_a_host_has_are_refused(spec: TaskSpec) -> None:
+    """None of them is started; a connection's thread counts too."""
+    world = SmallWorld()
+
+    with pytest.raises(WorkFailed, match=r"\d+ threads and connections; the most .* are 5000"):
+        workload_of("t", spec, world, Heard(world))

@@ -9,15 +9,18 @@ import pytest
 from coordinator_sim.trogdor import jackson
 from coordinator_sim.trogdor.generator_specs import (
     ConstantPayloadGenerator,
+    GaussianTimestampConstantPayloadGenerator,
     NullPayloadGenerator,
     PayloadGenerator,
     RandomComponent,
     RandomComponentPayloadGenerator,
     SequentialPayloadGenerator,
+    TimestampConstantPayloadGenerator,
     TransactionGenerator,
+    UniformRandomPayloadGenerator,
 )
 from coordinator_sim.trogdor.java_random import JavaRandom, java_int, strict_log
-from coordinator_sim.trogdor.payloads import PayloadIterator, payloads_of
+from coordinator_sim.trogdor.payloads import MOST_BYTES, PayloadIterator, payloads_of
 from coordinator_sim.trogdor.refusals import TrogdorRefusal
 from coordinator_sim.trogdor.transactions import transactions_of
 
@@ -176,3 +179,25 @@ def test_a_double_becomes_the_nearest_int_towards_zero() -> None:
         -(2**31),
         0,
     ]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        ConstantPayloadGenerator(size=2**31 - 1, value=b"x"),
+        SequentialPayloadGenerator(size=MOST_BYTES + 1),
+        UniformRandomPayloadGenerator(size=2**31 - 1, padding=2**31 - 1),
+        TimestampConstantPayloadGenerator(size=2**31 - 1),
+        GaussianTimestampConstantPayloadGenerator(message_size_average=2**31 - 1),
+        RandomComponentPayloadGenerator(
+            components=(
+                RandomComponent(percent=50, component=SequentialPayloadGenerator(size=MOST_BYTES)),
+                RandomComponent(percent=50, component=SequentialPayloadGenerator(size=1)),
+            )
+        ),
+    ],
+)
+def test_a_payload_that_no_producer_sends_is_not_made(spec: PayloadGenerator) -> None:
+    """Its use fails with a line, as without a generator."""
+    with pytest.raises(TrogdorRefusal, match=r"payloads of \d+ bytes; the most are 134217728"):
+        PayloadIterator(spec).next(NOW_MS)
