@@ -34,7 +34,7 @@ from coordinator_sim_conformance.endpoints.process import (
 )
 from coordinator_sim_conformance.running import NOT_PASSED, Ending, Verdict
 from coordinator_sim_conformance.script.play import Case
-from coordinator_sim_conformance.targets.endpoint import Declared, Endpoint
+from coordinator_sim_conformance.targets.endpoint import Endpoint
 from coordinator_sim_conformance.targets.foreign import (
     ATTEMPTS,
     SIDE_BY_SIDE,
@@ -43,6 +43,7 @@ from coordinator_sim_conformance.targets.foreign import (
     played,
     waits_s,
 )
+from coordinator_sim_conformance.targets.target import Declared
 from coordinator_sim_conformance.wire.security import Security
 
 Say = Callable[[str], None]

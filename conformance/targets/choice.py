@@ -196,7 +196,8 @@ def endpoint_at(
         DataError: nobody answers there, or not as Kafka does.
     """
     with needing("conformance", "this target"):
-        from coordinator_sim_conformance.targets.endpoint import Declared, Endpoint, read_declared
+        from coordinator_sim_conformance.targets.endpoint import Endpoint
+        from coordinator_sim_conformance.targets.target import Declared, read_declared
         from coordinator_sim_conformance.wire.security import security_of
     settings = {} if config is None else parse_properties(config.read_text(encoding="utf-8"))
     known = Declared() if declared is None else read_declared(declared)

@@ -9,13 +9,9 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from itertools import count
-from pathlib import Path
 from typing import Final
 
-import msgspec
-from msgspec import Struct
-
-from coordinator_sim.errors import ConfigError, CoordinatorSimError, DataError
+from coordinator_sim.errors import CoordinatorSimError, DataError
 from coordinator_sim.kafka.api_keys import GROUP_APIS, ApiKey
 from coordinator_sim.kafka.api_versions import recorded_versions
 from coordinator_sim.kafka.errors import ErrorCode
@@ -34,7 +30,12 @@ from coordinator_sim_conformance.targets.lone_join import (
     STARTING,
     joined_alone,
 )
-from coordinator_sim_conformance.targets.target import Capability, ConnectionEnded, Unsupported
+from coordinator_sim_conformance.targets.target import (
+    Capability,
+    ConnectionEnded,
+    Declared,
+    Unsupported,
+)
 from coordinator_sim_conformance.wire.kio_bodies import Json
 from coordinator_sim_conformance.wire.links import Address, Link, Unanswered, Watch
 from coordinator_sim_conformance.wire.security import Security
@@ -64,35 +65,6 @@ _TIDYING_S: Final = 5.0
 _USUAL_SESSION_MS: Final = 10_000
 _PROBED_SESSIONS_MS: Final = (100, 1_000, 6_000)
 """Sessions that cases want, shortest first; the last is Kafka's own minimum."""
-
-
-class Declared(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a user says of an endpoint, in a TOML file.
-
-    Args:
-        name: Name in results; by default its address.
-        settings: Broker settings by Kafka's names, where the endpoint does not tell them.
-        lacks: Ids of cases that it need not pass, with the reasons.
-        newest: API by Kafka's name -> newest version to send where a script does not insist, for
-            endpoints that offer more than they can read.
-    """
-
-    name: str = ""
-    settings: dict[str, str | int | bool] = {}
-    lacks: dict[str, str] = {}
-    newest: dict[str, int] = {}
-
-
-def read_declared(path: Path) -> Declared:
-    """Return what a TOML file says of an endpoint.
-
-    Raises:
-        ConfigError: the file is no such file.
-    """
-    try:
-        return msgspec.toml.decode(path.read_bytes(), type=Declared)
-    except (msgspec.DecodeError, OSError) as error:
-        raise ConfigError(f"{path}: {error}") from None
 
 
 class Endpoint:

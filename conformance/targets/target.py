@@ -6,11 +6,13 @@ named by a capability, and a case that needs a missing one is skipped.
 """
 
 from enum import StrEnum, unique
+from pathlib import Path
 from typing import Any, Protocol
 
+import msgspec
 from msgspec import Struct
 
-from coordinator_sim.errors import CoordinatorSimError
+from coordinator_sim.errors import ConfigError, CoordinatorSimError
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.api_versions import recorded_versions
 from coordinator_sim.kafka.profiles import profile_named
@@ -239,3 +241,32 @@ class Target(Protocol):
             Unsupported: the target does not tell them.
         """
         ...
+
+
+class Declared(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a user says of an endpoint, in a TOML file.
+
+    Args:
+        name: Name in results; by default its address.
+        settings: Broker settings by Kafka's names, where the endpoint does not tell them.
+        lacks: Ids of cases that it need not pass, with the reasons.
+        newest: API by Kafka's name -> newest version to send where a script does not insist, for
+            endpoints that offer more than they can read.
+    """
+
+    name: str = ""
+    settings: dict[str, str | int | bool] = {}
+    lacks: dict[str, str] = {}
+    newest: dict[str, int] = {}
+
+
+def read_declared(path: Path) -> Declared:
+    """Return what a TOML file says of an endpoint.
+
+    Raises:
+        ConfigError: the file is no such file.
+    """
+    try:
+        return msgspec.toml.decode(path.read_bytes(), type=Declared)
+    except (msgspec.DecodeError, OSError) as error:
+        raise ConfigError(f"{path}: {error}") from None

@@ -9,8 +9,8 @@ from coordinator_sim_conformance.registry import all_cases
 from coordinator_sim_conformance.script import bodies
 from coordinator_sim_conformance.script.answers import Words
 from coordinator_sim_conformance.targets.choice import addresses_of
-from coordinator_sim_conformance.targets.endpoint import read_declared
 from coordinator_sim_conformance.targets.names import Names
+from coordinator_sim_conformance.targets.target import read_declared
 from coordinator_sim_conformance.wire.security import security_of
 
 
