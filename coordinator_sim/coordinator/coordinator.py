@@ -42,7 +42,7 @@ from coordinator_sim.coordinator.inactive import (
     shut_down,
     start_up,
 )
-from coordinator_sim.coordinator.loading import finish_load, replay_batch, unload
+from coordinator_sim.coordinator.loading import begin_anew, finish_load, replay_batch, unload
 from coordinator_sim.coordinator.membership import handle_heartbeat
 from coordinator_sim.coordinator.metrics import CoordinatorMetrics, measured
 from coordinator_sim.coordinator.runtime import (
@@ -286,6 +286,7 @@ class GroupCoordinator:
         runtime.now_ms = now_ms
         if hears_metadata(runtime):
             self._handlers.delete_topics(runtime, topics)
+        begin_anew(runtime, topics)
         return runtime.take()
 
     def _heartbeat_at_once(
@@ -393,12 +394,6 @@ class GroupCoordinator:
         """Where the next record of that offsets partition goes; 0 for one never led."""
         part = self._runtime.partitions.get(partition)
         return 0 if part is None else part.end_offset
-
-    def log_deleted(self) -> None:
-        """The offsets topic is gone: a partition of a new one begins at offset 0."""
-        for part in self._runtime.partitions.values():
-            if part.state is PartitionState.CLOSED:
-                part.end_offset = part.high_watermark = 0
 
     # -- leadership ------------------------------------------------------------------------
 

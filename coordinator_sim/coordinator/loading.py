@@ -7,6 +7,7 @@ Source: kafka trunk, GroupMetadataManager.replay, onLoaded and onUnloaded;
 OffsetMetadataManager.replay; CoordinatorRuntime.CoordinatorContext.unload.
 """
 
+from collections.abc import Container
 from typing import Protocol
 
 from coordinator_sim.clock.timer_queue import Timer, TimerKind
@@ -33,6 +34,7 @@ from coordinator_sim.coordinator.subscriptions import subscriptions_of
 from coordinator_sim.coordinator.tracing import trace_member_loaded
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.kafka.records import (
     GroupMetadataKey,
     GroupMetadataMember,
@@ -290,6 +292,13 @@ def unload(
     partition.state = PartitionState.CLOSED
     if runtime.tracing:
         runtime.emit(Event.UNLOAD_DONE, offsets_partition=partition.index, attrs=epoch | counts)
+
+
+def begin_anew(runtime: Runtime, deleted: Container[str]) -> None:
+    """Where the offsets topic is deleted, a partition of a new one begins at offset 0."""
+    for partition in runtime.partitions.values():
+        if OFFSETS_TOPIC in deleted and partition.state is PartitionState.CLOSED:
+            partition.end_offset = partition.high_watermark = 0
 
 
 def cancel_timers(runtime: Runtime, partition: Partition) -> None:

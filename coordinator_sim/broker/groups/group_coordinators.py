@@ -287,8 +287,6 @@ class GroupCoordinators:
         if name == OFFSETS_TOPIC:
             for partition in list(self._led):
                 self._unload(partition, None, now.group_ms)
-            for broker in self.living.values():
-                broker.coordinator.log_deleted()
         for broker in self.living.values():
             self._news.tell_removed(broker.coordinator, name)
         gone = {name: DeletedTopic(topic_id=topic_id, partition_count=partitions)}
