@@ -342,8 +342,8 @@ class OffsetStore:
             for groups in (self._groups, *(held for _, held in self._pending.items()))
             for group_id, topics in groups.items()
             for name, partitions in topics.items()
-            for index in range(counts.get(name, 0))
-            if index in partitions
+            for index in sorted(partitions.keys())
+            if index < counts.get(name, 0)
         ]
 
 
