@@ -342,8 +342,9 @@ class OffsetStore:
             for groups in (self._groups, *(held for _, held in self._pending.items()))
             for group_id, topics in groups.items()
             for name, partitions in topics.items()
+            if name in counts
             for index in sorted(partitions.keys())
-            if index < counts.get(name, 0)
+            if index < counts[name]
         ]
 
 
