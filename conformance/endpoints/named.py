@@ -243,7 +243,7 @@ def _plain_address(line: str) -> str | None:
 _KFAKE_LEAVES_TO_CHANCE: Final = {
     "PROTO-003": "a tie goes to any of the protocols, by the order of Go's maps (K13)",
 } | dict.fromkeys(
-    ("CG-052", "CG-092", "COMMIT-037"),
+    ("CG-044", "CG-050", "CG-052", "CG-092", "CG-175", "COMMIT-037"),
     "a topic that another case creates is a new epoch of its group, too",
 )
 
