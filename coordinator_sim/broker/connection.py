@@ -182,6 +182,7 @@ class Connection:
         self._cluster.forget(self._token)
         if self._pending is not None:
             self._pending.abandon()
+            self._pending = None
         self._cluster.disconnected(self.number, now)
 
     def ended(self, reason: str) -> None:

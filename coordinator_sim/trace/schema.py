@@ -41,8 +41,9 @@ APPENDABLE_NAME: Final = "appendable.bin"
 """File beside an ingested trace: what further files are appended to."""
 
 DAY_US: Final = 86_400_000_000
+EARLIEST_US: Final = -62_135_596_800_000_000
 LATEST_US: Final = 253_402_300_799_999_999
-"""The last instant that a date can show, 9999-12-31T23:59:59.999999Z."""
+"""The instants that a date can show: 0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999999Z."""
 _EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
 
 
@@ -58,7 +59,7 @@ class EventRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     source_ref: str | None = None
     seq: int
     ordinal: int
-    ts_us: Annotated[int, Meta(ge=0, le=LATEST_US)]
+    ts_us: Annotated[int, Meta(ge=EARLIEST_US, le=LATEST_US)]
     ts_kind: TimeKind = TimeKind.EVENT
     ts_err_us: int = 0
     broker_id: int | None = None

@@ -27,6 +27,7 @@ from coordinator_sim.trace.events import (
     TraceEvent,
 )
 from coordinator_sim.trace.schema import (
+    EARLIEST_US,
     LATEST_US,
     EventRow,
     GenerationRow,
@@ -144,9 +145,9 @@ def test_dense_table_is_flushed_by_size(tmp_path: Path) -> None:
     assert names == ["part-00000.parquet", "part-00001.parquet"]
 
 
-@pytest.mark.parametrize("ts_us", [-1, -(2**63), LATEST_US + 1, 2**63 - 1])
+@pytest.mark.parametrize("ts_us", [EARLIEST_US - 1, -(2**63), LATEST_US + 1, 2**63 - 1])
 def test_row_of_an_instant_without_a_date_is_refused(tmp_path: Path, ts_us: int) -> None:
-    """The pages of a report show dates, which Python has up to the year 9999."""
+    """The pages of a report show dates, which Python has from the year 1 to 9999."""
     row = next(rows_of(TraceEvent(ts_us=0, event=Event.LEAVE_REQ), 0, INFO))
     values = msgspec.to_builtins(msgspec.structs.replace(row, ts_us=ts_us))
     path = tmp_path / "part-00000.parquet"
