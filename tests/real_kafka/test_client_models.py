@@ -11,7 +11,7 @@ from coordinator_sim.clients.client_traits import FRANZ_GO, LIBRDKAFKA
 from tests.unit.clients.rehearsals import rehearse, rehearse_new
 from tools.record_clients import NEW_CONSUMER, record
 
-pytestmark = pytest.mark.real_kafka
+pytestmark = [pytest.mark.real_kafka, pytest.mark.nightly]
 
 SLACK_MS = 250
 """A machine that also runs the broker is late at times."""

@@ -22,6 +22,7 @@ MOST_CASES: Final = 188
 """Of those that a client can play there."""
 
 
+@pytest.mark.nightly
 def test_kafka_passes_everything_that_real_time_shows(tmp_path: Path) -> None:
     """The newest broker, with settings under which nearly every case can be played."""
     result = tmp_path / "result.json"
