@@ -158,10 +158,8 @@ class Endpoint:
                 self._delete_topics(sorted(self.topics))
             kept = sorted(self.groups)
             deadline = time.monotonic() + _TIDYING_S
-            while kept and "DeleteGroups" in self.versions:
+            while kept and "DeleteGroups" in self.versions and time.monotonic() < deadline:
                 kept = self._delete_groups(kept)
-                if time.monotonic() > deadline:
-                    break
                 time.sleep(POLL_S if kept else 0)
         except (Unsupported, ConnectionEnded, DataError) as problem:
             return f"groups and topics named {self.run}-* are left behind: {problem}"

@@ -361,8 +361,8 @@ class Cluster:
 
     def handle(self, call: Call[Any], place: AnswerPlace) -> None:
         """Take a request, whose answer goes to that place, now or later."""
-        self._pending[call.context.token] = place
         self.latest = call.now
+        self._pending[call.context.token] = place
         if call.api not in GROUP_COORDINATOR_APIS:
             # The group coordinators tell the scheduler themselves: they are asked most often.
             self.scheduler.look_again()

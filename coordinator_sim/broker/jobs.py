@@ -18,11 +18,9 @@ R = TypeVar("R", bound=Struct)
 """A response."""
 
 WAITING_A_TURN: Final = 10
-"""Requests that waited behind others that are worked on before other clients have their turn."""
-
-
+"""Queued requests worked on in a row before other clients are served."""
 NO_TOKEN: Final = 0
-"""Of work that answers nobody by itself."""
+"""Token of work that answers no request."""
 
 
 class Waiting(Protocol):

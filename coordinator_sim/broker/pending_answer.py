@@ -54,7 +54,7 @@ class AnswerPlace(Protocol):
 
 
 class PendingAnswer:
-    """The place of one answer, which is written in slices: descriptions of all ACLs are long.
+    """The place of one answer; long answers are written in slices.
 
     Whoever answers is at work for somebody else perhaps: an answer that cannot be written ends the
     connection that waits for it, and raises nothing.
@@ -62,7 +62,7 @@ class PendingAnswer:
     Args:
         asker: Who waits for it.
         api: Of the request, as its version.
-        jobs: Go on with what the first slice does not end.
+        jobs: Runs the remaining slices of a long answer.
 
     Attributes:
         request: The answers of some versions repeat it; None until it is read.
@@ -98,7 +98,7 @@ class PendingAnswer:
             self._unwritable(error)
 
     def abandon(self) -> None:
-        """Write no further: who waited is gone."""
+        """Stop writing the answer: the client has disconnected."""
         if self._steps is not None and getgeneratorstate(self._steps) != GEN_RUNNING:
             self._steps.close()
 

@@ -139,7 +139,7 @@ def serve(
 
 
 def _broker_ids(properties: dict[str, str], count: int) -> tuple[int, ...]:
-    """The ids of the brokers: from the one that the settings give to the first, or from 1 on."""
+    """Consecutive broker ids, from `node.id` or `broker.id`; from 1 if neither is set."""
     from coordinator_sim.kafka.java_numbers import java_int
 
     given = {name: properties.pop(name) for name in _ID_SETTINGS if name in properties}

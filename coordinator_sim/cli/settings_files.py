@@ -38,7 +38,7 @@ _KNOWN: Final = CONSUMER_NAMES | STREAMS_NAMES | WORKER_CONFIG_DEF.keys.keys()
 _NEAR: Final = 0.87
 _PREFIXES: Final = (*PASSED_ON_PREFIXES, "main.consumer.", "restore.consumer.", "global.consumer.")
 _MOST_VALUES: Final = 100_000
-"""In a YAML file, with those that aliases repeat."""
+"""Values of a YAML file, aliases expanded."""
 
 
 class SettingsFile(Struct, frozen=True):
@@ -176,7 +176,7 @@ def _of_yaml(file: Path, text: str) -> Iterator[tuple[str, str]]:
 
 
 class _TooMany(Exception):
-    """Aliases of aliases make a short file a long one, or an endless one."""
+    """A YAML file has too many values once its aliases are expanded."""
 
 
 def _flat(node: object, path: str, room: Iterator[int]) -> Iterator[tuple[str, str]]:

@@ -87,9 +87,9 @@ def described(
     nameless: _G,
     describe: Callable[[Runtime, Partition | None, str], _G],
 ) -> tuple[_G, ...]:
-    """Groups as `describe` tells them, partition by partition; those without a name come first.
+    """Describe groups, partition by partition; those without a name come first.
 
-    A group that is named a thousand times is looked at once.
+    A group that is named a thousand times is described once.
     """
     named = tuple(name for name in group_ids if name)
     told = [nameless] * (len(group_ids) - len(named))

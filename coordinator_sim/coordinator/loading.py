@@ -295,7 +295,7 @@ def unload(
 
 
 def begin_anew(runtime: Runtime, deleted: Container[str]) -> None:
-    """Where the offsets topic is deleted, a partition of a new one begins at offset 0."""
+    """Reset closed partitions to offset 0 if the offsets topic was deleted."""
     for partition in runtime.partitions.values():
         if OFFSETS_TOPIC in deleted and partition.state is PartitionState.CLOSED:
             partition.end_offset = partition.high_watermark = 0

@@ -47,7 +47,7 @@ async def in_thread(work: Callable[[], T]) -> T:
 
 
 def without_waiting(path: str, flags: int) -> int:
-    """Open a file for `open`, whose opener this is; a pipe is not waited for."""
+    """Opener for `open` that does not block on a pipe."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 

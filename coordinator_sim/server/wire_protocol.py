@@ -218,7 +218,7 @@ class WireProtocol(asyncio.Protocol):
         return None if transport is None else transport.get_extra_info("ssl_object")
 
     def reset(self) -> None:
-        """End the connection at once, so that the client's kernel hears of a reset."""
+        """Close the connection with a TCP reset."""
         if self._transport is None:
             return
         sock = self._transport.get_extra_info("socket")
@@ -310,7 +310,7 @@ class WireProtocol(asyncio.Protocol):
             asyncio.get_running_loop().call_soon(self._take, b"")
 
     def pause_writing(self) -> None:
-        """The client does not read its answers: no more requests of it are read."""
+        """Stop reading requests while the client does not read its answers."""
         if self._connection is not None:
             self._connection.is_choked = True
         self._stop_reading()

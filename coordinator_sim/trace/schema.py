@@ -48,7 +48,7 @@ _EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
 
 
 class EventRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One row of `events`. Columns are those of `docs/trace-schema.md`; None is unknown.
+    """One row of `events`, with the columns of `docs/trace-schema.md`; None means unknown.
 
     `ordinal` is the event's position in the run, shared by the rows of one offset event: the only
     order that needs no clock.

@@ -19,7 +19,7 @@ from coordinator_sim.log.partition_log import PartitionLog
 _CHECK: Final = "log.retention.check.interval.ms"
 _CLEANER: Final = "log.cleaner.enable"
 _AT_ONCE: Final = 500
-"""Logs that are seen to in one slice, of some milliseconds where nothing is to do."""
+"""Logs maintained in one slice: some milliseconds, where no segment is deleted."""
 
 Work = Callable[[int], bool | None]
 """Part of the housekeeping of a log, called with the present; returns whether more is to do."""
@@ -72,7 +72,7 @@ class LogMaintenance:
         self._waiting: list[PartitionLog] = []
 
     def expire(self, now: Instants) -> None:
-        """Run what is due, or the next slice of the cleaner."""
+        """Run what is due, or the next slice of retention or of the cleaner."""
         is_first = not self._seen_ms
         self._seen_ms = now.group_ms
         if is_first:
@@ -104,7 +104,7 @@ class LogMaintenance:
         return None
 
     def _keep_up(self, now_ms: int) -> None:
-        """See to some of the logs that wait, but for those that were deleted meanwhile."""
+        """Maintain the next logs in line, skipping those deleted meanwhile."""
         cleans = bool(self._configs.broker_value(_CLEANER))
         some, self._waiting = self._waiting[-_AT_ONCE:], self._waiting[:-_AT_ONCE]
         for log in filter(self._logs.has, reversed(some)):

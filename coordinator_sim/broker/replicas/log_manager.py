@@ -90,7 +90,7 @@ class LogManager:
         return any(kept.log.end_offset > kept.log.log_start_offset for kept in self._kept.values())
 
     def has(self, log: PartitionLog) -> bool:
-        """Whether a log is open, and its partition's."""
+        """Whether this is the open log of its partition."""
         kept = self._kept.get((log.topic, log.partition))
         return kept is not None and kept.log is log
 

@@ -136,6 +136,7 @@ class ShareOffsetsApi:
                 unknown.append(_without_offsets(name, partitions, ErrorCode.NONE))
             else:
                 wanted.append((name, state.topic_id, partitions))
+            yield _A_PARTITION
         yield from self._read(call, group.group_id, wanted, unknown + refused, then)
 
     def _may_describe(self, call: Call[DescribeShareGroupOffsetsRequest], topic: str) -> bool:

@@ -7,7 +7,6 @@ Source: kafka 4.4, GroupMetadataManager.alterShareGroupOffsets; GroupCoordinator
 .alterShareGroupOffsets, persisterInitialize and buildErrorResponse.
 """
 
-from base64 import urlsafe_b64encode
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -33,6 +32,7 @@ from coordinator_sim.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsResponsePartition,
     AlterShareGroupOffsetsResponseTopic,
 )
+from coordinator_sim.trace.epoch_members import id_text
 
 
 def refused_alteration(error: ErrorCode, text: str | None = None) -> AlterShareGroupOffsetsResponse:
@@ -120,27 +120,24 @@ class _Altering:
     response: AlterShareGroupOffsetsResponse
 
     def finish(self, error: ErrorCode) -> None:
-        """Ask once the record is committed; a refused one is told as any is.
+        """Call the persister once the record is committed.
 
-        QUIRK: a negative partition is found after the group has noted it.
+        QUIRK: a negative partition is refused only after its record is written.
         Source: DefaultStatePersister.validate.
         """
-        negative = next(
-            (
-                f"{urlsafe_b64encode(topic_id).decode().rstrip('=')} {index}"
-                for topic_id, indexes in self.request.places()
-                for index in indexes
-                if index < 0
-            ),
-            None,
-        )
-        if error is NO_ERROR and negative is not None:
-            text = "Initialize share group parameters has invalid partitionId"
-            text = f"{text} - {self.request.group_id} {negative}"
-            refusal = refused_alteration(ErrorCode.UNKNOWN_SERVER_ERROR, text)
-            self.runtime.answer(self.parked, refusal)
-        elif error is NO_ERROR:
-            self.runtime.ask_persister(self.request, self)
+        if error is not NO_ERROR:
+            return
+        for topic_id, indexes in self.request.places():
+            for index in indexes:
+                if index < 0:
+                    text = (
+                        "Initialize share group parameters has invalid partitionId - "
+                        f"{self.request.group_id} {id_text(topic_id)} {index}"
+                    )
+                    refusal = refused_alteration(ErrorCode.UNKNOWN_SERVER_ERROR, text)
+                    self.runtime.answer(self.parked, refusal)
+                    return
+        self.runtime.ask_persister(self.request, self)
 
     def answered(self, answer: PersisterAnswer) -> None:
         """Tell what the share coordinator said; what was asked for stays asked for if it failed."""

@@ -54,7 +54,7 @@ from coordinator_sim.messages.streams_group_describe import (
 
 _NOT_REQUESTED: Final = 0
 _NOT_STORED: Final = 1
-"""What is told of a topology's description: no plugin stores any here (KIP-1331)."""
+"""Status of a topology's description: no plugin stores one here (KIP-1331)."""
 
 
 def describe_streams_groups(

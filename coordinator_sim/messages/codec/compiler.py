@@ -82,7 +82,7 @@ def response_reader(api: ApiKey, version: int) -> Callable[..., tuple[int, Any]]
 
 @cache
 def has_rows(api: ApiKey, version: int) -> bool:
-    """Whether a response has an array of structs, and may be long; others are quickly written."""
+    """Whether a response has an array of structs, and so may be long."""
     return any(
         each.field.kind is Kind.ARRAY and each.layout is not None
         for each in layout_of(api, version, response=True).present
@@ -101,7 +101,7 @@ def response_writer(api: ApiKey, version: int) -> Callable[..., bytes]:
 
 @cache
 def response_steps(api: ApiKey, version: int) -> Callable[..., Generator[int, None, bytes]]:
-    """What `response_writer` does, field by field: yields how many, and returns the frame.
+    """`response_writer` as a generator: yields counts of fields written, returns the frame.
 
     Raises:
         UnsupportedVersion: nobody speaks the API here, or Kafka never had the version.

@@ -163,7 +163,7 @@ class Writing:
             self._add(repr(bytes(len(run.code))))
 
     def _step(self, fields: str) -> None:
-        """Let others have their turn. Few parts are left to join at the end."""
+        """Yield a count of fields, and join the parts when there are many."""
         if not self._in_steps:
             return
         source = self._source
