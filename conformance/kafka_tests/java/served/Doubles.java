@@ -1,0 +1,227 @@
+package served;
+
+import kafka.log.LogManager;
+import kafka.network.SocketServer;
+import kafka.raft.KafkaRaftManager;
+import kafka.server.BrokerServer;
+import kafka.server.ControllerServer;
+import kafka.server.KafkaApis;
+import kafka.server.KafkaConfig;
+import kafka.server.ReplicaManager;
+import kafka.server.SharedServer;
+
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.ListTopicsOptions;
+import org.apache.kafka.clients.admin.OffsetSpec;
+import org.apache.kafka.clients.admin.TopicDescription;
+import org.apache.kafka.common.Node;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.acl.AclBinding;
+import org.apache.kafka.common.acl.AclBindingFilter;
+import org.apache.kafka.common.internals.Plugin;
+import org.apache.kafka.common.test.TestKitNodes;
+import org.apache.kafka.common.security.auth.SecurityProtocol;
+import org.apache.kafka.controller.Controller;
+import org.apache.kafka.coordinator.group.GroupCoordinator;
+import org.apache.kafka.image.loader.MetadataLoader;
+import org.apache.kafka.metadata.BrokerState;
+import org.apache.kafka.metadata.KRaftMetadataCache;
+import org.apache.kafka.metadata.LeaderAndIsr;
+import org.apache.kafka.raft.LogOffsetMetadata;
+import org.apache.kafka.raft.RaftLog;
+import org.apache.kafka.server.authorizer.Authorizer;
+import org.apache.kafka.storage.internals.log.UnifiedLog;
+import org.mockito.Mockito;
+import org.mockito.stubbing.Answer;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.Set;
+import java.util.HashSet;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import java.util.stream.Collectors;
+
+/**
+ * Objects of Kafka's brokers and controllers, as far as a test may look at them over the wire: metadata, ports, ends of logs, rights.
+ * Whatever else a test asks of them throws {@link #inside}, so that a test that needs the inside of a broker's JVM says so itself.
+ */
+public final class Doubles {
+    private static final long ANSWER_TIMEOUT_S = 20, RESUME_MS = 2000;
+
+    private final Map<String, String> properties;
+    private final Supplier<ServedProcess> process;
+    private final Supplier<Admin> admin;
+    private final Set<Integer> down = new HashSet<>();
+
+    /**
+     * @param properties of the test's brokers
+     * @param process that serves, once it has started
+     * @param admin a client of it, once it has started
+     */
+    public Doubles(Map<String, String> properties, Supplier<ServedProcess> process, Supplier<Admin> admin) {
+        this.properties = properties;
+        this.process = process;
+        this.admin = admin;
+    }
+
+    /** What a test meets that asks for something that only the JVM of a broker has. */
+    public static RuntimeException inside(String what) {
+        return new UnsupportedOperationException("INSIDE-THE-BROKER " + what);
+    }
+
+    private static <T> T answering(Class<T> type, Map<String, Answer<?>> answers) {
+        return Mockito.mock(type, Mockito.withSettings().stubOnly().defaultAnswer(call -> {
+            String name = call.getMethod().getName();
+            Answer<?> answer = answers.get(name);
+            if (answer != null) return answer.answer(call);
+            return switch (name) {
+                case "toString" -> type.getSimpleName();
+                case "hashCode" -> System.identityHashCode(call.getMock());
+                case "equals" -> call.getMock() == call.getArgument(0);
+                default -> throw inside(type.getSimpleName() + "." + name);
+            };
+        }));
+    }
+
+    private Optional<TopicDescription> topic(String name) {
+        try {
+            return Optional.of(admin.get().describeTopics(List.of(name)).allTopicNames().get(ANSWER_TIMEOUT_S, TimeUnit.SECONDS).get(name));
+        } catch (Exception unknown) {
+            return Optional.empty();
+        }
+    }
+
+    private Map<String, Uuid> topicIds() throws Exception {
+        var listings = admin.get().listTopics(new ListTopicsOptions().listInternal(true)).listings();
+        return listings.get(ANSWER_TIMEOUT_S, TimeUnit.SECONDS).stream().collect(Collectors.toMap(each -> each.name(), each -> each.topicId()));
+    }
+
+    private long endOffset(TopicPartition partition) throws Exception {
+        return admin.get().listOffsets(Map.of(partition, OffsetSpec.latest())).partitionResult(partition).get().offset();
+    }
+
+    /** A broker that can be stopped and resumed, and that knows the cluster's topics. */
+    public BrokerServer broker(int id, TestKitNodes nodes) {
+        SocketServer sockets = answering(SocketServer.class, Map.of("boundPort", call -> process.get().port(id)));
+        MetadataLoader loader = answering(MetadataLoader.class, Map.of("lastAppliedOffset", call -> Long.MAX_VALUE));
+        SharedServer shared = answering(SharedServer.class, Map.of("loader", call -> loader));
+        KafkaApis apis = answering(KafkaApis.class, Map.of("isConsumerGroupProtocolEnabled", call -> consumerProtocol(nodes)));
+        LogManager logs = answering(LogManager.class, Map.of("getLog", call -> scala.Option.empty(), "liveLogDirs", call -> scala.collection.immutable.Nil$.MODULE$));
+        GroupCoordinator groups = answering(GroupCoordinator.class, Map.of("groupMetadataTopicConfigs", call -> new Properties()));
+        KRaftMetadataCache metadata = metadata();
+        ReplicaManager replicas = replicas();
+        KafkaConfig config = config(id, nodes);
+        Map<String, Answer<?>> answers = new HashMap<>();
+        answers.put("metadataCache", call -> metadata);
+        answers.put("socketServer", call -> sockets);
+        answers.put("boundPort", call -> process.get().port(id));
+        answers.put("config", call -> config);
+        answers.put("sharedServer", call -> shared);
+        answers.put("dataPlaneRequestProcessor", call -> apis);
+        answers.put("replicaManager", call -> replicas);
+        answers.put("logManager", call -> logs);
+        answers.put("groupCoordinator", call -> groups);
+        answers.put("clusterId", call -> process.get().clusterId());
+        answers.put("authorizerPlugin", call -> scala.Option.empty());
+        answers.put("isShutdown", call -> down.contains(id));
+        answers.put("brokerState", call -> down.contains(id) ? BrokerState.NOT_RUNNING : BrokerState.RUNNING);
+        answers.put("shutdown", call -> stop(id));
+        answers.put("awaitShutdown", call -> null);
+        answers.put("startup", call -> resume(id));
+        return answering(BrokerServer.class, answers);
+    }
+
+    private Object stop(int id) {
+        process.get().stopBroker(id);
+        down.add(id);
+        return null;
+    }
+
+    private Object resume(int id) throws InterruptedException {
+        if (!down.contains(id)) return null;
+        process.get().resumeBroker(id);
+        Thread.sleep(RESUME_MS); // A broker of Kafka takes as long; by then clients have seen that their connections have ended.
+        down.remove(id);
+        return null;
+    }
+
+    private boolean consumerProtocol(TestKitNodes nodes) {
+        boolean switchedOff = nodes.bootstrapMetadata().records().stream().anyMatch(record ->
+            record.message() instanceof org.apache.kafka.common.metadata.FeatureLevelRecord level && level.name().equals("group.version") && level.featureLevel() == 0);
+        return !switchedOff && !"classic".equals(properties.get("group.coordinator.rebalance.protocols"));
+    }
+
+    private KRaftMetadataCache metadata() {
+        Map<String, Answer<?>> answers = new HashMap<>();
+        answers.put("numPartitions", call -> topic(call.getArgument(0)).map(found -> found.partitions().size()));
+        answers.put("getLeaderAndIsr", call -> topic(call.getArgument(0)).flatMap(found -> found.partitions().stream()
+            .filter(each -> each.partition() == (int) call.getArgument(1)).findFirst())
+            .map(each -> new LeaderAndIsr(each.leader().id(), each.isr().stream().map(Node::id).toList())));
+        answers.put("getAliveBrokerNodes", call -> new ArrayList<>(admin.get().describeCluster().nodes().get()));
+        answers.put("hasAliveBroker", call -> !down.contains((int) call.getArgument(0)));
+        answers.put("getTopicId", call -> topicIds().getOrDefault(call.getArgument(0), Uuid.ZERO_UUID));
+        answers.put("topicNamesToIds", call -> topicIds());
+        answers.put("getAllTopics", call -> topicIds().keySet());
+        answers.put("contains", call -> call.getArgument(0) instanceof String name && topic(name).isPresent());
+        return answering(KRaftMetadataCache.class, answers);
+    }
+
+    private ReplicaManager replicas() {
+        return answering(ReplicaManager.class, Map.of(
+            "onlinePartition", call -> scala.Option.empty(),
+            "localLog", call -> scala.Option.apply(answering(UnifiedLog.class, Map.of(
+                "highWatermark", inner -> endOffset(call.getArgument(0)), "logEndOffset", inner -> endOffset(call.getArgument(0)))))));
+    }
+
+    private KafkaConfig config(int id, TestKitNodes nodes) {
+        String listener = nodes.brokerListenerName().value();
+        Properties all = new Properties();
+        properties.forEach((name, value) -> { if (!name.contains("principal.builder") && !name.contains("sasl") && !name.contains("ssl")) all.put(name, value); });
+        all.put("process.roles", "broker");
+        all.put("node.id", "" + id);
+        all.put("controller.quorum.voters", "3000@localhost:1");
+        all.put("controller.listener.names", "CONTROLLER");
+        all.put("listeners", listener + "://localhost:0");
+        all.remove("advertised.listeners");
+        all.put("inter.broker.listener.name", listener);
+        all.put("listener.security.protocol.map", listener + ":PLAINTEXT,CONTROLLER:PLAINTEXT");
+        all.putIfAbsent("unstable.api.versions.enable", "true");
+        all.putIfAbsent("unstable.feature.versions.enable", "true");
+        return KafkaConfig.fromProps(all, false);
+    }
+
+    /** A controller that knows the topics, and through which rights are given and taken. */
+    @SuppressWarnings({"unchecked", "rawtypes"})
+    public ControllerServer controller(int id, TestKitNodes nodes) {
+        Controller inner = answering(Controller.class, Map.of("findAllTopicIds", call -> CompletableFuture.completedFuture(topicIds()), "isActive", call -> true));
+        RaftLog log = answering(RaftLog.class, Map.of("endOffset", call -> new LogOffsetMetadata(1)));
+        KafkaRaftManager raft = answering(KafkaRaftManager.class, Map.of("raftLog", call -> log));
+        Plugin plugin = answering(Plugin.class, Map.of("get", call -> authorizer()));
+        boolean guarded = properties.containsKey("authorizer.class.name") || nodes.brokerListenerProtocol() == SecurityProtocol.SASL_PLAINTEXT;
+        return answering(ControllerServer.class, Map.of("controller", call -> inner, "raftManager", call -> raft, "clusterId", call -> process.get().clusterId(),
+            "authorizerPlugin", call -> guarded ? scala.Option.apply(plugin) : scala.Option.empty()));
+    }
+
+    @SuppressWarnings("unchecked")
+    private Authorizer authorizer() {
+        return answering(Authorizer.class, Map.of(
+            "createAcls", call -> {
+                Collection<AclBinding> bindings = call.getArgument(1);
+                admin.get().createAcls(bindings).all().get();
+                return bindings.stream().map(each -> CompletableFuture.completedFuture(null)).toList();
+            },
+            "deleteAcls", call -> {
+                admin.get().deleteAcls((Collection<AclBindingFilter>) call.getArgument(1)).all().get();
+                return List.of();
+            },
+            "acls", call -> admin.get().describeAcls(call.getArgument(0)).values().get()));
+    }
+}

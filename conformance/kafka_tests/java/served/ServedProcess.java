@@ -1,0 +1,116 @@
+package served;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.HttpURLConnection;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
+
+/**
+ * One process that serves a whole cluster: the command in the system property {@code served.command}, in a folder below
+ * {@code served.folder}. Brokers are stopped and resumed over its control surface.
+ */
+public final class ServedProcess {
+    private static final AtomicInteger STARTED = new AtomicInteger();
+    private static final long BOOT_TIMEOUT_MS = 60_000, POLL_MS = 20, STOP_TIMEOUT_S = 10;
+
+    private final Process process;
+    private final String control;
+    private final String clusterId;
+    private final Map<Integer, Integer> ports = new TreeMap<>();
+
+    /**
+     * Start a cluster and wait until it answers.
+     *
+     * @param listener name of the listener of clients
+     * @param brokers how many
+     * @param properties of server.properties
+     * @param options further options of the command
+     */
+    public ServedProcess(String listener, int brokers, Map<String, String> properties, List<String> options) throws IOException, InterruptedException {
+        Path folder = Path.of(System.getProperty("served.folder"), "cluster-" + ProcessHandle.current().pid() + "-" + STARTED.incrementAndGet());
+        Files.createDirectories(folder);
+        Path settings = folder.resolve("server.properties"), ready = folder.resolve("ready.json"), log = folder.resolve("log.txt");
+        Files.writeString(settings, properties.entrySet().stream().map(each -> each.getKey() + "=" + escaped(each.getValue()) + "\n").collect(Collectors.joining()));
+        List<String> command = new ArrayList<>(List.of(System.getProperty("served.command").split(" ")));
+        command.addAll(List.of("--listeners", listener + "://localhost:0", "--brokers", "" + brokers, "--config", settings.toString(), "--ready-file", ready.toString()));
+        command.addAll(options);
+        process = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile()).start();
+        Runtime.getRuntime().addShutdownHook(new Thread(process::destroyForcibly));
+        long deadline = System.currentTimeMillis() + BOOT_TIMEOUT_MS;
+        while (!Files.exists(ready) || Files.size(ready) == 0) {
+            if (!process.isAlive() || System.currentTimeMillis() > deadline) {
+                process.destroyForcibly();
+                throw new IllegalStateException("the served cluster did not start: " + Files.readString(log) + " " + properties);
+            }
+            Thread.sleep(POLL_MS);
+        }
+        JsonNode where = new ObjectMapper().readTree(ready.toFile());
+        control = where.get("control").asText();
+        clusterId = where.get("cluster_id").asText();
+        String[] addresses = where.get("bootstrap").asText().split(",");
+        for (int i = 0; i < addresses.length; i++) {
+            ports.put(where.get("brokers").get(i).asInt(), Integer.parseInt(addresses[i].substring(addresses[i].lastIndexOf(':') + 1)));
+        }
+    }
+
+    private static String escaped(String value) {
+        return value.replace("\\", "\\\\").replace("\n", "\\n");
+    }
+
+    public String clusterId() {
+        return clusterId;
+    }
+
+    public int port(int broker) {
+        return ports.get(broker);
+    }
+
+    public String bootstrap() {
+        return ports.values().stream().map(port -> "localhost:" + port).collect(Collectors.joining(","));
+    }
+
+    /** Stop one broker: its connections end, its port refuses. */
+    public void stopBroker(int broker) {
+        post("/v1/brokers/" + broker + "/stop");
+    }
+
+    /** Resume a stopped broker on its port. */
+    public void resumeBroker(int broker) {
+        post("/v1/brokers/" + broker + "/resume");
+    }
+
+    private void post(String path) {
+        try {
+            HttpURLConnection connection = (HttpURLConnection) URI.create(control + path).toURL().openConnection();
+            connection.setRequestMethod("POST");
+            connection.setRequestProperty("Content-Type", "application/json");
+            connection.setDoOutput(true);
+            connection.getOutputStream().write("{}".getBytes(StandardCharsets.UTF_8));
+            int status = connection.getResponseCode();
+            boolean already = status == HttpURLConnection.HTTP_CONFLICT;
+            if (status >= HttpURLConnection.HTTP_BAD_REQUEST && !already) throw new IllegalStateException(path + ": " + status);
+            connection.disconnect();
+        } catch (IOException error) {
+            throw new UncheckedIOException(path, error);
+        }
+    }
+
+    /** End the process. */
+    public void stop() throws InterruptedException {
+        process.destroy();
+        if (!process.waitFor(STOP_TIMEOUT_S, TimeUnit.SECONDS)) process.destroyForcibly().waitFor();
+    }
+}
