@@ -9,6 +9,7 @@ from coordinator_sim.cli.command_line import CommandLine
 from coordinator_sim.cli.ending import EXIT_MISUSE, run_command_line
 from coordinator_sim_conformance.cli.clients import clients
 from coordinator_sim_conformance.cli.differ import differ
+from coordinator_sim_conformance.cli.kafka_tests import kafka_tests
 from coordinator_sim_conformance.cli.matrix import matrix
 from coordinator_sim_conformance.cli.museum import museum
 from coordinator_sim_conformance.cli.mutants import mutants
@@ -30,6 +31,7 @@ app.command(short_help="Play requirements on a real client.")(clients)
 app.command(short_help="Show results as a page.")(matrix)
 app.command(short_help="Compare the requirements with catalogue files.")(coverage)
 app.command(short_help="Compare with Kafka's own coordinator, at random.")(differ)
+app.command("kafka-tests", short_help="Run Kafka's own tests on serve.")(kafka_tests)
 app.command(short_help="Flag impossible replies of a cluster in use.")(proxy)
 app.command(short_help="Break the core on purpose, see what notices.")(museum)
 app.command(short_help="Change the core at random, see what notices.")(mutants)

@@ -66,13 +66,14 @@ def jars_of(version: str) -> Path:
     return lib
 
 
-def resolve_jars(version: str, lib: Path, *profile: str) -> None:
+def resolve_jars(version: str, lib: Path, *profile: str, project: Path = HERE / "pom.xml") -> None:
     """Have Maven copy the jars of a release into a folder.
 
     Args:
         version: Version of Kafka.
         lib: The folder.
-        profile: Profile of pom.xml, as an option of Maven; none for a broker alone.
+        profile: Profile of the project, as an option of Maven; none for a broker alone.
+        project: The pom.xml that says which jars.
 
     Raises:
         MissingDependencyError: Maven is missing, or cannot resolve them.
@@ -83,7 +84,7 @@ def resolve_jars(version: str, lib: Path, *profile: str) -> None:
         "-q",
         "-B",
         "-f",
-        str(HERE / "pom.xml"),
+        str(project),
         f"-Dkafka.version={version}",
         *profile,
         "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies",

@@ -1,5 +1,6 @@
 package served;
 
+import kafka.cluster.Partition;
 import kafka.log.LogManager;
 import kafka.network.SocketServer;
 import kafka.raft.KafkaRaftManager;
@@ -16,11 +17,13 @@ import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.admin.TopicDescription;
 import org.apache.kafka.common.Node;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.TopicPartitionInfo;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.acl.AclBinding;
 import org.apache.kafka.common.acl.AclBindingFilter;
 import org.apache.kafka.common.internals.Plugin;
-import org.apache.kafka.common.test.TestKitNodes;
+import org.apache.kafka.common.network.ListenerName;
+import org.apache.kafka.common.test.KafkaClusterTestKit;
 import org.apache.kafka.common.security.auth.SecurityProtocol;
 import org.apache.kafka.controller.Controller;
 import org.apache.kafka.coordinator.group.GroupCoordinator;
@@ -30,6 +33,8 @@ import org.apache.kafka.metadata.KRaftMetadataCache;
 import org.apache.kafka.metadata.LeaderAndIsr;
 import org.apache.kafka.raft.LogOffsetMetadata;
 import org.apache.kafka.raft.RaftLog;
+import org.apache.kafka.server.authorizer.AclCreateResult;
+import org.apache.kafka.server.authorizer.AclDeleteResult;
 import org.apache.kafka.server.authorizer.Authorizer;
 import org.apache.kafka.storage.internals.log.UnifiedLog;
 import org.mockito.Mockito;
@@ -46,8 +51,9 @@ import java.util.Set;
 import java.util.HashSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Supplier;
 import java.util.stream.Collectors;
+
+import scala.Option;
 
 /**
  * Objects of Kafka's brokers and controllers, as far as a test may look at them over the wire: metadata, ports, ends of logs, rights.
@@ -56,20 +62,17 @@ import java.util.stream.Collectors;
 public final class Doubles {
     private static final long ANSWER_TIMEOUT_S = 20, RESUME_MS = 2000;
 
+    private final KafkaClusterTestKit cluster;
     private final Map<String, String> properties;
-    private final Supplier<ServedProcess> process;
-    private final Supplier<Admin> admin;
     private final Set<Integer> down = new HashSet<>();
 
     /**
+     * @param cluster whose brokers and controllers they are
      * @param properties of the test's brokers
-     * @param process that serves, once it has started
-     * @param admin a client of it, once it has started
      */
-    public Doubles(Map<String, String> properties, Supplier<ServedProcess> process, Supplier<Admin> admin) {
+    public Doubles(KafkaClusterTestKit cluster, Map<String, String> properties) {
+        this.cluster = cluster;
         this.properties = properties;
-        this.process = process;
-        this.admin = admin;
     }
 
     /** What a test meets that asks for something that only the JVM of a broker has. */
@@ -93,44 +96,49 @@ public final class Doubles {
 
     private Optional<TopicDescription> topic(String name) {
         try {
-            return Optional.of(admin.get().describeTopics(List.of(name)).allTopicNames().get(ANSWER_TIMEOUT_S, TimeUnit.SECONDS).get(name));
+            return Optional.of(cluster.sharedAdmin().describeTopics(List.of(name)).allTopicNames().get(ANSWER_TIMEOUT_S, TimeUnit.SECONDS).get(name));
         } catch (Exception unknown) {
             return Optional.empty();
         }
     }
 
+    private Optional<TopicPartitionInfo> partition(String topic, int number) {
+        return topic(topic).flatMap(found -> found.partitions().stream().filter(each -> each.partition() == number).findFirst());
+    }
+
     private Map<String, Uuid> topicIds() throws Exception {
-        var listings = admin.get().listTopics(new ListTopicsOptions().listInternal(true)).listings();
+        var listings = cluster.sharedAdmin().listTopics(new ListTopicsOptions().listInternal(true)).listings();
         return listings.get(ANSWER_TIMEOUT_S, TimeUnit.SECONDS).stream().collect(Collectors.toMap(each -> each.name(), each -> each.topicId()));
     }
 
     private long endOffset(TopicPartition partition) throws Exception {
-        return admin.get().listOffsets(Map.of(partition, OffsetSpec.latest())).partitionResult(partition).get().offset();
+        return cluster.sharedAdmin().listOffsets(Map.of(partition, OffsetSpec.latest())).partitionResult(partition).get().offset();
     }
 
     /** A broker that can be stopped and resumed, and that knows the cluster's topics. */
-    public BrokerServer broker(int id, TestKitNodes nodes) {
-        SocketServer sockets = answering(SocketServer.class, Map.of("boundPort", call -> process.get().port(id)));
+    public BrokerServer broker(int id, KafkaConfig given) {
+        SocketServer sockets = answering(SocketServer.class, Map.of("boundPort", call -> boundPort(id, call.getArgument(0))));
         MetadataLoader loader = answering(MetadataLoader.class, Map.of("lastAppliedOffset", call -> Long.MAX_VALUE));
         SharedServer shared = answering(SharedServer.class, Map.of("loader", call -> loader));
-        KafkaApis apis = answering(KafkaApis.class, Map.of("isConsumerGroupProtocolEnabled", call -> consumerProtocol(nodes)));
-        LogManager logs = answering(LogManager.class, Map.of("getLog", call -> scala.Option.empty(), "liveLogDirs", call -> scala.collection.immutable.Nil$.MODULE$));
+        KafkaApis apis = answering(KafkaApis.class, Map.of("isConsumerGroupProtocolEnabled", call -> consumerProtocol()));
+        LogManager logs = answering(LogManager.class, Map.of("getLog", call -> Option.empty(), "liveLogDirs", call -> scala.collection.immutable.Nil$.MODULE$));
         GroupCoordinator groups = answering(GroupCoordinator.class, Map.of("groupMetadataTopicConfigs", call -> new Properties()));
         KRaftMetadataCache metadata = metadata();
-        ReplicaManager replicas = replicas();
-        KafkaConfig config = config(id, nodes);
+        ReplicaManager replicas = replicas(id);
+        KafkaConfig config = given == null ? config(id) : given;
+        Option<Plugin<Authorizer>> rights = rights();
         Map<String, Answer<?>> answers = new HashMap<>();
         answers.put("metadataCache", call -> metadata);
         answers.put("socketServer", call -> sockets);
-        answers.put("boundPort", call -> process.get().port(id));
+        answers.put("boundPort", call -> boundPort(id, call.getArgument(0)));
         answers.put("config", call -> config);
         answers.put("sharedServer", call -> shared);
         answers.put("dataPlaneRequestProcessor", call -> apis);
         answers.put("replicaManager", call -> replicas);
         answers.put("logManager", call -> logs);
         answers.put("groupCoordinator", call -> groups);
-        answers.put("clusterId", call -> process.get().clusterId());
-        answers.put("authorizerPlugin", call -> scala.Option.empty());
+        answers.put("clusterId", call -> cluster.process().clusterId());
+        answers.put("authorizerPlugin", call -> rights);
         answers.put("isShutdown", call -> down.contains(id));
         answers.put("brokerState", call -> down.contains(id) ? BrokerState.NOT_RUNNING : BrokerState.RUNNING);
         answers.put("shutdown", call -> stop(id));
@@ -140,21 +148,27 @@ public final class Doubles {
     }
 
     private Object stop(int id) {
-        process.get().stopBroker(id);
+        if (cluster.process() == null) return null;
+        cluster.process().stopBroker(id);
         down.add(id);
         return null;
     }
 
+    private int boundPort(int id, ListenerName listener) {
+        return cluster.process().port(listener.value(), id);
+    }
+
     private Object resume(int id) throws InterruptedException {
+        cluster.startup();
         if (!down.contains(id)) return null;
-        process.get().resumeBroker(id);
+        cluster.process().resumeBroker(id);
         Thread.sleep(RESUME_MS); // A broker of Kafka takes as long; by then clients have seen that their connections have ended.
         down.remove(id);
         return null;
     }
 
-    private boolean consumerProtocol(TestKitNodes nodes) {
-        boolean switchedOff = nodes.bootstrapMetadata().records().stream().anyMatch(record ->
+    private boolean consumerProtocol() {
+        boolean switchedOff = cluster.nodes().bootstrapMetadata().records().stream().anyMatch(record ->
             record.message() instanceof org.apache.kafka.common.metadata.FeatureLevelRecord level && level.name().equals("group.version") && level.featureLevel() == 0);
         return !switchedOff && !"classic".equals(properties.get("group.coordinator.rebalance.protocols"));
     }
@@ -162,10 +176,9 @@ public final class Doubles {
     private KRaftMetadataCache metadata() {
         Map<String, Answer<?>> answers = new HashMap<>();
         answers.put("numPartitions", call -> topic(call.getArgument(0)).map(found -> found.partitions().size()));
-        answers.put("getLeaderAndIsr", call -> topic(call.getArgument(0)).flatMap(found -> found.partitions().stream()
-            .filter(each -> each.partition() == (int) call.getArgument(1)).findFirst())
+        answers.put("getLeaderAndIsr", call -> partition(call.getArgument(0), call.getArgument(1))
             .map(each -> new LeaderAndIsr(each.leader().id(), each.isr().stream().map(Node::id).toList())));
-        answers.put("getAliveBrokerNodes", call -> new ArrayList<>(admin.get().describeCluster().nodes().get()));
+        answers.put("getAliveBrokerNodes", call -> new ArrayList<>(cluster.sharedAdmin().describeCluster().nodes().get()));
         answers.put("hasAliveBroker", call -> !down.contains((int) call.getArgument(0)));
         answers.put("getTopicId", call -> topicIds().getOrDefault(call.getArgument(0), Uuid.ZERO_UUID));
         answers.put("topicNamesToIds", call -> topicIds());
@@ -174,15 +187,26 @@ public final class Doubles {
         return answering(KRaftMetadataCache.class, answers);
     }
 
-    private ReplicaManager replicas() {
+    /** Replicas as the metadata has them: a broker's log of a partition is there if it has a replica, and leads if it is the leader. */
+    private ReplicaManager replicas(int id) {
         return answering(ReplicaManager.class, Map.of(
-            "onlinePartition", call -> scala.Option.empty(),
-            "localLog", call -> scala.Option.apply(answering(UnifiedLog.class, Map.of(
-                "highWatermark", inner -> endOffset(call.getArgument(0)), "logEndOffset", inner -> endOffset(call.getArgument(0)))))));
+            "onlinePartition", call -> replica(id, call.getArgument(0)),
+            "localLog", call -> Option.apply(log(call.getArgument(0)))));
     }
 
-    private KafkaConfig config(int id, TestKitNodes nodes) {
-        String listener = nodes.brokerListenerName().value();
+    private Option<Partition> replica(int id, TopicPartition partition) {
+        Optional<TopicPartitionInfo> found = partition(partition.topic(), partition.partition());
+        if (found.isEmpty() || found.get().replicas().stream().noneMatch(node -> node.id() == id)) return Option.empty();
+        boolean leads = found.get().leader() != null && found.get().leader().id() == id;
+        return Option.apply(answering(Partition.class, Map.of("leaderLogIfLocal", call -> leads ? Option.apply(log(partition)) : Option.empty())));
+    }
+
+    private UnifiedLog log(TopicPartition partition) {
+        return answering(UnifiedLog.class, Map.of("highWatermark", call -> endOffset(partition), "logEndOffset", call -> endOffset(partition)));
+    }
+
+    private KafkaConfig config(int id) {
+        String listener = cluster.nodes().brokerListenerName().value();
         Properties all = new Properties();
         properties.forEach((name, value) -> { if (!name.contains("principal.builder") && !name.contains("sasl") && !name.contains("ssl")) all.put(name, value); });
         all.put("process.roles", "broker");
@@ -199,29 +223,32 @@ public final class Doubles {
     }
 
     /** A controller that knows the topics, and through which rights are given and taken. */
-    @SuppressWarnings({"unchecked", "rawtypes"})
-    public ControllerServer controller(int id, TestKitNodes nodes) {
+    @SuppressWarnings("rawtypes")
+    public ControllerServer controller() {
         Controller inner = answering(Controller.class, Map.of("findAllTopicIds", call -> CompletableFuture.completedFuture(topicIds()), "isActive", call -> true));
         RaftLog log = answering(RaftLog.class, Map.of("endOffset", call -> new LogOffsetMetadata(1)));
         KafkaRaftManager raft = answering(KafkaRaftManager.class, Map.of("raftLog", call -> log));
-        Plugin plugin = answering(Plugin.class, Map.of("get", call -> authorizer()));
-        boolean guarded = properties.containsKey("authorizer.class.name") || nodes.brokerListenerProtocol() == SecurityProtocol.SASL_PLAINTEXT;
-        return answering(ControllerServer.class, Map.of("controller", call -> inner, "raftManager", call -> raft, "clusterId", call -> process.get().clusterId(),
-            "authorizerPlugin", call -> guarded ? scala.Option.apply(plugin) : scala.Option.empty()));
+        Option<Plugin<Authorizer>> rights = rights();
+        return answering(ControllerServer.class, Map.of("controller", call -> inner, "raftManager", call -> raft,
+            "clusterId", call -> cluster.process().clusterId(), "authorizerPlugin", call -> rights));
     }
 
     @SuppressWarnings("unchecked")
-    private Authorizer authorizer() {
-        return answering(Authorizer.class, Map.of(
+    private Option<Plugin<Authorizer>> rights() {
+        boolean guarded = properties.containsKey("authorizer.class.name") || cluster.nodes().brokerListenerProtocol() == SecurityProtocol.SASL_PLAINTEXT;
+        if (!guarded) return Option.empty();
+        Authorizer authorizer = answering(Authorizer.class, Map.of(
             "createAcls", call -> {
                 Collection<AclBinding> bindings = call.getArgument(1);
-                admin.get().createAcls(bindings).all().get();
-                return bindings.stream().map(each -> CompletableFuture.completedFuture(null)).toList();
+                cluster.sharedAdmin().createAcls(bindings).all().get();
+                return bindings.stream().map(each -> CompletableFuture.completedFuture(AclCreateResult.SUCCESS)).toList();
             },
             "deleteAcls", call -> {
-                admin.get().deleteAcls((Collection<AclBindingFilter>) call.getArgument(1)).all().get();
-                return List.of();
+                Collection<AclBindingFilter> filters = call.getArgument(1);
+                cluster.sharedAdmin().deleteAcls(filters).all().get();
+                return filters.stream().map(each -> CompletableFuture.completedFuture(new AclDeleteResult(List.of()))).toList();
             },
-            "acls", call -> admin.get().describeAcls(call.getArgument(0)).values().get()));
+            "acls", call -> cluster.sharedAdmin().describeAcls(call.getArgument(0)).values().get()));
+        return Option.apply(answering(Plugin.class, Map.of("get", call -> authorizer)));
     }
 }

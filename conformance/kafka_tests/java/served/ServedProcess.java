@@ -12,6 +12,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
@@ -29,23 +30,23 @@ public final class ServedProcess {
     private final Process process;
     private final String control;
     private final String clusterId;
-    private final Map<Integer, Integer> ports = new TreeMap<>();
+    private final Map<String, Map<Integer, Integer>> ports = new TreeMap<>();
 
     /**
      * Start a cluster and wait until it answers.
      *
-     * @param listener name of the listener of clients
+     * @param listeners of the first broker, as {@code EXTERNAL://localhost:0}
      * @param brokers how many
      * @param properties of server.properties
      * @param options further options of the command
      */
-    public ServedProcess(String listener, int brokers, Map<String, String> properties, List<String> options) throws IOException, InterruptedException {
+    public ServedProcess(String listeners, int brokers, Map<String, String> properties, List<String> options) throws IOException, InterruptedException {
         Path folder = Path.of(System.getProperty("served.folder"), "cluster-" + ProcessHandle.current().pid() + "-" + STARTED.incrementAndGet());
         Files.createDirectories(folder);
         Path settings = folder.resolve("server.properties"), ready = folder.resolve("ready.json"), log = folder.resolve("log.txt");
         Files.writeString(settings, properties.entrySet().stream().map(each -> each.getKey() + "=" + escaped(each.getValue()) + "\n").collect(Collectors.joining()));
         List<String> command = new ArrayList<>(List.of(System.getProperty("served.command").split(" ")));
-        command.addAll(List.of("--listeners", listener + "://localhost:0", "--brokers", "" + brokers, "--config", settings.toString(), "--ready-file", ready.toString()));
+        command.addAll(List.of("--listeners", listeners, "--brokers", "" + brokers, "--config", settings.toString(), "--ready-file", ready.toString()));
         command.addAll(options);
         process = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile()).start();
         Runtime.getRuntime().addShutdownHook(new Thread(process::destroyForcibly));
@@ -60,10 +61,13 @@ public final class ServedProcess {
         JsonNode where = new ObjectMapper().readTree(ready.toFile());
         control = where.get("control").asText();
         clusterId = where.get("cluster_id").asText();
-        String[] addresses = where.get("bootstrap").asText().split(",");
-        for (int i = 0; i < addresses.length; i++) {
-            ports.put(where.get("brokers").get(i).asInt(), Integer.parseInt(addresses[i].substring(addresses[i].lastIndexOf(':') + 1)));
-        }
+        where.get("listeners").properties().forEach(listener -> {
+            Map<Integer, Integer> own = ports.computeIfAbsent(listener.getKey().toUpperCase(Locale.ROOT), name -> new TreeMap<>());
+            String[] addresses = listener.getValue().asText().split(",");
+            for (int i = 0; i < addresses.length; i++) {
+                own.put(where.get("brokers").get(i).asInt(), Integer.parseInt(addresses[i].substring(addresses[i].lastIndexOf(':') + 1)));
+            }
+        });
     }
 
     private static String escaped(String value) {
@@ -74,12 +78,18 @@ public final class ServedProcess {
         return clusterId;
     }
 
-    public int port(int broker) {
-        return ports.get(broker);
+    public int port(String listener, int broker) {
+        return of(listener).get(broker);
     }
 
-    public String bootstrap() {
-        return ports.values().stream().map(port -> "localhost:" + port).collect(Collectors.joining(","));
+    private Map<Integer, Integer> of(String listener) {
+        Map<Integer, Integer> own = ports.get(listener.toUpperCase(Locale.ROOT));
+        if (own == null) throw new IllegalArgumentException("no listener " + listener + " among " + ports.keySet());
+        return own;
+    }
+
+    public String bootstrap(String listener) {
+        return of(listener).values().stream().map(port -> "localhost:" + port).collect(Collectors.joining(","));
     }
 
     /** Stop one broker: its connections end, its port refuses. */

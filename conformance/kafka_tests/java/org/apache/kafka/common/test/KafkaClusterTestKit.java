@@ -3,6 +3,7 @@ package org.apache.kafka.common.test;
 import kafka.raft.KafkaRaftManager;
 import kafka.server.BrokerServer;
 import kafka.server.ControllerServer;
+import kafka.server.KafkaConfig;
 
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.common.Uuid;
@@ -32,9 +33,16 @@ public final class KafkaClusterTestKit implements AutoCloseable {
     public static final class Builder {
         private final TestKitNodes nodes;
         private final Map<String, String> properties = new HashMap<>();
+        private Map<Integer, KafkaConfig> configs = Map.of();
 
         public Builder(TestKitNodes nodes) {
             this.nodes = nodes;
+        }
+
+        /** Of our own: what each broker shows as its settings, where a test has made them itself. */
+        public Builder setBrokerConfigs(Map<Integer, KafkaConfig> configs) {
+            this.configs = configs;
+            return this;
         }
 
         public Builder setConfigProp(String key, Object value) {
@@ -55,7 +63,7 @@ public final class KafkaClusterTestKit implements AutoCloseable {
         }
 
         public KafkaClusterTestKit build() {
-            return new KafkaClusterTestKit(nodes, properties);
+            return new KafkaClusterTestKit(nodes, properties, configs);
         }
     }
 
@@ -70,19 +78,30 @@ public final class KafkaClusterTestKit implements AutoCloseable {
     private ServedProcess process;
     private Admin admin;
 
-    private KafkaClusterTestKit(TestKitNodes nodes, Map<String, String> properties) {
+    private KafkaClusterTestKit(TestKitNodes nodes, Map<String, String> properties, Map<Integer, KafkaConfig> configs) {
         this.nodes = nodes;
         this.properties = properties;
-        Doubles doubles = new Doubles(properties, () -> process, () -> admin);
-        nodes.brokerNodes().keySet().forEach(id -> brokers.put(id, doubles.broker(id, nodes)));
-        nodes.controllerNodes().keySet().forEach(id -> controllers.put(id, doubles.controller(id, nodes)));
+        Doubles doubles = new Doubles(this, properties);
+        nodes.brokerNodes().keySet().forEach(id -> brokers.put(id, doubles.broker(id, configs.get(id))));
+        nodes.controllerNodes().keySet().forEach(id -> controllers.put(id, doubles.controller()));
     }
 
     public void format() { }
 
+    /** Of our own: what serves, once it has started. */
+    public ServedProcess process() {
+        return process;
+    }
+
+    /** Of our own: a client of the cluster that the doubles of its brokers share. */
+    public Admin sharedAdmin() {
+        return admin;
+    }
+
     public void startup() {
         if (process != null) return;
         String listener = nodes.brokerListenerName().value();
+        String listeners = properties.getOrDefault("listeners", listener + "://localhost:0");
         SecurityProtocol protocol = nodes.brokerListenerProtocol();
         Map<String, String> served = new TreeMap<>();
         served.put("unstable.api.versions.enable", "true");
@@ -99,17 +118,19 @@ public final class KafkaClusterTestKit implements AutoCloseable {
         served.put("node.id", "" + nodes.brokerNodes().firstKey());
         levels(nodes.bootstrapMetadata()).forEach((feature, level) -> options.addAll(List.of("--feature", feature + "=" + level)));
         try {
-            process = new ServedProcess(listener, nodes.brokerNodes().size(), served, options);
+            process = new ServedProcess(listeners, nodes.brokerNodes().size(), served, options);
         } catch (Exception error) {
             throw new RuntimeException(error);
         }
         admin = admin(Map.of());
     }
 
+    /** Levels of the features that a served cluster has; what a cluster's first records do not name has level 0. */
     private static Map<String, Short> levels(BootstrapMetadata metadata) {
         Map<String, Short> levels = new TreeMap<>();
+        FEATURES.forEach(feature -> levels.put(feature, (short) 0));
         for (ApiMessageAndVersion record : metadata.records()) {
-            if (record.message() instanceof FeatureLevelRecord feature && FEATURES.contains(feature.name())) levels.put(feature.name(), feature.featureLevel());
+            if (record.message() instanceof FeatureLevelRecord feature) levels.replace(feature.name(), feature.featureLevel());
         }
         return levels;
     }
@@ -133,7 +154,7 @@ public final class KafkaClusterTestKit implements AutoCloseable {
     }
 
     public String bootstrapServers() {
-        return process.bootstrap();
+        return process.bootstrap(nodes.brokerListenerName().value());
     }
 
     public String bootstrapControllers() {

@@ -1,0 +1,177 @@
+"""Runs Kafka's test classes with JUnit, on a served cluster or on Kafka's own."""
+
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.errors import DataError, MissingDependencyError
+from coordinator_sim_conformance.child_processes import end_with_us
+from coordinator_sim_conformance.kafka_tests.results import (
+    Invocation,
+    Verdict,
+    left_out,
+    read_report,
+)
+from coordinator_sim_conformance.kafka_tests.suites import HERE, Suite
+from coordinator_sim_conformance.real_kafka.kafka import JARS_VARIABLE, resolve_jars
+
+_SOURCES: Final = HERE / "java"
+_EXTENSIONS: Final = "META-INF/services/org.junit.jupiter.api.extension.Extension"
+_CLUSTER_TESTS: Final = "org.apache.kafka.common.test.junit.ClusterTestExtensions"
+_REPORT: Final = "TEST-junit-jupiter.xml"
+_TEST_TIMEOUT_S: Final = 240
+_CLASS_TIMEOUT_S: Final = 45 * 60
+_JVM: Final = (
+    "-Xmx768m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=off",
+    "-Djunit.jupiter.extensions.autodetection.enabled=true",
+    "-Djunit.jupiter.execution.timeout.thread.mode.default=SEPARATE_THREAD",
+    f"-Djunit.jupiter.execution.timeout.testtemplate.method.default={_TEST_TIMEOUT_S} s",
+    f"-Djunit.jupiter.execution.timeout.test.method.default={_TEST_TIMEOUT_S} s",
+)
+
+
+class Stage(Struct, frozen=True):
+    """What the classes of a suite run on.
+
+    Args:
+        jars: Folder of Kafka's jars, tests included.
+        shim: Folder of our classes, which stand before them.
+        services: Folder that names JUnit's extension for test clusters.
+        serve: Command that serves a cluster.
+        folder: Working folder: logs of clusters, reports of JUnit.
+    """
+
+    jars: Path
+    shim: Path
+    services: Path
+    serve: tuple[str, ...]
+    folder: Path
+
+
+def stage_for(suite: Suite, serve: Sequence[str], folder: Path) -> Stage:
+    """Resolve the jars of a suite by Maven and compile the shim, unless both are there.
+
+    Raises:
+        MissingDependencyError: Java or Maven is missing, or cannot do it.
+    """
+    root = Path(os.environ.get(JARS_VARIABLE, HERE / "target"))
+    root = root / f"tests-{suite.jars}-{suite.release}"
+    jars, shim, services = root / "lib", root / "shim", root / "services"
+    if not any(jars.glob("kafka-clients-*-test.jar")):
+        resolve_jars(suite.release, jars, f"-P{suite.jars}", project=HERE / "pom.xml")
+    if _newest(_SOURCES.rglob("*.java")) > _newest(shim.rglob("*.class")):
+        _compile(jars, shim)
+    names = services / _EXTENSIONS
+    names.parent.mkdir(parents=True, exist_ok=True)
+    names.write_text(f"{_CLUSTER_TESTS}\n", encoding="utf-8")
+    return Stage(jars=jars, shim=shim, services=services, serve=tuple(serve), folder=folder)
+
+
+def _newest(files: Iterable[Path]) -> float:
+    return max((path.stat().st_mtime for path in files), default=0.0)
+
+
+def _compile(jars: Path, shim: Path) -> None:
+    command = ["javac", "-nowarn", "-proc:none", "-d", str(shim), "-cp", f"{jars}{os.sep}*"]
+    command += map(str, sorted(_SOURCES.rglob("*.java")))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - javac on our own sources
+    if done.returncode:
+        errors = [line for line in done.stderr.splitlines() if ": error: " in line]
+        raise MissingDependencyError(f"javac cannot compile {_SOURCES}: {errors[:1]}")
+
+
+def run_class(
+    stage: Stage, name: str, test: str = "", *, on_kafka: bool = False
+) -> list[Invocation]:
+    """Run one test class in a JVM of its own.
+
+    Args:
+        stage: What it runs on.
+        name: Full name of the class.
+        test: `CLASS#METHOD` to run of it; empty: all that are not left out.
+        on_kafka: Run it on Kafka's own test cluster instead, the control.
+
+    Raises:
+        DataError: the JVM did not end by itself, or has reported nothing.
+    """
+    kind = "kafka" if on_kafka else "serve"
+    folder = stage.folder / kind / re.sub(r"[^\w.]", "-", test or name)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / _REPORT).unlink(missing_ok=True)
+    class_path = (*(() if on_kafka else (stage.shim,)), stage.services, stage.jars / "*")
+    command = [
+        "java",
+        *_JVM,
+        f"-Dserved.folder={folder}",
+        f"-Dserved.command={shlex.join(stage.serve)}",
+        "-cp",
+        os.pathsep.join(map(str, class_path)),
+        "org.junit.platform.console.ConsoleLauncher",
+        "execute",
+        "--disable-banner",
+        "--disable-ansi-colors",
+        "--details=testfeed",
+        f"--reports-dir={folder}",
+        *_selection(name, test),
+    ]
+    with (folder / "out.txt").open("wb") as out:
+        process = subprocess.Popen(  # noqa: S603 - our own command line
+            command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=folder
+        )
+        end_with_us(process)
+        try:
+            process.wait(_CLASS_TIMEOUT_S)
+        except subprocess.TimeoutExpired as error:
+            raise DataError(
+                f"{name} did not end within {_CLASS_TIMEOUT_S} s; see {folder}"
+            ) from error
+        finally:
+            process.kill()
+    return read_report(folder / _REPORT)
+
+
+def _selection(name: str, test: str) -> list[str]:
+    if test:
+        return [f"--select-class={name}", f"--include-methodname={re.escape(test)}"]
+    methods = [each for each in left_out() if each.startswith(f"{name}#")]
+    excluded = [f"--exclude-methodname={re.escape(each)}" for each in methods]
+    return [f"--select-class={name}", *excluded]
+
+
+def judged_class(stage: Stage, name: str) -> list[Invocation]:
+    """Run a class; run each test that failed again alone, and, if need be, on Kafka's own cluster.
+
+    Raises:
+        DataError: a JVM did not end by itself, or has reported nothing.
+    """
+    judged = []
+    again: dict[str, Verdict] = {}
+    for each in run_class(stage, name):
+        if each.verdict is Verdict.FAILED and each.test not in again:
+            again[each.test] = _second_verdict(stage, name, each)
+        verdict = again[each.test] if each.verdict is Verdict.FAILED else each.verdict
+        judged.append(Invocation(each.test, each.index, verdict, each.message, each.seconds))
+    skipped = [each for each in left_out() if each.startswith(f"{name}#")]
+    judged += [Invocation(each, "", Verdict.LEFT_OUT, left_out()[each]) for each in skipped]
+    return judged
+
+
+def _second_verdict(stage: Stage, name: str, failed: Invocation) -> Verdict:
+    if _passes(run_class(stage, name, failed.test)):
+        return Verdict.PASSED_AGAIN
+    if _passes(run_class(stage, name, failed.test, on_kafka=True)):
+        return Verdict.FAILED
+    return Verdict.FAILED_ON_KAFKA
+
+
+def _passes(invocations: list[Invocation]) -> bool:
+    return bool(invocations) and all(each.verdict is Verdict.PASSED for each in invocations)
