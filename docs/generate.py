@@ -23,6 +23,7 @@ from conformance_pages import (  # noqa: E402 - as above
     known_deviations_page,
     matrix_totals_page,
 )
+from kafka_tests_page import kafka_tests_page  # noqa: E402 - as above
 
 from coordinator_sim.broker.cluster import Cluster  # noqa: E402 - as above
 from coordinator_sim.broker.implemented import IMPLEMENTED  # noqa: E402 - as above
@@ -450,6 +451,9 @@ PAGES = {
     ),
     "implementations.md": lambda: matrix_totals_page(
         HEADER.format(source="docs/conformance-results")
+    ),
+    "kafka-own-tests.md": lambda: kafka_tests_page(
+        HEADER.format(source="docs/kafka-tests-results")
     ),
     "guides/grade-your-broker.md": grading_guide,
     "museum.md": museum_page,

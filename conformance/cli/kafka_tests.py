@@ -4,28 +4,26 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final
 
-import msgspec
 import typer
 
 from coordinator_sim.cli.ending import EXIT_PROBLEMS_FOUND
 from coordinator_sim.errors import ConfigError
-from coordinator_sim_conformance.kafka_tests.results import Invocation, Result, Verdict
-from coordinator_sim_conformance.kafka_tests.running import judged_class, stage_for
-from coordinator_sim_conformance.kafka_tests.suites import (
-    Suite,
-    TestClass,
-    part_of,
-    suite_named,
-    suites,
+from coordinator_sim_conformance.kafka_tests.results import (
+    Invocation,
+    Result,
+    Verdict,
+    write_result,
 )
+from coordinator_sim_conformance.kafka_tests.running import judged_class, stage_for
+from coordinator_sim_conformance.kafka_tests.suites import Suite, part_of, suites, suites_named
 
 _DEFAULT: Final = "groups-4.3.1"
-_TOLD: Final = (Verdict.FAILED, Verdict.FAILED_ON_KAFKA, Verdict.PASSED_AGAIN)
+_SHOWN: Final = (Verdict.FAILED, Verdict.FAILED_ON_KAFKA, Verdict.PASSED_AGAIN)
 
 
 def kafka_tests(
@@ -36,24 +34,34 @@ def kafka_tests(
         ),
     ] = None,
     suite: Annotated[
-        str, typer.Option(help="Which suite; --list prints all.", metavar="NAME-RELEASE")
+        str,
+        typer.Option(
+            help="Which suite: groups-4.3.1; 4.3.1: all of a release; all.", metavar="SUITE"
+        ),
     ] = _DEFAULT,
     profile: Annotated[
         str | None,
-        typer.Option(help="The Kafka that serve behaves like; default: the suite's release."),
+        typer.Option(
+            help="The Kafka that serve behaves like; default: the suite's release.",
+            metavar="PROFILE",
+        ),
     ] = None,
     part: Annotated[
         str | None,
         typer.Option(help="One of several parts that take equally long.", metavar="N/COUNT"),
     ] = None,
-    processes: Annotated[int, typer.Option(help="JVMs at a time.", min=1, max=16)] = 2,
+    processes: Annotated[int, typer.Option(help="JVMs at a time.", min=1, max=16, metavar="N")] = 2,
     folder: Annotated[
         Path | None,
-        typer.Option(help="Keep logs and reports here; default: a folder in /tmp.", metavar="DIR"),
+        typer.Option(help="Keep logs and reports here; default: a temporary one.", metavar="DIR"),
     ] = None,
-    result: Annotated[
-        Path | None, typer.Option(help="Write what was found as JSON.", metavar="FILE")
+    into: Annotated[
+        Path | None,
+        typer.Option(help="Existing folder for SUITE.json, what was found.", metavar="DIR"),
     ] = None,
+    with_left_out: Annotated[
+        bool, typer.Option("--with-left-out", help="Run the tests that are left out too.")
+    ] = False,
     list_suites: Annotated[
         bool, typer.Option("--list", help="Print the suites and their classes, run nothing.")
     ] = False,
@@ -61,55 +69,71 @@ def kafka_tests(
     """Run Apache Kafka's own compiled tests, unchanged, on a served cluster; exit 1 when one fails.
 
     Their jars come from Maven Central. A test that fails runs again alone, then on Kafka's own test
-    cluster. The tests that need the inside of a broker are left out, by a reviewed table.
+    cluster. Tests that cannot pass are left out, by a reviewed table.
 
     Example: conformance kafka-tests JoinGroupRequestTest
     """
+    chosen = suites() if list_suites else _chosen(suites_named(suite), tests or [], part)
     if list_suites:
-        _print_suites()
+        _print_suites(chosen)
         return
-    chosen = suite_named(suite)
-    classes = _chosen(chosen, tests or [], part)
+    if into is not None and not into.is_dir():
+        raise ConfigError(f"--into {into}: no such folder; create it first")
     root = folder or Path(tempfile.mkdtemp(prefix="kafka-tests-"))
-    serve = (sys.executable, "-m", "coordinator_sim", "serve", "--profile")
-    stage = stage_for(chosen, (*serve, profile or chosen.profile), root.resolve())
-    began = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    invocations: list[Invocation] = []
-    with ThreadPoolExecutor(processes) as pool:
-        running = {pool.submit(judged_class, stage, each.name): each for each in classes}
-        for ended in as_completed(running):
-            invocations += ended.result()
-            _print_class(running[ended].name, ended.result())
-    judged = Result(chosen.full_name, profile or chosen.profile, began, tuple(invocations))
-    if result is not None:
-        result.write_bytes(msgspec.json.format(msgspec.json.encode(judged)) + b"\n")
-    _print_counts(judged, root)
-    if any(each.verdict is Verdict.FAILED for each in invocations):
+    results = _run(chosen, profile, root.resolve(), processes, with_left_out=with_left_out)
+    for result in results:
+        _print_counts(result)
+        if into is not None:
+            write_result(result, into)
+    typer.echo(f"logs and reports: {root}")
+    if any(result.count(Verdict.FAILED) for result in results):
         raise typer.Exit(EXIT_PROBLEMS_FOUND)
 
 
-def _chosen(suite: Suite, wanted: Sequence[str], part: str | None) -> tuple[TestClass, ...]:
-    """The classes to run.
+def _run(
+    chosen: Sequence[Suite], profile: str | None, root: Path, processes: int, *, with_left_out: bool
+) -> list[Result]:
+    """Run the classes of suites, several at a time, and print each when it has ended."""
+    serve = (sys.executable, "-m", "coordinator_sim", "serve", "--profile")
+    began = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    found: dict[Suite, list[Invocation]] = {suite: [] for suite in chosen}
+    running: dict[Future[list[Invocation]], tuple[Suite, str]] = {}
+    with ThreadPoolExecutor(processes) as pool:
+        for suite in chosen:
+            stage = stage_for(suite, (*serve, profile or suite.profile), root / suite.full_name)
+            for each in suite.classes:
+                future = pool.submit(judged_class, stage, each.name, with_left_out=with_left_out)
+                running[future] = suite, each.name
+        for ended in as_completed(running):
+            suite, name = running[ended]
+            found[suite] += ended.result()
+            _print_class(name, ended.result())
+    return [
+        Result(suite.full_name, profile or suite.profile, began, tuple(invocations))
+        for suite, invocations in found.items()
+    ]
+
+
+def _chosen(wanted: Sequence[Suite], names: Sequence[str], part: str | None) -> tuple[Suite, ...]:
+    """The suites with those classes that are to run.
 
     Raises:
         ConfigError: a name fits no class, or the part is none.
     """
-    classes = suite.classes
-    for name in wanted:
-        if not any(each.name.endswith(name) for each in classes):
-            raise ConfigError(f"{name}: no class of {suite.full_name}; see kafka-tests --list")
-    if wanted:
-        classes = tuple(each for each in classes if each.name.endswith(tuple(wanted)))
-    if part is None:
-        return classes
-    number, _, count = part.partition("/")
+    for name in names:
+        if not any(each.name.endswith(name) for suite in wanted for each in suite.classes):
+            raise ConfigError(f"{name}: no class of such a name; see kafka-tests --list")
+    number, _, count = (part or "1/1").partition("/")
     if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
         raise ConfigError(f"--part {part}: give N/COUNT with 1 <= N <= COUNT, as 1/7")
-    return part_of(classes, int(number), int(count))
+    if names:
+        wanted = [suite.only(lambda each: each.name.endswith(tuple(names))) for suite in wanted]
+    parts = part_of(wanted, int(number), int(count))
+    return tuple(suite for suite in parts if suite.classes)
 
 
-def _print_suites() -> None:
-    for suite in suites():
+def _print_suites(chosen: Sequence[Suite]) -> None:
+    for suite in chosen:
         typer.echo(f"{suite.full_name}: {len(suite.classes)} classes")
         for each in suite.classes:
             typer.echo(f"  {each.name}")
@@ -119,18 +143,15 @@ def _print_class(name: str, invocations: Sequence[Invocation]) -> None:
     counts = Counter(each.verdict for each in invocations)
     passed = counts[Verdict.PASSED] + counts[Verdict.PASSED_AGAIN]
     seconds = sum(each.seconds for each in invocations)
-    others = [f"{counts[each]} {each}" for each in Verdict if each is not Verdict.PASSED]
-    words = ", ".join(each for each in others if not each.startswith("0 "))
-    typer.echo(f"{name}: {passed} of {len(invocations)} in {seconds:.0f} s {words}".rstrip())
+    left_out = counts[Verdict.LEFT_OUT]
+    words = f", {left_out} left out" if left_out else ""
+    typer.echo(f"{name}: {passed} of {len(invocations) - left_out} in {seconds:.0f} s{words}")
     for each in invocations:
-        if each.verdict in _TOLD:
+        if each.verdict in _SHOWN:
             method = each.test.partition("#")[2]
             typer.echo(f"  {each.verdict}: {method}{each.index}: {each.message}")
 
 
-def _print_counts(judged: Result, root: Path) -> None:
-    counts = Counter(each.verdict for each in judged.invocations)
-    words = ", ".join(f"{counts[each]} {each}" for each in Verdict if counts[each])
-    total = len(judged.invocations)
-    typer.echo(f"{judged.suite} on serve --profile {judged.profile}: {total} run: {words}")
-    typer.echo(f"logs and reports: {root}")
+def _print_counts(result: Result) -> None:
+    words = ", ".join(f"{result.count(each)} {each}" for each in Verdict if result.count(each))
+    typer.echo(f"{result.suite} on serve --profile {result.profile}: {words}")

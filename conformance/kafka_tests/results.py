@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree as ET
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator_sim.errors import DataError
 from coordinator_sim_conformance.kafka_tests.suites import HERE
@@ -59,6 +61,29 @@ class Result(Struct, frozen=True):
     profile: str
     at: str
     invocations: tuple[Invocation, ...]
+
+    def count(self, verdict: Verdict) -> int:
+        """How many invocations ended so."""
+        return sum(each.verdict is verdict for each in self.invocations)
+
+
+def write_result(result: Result, folder: Path) -> None:
+    """Write a result to a folder, as `SUITE.json`."""
+    invocations = tuple(sorted(result.invocations, key=lambda each: (each.test, each.index)))
+    text = msgspec.json.format(msgspec.json.encode(replace(result, invocations=invocations)))
+    (folder / f"{result.suite}.json").write_bytes(text + b"\n")
+
+
+def read_result(path: Path) -> Result:
+    """Read a result that `write_result` wrote.
+
+    Raises:
+        DataError: it is none.
+    """
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Result)
+    except msgspec.MsgspecError as error:
+        raise DataError(f"{path}: no result of kafka-tests: {error}") from error
 
 
 def read_report(path: Path) -> list[Invocation]:

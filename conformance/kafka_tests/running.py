@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator_sim.errors import DataError, MissingDependencyError
 from coordinator_sim_conformance.child_processes import end_with_us
@@ -90,14 +91,20 @@ def _compile(jars: Path, shim: Path) -> None:
 
 
 def run_class(
-    stage: Stage, name: str, test: str = "", *, on_kafka: bool = False
+    stage: Stage,
+    name: str,
+    test: str = "",
+    *,
+    without: Sequence[str] = (),
+    on_kafka: bool = False,
 ) -> list[Invocation]:
     """Run one test class in a JVM of its own.
 
     Args:
         stage: What it runs on.
         name: Full name of the class.
-        test: `CLASS#METHOD` to run of it; empty: all that are not left out.
+        test: `CLASS#METHOD` to run of it; empty: all.
+        without: `CLASS#METHOD` of those that are not run.
         on_kafka: Run it on Kafka's own test cluster instead, the control.
 
     Raises:
@@ -121,7 +128,9 @@ def run_class(
         "--disable-ansi-colors",
         "--details=testfeed",
         f"--reports-dir={folder}",
-        *_selection(name, test),
+        f"--select-class={name}",
+        *([f"--include-methodname={re.escape(test)}"] if test else ()),
+        *(f"--exclude-methodname={re.escape(each)}" for each in without),
     ]
     with (folder / "out.txt").open("wb") as out:
         process = subprocess.Popen(  # noqa: S603 - our own command line
@@ -139,29 +148,31 @@ def run_class(
     return read_report(folder / _REPORT)
 
 
-def _selection(name: str, test: str) -> list[str]:
-    if test:
-        return [f"--select-class={name}", f"--include-methodname={re.escape(test)}"]
-    methods = [each for each in left_out() if each.startswith(f"{name}#")]
-    excluded = [f"--exclude-methodname={re.escape(each)}" for each in methods]
-    return [f"--select-class={name}", *excluded]
-
-
-def judged_class(stage: Stage, name: str) -> list[Invocation]:
+def judged_class(stage: Stage, name: str, *, with_left_out: bool = False) -> list[Invocation]:
     """Run a class; run each test that failed again alone, and, if need be, on Kafka's own cluster.
 
-    Raises:
-        DataError: a JVM did not end by itself, or has reported nothing.
+    Args:
+        stage: What it runs on.
+        name: Full name of the class.
+        with_left_out: Run the tests that are left out too: one that passes counts as passed.
     """
-    judged = []
+    reasons = {test: why for test, why in left_out().items() if test.startswith(f"{name}#")}
+    skipped = () if with_left_out else tuple(reasons)
+    try:
+        ran = run_class(stage, name, without=skipped)
+    except DataError as error:
+        return [Invocation(f"{name}#", "", Verdict.FAILED, str(error))]
+    judged = [Invocation(each, "", Verdict.LEFT_OUT, reasons[each]) for each in skipped]
     again: dict[str, Verdict] = {}
-    for each in run_class(stage, name):
-        if each.verdict is Verdict.FAILED and each.test not in again:
-            again[each.test] = _second_verdict(stage, name, each)
-        verdict = again[each.test] if each.verdict is Verdict.FAILED else each.verdict
-        judged.append(Invocation(each.test, each.index, verdict, each.message, each.seconds))
-    skipped = [each for each in left_out() if each.startswith(f"{name}#")]
-    judged += [Invocation(each, "", Verdict.LEFT_OUT, left_out()[each]) for each in skipped]
+    for each in ran:
+        if each.verdict is Verdict.PASSED:
+            judged.append(each)
+        elif each.test in reasons:
+            judged.append(replace(each, verdict=Verdict.LEFT_OUT, message=reasons[each.test]))
+        else:
+            if each.test not in again:
+                again[each.test] = _second_verdict(stage, name, each)
+            judged.append(replace(each, verdict=again[each.test]))
     return judged
 
 

@@ -1,7 +1,7 @@
 """Suites of Kafka's own test classes, by release: which classes, and how long each takes."""
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +16,7 @@ _JARS: Final = {"groups": "clients", "brokers": "clients"}
 """Suite -> profile of `pom.xml` with its jars, where that is not of its own name."""
 
 
-class TestClass(Struct, frozen=True):
+class JavaClass(Struct, frozen=True):
     """A test class of Kafka.
 
     Args:
@@ -39,12 +39,16 @@ class Suite(Struct, frozen=True):
 
     name: str
     release: str
-    classes: tuple[TestClass, ...]
+    classes: tuple[JavaClass, ...]
 
     @property
     def full_name(self) -> str:
         """Name of its file and of its results, as `groups-4.3.1`."""
         return f"{self.name}-{self.release}"
+
+    def only(self, wanted: Callable[[JavaClass], bool]) -> "Suite":
+        """The suite with some of its classes."""
+        return Suite(self.name, self.release, tuple(filter(wanted, self.classes)))
 
     @property
     def jars(self) -> str:
@@ -62,33 +66,34 @@ def suites() -> tuple[Suite, ...]:
     return tuple(map(_read, sorted(_CLASSES.glob("*.txt"))))
 
 
-def suite_named(full_name: str) -> Suite:
-    """Return a suite.
+def suites_named(name: str) -> tuple[Suite, ...]:
+    """Return a suite by its full name, all suites of a release, or `all`.
 
     Raises:
         ConfigError: there is none of this name.
     """
-    for suite in suites():
-        if suite.full_name == full_name:
-            return suite
-    names = ", ".join(suite.full_name for suite in suites())
-    raise ConfigError(f"--suite {full_name}: unknown; use one of {names}")
+    found = tuple(each for each in suites() if name in (each.full_name, each.release, "all"))
+    if not found:
+        names = ", ".join(suite.full_name for suite in suites())
+        raise ConfigError(f"--suite {name}: unknown; use all, a release, or one of {names}")
+    return found
 
 
-def part_of(classes: Iterable[TestClass], number: int, count: int) -> tuple[TestClass, ...]:
-    """Return one of several parts that take about equally long, the longest classes dealt first.
+def part_of(wanted: Sequence[Suite], number: int, count: int) -> tuple[Suite, ...]:
+    """Return one of several parts of suites, which take about equally long.
 
     Args:
-        classes: All of them.
+        wanted: Suites; their longest classes are dealt first.
         number: Of the part, from 1.
         count: Of parts.
     """
-    parts = [(0, each, list[TestClass]()) for each in range(1, count + 1)]
+    dealt = [(0, part, set[JavaClass]()) for part in range(1, count + 1)]
+    classes = {each for suite in wanted for each in suite.classes}
     for each in sorted(classes, key=lambda item: (-item.seconds, item.name)):
-        seconds, part, chosen = heapq.heappop(parts)
-        chosen.append(each)
-        heapq.heappush(parts, (seconds + each.seconds, part, chosen))
-    return next(tuple(chosen) for _, part, chosen in parts if part == number)
+        seconds, part, chosen = heapq.heappop(dealt)
+        heapq.heappush(dealt, (seconds + each.seconds, part, chosen | {each}))
+    mine = next(chosen for _, part, chosen in dealt if part == number)
+    return tuple(suite.only(mine.__contains__) for suite in wanted)
 
 
 def _read(path: Path) -> Suite:
@@ -97,5 +102,5 @@ def _read(path: Path) -> Suite:
     return Suite(name, release, tuple(_class(line.split()) for line in lines if line.strip()))
 
 
-def _class(words: list[str]) -> TestClass:
-    return TestClass(words[0], int(words[1])) if len(words) > 1 else TestClass(words[0])
+def _class(words: list[str]) -> JavaClass:
+    return JavaClass(words[0], int(words[1])) if len(words) > 1 else JavaClass(words[0])

@@ -291,11 +291,16 @@ class PartitionLog(LogWriter):
 
     def compact(self, now_ms: int) -> None:
         """Close the active segment, and clean the whole log at once, dirty or not."""
+        self.begin_compaction(now_ms)
+        while self.clean_some(now_ms):
+            pass
+
+    def begin_compaction(self, now_ms: int) -> None:
+        """Close the active segment, and begin to clean the whole log; `clean_some` goes on."""
         self._store.roll(self.end_offset)
         self._rolled(self.end_offset)
-        self._cleaning = None
         bound = cleanable_before(self._store.segments(), self.last_stable_offset, NEVER_MS)
-        finished(self._clean(self.log_start_offset, bound, now_ms))
+        self._cleaning = self._clean(self.log_start_offset, bound, now_ms)
 
     def _pass(self, now_ms: int) -> Steps[None] | None:
         """A pass of the cleaner; None if none is due. Source: LogCleanerManager."""

@@ -220,6 +220,14 @@ class LeaderView(Struct, frozen=True, kw_only=True):
     leader_epoch: int
 
 
+class CompactedView(Struct, frozen=True, kw_only=True):
+    """A partition whose log was cleaned, up to the end that it had."""
+
+    topic: str
+    partition: int
+    end_offset: int
+
+
 class ParkedView(Struct, frozen=True, kw_only=True):
     """A request that waits for an answer, and for what.
 

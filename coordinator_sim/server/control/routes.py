@@ -14,6 +14,7 @@ from coordinator_sim.server.control.models import (
     BrokerView,
     ClockState,
     ClockView,
+    CompactedView,
     ConnectionView,
     FaultView,
     GroupSummary,
@@ -145,6 +146,12 @@ ROUTES: Final = (
         verbs.elect_leader,
         LeaderView,
         MoveCoordinatorTo,
+        errors=(404, 409),
+    ),
+    _post(
+        "/v1/topics/{name}/partitions/{partition}/compact",
+        verbs.compact,
+        CompactedView,
         errors=(404, 409),
     ),
     _post(

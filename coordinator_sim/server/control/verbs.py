@@ -15,6 +15,7 @@ from coordinator_sim.server.control.clock_verbs import clock_of
 from coordinator_sim.server.control.conditions import GroupCondition
 from coordinator_sim.server.control.models import (
     BrokerView,
+    CompactedView,
     ConnectionView,
     EndpointView,
     FaultView,
@@ -228,6 +229,21 @@ def elect_leader(control: "Control", request: ControlRequest) -> LeaderView:
     moved = control.cluster.operations.elect(topic, partition, request.body.to, control.now())
     control.tell("topic", "LEADER", moved.leader_id, topic=topic, partition=partition)
     return _leader(moved)
+
+
+async def compact(control: "Control", request: ControlRequest) -> CompactedView:
+    """Close a partition's active segment and clean its log at once, however little is dirty."""
+    topic, partition = request.path["name"], request.number("partition")
+    log = control.cluster.logs.log_of(topic, partition)
+    if log is None:
+        raise NotFound(f"there is no partition {topic}-{partition}")
+    if "compact" not in str(control.cluster.configs.topic_value(topic, "cleanup.policy")):
+        raise ConfigError(f"topic {topic!r} is not compacted: set its cleanup.policy=compact")
+    log.begin_compaction(control.now().group_ms)
+    while log.clean_some(control.now().group_ms):  # noqa: ASYNC110 - each call does a part
+        await asyncio.sleep(0)
+    control.tell("topic", "COMPACTED", topic=topic, partition=partition)
+    return CompactedView(topic=topic, partition=partition, end_offset=log.end_offset)
 
 
 def slow_appends(control: "Control", request: ControlRequest) -> TopicView:

@@ -21,7 +21,6 @@ import org.apache.kafka.common.TopicPartitionInfo;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.acl.AclBinding;
 import org.apache.kafka.common.acl.AclBindingFilter;
-import org.apache.kafka.common.internals.Plugin;
 import org.apache.kafka.common.network.ListenerName;
 import org.apache.kafka.common.test.KafkaClusterTestKit;
 import org.apache.kafka.common.security.auth.SecurityProtocol;
@@ -29,10 +28,8 @@ import org.apache.kafka.controller.Controller;
 import org.apache.kafka.coordinator.group.GroupCoordinator;
 import org.apache.kafka.image.loader.MetadataLoader;
 import org.apache.kafka.metadata.BrokerState;
-import org.apache.kafka.metadata.KRaftMetadataCache;
 import org.apache.kafka.metadata.LeaderAndIsr;
 import org.apache.kafka.raft.LogOffsetMetadata;
-import org.apache.kafka.raft.RaftLog;
 import org.apache.kafka.server.authorizer.AclCreateResult;
 import org.apache.kafka.server.authorizer.AclDeleteResult;
 import org.apache.kafka.server.authorizer.Authorizer;
@@ -40,6 +37,7 @@ import org.apache.kafka.storage.internals.log.UnifiedLog;
 import org.mockito.Mockito;
 import org.mockito.stubbing.Answer;
 
+import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -94,6 +92,13 @@ public final class Doubles {
         }));
     }
 
+    /** What a method returns: classes of Kafka's change their packages between releases. */
+    private static Class<?> returned(Class<?> type, String... names) {
+        List<String> wanted = List.of(names);
+        for (Method method : type.getMethods()) if (wanted.contains(method.getName()) && method.getParameterCount() == 0 && !method.isBridge()) return method.getReturnType();
+        throw new IllegalStateException(type + " has none of " + wanted);
+    }
+
     private Optional<TopicDescription> topic(String name) {
         try {
             return Optional.of(cluster.sharedAdmin().describeTopics(List.of(name)).allTopicNames().get(ANSWER_TIMEOUT_S, TimeUnit.SECONDS).get(name));
@@ -121,12 +126,12 @@ public final class Doubles {
         MetadataLoader loader = answering(MetadataLoader.class, Map.of("lastAppliedOffset", call -> Long.MAX_VALUE));
         SharedServer shared = answering(SharedServer.class, Map.of("loader", call -> loader));
         KafkaApis apis = answering(KafkaApis.class, Map.of("isConsumerGroupProtocolEnabled", call -> consumerProtocol()));
-        LogManager logs = answering(LogManager.class, Map.of("getLog", call -> Option.empty(), "liveLogDirs", call -> scala.collection.immutable.Nil$.MODULE$));
+        LogManager logs = logs();
         GroupCoordinator groups = answering(GroupCoordinator.class, Map.of("groupMetadataTopicConfigs", call -> new Properties()));
-        KRaftMetadataCache metadata = metadata();
+        Object metadata = metadata();
         ReplicaManager replicas = replicas(id);
         KafkaConfig config = given == null ? config(id) : given;
-        Option<Plugin<Authorizer>> rights = rights();
+        Option<Authorizer> rights = rights();
         Map<String, Answer<?>> answers = new HashMap<>();
         answers.put("metadataCache", call -> metadata);
         answers.put("socketServer", call -> sockets);
@@ -138,7 +143,8 @@ public final class Doubles {
         answers.put("logManager", call -> logs);
         answers.put("groupCoordinator", call -> groups);
         answers.put("clusterId", call -> cluster.process().clusterId());
-        answers.put("authorizerPlugin", call -> rights);
+        answers.put("authorizer", call -> rights);
+        answers.put("authorizerPlugin", call -> plugin(rights));
         answers.put("isShutdown", call -> down.contains(id));
         answers.put("brokerState", call -> down.contains(id) ? BrokerState.NOT_RUNNING : BrokerState.RUNNING);
         answers.put("shutdown", call -> stop(id));
@@ -147,7 +153,7 @@ public final class Doubles {
         return answering(BrokerServer.class, answers);
     }
 
-    private Object stop(int id) {
+    private Object stop(int id) throws InterruptedException {
         if (cluster.process() == null) return null;
         cluster.process().stopBroker(id);
         down.add(id);
@@ -173,7 +179,7 @@ public final class Doubles {
         return !switchedOff && !"classic".equals(properties.get("group.coordinator.rebalance.protocols"));
     }
 
-    private KRaftMetadataCache metadata() {
+    private Object metadata() {
         Map<String, Answer<?>> answers = new HashMap<>();
         answers.put("numPartitions", call -> topic(call.getArgument(0)).map(found -> found.partitions().size()));
         answers.put("getLeaderAndIsr", call -> partition(call.getArgument(0), call.getArgument(1))
@@ -184,7 +190,7 @@ public final class Doubles {
         answers.put("topicNamesToIds", call -> topicIds());
         answers.put("getAllTopics", call -> topicIds().keySet());
         answers.put("contains", call -> call.getArgument(0) instanceof String name && topic(name).isPresent());
-        return answering(KRaftMetadataCache.class, answers);
+        return answering(returned(BrokerServer.class, "metadataCache"), answers);
     }
 
     /** Replicas as the metadata has them: a broker's log of a partition is there if it has a replica, and leads if it is the leader. */
@@ -202,7 +208,24 @@ public final class Doubles {
     }
 
     private UnifiedLog log(TopicPartition partition) {
-        return answering(UnifiedLog.class, Map.of("highWatermark", call -> endOffset(partition), "logEndOffset", call -> endOffset(partition)));
+        Map<String, Answer<?>> answers = new HashMap<>();
+        answers.put("highWatermark", call -> endOffset(partition));
+        answers.put("logEndOffset", call -> endOffset(partition));
+        answers.put("roll", call -> null); // The segment is closed when the log is cleaned.
+        answers.put("roll$default$1", call -> Option.empty());
+        return answering(UnifiedLog.class, answers);
+    }
+
+    private LogManager logs() {
+        Object cleaner = answering(returned(LogManager.class, "cleaner"), Map.of("awaitCleaned", call -> {
+            cluster.process().compact(call.getArgument(0));
+            return true;
+        }));
+        return answering(LogManager.class, Map.of(
+            "getLog", call -> call.getArgument(0) instanceof TopicPartition asked && partition(asked.topic(), asked.partition()).isPresent() ? Option.apply(log(asked)) : Option.empty(),
+            "getLog$default$2", call -> false,
+            "cleaner", call -> cleaner,
+            "liveLogDirs", call -> scala.collection.immutable.Nil$.MODULE$));
     }
 
     private KafkaConfig config(int id) {
@@ -226,15 +249,20 @@ public final class Doubles {
     @SuppressWarnings("rawtypes")
     public ControllerServer controller() {
         Controller inner = answering(Controller.class, Map.of("findAllTopicIds", call -> CompletableFuture.completedFuture(topicIds()), "isActive", call -> true));
-        RaftLog log = answering(RaftLog.class, Map.of("endOffset", call -> new LogOffsetMetadata(1)));
-        KafkaRaftManager raft = answering(KafkaRaftManager.class, Map.of("raftLog", call -> log));
-        Option<Plugin<Authorizer>> rights = rights();
+        Object log = answering(returned(KafkaRaftManager.class, "raftLog", "replicatedLog"), Map.of("endOffset", call -> new LogOffsetMetadata(1)));
+        KafkaRaftManager raft = answering(KafkaRaftManager.class, Map.of("raftLog", call -> log, "replicatedLog", call -> log));
+        Option<Authorizer> rights = rights();
         return answering(ControllerServer.class, Map.of("controller", call -> inner, "raftManager", call -> raft,
-            "clusterId", call -> cluster.process().clusterId(), "authorizerPlugin", call -> rights));
+            "clusterId", call -> cluster.process().clusterId(), "authorizer", call -> rights, "authorizerPlugin", call -> plugin(rights)));
     }
 
-    @SuppressWarnings("unchecked")
-    private Option<Plugin<Authorizer>> rights() {
+    /** Since 4.1 an authorizer is wrapped in a class that older releases do not have. */
+    private static Option<?> plugin(Option<Authorizer> rights) throws ClassNotFoundException {
+        if (rights.isEmpty()) return rights;
+        return Option.apply(answering(Class.forName("org.apache.kafka.common.internals.Plugin"), Map.of("get", call -> rights.get())));
+    }
+
+    private Option<Authorizer> rights() {
         boolean guarded = properties.containsKey("authorizer.class.name") || cluster.nodes().brokerListenerProtocol() == SecurityProtocol.SASL_PLAINTEXT;
         if (!guarded) return Option.empty();
         Authorizer authorizer = answering(Authorizer.class, Map.of(
@@ -249,6 +277,6 @@ public final class Doubles {
                 return filters.stream().map(each -> CompletableFuture.completedFuture(new AclDeleteResult(List.of()))).toList();
             },
             "acls", call -> cluster.sharedAdmin().describeAcls(call.getArgument(0)).values().get()));
-        return Option.apply(answering(Plugin.class, Map.of("get", call -> authorizer)));
+        return Option.apply(authorizer);
     }
 }

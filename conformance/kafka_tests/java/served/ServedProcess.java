@@ -3,7 +3,10 @@ package served;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 
+import org.apache.kafka.common.TopicPartition;
+
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.net.HttpURLConnection;
 import java.net.URI;
@@ -25,7 +28,8 @@ import java.util.stream.Collectors;
  */
 public final class ServedProcess {
     private static final AtomicInteger STARTED = new AtomicInteger();
-    private static final long BOOT_TIMEOUT_MS = 60_000, POLL_MS = 20, STOP_TIMEOUT_S = 10;
+    private static final long BOOT_TIMEOUT_MS = 60_000, POLL_MS = 20, STOP_TIMEOUT_S = 10, FENCE_TIMEOUT_MS = 10_000;
+    private static final ObjectMapper JSON = new ObjectMapper();
 
     private final Process process;
     private final String control;
@@ -58,7 +62,7 @@ public final class ServedProcess {
             }
             Thread.sleep(POLL_MS);
         }
-        JsonNode where = new ObjectMapper().readTree(ready.toFile());
+        JsonNode where = JSON.readTree(ready.toFile());
         control = where.get("control").asText();
         clusterId = where.get("cluster_id").asText();
         where.get("listeners").properties().forEach(listener -> {
@@ -92,27 +96,39 @@ public final class ServedProcess {
         return of(listener).values().stream().map(port -> "localhost:" + port).collect(Collectors.joining(","));
     }
 
-    /** Stop one broker: its connections end, its port refuses. */
-    public void stopBroker(int broker) {
-        post("/v1/brokers/" + broker + "/stop");
+    /** Stop one broker, and wait until the others have taken over: a broker of Kafka's shuts down no sooner. */
+    public void stopBroker(int broker) throws InterruptedException {
+        call("POST", "/v1/brokers/" + broker + "/stop");
+        long deadline = System.currentTimeMillis() + FENCE_TIMEOUT_MS;
+        while (!call("GET", "/v1/brokers/" + broker).get("fenced").asBoolean() && System.currentTimeMillis() < deadline) Thread.sleep(POLL_MS);
     }
 
     /** Resume a stopped broker on its port. */
     public void resumeBroker(int broker) {
-        post("/v1/brokers/" + broker + "/resume");
+        call("POST", "/v1/brokers/" + broker + "/resume");
     }
 
-    private void post(String path) {
+    /** Close the active segment of a partition and clean its log, as soon as asked. */
+    public void compact(TopicPartition partition) {
+        call("POST", "/v1/topics/" + partition.topic() + "/partitions/" + partition.partition() + "/compact");
+    }
+
+    private JsonNode call(String method, String path) {
         try {
             HttpURLConnection connection = (HttpURLConnection) URI.create(control + path).toURL().openConnection();
-            connection.setRequestMethod("POST");
+            connection.setRequestMethod(method);
             connection.setRequestProperty("Content-Type", "application/json");
-            connection.setDoOutput(true);
-            connection.getOutputStream().write("{}".getBytes(StandardCharsets.UTF_8));
+            connection.setRequestProperty("Connection", "close"); // A kept connection has threads, which tests take for a leak.
+            if (method.equals("POST")) {
+                connection.setDoOutput(true);
+                connection.getOutputStream().write("{}".getBytes(StandardCharsets.UTF_8));
+            }
             int status = connection.getResponseCode();
             boolean already = status == HttpURLConnection.HTTP_CONFLICT;
             if (status >= HttpURLConnection.HTTP_BAD_REQUEST && !already) throw new IllegalStateException(path + ": " + status);
-            connection.disconnect();
+            try (InputStream body = already ? connection.getErrorStream() : connection.getInputStream()) {
+                return JSON.readTree(body);
+            }
         } catch (IOException error) {
             throw new UncheckedIOException(path, error);
         }
