@@ -23,6 +23,7 @@ from coordinator_sim.broker.groups.discovery_api import DiscoveryApi
 from coordinator_sim.broker.groups.group_coordinators import GroupCoordinators, IdsOf
 from coordinator_sim.broker.groups.offsets_topic import OffsetsTopic
 from coordinator_sim.broker.groups.old_offsets import old_offsets
+from coordinator_sim.broker.groups.streams_checks import TopologyDescriptions
 from coordinator_sim.broker.jobs import Jobs, Waiting
 from coordinator_sim.broker.metadata.changes import (
     Change,
@@ -329,6 +330,7 @@ class Cluster:
             self.share_coordinators,
             self.shares,
             SaslApi(),
+            TopologyDescriptions(self.access, self.groups.offers),
             DiscoveryApi(
                 self.image,
                 self.access,

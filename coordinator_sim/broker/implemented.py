@@ -338,6 +338,12 @@ IMPLEMENTED: Final[Mapping[ApiKey, Implemented]] = MappingProxyType(
             "descriptions of topologies, which nobody stores here; 0 has tasks and topologies",
             "broker/groups/test_streams_groups_served.py::test_a_group_is_described",
         ),
+        ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE: _row(
+            0,
+            "the API itself, refused as by brokers without a plugin that stores descriptions",
+            "broker/groups/test_streams_groups_served.py"
+            "::test_topology_description_is_refused_without_a_plugin",
+        ),
         ApiKey.INITIALIZE_SHARE_GROUP_STATE: _row(
             0,
             "the API itself, for brokers: state of a share partition begins",

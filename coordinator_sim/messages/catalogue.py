@@ -52,6 +52,7 @@ DRAFTED_APIS: Final = (
     *SHARE_GROUP_APIS,
     ApiKey.STREAMS_GROUP_HEARTBEAT,
     ApiKey.STREAMS_GROUP_DESCRIBE,
+    ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE,
 )
 """The APIs of share and streams groups: releases up to 3.9 had drafts of some, or none of them."""
 

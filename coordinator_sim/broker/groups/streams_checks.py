@@ -1,6 +1,7 @@
 """The edge around requests of streams groups: feature, rights, names, topics to create.
 
-Source: kafka 4.4, KafkaApis.handleStreamsGroupHeartbeat and handleStreamsGroupDescribe.
+Source: kafka 4.4, KafkaApis.handleStreamsGroupHeartbeat, handleStreamsGroupDescribe and
+handleStreamsGroupTopologyDescriptionUpdate.
 """
 
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
+from coordinator_sim.broker.contract import Call, Handlers
 from coordinator_sim.broker.groups.group_protocols import GroupProtocol, Offers
 from coordinator_sim.broker.groups.internal_topics import InternalTopics
 from coordinator_sim.broker.metadata.topic_names import is_internal
@@ -21,6 +23,7 @@ from coordinator_sim.broker.security.authorizer import (
 )
 from coordinator_sim.coordinator.effects import InternalTopic
 from coordinator_sim.coordinator.streams.topology import StatusCode
+from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.topic_names import complaint
@@ -37,12 +40,51 @@ from coordinator_sim.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatResponse,
     Topology,
 )
+from coordinator_sim.messages.streams_group_topology_description_update import (
+    StreamsGroupTopologyDescriptionUpdateRequest,
+    StreamsGroupTopologyDescriptionUpdateResponse,
+)
 
 _TOLD_ERRORS: Final = 3
 """Topics that could not be created whose errors an answer tells."""
 _HIDDEN_TOPICS: Final = (
     "The described group uses topics that the client is not authorized to describe."
 )
+_NO_PLUGIN: Final = "The broker has no streams group topology description plugin configured."
+
+
+class TopologyDescriptions:
+    """StreamsGroupTopologyDescriptionUpdate: refused, because no plugin stores descriptions.
+
+    Args:
+        access: Authorizes requests.
+        offers: Whether a protocol of groups is on now.
+
+    Source: kafka 4.4.0, KafkaApis.handleStreamsGroupTopologyDescriptionUpdate,
+    GroupCoordinatorService.throwIfStreamsGroupTopologyDescriptionUpdateInvalid; KIP-1331.
+    """
+
+    __slots__ = ("_access", "_offers")
+
+    def __init__(self, access: Access, offers: Offers) -> None:
+        self._access = access
+        self._offers = offers
+
+    def handlers(self) -> Handlers:
+        """The handler of StreamsGroupTopologyDescriptionUpdate."""
+        return {ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE: self._handle}
+
+    def _handle(
+        self, call: Call[StreamsGroupTopologyDescriptionUpdateRequest]
+    ) -> StreamsGroupTopologyDescriptionUpdateResponse:
+        """The feature first, then READ on the group, then the plugin, whose lack has words."""
+        refused = StreamsGroupTopologyDescriptionUpdateResponse
+        group_id = call.request.group_id
+        if not self._offers(GroupProtocol.STREAMS):
+            return refused(error_code=ErrorCode.UNSUPPORTED_VERSION)
+        if not self._access.allows(call.context, Operation.READ, ResourceType.GROUP, group_id):
+            return refused(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        return refused(error_code=ErrorCode.UNSUPPORTED_VERSION, error_message=_NO_PLUGIN)
 
 
 class StreamsChecks:

@@ -7,7 +7,7 @@ import pytest
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.groups.internal_topics import TopicErrors
-from coordinator_sim.broker.metadata.changes import AclCreated
+from coordinator_sim.broker.metadata.changes import AclCreated, FeatureSet
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.kafka.api_keys import ApiKey
@@ -193,6 +193,40 @@ def test_description_of_a_topology_is_not_stored(served: Cluster) -> None:
 
     assert [status("g", is_wanted=each) for each in (False, True)] == [0, 1]
     assert status("nobody", is_wanted=True) == 0
+
+
+def update_description(cluster: Cluster, group: str = "g") -> Fields:
+    """The answer to a member that sends the description of its topology."""
+    request = {"groupId": group, "memberId": MEMBER}
+    request |= {"topologyDescription": {"subtopologies": [], "globalStores": []}}
+    api = ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE
+    return DataClient(cluster).call(api, 0, request)
+
+
+def test_topology_description_is_refused_without_a_plugin(served: Cluster) -> None:
+    """The answer of a kafka 4.4.0 without a plugin, whatever the group."""
+    answer = update_description(served, group="")
+
+    text = "The broker has no streams group topology description plugin configured."
+    assert (answer["errorCode"], answer["errorMessage"]) == (ErrorCode.UNSUPPORTED_VERSION, text)
+
+
+def test_topology_description_needs_the_right_to_read_the_group() -> None:
+    """The right is checked before the plugin; the refusal has no words."""
+    answer = update_description(guarded(), group="other")
+
+    assert answer["errorCode"] == ErrorCode.GROUP_AUTHORIZATION_FAILED
+    assert answer["errorMessage"] is None
+
+
+def test_topology_description_needs_the_feature_before_the_right() -> None:
+    """A cluster without streams groups refuses it without words."""
+    cluster = guarded()
+    cluster.change(FeatureSet("streams.version", 0))
+
+    answer = update_description(cluster, group="other")
+
+    assert (answer["errorCode"], answer["errorMessage"]) == (ErrorCode.UNSUPPORTED_VERSION, None)
 
 
 def test_a_topic_that_cannot_be_created_is_told_with_a_later_heartbeat(served: Cluster) -> None:
