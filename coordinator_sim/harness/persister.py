@@ -31,7 +31,7 @@ class StandInPersister:
         if self.holds:
             self._held.append(call)
             return None
-        return answer_alike(call)
+        return answer_alike(call.request)
 
     def release(self) -> PersisterCall | None:
         """Return the oldest call that is held, which is held no longer; None if there is none."""
@@ -40,4 +40,4 @@ class StandInPersister:
 
 def outcome(call: PersisterCall, error: ErrorCode, *, thrown: bool) -> PersisterAnswer:
     """Return the answer that has this error: in each partition, or of the call as a whole."""
-    return PersisterAnswer(failure=error) if thrown else answer_alike(call, error)
+    return PersisterAnswer(failure=error) if thrown else answer_alike(call.request, error)

@@ -56,6 +56,16 @@ _OWN: Final = {
     )
 }
 """Settings that Kafka does not have: the limits in `BatchBounds`."""
+NO_PERSISTER: Final = ("", "org.apache.kafka.server.share.persister.NoOpStatePersister")
+"""Values of `group.share.persister.class.name` with which no state is kept."""
+NO_DEAD_LETTERS: Final = ("", "org.apache.kafka.server.share.dlq.NoOpShareGroupDLQManager")
+"""Values of `group.share.dlq.manager.class.name` with which dead letters are dropped."""
+_CLASSES: Final = {
+    "group.share.persister.class.name": NO_PERSISTER,
+    "group.share.dlq.manager.class.name": NO_DEAD_LETTERS,
+    "group.streams.topology.description.plugin.class": ("",),
+}
+"""Settings that name a class, with the classes that are known here beside Kafka's default."""
 ALL_BROKERS: Final = ""
 """Resource name that stands for all brokers (resource type broker)."""
 
@@ -148,6 +158,15 @@ def _hint(nearest: str | None) -> str:
     return none if nearest is None else f"{none}; the nearest is {nearest}"
 
 
+def _check_class(setting: Setting, text: str) -> None:
+    """Refuse a class that would have to be loaded."""
+    accepted = dict.fromkeys((*_CLASSES.get(setting.name, (text,)), setting.default or ""))
+    if text not in accepted:
+        names = " or ".join(name for name in accepted if name)
+        fix = f"use {names}, or leave it empty" if names else "leave it out"
+        raise ConfigError(f"{setting.name}={text}: no class can be loaded here; {fix}")
+
+
 class Configs:
     """The settings of one cluster.
 
@@ -189,7 +208,9 @@ class Configs:
         self._cached_version = -1
         self._topic_defaults: tuple[TopicDefault, ...] = ()
         for name, text in given.items():
-            parse(self._known(name), text)
+            setting = self._known(name)
+            parse(setting, text)
+            _check_class(setting, text.strip())
         sayable = {name: text for name, text in (implied or {}).items() if self._can_be(name, text)}
         self._given = {**sayable, **given}
 

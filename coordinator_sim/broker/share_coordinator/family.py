@@ -6,7 +6,7 @@ from typing import Final, Protocol
 from msgspec import convert
 
 from coordinator_sim.broker.cluster_events import ClusterEvents
-from coordinator_sim.broker.configs.configs import Configs
+from coordinator_sim.broker.configs.configs import NO_PERSISTER, Configs
 from coordinator_sim.broker.contract import Answers, Handlers, Instants
 from coordinator_sim.broker.jobs import Jobs
 from coordinator_sim.broker.metadata.image import MetadataImage
@@ -19,6 +19,7 @@ from coordinator_sim.broker.share_coordinator.apis import ShareStateApis
 from coordinator_sim.broker.share_coordinator.brokers import ShareCoordinators
 from coordinator_sim.broker.share_coordinator.persister import StatePersister
 from coordinator_sim.broker.share_coordinator.ports import ShareCoordinatorConfig
+from coordinator_sim.broker.shares.persister import NoOpPersister, Persister
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import SHARE_STATE_TOPIC
 
@@ -98,6 +99,12 @@ def _config_of(cluster: ClusterParts) -> ShareCoordinatorConfig:
     )
 
 
+def _keeps_state(configs: Configs) -> bool:
+    """Whether the brokers have a persister. Source: BrokerServer.createShareStatePersister."""
+    name = "group.share.persister.class.name"
+    return name not in configs.broker or configs.broker_value(name) not in NO_PERSISTER
+
+
 class ShareCoordination:
     """The family; it hears of the cluster's events, and has its deadlines met.
 
@@ -134,14 +141,18 @@ class ShareCoordination:
             is_running=is_running,
             present=lambda: cluster.latest,
         )
-        self.persister = StatePersister(
-            self.brokers,
-            cluster.image,
-            cluster.scheduler,
-            create_topic=cluster.topics.create_asked_for,
-            is_running=is_running,
-            present=lambda: cluster.latest,
-            draw=draw,
+        self.persister: Persister = (
+            StatePersister(
+                self.brokers,
+                cluster.image,
+                cluster.scheduler,
+                create_topic=cluster.topics.create_asked_for,
+                is_running=is_running,
+                present=lambda: cluster.latest,
+                draw=draw,
+            )
+            if _keeps_state(cluster.configs)
+            else NoOpPersister()
         )
         self._apis = ShareStateApis(cluster.access, self.brokers.coordinator, cluster.jobs)
         self.brokers.listen(cluster.cluster_events)

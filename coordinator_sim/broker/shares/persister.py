@@ -16,6 +16,7 @@ from coordinator_sim.coordinator.share.persister import (
     DeleteState,
     InitializeState,
     PersisterAnswer,
+    answer_alike,
 )
 from coordinator_sim.kafka.errors import ErrorCode
 
@@ -146,3 +147,43 @@ class Persister(Protocol):
     ) -> None:
         """Read where a group is in a partition, for its administration."""
         ...
+
+
+class NoOpPersister:
+    """Keeps nothing: each leader begins as in a new group, and every call ends well at once.
+
+    Source: kafka 4.4.0, server-common/.../share/persister/NoOpStatePersister.java.
+    """
+
+    def initialize(
+        self, request: InitializeState, then: Callable[[PersisterAnswer], None], now: Instants
+    ) -> None:
+        """All partitions are initialized."""
+        del now
+        then(answer_alike(request))
+
+    def delete(
+        self, request: DeleteState, then: Callable[[PersisterAnswer], None], now: Instants
+    ) -> None:
+        """All partitions are forgotten."""
+        del now
+        then(answer_alike(request))
+
+    def read(self, request: ReadState, then: Callable[[StateRead], None], now: Instants) -> None:
+        """The state of a new group."""
+        del request, now
+        then(StateRead())
+
+    def write(
+        self, request: WriteState, then: Callable[[StateWritten], None], now: Instants
+    ) -> None:
+        """Drop the changes."""
+        del request, now
+        then(StateWritten())
+
+    def summary(
+        self, request: ReadState, then: Callable[[StateSummary], None], now: Instants
+    ) -> None:
+        """The summary of a new group."""
+        del request, now
+        then(StateSummary())

@@ -81,11 +81,13 @@ class PersisterAnswer(Struct, frozen=True, gc=False):
     failure: ErrorCode = ErrorCode.NONE
 
 
-def answer_alike(call: PersisterCall, error: ErrorCode = ErrorCode.NONE) -> PersisterAnswer:
+def answer_alike(
+    request: InitializeState | DeleteState, error: ErrorCode = ErrorCode.NONE
+) -> PersisterAnswer:
     """The answer that says the same of every partition of a call."""
     return PersisterAnswer(
         tuple(
             (topic_id, tuple(PartitionOutcome(index, error) for index in partitions))
-            for topic_id, partitions in call.request.places()
+            for topic_id, partitions in request.places()
         )
     )

@@ -17,6 +17,7 @@ TABLE = ROOM / "broker/configs/effective.py"
 ONLY_CHECKED = {
     "compression.type",
     "cordoned.log.dirs",
+    "group.streams.topology.description.plugin.class",
     "log.flush.scheduler.interval.ms",
     "log.roll.jitter.hours",
     "log.roll.jitter.ms",

@@ -5,6 +5,7 @@ import pytest
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.records.fetch_sessions import FetchPlace
 from coordinator_sim.broker.shares.share_partition_manager import rotated
+from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.schema import ZERO_UUID
@@ -330,6 +331,42 @@ def test_nothing_is_written_to_a_dead_letter_queue() -> None:
 
     assert told["errorCode"] == ErrorCode.INVALID_CONFIG
     assert "leave it empty" in told["errorMessage"]
+
+
+@pytest.mark.parametrize("name", ["", "org.apache.kafka.server.share.persister.NoOpStatePersister"])
+def test_without_a_persister_a_group_reads_and_keeps_no_state(name: str) -> None:
+    """Heartbeats, fetches and acknowledgements succeed; no topic is created for the state."""
+    world = share_world(group_share_persister_class_name=name)
+    world.set(share_auto_offset_reset="earliest")
+    joined = world.beat()
+
+    assert (joined["errorCode"], acquired(world.fetch())) == (0, {0: [(0, 4, 1)]})
+    assert errors(world.acknowledge(1, (0, 4, ACCEPT))) == [0]
+    assert acquired(world.fetch(2, maxWaitMs=0)) == {}
+    assert "__share_group_state" not in world.cluster.image.topics
+    (partition,) = world.offsets()["topics"][0]["partitions"]
+    assert (partition["startOffset"], partition["errorCode"]) == (-1, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "fix"),
+    [
+        (
+            "group.share.persister.class.name",
+            (
+                "use org.apache.kafka.server.share.persister.NoOpStatePersister or "
+                "org.apache.kafka.server.share.persister.DefaultStatePersister, or leave it empty"
+            ),
+        ),
+        ("group.streams.topology.description.plugin.class", "leave it out"),
+    ],
+)
+def test_setting_that_names_another_class_is_refused(name: str, fix: str) -> None:
+    """In one line: the value, and what it may be."""
+    with pytest.raises(ConfigError) as refused:
+        share_world(**{name.replace(".", "_"): "com.example.Mine"})
+
+    assert str(refused.value) == f"{name}=com.example.Mine: no class can be loaded here; {fix}"
 
 
 def test_a_session_ends_with_its_last_epoch() -> None:
