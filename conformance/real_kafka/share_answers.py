@@ -117,7 +117,11 @@ class ShareAsking:
 
     def _produce(self, topic: str, partition: int, count: int) -> None:
         values = (b"%d" % number for number in range(count))
-        data = [{"index": partition, "records": batch(*values, magic=2)}]
+        self._append_bytes(topic, partition, batch(*values, magic=2))
+
+    def _append_bytes(self, topic: str, partition: int, records: bytes) -> None:
+        """Append one batch as it is, as soon as the partition has a leader."""
+        data = [{"index": partition, "records": records}]
         fields = {
             "acks": -1,
             "timeoutMs": 5_000,
@@ -133,17 +137,20 @@ class ShareAsking:
 
     def _start(self, group: str, *topics: str, offset: int = 0) -> None:
         """Let the state of partitions begin, as if a group had been reset to an offset."""
+        self._start_at(group, {name: range(TOPICS[name]) for name in topics}, offset)
+
+    def _start_at(self, group: str, topics: dict[str, range], offset: int = 0) -> None:
+        """The same for some partitions of topics."""
         fields = {
             "groupId": group,
             "topics": [
                 {
                     "topicName": name,
                     "partitions": [
-                        {"partitionIndex": each, "startOffset": offset}
-                        for each in range(TOPICS[name])
+                        {"partitionIndex": each, "startOffset": offset} for each in partitions
                     ],
                 }
-                for name in topics
+                for name, partitions in topics.items()
             ],
         }
         find = {"keyType": 0, "coordinatorKeys": [group]}

@@ -188,7 +188,9 @@ class Cluster:
     def _serve_families(self) -> VersionsApi:
         """Take up whatever answers requests; what of it is offered."""
         self.share_coordinators = ShareCoordination(self, chance(self.settings.seed + 1))
-        self.shares = Shares(self, self.share_coordinators.persister)
+        self.shares = Shares(
+            self, self.share_coordinators.persister, chance(self.settings.seed + 2)
+        )
         for family in self._families():
             self._handlers.update(family.handlers())
         spoken = [ApiKey.API_VERSIONS, *self._handlers]

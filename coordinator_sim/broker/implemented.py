@@ -382,7 +382,5 @@ IMPLEMENTED_FEATURES: Final = (
 )
 """The features of KRaft clusters that are implemented.
 
-`metadata.version` is offered because clients show it; it has no other effect. DEVIATION: level 2 of
-`share.version` is that of 4.4 and its dead-letter queues (KIP-1191), to which nothing is written
-here: records that are given up are archived, as where a group has no such queue.
+`metadata.version` is offered because clients show it; it has no other effect.
 """

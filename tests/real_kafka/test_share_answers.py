@@ -2,7 +2,14 @@
 
 import pytest
 
-from tools.record_share_answers import PLAYED, file_of, transcript
+from coordinator_sim_conformance.real_kafka.kafka import BROKER_VERSION
+from tools.record_share_answers import (
+    PLAYED,
+    file_of,
+    queue_file_of,
+    queue_transcript,
+    transcript,
+)
 
 pytestmark = [pytest.mark.real_kafka, pytest.mark.nightly]
 
@@ -12,3 +19,9 @@ def test_a_broker_answers_as_it_was_recorded(version: str, api_version: int) -> 
     """Every answer, field by field."""
     recorded = file_of(version, api_version).read_text("utf-8")
     assert transcript(version, api_version).splitlines() == recorded.splitlines()
+
+
+def test_a_broker_writes_dead_letters_as_it_was_recorded() -> None:
+    """Every answer, and every record of the queues."""
+    recorded = queue_file_of(BROKER_VERSION).read_text("utf-8")
+    assert queue_transcript(BROKER_VERSION).splitlines() == recorded.splitlines()

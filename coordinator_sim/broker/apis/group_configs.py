@@ -17,10 +17,6 @@ from coordinator_sim.kafka.profiles import Profile
 _BOUND_NAMES: Final = {"num.standby.replicas": "standby.replicas"}
 """Settings whose bounds are named otherwise than they are."""
 _DEAD_LETTERS: Final = "errors.deadletterqueue.topic.name"
-_NO_DEAD_LETTERS: Final = (
-    f"{_DEAD_LETTERS}: nothing is written to dead-letter queues here, leave it empty"
-)
-"""DEVIATION: 4.4 takes the name of a topic, and writes there what a share group gave up."""
 _SESSION: Final = "session.timeout.ms"
 _HEARTBEAT: Final = "heartbeat.interval.ms"
 
@@ -41,8 +37,6 @@ def group_error(
     for each in values:
         if each not in configs.group:
             return _invalid(f"Unknown group config name: {each}")
-    if values.get(_DEAD_LETTERS, "").strip():
-        return _invalid(_NO_DEAD_LETTERS)
     try:
         parsed = {each: parse(configs.group[each], text) for each, text in values.items()}
     except ConfigError as error:
@@ -52,7 +46,7 @@ def group_error(
 
 
 def _complaints(profile: Profile, configs: Configs, parsed: Mapping[str, Value]) -> Iterator[str]:
-    """What is wrong with values that can be read: bounds first, then sessions."""
+    """What is wrong with values that can be read: bounds, then sessions, then the queue."""
     for name, value in parsed.items():
         if isinstance(value, int):
             yield from _out_of_bounds(profile, configs, name, value)
@@ -62,6 +56,8 @@ def _complaints(profile: Profile, configs: Configs, parsed: Mapping[str, Value])
         interval_ms = _effective(configs, parsed, heartbeat)
         if timeout_ms is not None and interval_ms is not None and timeout_ms <= interval_ms:
             yield f"{session} must be greater than {heartbeat}"
+    if str(parsed.get(_DEAD_LETTERS, "")).startswith("__"):
+        yield f"{_DEAD_LETTERS}: DLQ topic name must not start with '__'"
 
 
 def _out_of_bounds(profile: Profile, configs: Configs, name: str, value: int) -> Iterator[str]:

@@ -24,6 +24,8 @@ READ_BY_NAME: Final = frozenset(
         "connections.max.idle.ms",
         "connections.max.reauth.ms",
         "delete.topic.enable",
+        "errors.deadletterqueue.auto.create.topics.enable",
+        "errors.deadletterqueue.topic.name.prefix",
         "fetch.max.bytes",
         "group.consumer.migration.policy",
         "group.coordinator.rebalance.protocols",

@@ -1,6 +1,7 @@
 """The edge's result for a request: what the coordinator gets, and how to finish its answer."""
 
 from collections.abc import Callable, Iterable
+from typing import Final
 
 from msgspec import Struct
 
@@ -14,6 +15,9 @@ from coordinator_sim.broker.security.authorizer import (
 from coordinator_sim.coordinator.effects import InternalTopic
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.messages.requests import GroupRequest, Response
+
+BROKER_PRINCIPAL: Final = "Broker"
+"""Principal of requests that brokers send each other: everything is allowed to them."""
 
 Finish = Callable[[Response | None], Response]
 """Makes a request's answer from the coordinator's, which is None if it was not asked."""
@@ -59,7 +63,7 @@ class Access:
         self, context: RequestContext, operation: Operation, resource_type: ResourceType, name: str
     ) -> bool:
         """Whether the sender of a request may do an operation on a resource."""
-        if self.authorizer is None:
+        if self.authorizer is None or context.principal == BROKER_PRINCIPAL:
             return True
         host = context.client_host.removeprefix("/")
         return self.authorizer.is_allowed(

@@ -15,15 +15,14 @@ from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.shares.in_flight_batch import InFlightBatch
 from coordinator_sim.broker.shares.in_flight_state import InFlightState
 from coordinator_sim.broker.shares.persister import SharePartitionKey, StateBatch
-from coordinator_sim.kafka.profiles import Profile
 
 
 @unique
 class DeadLetterCause(Enum):
-    """Why a record is given up."""
+    """Why a record is given up, in the words of the queue. Source: ShareGroupDLQManager."""
 
-    CLIENT_REJECT = "client-reject"
-    DELIVERY_COUNT_EXCEEDED = "delivery-count-exceeded"
+    CLIENT_REJECT = "Offset rejected by client."
+    DELIVERY_COUNT_EXCEEDED = "Offset delivery count exceeded the threshold."
 
 
 class Change(NamedTuple):
@@ -54,6 +53,7 @@ class DeadLetters(Struct, frozen=True, gc=False):
 
     Args:
         key: The share partition.
+        topic: Name of its topic.
         first_offset: Of the first record.
         last_offset: Of the last record, inclusive.
         delivery_count: How often they were handed out.
@@ -61,6 +61,7 @@ class DeadLetters(Struct, frozen=True, gc=False):
     """
 
     key: SharePartitionKey
+    topic: str
     first_offset: int
     last_offset: int
     delivery_count: int
@@ -80,23 +81,6 @@ class DeadLetterQueue(Protocol):
         """Take records; `then` is called when that has ended, well or not, at once or later."""
         ...
 
-
-class NoDeadLetters:
-    """No group has a queue. Source: NoOpShareGroupDLQManager."""
-
-    def is_enabled(self, group_id: str) -> bool:
-        """Never."""
-        del group_id
-        return False
-
-    def enqueue(
-        self, letters: DeadLetters, then: Callable[[Instants], None], now: Instants
-    ) -> None:
-        """Drop them, which ends at once."""
-        del letters
-        then(now)
-
-
-def dead_letter_queue_of(profile: Profile) -> DeadLetterQueue | None:
-    """The queue of a broker without the feature; None where the release knows of none."""
-    return NoDeadLetters() if profile.share_dead_letters else None
+    def stop(self) -> None:
+        """Write nothing any more: the broker's process has ended."""
+        ...

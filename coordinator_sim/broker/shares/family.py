@@ -3,19 +3,21 @@
 Source: kafka 4.3.1, BrokerServer and BrokerMetadataPublisher, which tell SharePartitionManager.
 """
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from coordinator_sim.broker.cluster_events import ClusterEvents
 from coordinator_sim.broker.configs.configs import Configs
-from coordinator_sim.broker.contract import Answers, Handlers, Instants
+from coordinator_sim.broker.contract import Answers, Call, Handlers, Instants
 from coordinator_sim.broker.groups.group_coordinators import GroupCoordinators
 from coordinator_sim.broker.groups.group_protocols import GroupProtocol
 from coordinator_sim.broker.jobs import Jobs
+from coordinator_sim.broker.pending_answer import AnswerPlace
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
 from coordinator_sim.broker.scheduler import Scheduler
 from coordinator_sim.broker.security.access import Access
 from coordinator_sim.broker.settings import ClusterSettings
-from coordinator_sim.broker.shares.dead_letters import dead_letter_queue_of
+from coordinator_sim.broker.shares.dead_letter_queue import ShareGroupDeadLetters
 from coordinator_sim.broker.shares.offsets_api import ShareOffsetsApi
 from coordinator_sim.broker.shares.persister import Persister
 from coordinator_sim.broker.shares.share_apis import ShareApis
@@ -40,6 +42,14 @@ class ClusterParts(Answers, Protocol):
     hosted: ReplicaManager
     groups: GroupCoordinators
 
+    def handle(self, call: Call[Any], place: AnswerPlace) -> None:
+        """Take a request, whose answer goes to that place, now or later."""
+        ...
+
+    def new_token(self) -> int:
+        """Draw a name for the answer to a request."""
+        ...
+
 
 class Shares:
     """The share partitions of all brokers.
@@ -47,13 +57,17 @@ class Shares:
     Args:
         cluster: The cluster; its logs and groups must exist already.
         persister: Keeps the state of share partitions.
+        draw: Gives a number from 0 up to, and without, 1.
     """
 
-    __slots__ = ("_apis", "_brokers", "_cluster", "_persister")
+    __slots__ = ("_apis", "_brokers", "_cluster", "_draw", "_persister")
 
-    def __init__(self, cluster: ClusterParts, persister: Persister) -> None:
+    def __init__(
+        self, cluster: ClusterParts, persister: Persister, draw: Callable[[], float]
+    ) -> None:
         self._cluster = cluster
         self._persister = persister
+        self._draw = draw
         self._brokers: dict[int, SharePartitionManager] = {}
         self._apis = (
             ShareApis(
@@ -85,12 +99,15 @@ class Shares:
         """The share partitions of a broker that lives."""
         found = self._brokers.get(broker_id)
         if found is None:
+            letters = None
+            if self._cluster.settings.profile.share_dead_letters:
+                letters = ShareGroupDeadLetters(broker_id, self._cluster, self._draw)
             found = self._brokers[broker_id] = SharePartitionManager(
                 broker_id,
                 self._cluster.hosted,
                 self._cluster.configs,
                 persister=self._persister,
-                dead_letters=dead_letter_queue_of(self._cluster.settings.profile),
+                dead_letters=letters,
             )
         return found
 
@@ -123,7 +140,9 @@ class Shares:
 
     def forget_broker(self, broker_id: int) -> None:
         """Drop what a broker knew whose process has ended."""
-        self._brokers.pop(broker_id, None)
+        broker = self._brokers.pop(broker_id, None)
+        if broker is not None:
+            broker.stop()
 
     def features_changed(self) -> None:
         """Features have other levels: without share groups nothing of them is left."""

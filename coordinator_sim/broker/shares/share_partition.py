@@ -62,7 +62,7 @@ class SharePartition:
     Args:
         key: Group, topic and partition.
         leader_epoch: Of the partition's leader; the share coordinator fences older ones.
-        topic: The topic's name, for words.
+        topic: The topic's name.
         settings: Answers the group's settings, as they are now.
         persister: Where the state is kept.
         offsets: Where a group that never read the partition may begin.
@@ -79,11 +79,11 @@ class SharePartition:
         "_offsets",
         "_on_fetchable",
         "_persister",
-        "_place",
         "_records",
         "_settings",
         "_state",
         "_state_epoch",
+        "_topic",
         "key",
     )
 
@@ -102,8 +102,7 @@ class SharePartition:
     ) -> None:
         self.key = key
         self._leader_epoch = leader_epoch
-        topic_id = urlsafe_b64encode(key.topic_id).decode().rstrip("=")
-        self._place = f"{topic_id}:{topic}-{key.partition}"
+        self._topic = topic
         self._settings = settings
         self._persister = persister
         self._offsets = offsets
@@ -114,6 +113,11 @@ class SharePartition:
         self._state = PartitionState.EMPTY
         self._state_epoch = 0
         self._fetch_lock: object = None
+
+    @property
+    def _place(self) -> str:
+        topic_id = urlsafe_b64encode(self.key.topic_id).decode().rstrip("=")
+        return f"{topic_id}:{self._topic}-{self.key.partition}"
 
     @property
     def _name(self) -> str:
@@ -337,7 +341,12 @@ class SharePartition:
         for state, batch, cause, _ in changes:
             if cause is not None and state.state is RecordState.ARCHIVING:
                 letters = DeadLetters(
-                    self.key, batch.first_offset, batch.last_offset, batch.delivery_count, cause
+                    self.key,
+                    self._topic,
+                    batch.first_offset,
+                    batch.last_offset,
+                    batch.delivery_count,
+                    cause,
                 )
                 queue.enqueue(letters, partial(self._buried, state, letters), now)
 

@@ -129,6 +129,11 @@ class SharePartitionManager:
             group_emptied=self._group_emptied,
         )
 
+    def stop(self) -> None:
+        """The broker's process has ended. Source: BrokerServer.shutdown."""
+        if self._dead_letters is not None:
+            self._dead_letters.stop()
+
     # -- requests --------------------------------------------------------------------------
 
     def fetch(self, fetch: ShareFetch, then: Callable[[Found], None], now: Instants) -> None:

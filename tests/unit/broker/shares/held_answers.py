@@ -138,6 +138,10 @@ class HeldLetters:
         else:
             then(now)
 
+    def stop(self) -> None:
+        """No test stops a broker."""
+        raise NotImplementedError
+
 
 class ScriptedOffsets:
     """A log's offsets by what is looked for; None has none."""

@@ -2,13 +2,11 @@
 
 import pytest
 
-from coordinator_sim.broker.shares.dead_letters import NoDeadLetters, dead_letter_queue_of
 from coordinator_sim.broker.shares.persister import StateBatch
 from coordinator_sim.broker.shares.share_values import PartitionState
 from coordinator_sim.coordinator.consumer.refusal import Refusal
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.profiles import PROFILES
 from tests.unit.broker.shares.held_answers import HeldLetters
 from tests.unit.broker.shares.share_stage import (
     ACCEPT,
@@ -229,8 +227,8 @@ def test_record_that_times_out_for_the_last_time_is_a_dead_letter() -> None:
 def test_leader_of_4_4_ends_what_an_earlier_one_began_to_archive() -> None:
     """Even without a queue; one of 4.3 leaves the records as they are."""
     stored = StateBatch(0, 4, 3, 1)
-    new = active(stored, letters=dead_letter_queue_of(PROFILES["4.4"]))
-    old = active(stored, letters=dead_letter_queue_of(PROFILES["4.3"]))
+    new = active(stored, letters=HeldLetters())
+    old = active(stored, letters=None)
 
     assert (new.partition.start_offset, old.partition.start_offset) == (5, 0)
     assert new.persister.written[-1].batches == (StateBatch(0, 4, 4, 1),)
@@ -238,7 +236,7 @@ def test_leader_of_4_4_ends_what_an_earlier_one_began_to_archive() -> None:
 
 def test_without_a_queue_rejected_records_are_archived_at_once() -> None:
     """As before 4.4."""
-    stage = active(letters=NoDeadLetters())
+    stage = active(letters=HeldLetters())
     stage.acquire("a", (0, 4))
     stage.acknowledge("a", (0, 4, REJECT))
 

@@ -319,20 +319,6 @@ def test_settings_of_a_group_count_at_once() -> None:
     assert partition["lag"] == 0
 
 
-def test_nothing_is_written_to_a_dead_letter_queue() -> None:
-    """So a group may not name one."""
-    world = share_world()
-    configs = [
-        {"name": "errors.deadletterqueue.topic.name", "configOperation": 0, "value": "dlq.a"}
-    ]
-    resource = {"resourceType": 32, "resourceName": GROUP, "configs": configs}
-    fields = {"resources": [resource], "validateOnly": False}
-    (told,) = world.client.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, fields)["responses"]
-
-    assert told["errorCode"] == ErrorCode.INVALID_CONFIG
-    assert "leave it empty" in told["errorMessage"]
-
-
 @pytest.mark.parametrize("name", ["", "org.apache.kafka.server.share.persister.NoOpStatePersister"])
 def test_without_a_persister_a_group_reads_and_keeps_no_state(name: str) -> None:
     """Heartbeats, fetches and acknowledgements succeed; no topic is created for the state."""
