@@ -224,3 +224,37 @@ def test_tools_say_of_share_groups_what_they_say_at_a_real_broker(tmp_path: Path
 
     for call, said in zip(theirs, ours, strict=True):
         assert said == call
+
+
+QUEUE = "errors.deadletterqueue"
+CREATES = f"{QUEUE}.auto.create.topics.enable"
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "serve.md"
+
+
+def rejected(bootstrap: str) -> list[str]:
+    """What Kafka's consumers print of records that one of them rejects."""
+    settings = {
+        "share.auto.offset.reset": "earliest",
+        f"{QUEUE}.topic.name": "dlq.app",
+        f"{QUEUE}.copy.record.enable": "true",
+    }
+    added = ",".join(f"{name}={value}" for name, value in settings.items())
+    reads = ("--from-beginning", "--formatter-property", "print.headers=true")
+    with Tools(bootstrap) as tools:
+        assert tools.run("configs", "--alter", *GROUP, "--add-config", added).status == 0
+        assert tools.run("produce", *ORDERS, text="1\n2\n3\n").status == 0
+        said = tools.run("share-consume", *ORDERS, *GROUP, "--reject", "--max-messages", "3")
+        queue = tools.run("consume", "--topic", "dlq.app", "--max-messages", "3", *reads)
+    return [each for each in (*said.lines, *queue.lines) if "KIP-848" not in each]
+
+
+def test_rejected_records_are_in_the_queue_as_at_a_real_broker(tmp_path: Path) -> None:
+    """The topic is created; the guide shows what is printed. A retry may change its order."""
+    with Broker(tmp_path, {**QUICK, CREATES: "true"}) as broker:
+        theirs = rejected(broker.bootstrap)
+    with serving("--port", "0", *OPTIONS, "--set", f"{CREATES}=true") as ready:
+        ours = rejected(ready["bootstrap"])
+
+    assert sorted(ours) == sorted(theirs)
+    letters = [each for each in ours if each.startswith("__dlq")]
+    assert "\n".join(letters) in GUIDE.read_text("utf-8")
