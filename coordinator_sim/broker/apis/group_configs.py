@@ -4,6 +4,7 @@ Source: kafka 4.3 and 4.4, GroupConfigManager.validate, GroupConfig.validateValu
 kafka 4.4.0 (texts).
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -14,9 +15,15 @@ from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import Profile
 
-_BOUND_NAMES: Final = {"num.standby.replicas": "standby.replicas"}
+_BOUND_NAMES: Final = {
+    "num.standby.replicas": "standby.replicas",
+    "num.warmup.replicas": "warmup.replicas",
+}
 """Settings whose bounds are named otherwise than they are."""
 _DEAD_LETTERS: Final = "errors.deadletterqueue.topic.name"
+_TAGS: Final = "streams.rack.aware.assignment.tags"
+_ASSIGNOR: Final = "streams.assignor.name"
+_COMMA: Final = re.compile(r"\s*,\s*")
 _SESSION: Final = "session.timeout.ms"
 _HEARTBEAT: Final = "heartbeat.interval.ms"
 
@@ -37,6 +44,9 @@ def group_error(
     for each in values:
         if each not in configs.group:
             return _invalid(f"Unknown group config name: {each}")
+    tags = _COMMA.split(values.get(_TAGS, "").strip())
+    if len(set(tags)) != len(tags):
+        return _invalid(f"{_TAGS} must not contain duplicate tag keys.")
     try:
         parsed = {each: parse(configs.group[each], text) for each, text in values.items()}
     except ConfigError as error:
@@ -46,10 +56,12 @@ def group_error(
 
 
 def _complaints(profile: Profile, configs: Configs, parsed: Mapping[str, Value]) -> Iterator[str]:
-    """What is wrong with values that can be read: bounds, then sessions, then the queue."""
+    """What is wrong with values that can be read: bounds, the assignor, sessions, the queue."""
     for name, value in parsed.items():
         if isinstance(value, int):
             yield from _out_of_bounds(profile, configs, name, value)
+    if _ASSIGNOR in parsed:
+        yield from _unregistered(configs, parsed[_ASSIGNOR])
     for kind in dict.fromkeys(name.partition(".")[0] for name in parsed):
         session, heartbeat = f"{kind}.{_SESSION}", f"{kind}.{_HEARTBEAT}"
         timeout_ms = _effective(configs, parsed, session)
@@ -58,6 +70,15 @@ def _complaints(profile: Profile, configs: Configs, parsed: Mapping[str, Value])
             yield f"{session} must be greater than {heartbeat}"
     if str(parsed.get(_DEAD_LETTERS, "")).startswith("__"):
         yield f"{_DEAD_LETTERS}: DLQ topic name must not start with '__'"
+
+
+def _unregistered(configs: Configs, assignor: Value) -> Iterator[str]:
+    registered = configs.broker_value("group.streams.assignors")
+    if isinstance(registered, list) and assignor not in registered:
+        yield (
+            f"{_ASSIGNOR} '{assignor}' is not a registered task assignor. Registered assignors "
+            f"are: [{', '.join(registered)}]."
+        )
 
 
 def _out_of_bounds(profile: Profile, configs: Configs, name: str, value: int) -> Iterator[str]:

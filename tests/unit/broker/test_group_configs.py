@@ -59,6 +59,28 @@ def said(profile: str, **values: str) -> str:
             {"streams_num_standby_replicas": "100"},
             "streams.num.standby.replicas must be less than or equal to 2",
         ),
+        (
+            {"streams_num_warmup_replicas": "21"},
+            "streams.num.warmup.replicas must be less than or equal to 20",
+        ),
+        ({"streams_rack_aware_assignment_tags": "a,b"}, ""),
+        (
+            {"streams_rack_aware_assignment_tags": "a , b,a"},
+            "streams.rack.aware.assignment.tags must not contain duplicate tag keys.",
+        ),
+        ({"streams_assignor_name": "sticky"}, ""),
+        (
+            {"streams_assignor_name": " "},
+            (
+                "streams.assignor.name '' is not a registered task assignor. "
+                "Registered assignors are: [sticky]."
+            ),
+        ),
+        ({"errors_deadletterqueue_topic_name": "not a topic"}, ""),
+        (
+            {"errors_deadletterqueue_topic_name": "__letters"},
+            "errors.deadletterqueue.topic.name: DLQ topic name must not start with '__'",
+        ),
     ],
 )
 def test_refusals_are_those_of_a_real_4_4_0(values: dict[str, str], message: str) -> None:
