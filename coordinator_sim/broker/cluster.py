@@ -126,8 +126,7 @@ class Cluster:
         self.security = Security(
             self.configs, self.image, settings.users, draw_bytes or drawn_bytes(settings.seed)
         )
-        authorizer = authorizer or self.security.authorizer()
-        self.access = Access(authorizer)
+        self.access = Access(authorizer or self.security.authorizer())
         self.fenced: dict[int, None] = {}
         self.faults = Faults(chance(settings.seed))
         self.scheduler = Scheduler()
@@ -155,7 +154,7 @@ class Cluster:
         self.groups = self._group_coordinators(settings, ids_of)
         self.faults.role_of = self.groups.role_of
         self.groups.traces = trace is not None
-        self.groups.authorizer = authorizer
+        self.groups.authorizer = self.access.authorizer
         self.leadership = Leadership(
             self.image,
             change=self.change,
@@ -188,9 +187,7 @@ class Cluster:
     def _serve_families(self) -> VersionsApi:
         """Take up whatever answers requests; what of it is offered."""
         self.share_coordinators = ShareCoordination(self, chance(self.settings.seed + 1))
-        self.shares = Shares(
-            self, self.share_coordinators.persister, chance(self.settings.seed + 2)
-        )
+        self.shares = Shares(self, self.share_coordinators.persister)
         for family in self._families():
             self._handlers.update(family.handlers())
         spoken = [ApiKey.API_VERSIONS, *self._handlers]

@@ -3,12 +3,12 @@
 Source: kafka 4.3.1, BrokerServer and BrokerMetadataPublisher, which tell SharePartitionManager.
 """
 
-from collections.abc import Callable
 from typing import Any, Protocol
 
 from coordinator_sim.broker.cluster_events import ClusterEvents
 from coordinator_sim.broker.configs.configs import Configs
 from coordinator_sim.broker.contract import Answers, Call, Handlers, Instants
+from coordinator_sim.broker.draws import chance
 from coordinator_sim.broker.groups.group_coordinators import GroupCoordinators
 from coordinator_sim.broker.groups.group_protocols import GroupProtocol
 from coordinator_sim.broker.jobs import Jobs
@@ -57,17 +57,14 @@ class Shares:
     Args:
         cluster: The cluster; its logs and groups must exist already.
         persister: Keeps the state of share partitions.
-        draw: Gives a number from 0 up to, and without, 1.
     """
 
     __slots__ = ("_apis", "_brokers", "_cluster", "_draw", "_persister")
 
-    def __init__(
-        self, cluster: ClusterParts, persister: Persister, draw: Callable[[], float]
-    ) -> None:
+    def __init__(self, cluster: ClusterParts, persister: Persister) -> None:
         self._cluster = cluster
         self._persister = persister
-        self._draw = draw
+        self._draw = chance(cluster.settings.seed + 2)
         self._brokers: dict[int, SharePartitionManager] = {}
         self._apis = (
             ShareApis(
