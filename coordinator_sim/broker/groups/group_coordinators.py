@@ -140,6 +140,10 @@ class GroupCoordinators:
 
     # -- brokers ---------------------------------------------------------------------------
 
+    def is_running(self, broker_id: int) -> bool:
+        """Whether a broker's process lives, and its time does not stand still."""
+        return broker_id in self.living and broker_id not in self.frozen
+
     def start(self, broker_id: int) -> None:
         """A broker process begins; it leads nothing yet."""
         config = self._config_of(broker_id)

@@ -1,6 +1,6 @@
 """The share coordinators as one family of a served cluster, and how its parts ask them."""
 
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from msgspec import convert
@@ -36,14 +36,8 @@ _SETTINGS: Final = {
 class RunningBrokers(Protocol):
     """The brokers of a cluster."""
 
-    @property
-    def living(self) -> Container[int]:
-        """Ids of the brokers whose process runs."""
-        ...
-
-    @property
-    def frozen(self) -> Container[int]:
-        """Ids of the brokers whose process is stopped for a while."""
+    def is_running(self, broker_id: int) -> bool:
+        """Whether a broker's process lives, and its time does not stand still."""
         ...
 
 
@@ -122,10 +116,6 @@ class ShareCoordination:
     def __init__(self, cluster: ClusterParts, draw: Callable[[], float]) -> None:
         groups = cluster.groups
         self._is_known = cluster.settings.profile.share_groups
-
-        def is_running(broker_id: int) -> bool:
-            return broker_id in groups.living and broker_id not in groups.frozen
-
         log = StateTopic(
             SHARE_STATE_TOPIC,
             cluster.image,
@@ -138,7 +128,7 @@ class ShareCoordination:
             _config_of(cluster),
             cluster.image,
             log,
-            is_running=is_running,
+            is_running=groups.is_running,
             present=lambda: cluster.latest,
         )
         self.persister: Persister = (
@@ -147,7 +137,7 @@ class ShareCoordination:
                 cluster.image,
                 cluster.scheduler,
                 create_topic=cluster.topics.create_asked_for,
-                is_running=is_running,
+                is_running=groups.is_running,
                 present=lambda: cluster.latest,
                 draw=draw,
             )

@@ -5,7 +5,7 @@ that is allowed, and produces to its leader. Whatever fails is tried again or gi
 are archived in any case.
 
 DEVIATION: each run of consecutive records is a batch of its own. Kafka merges the runs that wait
-for one leader; records and their order are the same.
+for one leader; their records are the same.
 
 DEVIATION: a leader that does not answer is known as one that is away. Kafka waits for its answer.
 
@@ -13,7 +13,7 @@ Source: kafka 4.4.0, server/.../share/dlq/DefaultShareGroupDLQManager and ShareG
 core/.../ShareCoordinatorMetadataCacheHelperImpl; KIP-1191.
 """
 
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, Protocol, cast
 
@@ -77,31 +77,12 @@ class QueuedCluster(Protocol):
     hosted: ReplicaManager
     latest: Instants
 
-    @property
-    def groups(self) -> "RunningBrokers":
-        """The brokers."""
-        ...
-
     def handle(self, call: Call[Any], place: AnswerPlace) -> None:
         """Take a request, whose answer goes to that place, now or later."""
         ...
 
     def new_token(self) -> int:
         """Draw a name for the answer to a request."""
-        ...
-
-
-class RunningBrokers(Protocol):
-    """The brokers of a cluster."""
-
-    @property
-    def living(self) -> Container[int]:
-        """Ids of the brokers whose process runs."""
-        ...
-
-    @property
-    def frozen(self) -> Container[int]:
-        """Ids of the brokers whose process is stopped for a while."""
         ...
 
 
@@ -131,14 +112,23 @@ class ShareGroupDeadLetters:
     Args:
         broker_id: The broker.
         cluster: Where topics are created, and records read and written.
+        is_running: Whether a broker is alive and not frozen.
         draw: Gives a number from 0 up to, and without, 1.
     """
 
-    __slots__ = ("_broker_id", "_cluster", "_draw", "_is_stopped")
+    __slots__ = ("_broker_id", "_cluster", "_draw", "_is_running", "_is_stopped")
 
-    def __init__(self, broker_id: int, cluster: QueuedCluster, draw: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        broker_id: int,
+        cluster: QueuedCluster,
+        *,
+        is_running: Callable[[int], bool],
+        draw: Callable[[], float],
+    ) -> None:
         self._broker_id = broker_id
         self._cluster = cluster
+        self._is_running = is_running
         self._draw = draw
         self._is_stopped = False
 
@@ -290,8 +280,7 @@ class ShareGroupDeadLetters:
             self._create(sending, topic)
             return
         partition, leader_id = leader
-        groups = self._cluster.groups
-        if leader_id not in groups.living or leader_id in groups.frozen:
+        if not self._is_running(leader_id):
             self._not_produced(sending, ErrorCode.NETWORK_EXCEPTION, None)
             return
         data, last_offset = dead_letter_batch(

@@ -98,7 +98,11 @@ class Shares:
         if found is None:
             letters = None
             if self._cluster.settings.profile.share_dead_letters:
-                letters = ShareGroupDeadLetters(broker_id, self._cluster, self._draw)
+                cluster = self._cluster
+                is_running = cluster.groups.is_running
+                letters = ShareGroupDeadLetters(
+                    broker_id, cluster, is_running=is_running, draw=self._draw
+                )
             found = self._brokers[broker_id] = SharePartitionManager(
                 broker_id,
                 self._cluster.hosted,

@@ -1,6 +1,5 @@
 """All APIs of transactions as one family of a served cluster."""
 
-from collections.abc import Container
 from typing import Final, Protocol
 
 from msgspec import convert
@@ -38,14 +37,8 @@ _SETTINGS: Final = {
 class RunningBrokers(CompletesOffsets, Protocol):
     """The brokers with their group coordinators."""
 
-    @property
-    def living(self) -> Container[int]:
-        """Ids of the brokers whose process runs."""
-        ...
-
-    @property
-    def frozen(self) -> Container[int]:
-        """Ids of the brokers whose process is stopped for a while."""
+    def is_running(self, broker_id: int) -> bool:
+        """Whether a broker's process lives, and its time does not stand still."""
         ...
 
 
@@ -123,10 +116,6 @@ class Transactions:
         self._jobs = cluster.jobs
         config = _config_of(cluster)
         groups = cluster.groups
-
-        def is_running(broker_id: int) -> bool:
-            return broker_id in groups.living and broker_id not in groups.frozen
-
         state_topic = StateTopic(
             TRANSACTIONS_TOPIC,
             cluster.image,
@@ -139,7 +128,7 @@ class Transactions:
             cluster.hosted,
             groups,
             admit=cluster.admit,
-            is_running=is_running,
+            is_running=groups.is_running,
             touched=cluster.cluster_events.touched,
         )
         self.brokers = TransactionBrokers(
@@ -148,7 +137,7 @@ class Transactions:
             state_topic,
             delivery,
             change=cluster.change,
-            is_running=is_running,
+            is_running=groups.is_running,
         )
         offsets_partitions = cluster.settings.coordinator.offsets_topic_num_partitions
         self.verifier = OffsetsVerifier(
