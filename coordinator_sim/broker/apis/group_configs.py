@@ -48,7 +48,11 @@ def group_error(
     if len(set(tags)) != len(tags):
         return _invalid(f"{_TAGS} must not contain duplicate tag keys.")
     try:
-        parsed = {each: parse(configs.group[each], text) for each, text in values.items()}
+        parsed = {
+            each: parse(setting, values[each])
+            for each, setting in configs.group.items()
+            if each in values
+        }
     except ConfigError as error:
         return _invalid(str(error))
     complaint = next(_complaints(profile, configs, parsed), None)
@@ -57,7 +61,10 @@ def group_error(
 
 def _complaints(profile: Profile, configs: Configs, parsed: Mapping[str, Value]) -> Iterator[str]:
     """What is wrong with values that can be read: bounds, the assignor, sessions, the queue."""
-    for name, value in parsed.items():
+    order = {name: index for index, name in enumerate(configs.group)}
+    # In the table a heartbeat follows its session; its bounds are checked before.
+    for name in sorted(parsed, key=lambda each: order[each] - 2 * each.endswith(_HEARTBEAT)):
+        value = parsed[name]
         if isinstance(value, int):
             yield from _out_of_bounds(profile, configs, name, value)
     if _ASSIGNOR in parsed:

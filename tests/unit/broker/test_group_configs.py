@@ -76,6 +76,18 @@ def said(profile: str, **values: str) -> str:
                 "Registered assignors are: [sticky]."
             ),
         ),
+        (
+            {"share_session_timeout_ms": "2", "consumer_session_timeout_ms": "1"},
+            "consumer.session.timeout.ms must be in the range 1000 to 60000 inclusive.",
+        ),
+        (
+            {"consumer_session_timeout_ms": "1", "consumer_heartbeat_interval_ms": "1"},
+            "consumer.heartbeat.interval.ms must be in the range 500 to 15000 inclusive.",
+        ),
+        (
+            {"streams_heartbeat_interval_ms": "99999", "share_partition_max_record_locks": "9999"},
+            "share.partition.max.record.locks must be in the range 100 to 4000 inclusive.",
+        ),
         ({"errors_deadletterqueue_topic_name": "not a topic"}, ""),
         (
             {"errors_deadletterqueue_topic_name": "__letters"},
