@@ -32,7 +32,7 @@ _JVM: Final = (
     "-Xmx768m",
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
-    "-Dorg.slf4j.simpleLogger.defaultLogLevel=off",
+    f"-Dlog4j2.configurationFile={HERE / 'log4j2.properties'}",
     "-Djunit.jupiter.extensions.autodetection.enabled=true",
     "-Djunit.jupiter.execution.timeout.thread.mode.default=SEPARATE_THREAD",
     f"-Djunit.jupiter.execution.timeout.testtemplate.method.default={_TEST_TIMEOUT_S} s",
