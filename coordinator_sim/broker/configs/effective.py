@@ -45,6 +45,7 @@ READ_BY_NAME: Final = frozenset(
         "max.request.partition.size.limit",
         "min.insync.replicas",
         "node.id",
+        "producer.id.expiration.check.interval.ms",
         "producer.id.expiration.ms",
         "sasl.enabled.mechanisms",
         "sasl.jaas.config",

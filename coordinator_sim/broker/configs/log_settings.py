@@ -1,6 +1,7 @@
 """The `LogConfig` of a topic's logs, made from the settings of the topic and the brokers.
 
-Source: kafka trunk, storage/.../internals/log/LogConfig.java; LogManager.fetchOrCreateConfig.
+Source: kafka trunk, storage/.../internals/log/LogConfig.java; LogManager.fetchOrCreateConfig;
+kafka 2.8, LogManager.apply (maxPidExpirationMs).
 """
 
 from typing import Final
@@ -16,7 +17,8 @@ from coordinator_sim.log.log_config import NEVER_MS, LogConfig
 COMPACTED_IN_MEMORY_BYTES: Final = 1 << 20
 """Largest segment of a compacted topic in memory."""
 
-_OF_BROKERS: Final = {"producer_id_expiration_ms": "producer.id.expiration.ms"}
+_PRODUCER_EXPIRATION: Final = ("producer.id.expiration.ms", "transactional.id.expiration.ms")
+"""How long producers are remembered: the second where the release lacks the first (2.8)."""
 _INTERNAL_SEGMENT_BYTES: Final = "internal.segment.bytes"
 _FORMAT_VERSION: Final = "message.format.version"
 _DIFFERENCE: Final = "message.timestamp.difference.max.ms"
@@ -72,8 +74,9 @@ class LogSettings:
             name = field.replace("_", ".")
             if name in configs.topic:
                 value = configs.topic_value(topic, name)
-            elif _OF_BROKERS.get(field) in configs.broker:
-                value = configs.broker_value(_OF_BROKERS[field])
+            elif field == "producer_id_expiration_ms":
+                known = next(each for each in _PRODUCER_EXPIRATION if each in configs.broker)
+                value = configs.broker_value(known)
             else:
                 continue
             values[field] = ",".join(value) if isinstance(value, list) else value

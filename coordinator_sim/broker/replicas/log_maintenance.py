@@ -3,7 +3,8 @@
 There is a deadline only while some log has records, so that a clock that jumps from deadline to
 deadline stops when all logs are empty.
 
-Source: kafka trunk, core/.../log/LogManager.scala (cleanupLogs); LogCleaner.scala.
+Source: kafka trunk, core/.../log/LogManager.scala (cleanupLogs); LogCleaner.scala;
+UnifiedLog.java (producerExpireCheck); kafka 2.8, LogManager.ProducerIdExpirationCheckIntervalMs.
 """
 
 from collections.abc import Callable
@@ -16,7 +17,10 @@ from coordinator_sim.broker.replicas.log_manager import LogManager
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.log.partition_log import PartitionLog
 
-_CHECK: Final = "log.retention.check.interval.ms"
+_RETENTION: Final = "log.retention.check.interval.ms"
+_PRODUCERS: Final = "producer.id.expiration.check.interval.ms"
+_INTERVALS_MS: Final = {_RETENTION: 300_000, _PRODUCERS: 600_000}
+"""The interval of each turn; releases that lack the setting have this value built in."""
 _CLEANER: Final = "log.cleaner.enable"
 _AT_ONCE: Final = 500
 """Logs maintained in one slice: some milliseconds, where no segment is deleted."""
@@ -30,16 +34,16 @@ StorageFailed = Callable[[Place, OSError], None]
 class LogMaintenance:
     """Runs retention, expiry of producers and the cleaner.
 
-    All three run together, every `log.retention.check.interval.ms`, for some logs at a time; the
-    cleaner then works in slices of some milliseconds, one per `expire`. Clients are answered in
-    between.
+    Retention and the cleaner run together, every `log.retention.check.interval.ms`, for some logs
+    at a time; the cleaner then works in slices of some milliseconds, one per `expire`. Clients are
+    answered in between. Producers expire every `producer.id.expiration.check.interval.ms`.
 
     DEVIATION: the cleaner looks for work as often as retention does, not every
     `log.cleaner.backoff.ms`; only readers of superseded records can see the difference.
 
     Args:
         logs: Logs of the cluster.
-        configs: Settings; give the interval, and whether there is a cleaner.
+        configs: Settings; give the intervals, and whether there is a cleaner.
         storage_failed: See `StorageFailed`.
         trouble: Called with one line for a log that cannot be cleaned.
     """
@@ -67,7 +71,7 @@ class LogMaintenance:
         self._storage_failed = storage_failed
         self._trouble = trouble
         self._seen_ms = 0
-        self._due_ms: int | None = None
+        self._due_ms: dict[str, int] = {}
         self._unfinished: list[PartitionLog] = []
         self._waiting: list[PartitionLog] = []
 
@@ -77,12 +81,14 @@ class LogMaintenance:
         self._seen_ms = now.group_ms
         if is_first:
             # The first turn is one interval after the first `expire`, which tells the time.
-            self._due_ms = None
-        elif self._due_ms is not None and now.group_ms >= self._due_ms:
-            self._due_ms = None
+            self._due_ms.clear()
+            return
+        if self._is_due(_PRODUCERS):
+            for log in self._logs.logs():
+                log.expire_producers(now.group_ms)
+        if self._is_due(_RETENTION):
             self._waiting = self._logs.logs()[::-1]
-            self._keep_up(now.group_ms)
-        elif self._waiting:
+        if self._waiting:
             self._keep_up(now.group_ms)
         elif self._unfinished:
             log = self._unfinished[-1]
@@ -93,22 +99,30 @@ class LogMaintenance:
         """When the next turn is; now while there is work left."""
         if self._waiting or self._unfinished:
             return self._seen_ms
-        if self._due_ms is None and self._logs.have_records():
-            interval_ms = self._configs.broker_value(_CHECK)
-            if isinstance(interval_ms, int):
-                self._due_ms = self._seen_ms + interval_ms
-        return self._due_ms
+        if len(self._due_ms) < len(_INTERVALS_MS) and self._logs.have_records():
+            for name, built_in_ms in _INTERVALS_MS.items():
+                interval_ms = built_in_ms
+                if name in self._configs.broker:
+                    interval_ms = int(str(self._configs.broker_value(name)))
+                self._due_ms.setdefault(name, self._seen_ms + interval_ms)
+        return min(self._due_ms.values(), default=None)
 
     def next_wall_deadline_ms(self) -> int | None:
         """None: logs age by the group clock."""
         return None
+
+    def _is_due(self, name: str) -> bool:
+        """Whether the turn with that interval is due; it is due only once."""
+        if self._due_ms.get(name, self._seen_ms + 1) > self._seen_ms:
+            return False
+        del self._due_ms[name]
+        return True
 
     def _keep_up(self, now_ms: int) -> None:
         """Maintain the next logs in line, skipping those deleted meanwhile."""
         cleans = bool(self._configs.broker_value(_CLEANER))
         some, self._waiting = self._waiting[-_AT_ONCE:], self._waiting[:-_AT_ONCE]
         for log in filter(self._logs.has, reversed(some)):
-            log.expire_producers(now_ms)
             self._attempt(log, log.maintain_retention, now_ms)
             is_idle = cleans and log not in self._unfinished
             if is_idle and self._attempt(log, log.clean_some, now_ms):

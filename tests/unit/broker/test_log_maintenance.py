@@ -1,5 +1,7 @@
 """Settings reach the logs, and time makes them smaller."""
 
+import pytest
+
 from coordinator_sim.broker.configs.configs import Configs
 from coordinator_sim.broker.configs.log_settings import LogSettings
 from coordinator_sim.broker.contract import Instants
@@ -48,10 +50,10 @@ class World:
         named = {name.replace("_", "."): text for name, text in values.items()}
         self.image.apply(ConfigsChanged(TOPIC_RESOURCE, "t", named))
 
-    def send(self, key: bytes = b"k", at_ms: int = NOW_MS) -> None:
-        """Append one record."""
+    def send(self, key: bytes = b"k", at_ms: int = NOW_MS, **producer: int) -> None:
+        """Append one record, of an idempotent producer if its fields are named."""
         record = Record(offset=0, timestamp_ms=at_ms, key=key, value=b"v" * 50)
-        data = encode_record_batch(batch_of((record,)))
+        data = encode_record_batch(batch_of((record,), **producer))
         self.log().append(data, now_ms=at_ms, leader_epoch=0)
 
     def run_until(self, group_ms: int) -> int:
@@ -114,6 +116,33 @@ def test_old_records_go_with_time() -> None:
     assert world.log().log_start_offset == 1
     assert world.run_until(NOW_MS + 100_000_000) == 0
     assert world.upkeep.next_group_deadline_ms() is None
+
+
+@pytest.mark.parametrize(
+    ("profile", "settings", "forgotten_ms"),
+    [
+        ("4.4", {"producer.id.expiration.check.interval.ms": "700"}, 10_500),
+        ("4.4", {}, 600_000),
+        ("3.9", {"log.retention.check.interval.ms": "700"}, 600_000),
+    ],
+)
+def test_silent_producer_expires_by_the_interval_of_its_own(
+    profile: str, settings: dict[str, str], forgotten_ms: int
+) -> None:
+    """The interval of retention is another one; here producers are silent for ten seconds."""
+    world = World(profile, **settings, **{"producer.id.expiration.ms": "10000"})
+    world.upkeep.expire(Instants(NOW_MS, NOW_MS))
+    world.send(producer_id=1, producer_epoch=0, base_sequence=0)
+    world.run_until(NOW_MS + forgotten_ms - 1)
+    assert world.log().producers() != ()
+    world.run_until(NOW_MS + forgotten_ms)
+    assert world.log().producers() == ()
+
+
+def test_producers_are_remembered_as_long_as_transactional_ids_in_2_8() -> None:
+    """There is no setting of their own yet."""
+    world = World("2.8", transactional_id_expiration_ms="5000")
+    assert world.log().config.producer_id_expiration_ms == 5_000
 
 
 def test_the_first_turn_is_an_interval_after_the_beginning() -> None:

@@ -9,6 +9,7 @@ from coordinator_sim.broker.transactions.metadata import (
     TV_2,
     TransactionState,
 )
+from coordinator_sim.broker.transactions.ports import TransactionConfig
 from coordinator_sim.kafka.errors import ErrorCode
 from tests.unit.broker.transactions_bench import T0, T1, Bench
 
@@ -189,6 +190,17 @@ def test_an_id_that_nobody_uses_is_forgotten(bench: Bench) -> None:
     (entries,) = bench.log.partitions.values()
     assert entries[-1][1] is None
     assert bench.init() == (ErrorCode.NONE, ProducerIdentity(1, 0))
+
+
+def test_expired_ids_are_removed_by_the_interval_of_their_own() -> None:
+    """The sweep every three seconds finds an id that nobody used for ten."""
+    config = TransactionConfig(transactional_id_expiration_ms=10_000, expiration_interval_ms=3_000)
+    bench = Bench(config=config)
+    bench.producer()
+    bench.advance(11_999)
+    assert bench.coordinator.states.find("id") is not None
+    bench.advance(1)
+    assert bench.coordinator.states.find("id") is None
 
 
 def test_an_open_transaction_is_never_forgotten(bench: Bench) -> None:
