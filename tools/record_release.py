@@ -4,7 +4,8 @@
 
 writes `coordinator_sim/kafka/releases/4.4` anew, and 4.5 from Kafka 4.5.0; without arguments all
 that are there. API versions and features are the answer of a default broker that is started for
-it, settings come from the release's classes. Needs Java and Maven.
+it, and of one with unstable versions enabled; settings come from the release's classes. Needs Java
+and Maven.
 """
 
 import argparse
@@ -20,7 +21,11 @@ from typing import Any, Final
 import msgspec
 
 from coordinator_sim.kafka.api_keys import ApiKey
-from coordinator_sim.kafka.api_versions import LoweredVersions, RecordedVersions
+from coordinator_sim.kafka.api_versions import (
+    LoweredVersions,
+    RecordedVersions,
+    UnstableVersions,
+)
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.codec.frames import RequestHeader
 from coordinator_sim_conformance.field_frames import read_response_frame, request_frame
@@ -74,13 +79,18 @@ def _ask_once(connection: socket.socket, version: int) -> dict[str, Any]:
     return read_response_frame(ApiKey.API_VERSIONS, layout, answer)[1]
 
 
-def _booted(profile: str, version: str, features: Mapping[str, int]) -> dict[str, Any]:
+def _booted(
+    profile: str,
+    version: str,
+    features: Mapping[str, int],
+    properties: dict[str, str] | None = None,
+) -> dict[str, Any]:
     """Return the answer of a broker of that Kafka, started for this question."""
     with tempfile.TemporaryDirectory() as folder:
         if profile in BEFORE_KRAFT:
             with ZooKeeperBroker(Path(folder), version) as old:
                 return ask(old.bootstrap)
-        with Broker(Path(folder), version=version, features=features) as broker:
+        with Broker(Path(folder), properties, version, features) as broker:
             return ask(broker.bootstrap)
 
 
@@ -91,14 +101,40 @@ def _ranges(answer: dict[str, Any]) -> dict[int, tuple[int, int]]:
     }
 
 
+def _supported(answer: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    return {
+        entry["name"]: (entry["minVersion"], entry["maxVersion"])
+        for entry in sorted(answer.get("supportedFeatures", []), key=lambda each: each["name"])
+    }
+
+
+def _finalized(answer: dict[str, Any]) -> dict[str, int]:
+    return {
+        entry["name"]: entry["maxVersionLevel"]
+        for entry in sorted(answer.get("finalizedFeatures", []), key=lambda each: each["name"])
+    }
+
+
+def _unstable(profile: str, version: str, answer: dict[str, Any]) -> UnstableVersions | None:
+    """Return what unstable versions change in an answer; None before KRaft."""
+    if profile in BEFORE_KRAFT:
+        return None
+    apis, features = (
+        _booted(profile, version, {}, {f"unstable.{kind}.versions.enable": "true"})
+        for kind in ("api", "feature")
+    )
+    return UnstableVersions(
+        ranges=dict(sorted(_ranges(apis).items() - _ranges(answer).items())),
+        supported_features=dict(sorted(_supported(features).items() - _supported(answer).items())),
+        finalized_features=dict(sorted(_finalized(features).items() - _finalized(answer).items())),
+    )
+
+
 def recorded(profile: str, version: str) -> RecordedVersions:
     """Return the versions of a Kafka, with its own features and each lowered set."""
     answer = _booted(profile, version, {})
     ranges = _ranges(answer)
-    finalized = {
-        entry["name"]: entry["maxVersionLevel"]
-        for entry in sorted(answer.get("finalizedFeatures", []), key=lambda each: each["name"])
-    }
+    finalized = _finalized(answer)
     lowered = []
     for name, level in LOWERED.items():
         if finalized.get(name, level) == level:
@@ -115,12 +151,10 @@ def recorded(profile: str, version: str) -> RecordedVersions:
         recorded_on=datetime.now(UTC).date().isoformat(),
         command=f"python -m tools.record_release {profile}={version}",
         ranges=ranges,
-        supported_features={
-            entry["name"]: (entry["minVersion"], entry["maxVersion"])
-            for entry in sorted(answer.get("supportedFeatures", []), key=lambda each: each["name"])
-        },
+        supported_features=_supported(answer),
         finalized_features=finalized,
         lowered=tuple(lowered),
+        unstable=_unstable(profile, version, answer),
     )
 
 

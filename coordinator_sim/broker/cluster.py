@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from coordinator_sim.broker.apis.administration import Administration
 from coordinator_sim.broker.apis.families import administration_apis
+from coordinator_sim.broker.apis.features_api import feature_changes
 from coordinator_sim.broker.cluster_events import ClusterEvents
 from coordinator_sim.broker.configs.configs import Configs
 from coordinator_sim.broker.configs.log_settings import LogSettings
@@ -35,7 +36,14 @@ from coordinator_sim.broker.metadata.image import NO_LEADER, MetadataImage
 from coordinator_sim.broker.metadata.kept import Kept
 from coordinator_sim.broker.metadata.leadership import Leadership
 from coordinator_sim.broker.metadata.topic_operations import INTERNAL_TOPICS, TopicOperations
-from coordinator_sim.broker.offered import first_levels, offered, offered_features
+from coordinator_sim.broker.offered import (
+    UNSTABLE_APIS,
+    UNSTABLE_FEATURES,
+    first_levels,
+    is_enabled,
+    offered,
+    offered_features,
+)
 from coordinator_sim.broker.operations import Operations
 from coordinator_sim.broker.pending_answer import AnswerPlace
 from coordinator_sim.broker.purgatory import Place
@@ -192,13 +200,14 @@ class Cluster:
             self._handlers.update(family.handlers())
         spoken = [ApiKey.API_VERSIONS, *self._handlers]
         settings = self.settings
-        features = offered_features(settings.profile)
+        profile = settings.profile
+        features = offered_features(profile, unstable=is_enabled(self.configs, UNSTABLE_FEATURES))
         for name, level in first_levels(features, settings.features).items():
             if name not in self.image.features:
-                self.change(FeatureSet(name, level))
-        versions = VersionsApi(
-            offered(settings.profile, spoken), features, self.image, cluster_id=settings.cluster_id
-        )
+                for change in feature_changes(name, level, self.configs, self.image):
+                    self.change(change)
+        ranges = offered(profile, spoken, unstable=is_enabled(self.configs, UNSTABLE_APIS))
+        versions = VersionsApi(ranges, features, self.image, cluster_id=settings.cluster_id)
         self._handlers.update(versions.handlers())
         self.faults.check = partial(
             check_fits, ranges=versions.ranges, broker_ids=settings.broker_ids

@@ -126,10 +126,10 @@ IMPLEMENTED: Final[Mapping[ApiKey, Implemented]] = MappingProxyType(
             "broker/test_offset_lookup.py::test_deleted_records_are_out_of_range",
         ),
         ApiKey.INIT_PRODUCER_ID: _row(
-            5,
-            "errors after which a transaction may be aborted; 3 takes up an epoch again",
-            "broker/test_transaction_coordinator.py::test_the_next_producer_of_an_id_has_the_next_epoch",
-            cap="version 6, two-phase commit, is unstable in Kafka: its brokers offer 5",
+            6,
+            "two-phase commit, in unstable versions; 5 has errors after which a transaction may be "
+            "aborted, 3 takes up an epoch again",
+            "broker/test_transaction_coordinator.py::test_two_phase_commit_is_off_unless_switched_on",
         ),
         ApiKey.OFFSET_FOR_LEADER_EPOCH: _row(
             4,
@@ -373,14 +373,21 @@ IMPLEMENTED: Final[Mapping[ApiKey, Implemented]] = MappingProxyType(
 )
 """Rows by API. An API without a row is not offered."""
 
+KRAFT_VERSION: Final = "kraft.version"
+ELR_VERSION: Final = "eligible.leader.replicas.version"
+METADATA_VERSION: Final = "metadata.version"
 IMPLEMENTED_FEATURES: Final = (
+    ELR_VERSION,
     "group.version",
-    "metadata.version",
+    KRAFT_VERSION,
+    METADATA_VERSION,
     "share.version",
     "streams.version",
     "transaction.version",
 )
 """The features of KRaft clusters that are implemented.
 
-`metadata.version` is offered because clients show it; it has no other effect.
+`metadata.version` and `kraft.version` are offered because clients show them; they have no other
+effect. DEVIATION: `eligible.leader.replicas.version` protects `min.insync.replicas` as in Kafka,
+but no partition here has eligible leader replicas.
 """

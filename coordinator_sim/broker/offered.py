@@ -2,7 +2,8 @@
 
 They are those recorded from a broker of the profile, as far as implemented. As in Kafka, ranges
 do not depend on finalized features: clients choose by the finalized levels in the same answer.
-Every offered version is answered at every level.
+Every offered version is answered at every level. Unstable versions are offered where the settings
+enable them, of the APIs and features that the release also offers without.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,6 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from coordinator_sim.broker.configs.configs import Configs
 from coordinator_sim.broker.implemented import IMPLEMENTED, IMPLEMENTED_FEATURES
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.api_keys import ApiKey
@@ -18,6 +20,8 @@ from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.messages.catalogue import SHARE_GROUP_APIS
 
 _SHARE_VERSION: Final = "share.version"
+UNSTABLE_APIS: Final = "unstable.api.versions.enable"
+UNSTABLE_FEATURES: Final = "unstable.feature.versions.enable"
 
 Ranges = Mapping[ApiKey, tuple[int, int]]
 """Oldest and newest offered version of each API, by ascending API numbers."""
@@ -35,37 +39,56 @@ class OfferedFeatures(Struct, frozen=True):
     finalized: dict[str, int]
 
 
-def offered(profile: Profile, spoken: Iterable[ApiKey]) -> Ranges:
+def is_enabled(configs: Configs, name: str) -> bool:
+    """Whether brokers offer unstable versions; False of a release without the setting."""
+    return name in configs.broker and configs.broker_value(name) is True
+
+
+def offered(profile: Profile, spoken: Iterable[ApiKey], *, unstable: bool = False) -> Ranges:
     """The versions of the given APIs that a broker of the profile offers, as far as implemented.
 
     DEVIATION: 4.1 offers the APIs of share groups as a preview, which is off in a new cluster.
+
+    Args:
+        profile: Of the brokers.
+        spoken: The APIs with a handler.
+        unstable: Whether `unstable.api.versions.enable` is set.
     """
-    recorded = recorded_versions(profile).ranges
+    recorded = recorded_versions(profile)
+    more = recorded.unstable.ranges if unstable and recorded.unstable else {}
     ranges = {}
     for api in sorted(spoken):
-        if api not in recorded or api not in IMPLEMENTED:
+        if api not in recorded.ranges or api not in IMPLEMENTED:
             continue
         if api in SHARE_GROUP_APIS and not profile.share_groups:
             continue
-        oldest, newest = recorded[api]
+        oldest, newest = more.get(api, recorded.ranges[api])
         newest = min(newest, IMPLEMENTED[api].newest)
         if oldest <= newest:
             ranges[api] = (oldest, newest)
     return ranges
 
 
-def offered_features(profile: Profile) -> OfferedFeatures:
-    """The implemented features, at the levels of a default cluster of the profile."""
+def offered_features(profile: Profile, *, unstable: bool = False) -> OfferedFeatures:
+    """The implemented features, at the levels of a default cluster of the profile.
+
+    Args:
+        profile: Of the brokers.
+        unstable: Whether `unstable.feature.versions.enable` is set.
+    """
     recorded = recorded_versions(profile)
-    supported = {
-        name: levels
-        for name, levels in recorded.supported_features.items()
-        if name != _SHARE_VERSION or profile.share_groups
-    }
-    finalized = recorded.finalized_features
+    supported, finalized = recorded.supported_features, recorded.finalized_features
+    names = [
+        name
+        for name in IMPLEMENTED_FEATURES
+        if name in supported and (name != _SHARE_VERSION or profile.share_groups)
+    ]
+    if unstable and recorded.unstable:
+        supported = supported | recorded.unstable.supported_features
+        finalized = finalized | recorded.unstable.finalized_features
     return OfferedFeatures(
-        {name: supported[name] for name in IMPLEMENTED_FEATURES if name in supported},
-        {name: finalized[name] for name in IMPLEMENTED_FEATURES if name in finalized},
+        {name: supported[name] for name in names},
+        {name: finalized[name] for name in names if name in finalized},
     )
 
 

@@ -2,17 +2,24 @@
 
 Source: kafka 4.4, KafkaApis.handleApiVersionsRequest (clusterIdOrNodeIdIsInvalid),
 ApiVersionsRequest.isValid, ApiVersionsResponse.maybeFilterSupportedFeatureKeys,
-createFinalizedFeatureKeys; kafka 0.10.2, ApiVersionsResponse.fromError.
+createFinalizedFeatureKeys; BrokerFeatures.defaultSupportedFeatures, KRaftMetadataCache.features and
+FinalizedFeatures (orders); kafka 0.10.2, ApiVersionsResponse.fromError.
 """
 
 import re
 from typing import Final
 
 from coordinator_sim.broker.contract import Call, Handlers
+from coordinator_sim.broker.implemented import METADATA_VERSION
 from coordinator_sim.broker.metadata.image import MetadataImage
 from coordinator_sim.broker.offered import OfferedFeatures, Ranges
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.orders.iteration_order import (
+    MIN_TABLE_CAPACITY,
+    java_filled_capacity,
+    java_hash_order,
+)
 from coordinator_sim.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
@@ -91,19 +98,27 @@ class VersionsApi:
         return ErrorCode.NONE
 
     def _supported(self, version: int) -> tuple[SupportedFeatureKey, ...]:
+        supported = self._features.supported
         return tuple(
             SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
-            for name, (lowest, highest) in self._features.supported.items()
+            for name in java_hash_order(supported)
+            for lowest, highest in (supported[name],)
             if lowest > 0 or version >= _TELLS_LEVEL_0_SINCE
         )
 
     def _finalized(self) -> tuple[FinalizedFeatureKey, ...]:
-        finalized = self._image.features
-        return tuple(
-            FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-            for name in self._features.supported
-            if (level := finalized.get(name, 0))
-        )
+        levels = {
+            name: level
+            for name in java_hash_order(self._features.supported)
+            if (level := self._image.features.get(name, 0))
+        }
+        # `metadata.version` goes last into a copy of the map of the others.
+        others = [name for name in levels if name != METADATA_VERSION]
+        capacity = java_filled_capacity(len(others)) if others else MIN_TABLE_CAPACITY
+        if len(levels) * 4 > capacity * 3:
+            capacity *= 2
+        names = java_hash_order([*others, *levels], capacity)
+        return tuple(FinalizedFeatureKey(name, levels[name], levels[name]) for name in names)
 
 
 def _entry(api: ApiKey, span: tuple[int, int]) -> ApiVersion:

@@ -32,6 +32,20 @@ class LoweredVersions(Struct, frozen=True, kw_only=True):
     ranges: dict[int, tuple[int, int] | None]
 
 
+class UnstableVersions(Struct, frozen=True, kw_only=True):
+    """What the same broker offers with its unstable versions enabled, where that differs.
+
+    Args:
+        ranges: By API number, with `unstable.api.versions.enable=true`.
+        supported_features: With `unstable.feature.versions.enable=true`.
+        finalized_features: Of a cluster formatted so.
+    """
+
+    ranges: dict[int, tuple[int, int]]
+    supported_features: dict[str, tuple[int, int]]
+    finalized_features: dict[str, int]
+
+
 class RecordedVersions(Struct, frozen=True, kw_only=True):
     """The ApiVersions answer of a real broker.
 
@@ -44,6 +58,7 @@ class RecordedVersions(Struct, frozen=True, kw_only=True):
         finalized_features: The level in force of each feature, of a cluster formatted without
             any being named.
         lowered: What changes with lower levels.
+        unstable: What changes with unstable versions; None of a release without these settings.
     """
 
     kafka_version: str
@@ -53,6 +68,7 @@ class RecordedVersions(Struct, frozen=True, kw_only=True):
     supported_features: dict[str, tuple[int, int]] = {}
     finalized_features: dict[str, int] = {}
     lowered: tuple[LoweredVersions, ...] = ()
+    unstable: UnstableVersions | None = None
 
 
 def recorded_versions(profile: Profile) -> RecordedVersions:

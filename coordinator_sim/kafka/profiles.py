@@ -169,6 +169,7 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     caps_min_isr: bool
     names_invalid_records: bool
     refuses_unknown_positions: bool
+    upgrades_kraft_version: bool
     cordons_log_dirs: bool
     bumps_transaction_epochs: bool
 

@@ -355,6 +355,10 @@ SECTIONS: Final[dict[str, tuple[Switch, ...]]] = {
             "Negative timestamps of ListOffsets that stand for no position are "
             "UNSUPPORTED_VERSION; before they were times",
             "KIP-734; ReplicaManager.isListOffsetsTimestampUnsupported"),
+        since("4.1", "upgrades_kraft_version",
+            "UpdateFeatures raises `kraft.version`, for good; before, it accepts a level and "
+            "changes nothing",
+            "FeatureControlManager.updateFeature; KIP-853", whose=KRAFT),
         since("4.3", "cordons_log_dirs",
             "A refused replication factor speaks of cordoned log directories",
             "StripedReplicaPlacer; KIP-1066", whose=KRAFT),

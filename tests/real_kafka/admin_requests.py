@@ -570,3 +570,75 @@ DENIED: Final[tuple[Asked, ...]] = (
     (ApiKey.DESCRIBE_GROUPS, 5, {"groups": ["secret"], "includeAuthorizedOperations": True}),
 )
 """Asked by ANONYMOUS, who may do what no rule is about."""
+
+
+def feature(name: str, level: int, kind: int = 1, *, only: bool = False, version: int = 2) -> Asked:
+    """UpdateFeatures: kind 1 upgrades, 2 downgrades safely, 3 unsafely."""
+    update = {"feature": f"{name}.version", "maxVersionLevel": level, "upgradeType": kind}
+    fields = {"timeoutMs": 20_000, "featureUpdates": [update], "validateOnly": only}
+    return ApiKey.UPDATE_FEATURES, version, fields
+
+
+def init(transactional_id: str | None, timeout_ms: int = 60_000, **fields: bool | int) -> Asked:
+    """InitProducerId 6."""
+    asked = {"transactionalId": transactional_id, "transactionTimeoutMs": timeout_ms, **fields}
+    return ApiKey.INIT_PRODUCER_ID, 6, asked
+
+
+ELR: Final = "eligible.leader.replicas"
+MIN_ISR: Final = "min.insync.replicas"
+FEATURES: Final[tuple[Asked, ...]] = (
+    *(feature("kraft", 0, kind) for kind in (1, 2, 3)),
+    feature("kraft", 2),
+    feature("kraft", 1, 2),
+    feature("kraft", 1, only=True),
+    feature("kraft", 1),
+    *(feature("kraft", level, kind) for level in (1, 0) for kind in (1, 2, 3)),
+    show(BROKER, ""),
+    show(BROKER, "1", MIN_ISR),
+    alter(BROKER, "", (MIN_ISR, DELETE, None)),
+    alter(BROKER, "1", (MIN_ISR, SET, "1")),
+    alter(BROKER, "1", (MIN_ISR, DELETE, None)),
+    alter(BROKER, "", (MIN_ISR, SET, "1")),
+    replace(BROKER, ""),
+    replace(BROKER, "1", min_insync_replicas="1"),
+    replace(BROKER, "", log_segment_bytes="1048576000"),
+    feature(ELR, 0),
+    feature(ELR, 0, 2),
+    alter(BROKER, "1", (MIN_ISR, SET, "1")),
+    alter(BROKER, "", (MIN_ISR, DELETE, None)),
+    show(BROKER, "1", MIN_ISR),
+    feature(ELR, 1, only=True),
+    feature(ELR, 1),
+    show(BROKER, "1", MIN_ISR),
+    show(BROKER, ""),
+    feature(ELR, 2),
+    feature(ELR, 1, version=1),
+    *(feature(name, 0, 2) for name in ("transaction", "group", "share", "streams", "nothing")),
+    feature("nothing", 1),
+    feature("metadata", 99),
+    feature("metadata", 6, 3),
+)
+"""Features that a cluster of 4.1 or later has, and the setting that one of them protects."""
+
+TWO_PHASE: Final[tuple[Asked, ...]] = (
+    (ApiKey.FIND_COORDINATOR, 6, {"keyType": 1, "coordinatorKeys": ["a"]}),
+    (ApiKey.DESCRIBE_TRANSACTIONS, 0, {"transactionalIds": ["a"]}),
+    init(None),
+    init(None, enable2Pc=True),
+    init(None, keepPreparedTxn=True),
+    init("", enable2Pc=True),
+    init("a"),
+    init("a", enable2Pc=True),
+    init("a", keepPreparedTxn=True),
+    init("a", enable2Pc=True, keepPreparedTxn=True),
+    init("a", -1),
+    init("b", -1, enable2Pc=True),
+    init("b", 99_999_999),
+    init("b", 99_999_999, enable2Pc=True),
+    init("b", 0, keepPreparedTxn=True),
+    (ApiKey.DESCRIBE_TRANSACTIONS, 0, {"transactionalIds": ["a", "b"]}),
+    init("b", producerId=5),
+    init("b", producerId=77, producerEpoch=3, enable2Pc=True),
+)
+"""Producers with two-phase commit, which only unstable versions have."""

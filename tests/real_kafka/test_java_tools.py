@@ -24,7 +24,6 @@ from tests.unit.cli.test_serve import serving
 
 pytestmark = pytest.mark.real_kafka
 
-NO_ELR = {"eligible.leader.replicas.version": 0}
 NO_DELAY = "group.initial.rebalance.delay.ms=0"
 VERIFIABLE = "org.apache.kafka.tools.Verifiable"
 COUNT = 3000
@@ -126,20 +125,15 @@ def plain(line: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("version", "profile", "features"),
-    [(TOOLS_VERSION, "4.3", NO_ELR), (OLD_BROKER_VERSION, "3.9", {})],
+    ("version", "profile"), [(TOOLS_VERSION, "4.3"), (OLD_BROKER_VERSION, "3.9")]
 )
 def test_tools_print_what_they_print_about_a_real_broker(
-    tmp_path: Path, version: str, profile: str, features: dict[str, int]
+    tmp_path: Path, version: str, profile: str
 ) -> None:
-    """Topics, settings, records, offsets, groups and transactions, in 36 calls of 9 tools.
-
-    The real one is formatted without the feature that keeps eligible leader replicas, which makes
-    its controller set `min.insync.replicas` for the cluster: ours does not offer it.
-    """
+    """Topics, settings, records, offsets, groups and transactions, in 36 calls of 9 tools."""
     with serving("--port", "0", "--profile", profile, "--set", NO_DELAY) as ready:
         ours = transcript(ready["bootstrap"], tmp_path)
-    with Broker(tmp_path / "broker", {}, version, features) as broker:
+    with Broker(tmp_path / "broker", {}, version) as broker:
         theirs = transcript(broker.bootstrap, tmp_path, ours)
     for mine, real in zip(ours, theirs, strict=True):
         assert mine == real

@@ -1,7 +1,8 @@
 """AlterConfigs and IncrementalAlterConfigs: the change that a resource's entry asks for.
 
 Source: kafka trunk, ConfigAdminManager.preprocess; ConfigurationControlManager
-.incrementalAlterConfigResource, legacyAlterConfigResource, validateAlterConfig;
+.incrementalAlterConfigResource, legacyAlterConfigResource, validateAlterConfig,
+isDisallowedBrokerMinIsrTransition, isDisallowedClusterMinIsrTransition;
 QuorumController.ConfigResourceExistenceChecker.
 """
 
@@ -18,9 +19,11 @@ from coordinator_sim.broker.apis.administration import (
 )
 from coordinator_sim.broker.apis.client_metrics_configs import client_metrics_error
 from coordinator_sim.broker.apis.config_validation import broker_error, topic_error
+from coordinator_sim.broker.apis.features_api import MIN_ISR
 from coordinator_sim.broker.apis.group_configs import group_error
 from coordinator_sim.broker.configs.setting_types import SettingType
 from coordinator_sim.broker.contract import Call
+from coordinator_sim.broker.implemented import ELR_VERSION
 from coordinator_sim.broker.metadata.changes import ConfigsChanged
 from coordinator_sim.broker.metadata.image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from coordinator_sim.kafka.errors import ErrorCode
@@ -121,6 +124,26 @@ def _broker_write_error(
     else:
         change = legacy(admin, resource)
     return change if isinstance(change, ApiError) else None
+
+
+def elr_error(
+    admin: Administration, resource: AlterConfigsResource | IncrementalResource
+) -> ApiError:
+    """The error of a change of `min.insync.replicas` that eligible leader replicas forbid."""
+    kind, name = resource.resource_type, resource.resource_name
+    if kind != BROKER_RESOURCE or not admin.image.features.get(ELR_VERSION):
+        return NO_ERROR
+    changes = [each for each in resource.configs if each.name == MIN_ISR]
+    if name and changes:
+        text = f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled."
+        return ApiError(ErrorCode.INVALID_CONFIG, text)
+    is_replaced = isinstance(resource, AlterConfigsResource) and not changes
+    if is_replaced and MIN_ISR not in admin.image.configs_of(kind, name):
+        return NO_ERROR
+    if is_replaced or any(_is_deletion(each) for each in changes):
+        text = f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled."
+        return ApiError(ErrorCode.INVALID_CONFIG, text)
+    return NO_ERROR
 
 
 def legacy(admin: Administration, resource: AlterConfigsResource) -> ConfigsChanged | ApiError:

@@ -20,6 +20,7 @@ from coordinator_sim.broker.apis.administration import (
 from coordinator_sim.broker.apis.config_changes import (
     ConfigWrite,
     R,
+    elr_error,
     incremental,
     legacy,
     write_error,
@@ -243,6 +244,9 @@ class ConfigsApi:
         refusal = self._refusal(call, resource, Operation.ALTER_CONFIGS)
         if refusal is not None:
             return told(refusal)
+        error = elr_error(self._admin, resource)
+        if error.is_failure:
+            return error
         change = write(self._admin, resource)
         if isinstance(change, ApiError):
             return change

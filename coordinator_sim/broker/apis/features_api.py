@@ -1,17 +1,25 @@
 """UpdateFeatures: change the finalized levels of a cluster's features.
 
 Source: kafka trunk, ControllerApis.handleUpdateFeatures; FeatureControlManager.updateFeatures,
-updateFeature; QuorumController.updateFeatures and answers of kafka 4.3.1 (texts).
+updateFeature; ConfigurationControlManager.updateFeatures, maybeGenerateElrSafetyRecords;
+ActivationRecordsGenerator.recordsForEmptyLog; QuorumController.updateFeatures and answers of
+kafka 4.3.1 (texts).
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 from coordinator_sim.broker.apis.administration import Administration
+from coordinator_sim.broker.configs.configs import ALL_BROKERS, Configs
+from coordinator_sim.broker.configs.setting_types import parse, text_of
 from coordinator_sim.broker.contract import Call, Handlers
-from coordinator_sim.broker.metadata.changes import FeatureSet
-from coordinator_sim.broker.offered import offered_features
+from coordinator_sim.broker.implemented import ELR_VERSION, KRAFT_VERSION, METADATA_VERSION
+from coordinator_sim.broker.metadata.changes import Change, ConfigsChanged, FeatureSet
+from coordinator_sim.broker.metadata.image import BROKER_RESOURCE, MetadataImage
+from coordinator_sim.broker.offered import UNSTABLE_FEATURES, is_enabled, offered_features
 from coordinator_sim.broker.security.authorizer import Operation
 from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.api_versions import recorded_versions
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.update_features import (
@@ -21,7 +29,7 @@ from coordinator_sim.messages.update_features import (
     UpdateFeaturesResponse,
 )
 
-_METADATA: Final = "metadata.version"
+MIN_ISR: Final = "min.insync.replicas"
 _UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE = 1, 2, 3
 _TYPED_SINCE: Final = 1
 _FAILED: Final = "The update failed for all features since the following feature had an error: "
@@ -34,11 +42,17 @@ class FeaturesApi:
         admin: The cluster.
     """
 
-    __slots__ = ("_admin", "_supported")
+    __slots__ = ("_admin", "_disabled", "_supported")
 
     def __init__(self, admin: Administration) -> None:
         self._admin = admin
-        self._supported = offered_features(admin.settings.profile).supported
+        unstable = is_enabled(admin.configs, UNSTABLE_FEATURES)
+        profile = admin.settings.profile
+        self._supported = offered_features(profile, unstable=unstable).supported
+        recorded = recorded_versions(profile)
+        self._disabled = dict(recorded.supported_features)
+        if recorded.unstable is not None:
+            self._disabled.update(recorded.unstable.supported_features)
 
     def handlers(self) -> Handlers:
         """The handler of UpdateFeatures."""
@@ -57,8 +71,11 @@ class FeaturesApi:
                 return UpdateFeaturesResponse(error_code=invalid, error_message=_FAILED + text)
         for name, update in updates.items():
             level = update.max_version_level
-            if not call.request.validate_only and level != self._level(name):
-                self._admin.change(FeatureSet(name, level))
+            if call.request.validate_only or level == self._level(name):
+                continue
+            if name != KRAFT_VERSION or self._admin.settings.profile.upgrades_kraft_version:
+                for change in feature_changes(name, level, self._admin.configs, self._admin.image):
+                    self._admin.change(change)
         done = error_message(ErrorCode.NONE)
         results = tuple(
             UpdatableFeatureResult(feature=each, error_message=done) for each in updates
@@ -75,7 +92,7 @@ class FeaturesApi:
         text = self._refusal(name, level, kind)
         if text is not None:
             return f"Invalid update version {level} for feature {name}. {text}"
-        if name == _METADATA and level < self._level(name):
+        if name == METADATA_VERSION and level < self._level(name):
             return (
                 f"Unsupported metadata.version downgrade from {self._level(name)} to {level}. "
                 "Refusing to perform the requested downgrade because it might delete metadata "
@@ -88,12 +105,9 @@ class FeaturesApi:
             return "The controller does not support the given upgrade type."
         if level < 0:
             return "A feature version cannot be less than 0."
-        controller = f"Local controller {min(self._admin.settings.broker_ids)}"
-        if name not in self._supported:
-            return f"{controller} does not support this feature."
-        low, high = self._supported[name]
-        if not low <= level <= high:
-            return f"{controller} only supports versions {low}-{high}"
+        text = self._unsupported(name, level)
+        if text is not None:
+            return text
         if level < self._level(name) and kind == _UPGRADE:
             return (
                 "Can't downgrade the version of this feature without setting the upgrade type to "
@@ -101,7 +115,38 @@ class FeaturesApi:
             )
         if level > self._level(name) and kind != _UPGRADE:
             return "Can't downgrade to a newer version."
+        if level < self._level(name) and name == KRAFT_VERSION:
+            return "Can't downgrade the version of this feature."
         return None
+
+    def _unsupported(self, name: str, level: int) -> str | None:
+        """Why no such level is supported; a feature that is disabled supports level 0 alone."""
+        controller = f"Local controller {min(self._admin.settings.broker_ids)}"
+        if name in self._supported:
+            low, high = self._supported[name]
+            is_known = low <= level <= high
+            return None if is_known else f"{controller} only supports versions {low}-{high}"
+        if level != 0:
+            return f"{controller} does not support this feature."
+        return None if name in self._disabled else f"Feature {name} not found."
+
+
+def feature_changes(
+    name: str, level: int, configs: Configs, image: MetadataImage
+) -> Iterator[Change]:
+    """The changes that finalize a level of a feature.
+
+    Eligible leader replicas make `min.insync.replicas` a setting of the cluster, and of no broker.
+    """
+    if name == ELR_VERSION and level > 0:
+        if MIN_ISR not in image.configs_of(BROKER_RESOURCE, ALL_BROKERS):
+            setting = configs.broker[MIN_ISR]
+            static = text_of(parse(setting, configs.given.get(MIN_ISR, setting.default)))
+            yield ConfigsChanged(BROKER_RESOURCE, ALL_BROKERS, {MIN_ISR: static})
+        for kind, broker in list(image.configs):
+            if kind == BROKER_RESOURCE and broker and MIN_ISR in image.configs_of(kind, broker):
+                yield ConfigsChanged(BROKER_RESOURCE, broker, {MIN_ISR: None})
+    yield FeatureSet(name, level)
 
 
 def _kind(call: Call[UpdateFeaturesRequest], update: FeatureUpdateKey) -> int:

@@ -72,6 +72,8 @@ READ_BY_NAME: Final = frozenset(
         "transaction.remove.expired.transaction.cleanup.interval.ms",
         "transaction.two.phase.commit.enable",
         "transactional.id.expiration.ms",
+        "unstable.api.versions.enable",
+        "unstable.feature.versions.enable",
     }
 )
 """Settings that modules read by a literal."""

@@ -95,5 +95,6 @@ def test_features_are_those_of_a_default_cluster_as_far_as_implemented() -> None
 
     assert tuple(features.supported) == IMPLEMENTED_FEATURES
     assert features.finalized["transaction.version"] == 2
+    assert "kraft.version" not in features.finalized
     assert features.finalized["group.version"] == 1
     assert offered_features(PROFILES["2.8"]).supported == {}

@@ -19,9 +19,10 @@ FORBIDDEN = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 INTERNAL = ("__transaction_state", "__consumer_offsets")
 
 
-def served(*acls: Acl) -> FieldsClient:
-    """One broker with topic `t`, which asks these rules if there are any."""
+def served(*acls: Acl, **given: str) -> FieldsClient:
+    """One broker with topic `t`, these rules if there are any, with these settings."""
     settings = ClusterSettings(
+        given={name.replace("_", "."): value for name, value in given.items()},
         transaction_partitions=1,
         coordinator=CoordinatorConfig(offsets_topic_num_partitions=1),
         num_partitions=2,
@@ -71,6 +72,18 @@ def added(answer: Fields) -> ErrorCode:
     """The outcome of the one partition."""
     (topic,) = answer["resultsByTopicV3AndBelow"]
     return ErrorCode(topic["resultsByPartition"][0]["partitionErrorCode"])
+
+
+def test_unstable_versions_have_two_phase_commit() -> None:
+    """A producer may have a transaction without a timeout where the broker permits it."""
+    asked = {**init("id"), "transactionTimeoutMs": -1, "enable2Pc": True}
+    for enabled, error in (("true", ErrorCode.NONE), ("false", FORBIDDEN)):
+        two_phase = {"transaction_two_phase_commit_enable": enabled}
+        client = served(unstable_api_versions_enable="true", **two_phase)
+        answer = client.call(ApiKey.INIT_PRODUCER_ID, 6, asked)
+
+        assert answer["errorCode"] == error
+        assert answer["ongoingTxnProducerId"] == -1
 
 
 # -- rights ----------------------------------------------------------------------------------

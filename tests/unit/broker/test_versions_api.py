@@ -19,9 +19,9 @@ SOFTWARE = {"clientSoftwareName": "test", "clientSoftwareVersion": "1"}
 NOW = Instants(1_000_000, 1_000_000)
 
 
-def served(profile: str = "4.4") -> Cluster:
+def served(profile: str = "4.4", given: dict[str, str] | None = None) -> Cluster:
     """A broker of that profile."""
-    settings = ClusterSettings(profile=PROFILES[profile])
+    settings = ClusterSettings(profile=PROFILES[profile], given=given or {})
     return Cluster(settings, endpoint=lambda _broker, _name: Endpoint("localhost", 9092))
 
 
@@ -58,10 +58,61 @@ def test_features_are_told_from_version_3_on() -> None:
     }
 
     assert supported[3] == ["metadata.version"]
-    every = ["group.version", "metadata.version", "share.version"]
-    every += ["streams.version", "transaction.version"]
+    every = ["group.version", "kraft.version", "metadata.version", "share.version"]
+    every += ["streams.version", "transaction.version", "eligible.leader.replicas.version"]
     assert supported[4] == supported[5] == every
     assert levels(asked(cluster, 3))["transaction.version"] == 2
+
+
+@pytest.mark.parametrize(
+    ("profile", "changed", "names"),
+    [
+        ("4.4", {}, "group streams transaction eligible.leader.replicas share metadata"),
+        (
+            "4.3",
+            {"kraft": 1},
+            "group kraft share metadata streams transaction eligible.leader.replicas",
+        ),
+        (
+            "4.4",
+            {"kraft": 1, "eligible.leader.replicas": 0},
+            "group streams transaction kraft share metadata",
+        ),
+        ("4.1", {}, "group transaction eligible.leader.replicas metadata"),
+        ("4.0", {}, "group transaction metadata"),
+        ("4.0", {"group": 0, "transaction": 0}, "metadata"),
+    ],
+)
+def test_finalized_features_come_in_the_order_of_kafkas_map(
+    profile: str, changed: dict[str, int], names: str
+) -> None:
+    """The orders are those that brokers of these releases answered in."""
+    cluster = served(profile)
+    for name, level in changed.items():
+        cluster.change(FeatureSet(f"{name}.version", level))
+
+    assert list(levels(asked(cluster, 4))) == [f"{name}.version" for name in names.split()]
+
+
+def test_unstable_versions_are_offered_where_they_are_enabled() -> None:
+    """APIs and features have a setting each; 4.1 has more unstable versions than later releases."""
+    apis, features = "unstable.api.versions.enable", "unstable.feature.versions.enable"
+    newest = {
+        (profile, name): asked(served(profile, {name: "true"}), 4)
+        for profile, name in (("4.4", apis), ("4.4", features), ("4.1", apis), ("4.0", features))
+    }
+    usual = asked(served("4.4"), 4)
+
+    def range_of(answer: Any, api: ApiKey) -> int:  # noqa: ANN401 - an answer by Kafka's names
+        return {each["apiKey"]: each["maxVersion"] for each in answer["apiKeys"]}[api]
+
+    assert [range_of(each, ApiKey.INIT_PRODUCER_ID) for each in (usual, *newest.values())] == [
+        5, 6, 5, 6, 5,
+    ]  # fmt: skip
+    assert range_of(newest["4.1", apis], ApiKey.OFFSET_COMMIT) == 10
+    assert levels(newest["4.4", apis]) == levels(usual)
+    assert levels(newest["4.4", features]) == {**levels(usual), "metadata.version": 34}
+    assert levels(newest["4.0", features])["eligible.leader.replicas.version"] == 1
 
 
 def test_a_changed_feature_is_told_to_the_next_client() -> None:
