@@ -9,6 +9,7 @@ and Maven.
 """
 
 import argparse
+import gzip
 import re
 import socket
 import sys
@@ -27,14 +28,18 @@ from coordinator_sim.kafka.api_versions import (
     UnstableVersions,
 )
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.releases import Documentation, recorded_documentation
 from coordinator_sim.messages.codec.frames import RequestHeader
 from coordinator_sim_conformance.field_frames import read_response_frame, request_frame
 from coordinator_sim_conformance.real_kafka.kafka import Broker
-from coordinator_sim_conformance.real_kafka.settings_table import settings_of
+from coordinator_sim_conformance.real_kafka.settings_table import documentation_of, settings_of
 from coordinator_sim_conformance.real_kafka.zookeeper_kafka import ZooKeeperBroker
 from coordinator_sim_conformance.requirements import RELEASES
 
 FOLDER: Final = Path(__file__).parents[1] / "coordinator_sim" / "kafka" / "releases"
+DOCUMENTATION: Final = FOLDER / "documentation.jsonl.gz"
+SILENT: Final = "0.10.2"
+"""Profile whose DescribeConfigs, which it lacks, asks for no documentation."""
 BEFORE_KRAFT: Final = ("0.10.2", "2.8")
 LOWERED: Final = {"transaction.version": 0, "group.version": 0, "share.version": 0}
 """Levels of features below a release's own; the broker is asked once more with each."""
@@ -158,6 +163,23 @@ def recorded(profile: str, version: str) -> RecordedVersions:
     )
 
 
+def record_documentation(profile: str, version: str) -> None:
+    """Write what a release says of its settings, beside what the others say; equal texts once."""
+    texts: dict[tuple[str, str, str], list[str]] = {}
+    for each in recorded_documentation() if DOCUMENTATION.exists() else ():
+        texts[each.of, each.name, each.text] = [name for name in each.releases if name != profile]
+    for line in documentation_of(version):
+        fields = msgspec.json.decode(line)
+        texts.setdefault((fields["of"], fields["name"], fields["text"]), []).append(profile)
+    lines = [
+        msgspec.json.encode(Documentation(*key, tuple(sorted(releases))))
+        for key, releases in sorted(texts.items())
+        if releases
+    ]
+    DOCUMENTATION.write_bytes(gzip.compress(b"\n".join(lines) + b"\n", mtime=0))
+    recorded_documentation.cache_clear()
+
+
 def _asked(text: str) -> tuple[str, str]:
     """Return profile and version of an argument: 4.5=4.5.0, or the name of a known profile.
 
@@ -188,6 +210,8 @@ def main(arguments: list[str] | None = None) -> None:
         (folder / "api_versions.json").write_text(one_line + "\n", "utf-8")
         settings = "\n".join(settings_of(version))
         (folder / "settings.jsonl").write_text(settings + "\n", "utf-8")
+        if profile != SILENT:
+            record_documentation(profile, version)
 
 
 if __name__ == "__main__":

@@ -10,16 +10,44 @@ import java.util.TreeSet;
 import java.util.function.Consumer;
 import org.apache.kafka.common.config.ConfigDef;
 
-/** Prints every setting of a broker, a topic and a group that a release knows, one JSON object a line. */
+/**
+ * Prints every setting of a broker, a topic and a group that a release knows, one JSON object a line;
+ * with the argument "documentation" what the release says of each, and of those of client metrics.
+ */
 public class SettingsTable {
     public static void main(String[] arguments) throws ReflectiveOperationException {
+        if (arguments.length > 0) {
+            ConfigDef metrics = definition("org.apache.kafka.server.metrics.ClientMetricsConfigs");
+            document("broker", broker());
+            document("topic", topic());
+            document("group", group());
+            document("client-metrics", metrics);
+            return;
+        }
         Map<String, String> synonyms = topicSynonyms();
-        ConfigDef broker = definition("org.apache.kafka.server.config.AbstractKafkaConfig", "kafka.server.KafkaConfig$");
-        ConfigDef topic = definition("org.apache.kafka.storage.internals.log.LogConfig", "kafka.log.LogConfig$");
-        ConfigDef group = definition("org.apache.kafka.coordinator.group.GroupConfig");
-        print("broker", broker, dynamicNames(), Map.of());
-        print("topic", topic, Set.of(), synonyms);
-        print("group", group, Set.of(), Map.of());
+        print("broker", broker(), dynamicNames(), Map.of());
+        print("topic", topic(), Set.of(), synonyms);
+        print("group", group(), Set.of(), Map.of());
+    }
+
+    private static ConfigDef broker() throws ReflectiveOperationException {
+        return definition("org.apache.kafka.server.config.AbstractKafkaConfig", "kafka.server.KafkaConfig$");
+    }
+
+    private static ConfigDef topic() throws ReflectiveOperationException {
+        return definition("org.apache.kafka.storage.internals.log.LogConfig", "kafka.log.LogConfig$");
+    }
+
+    private static ConfigDef group() throws ReflectiveOperationException {
+        return definition("org.apache.kafka.coordinator.group.GroupConfig");
+    }
+
+    private static void document(String of, ConfigDef definition) {
+        if (definition == null)
+            return;
+        for (ConfigDef.ConfigKey key : definition.configKeys().values())
+            if (key.documentation != null)
+                System.out.println("{\"of\":" + quote(of) + ",\"name\":" + quote(key.name) + ",\"text\":" + quote(key.documentation) + "}");
     }
 
     /** A static field, or one of a Scala object; null where a release has no such class or field. */
@@ -170,7 +198,7 @@ public class SettingsTable {
         for (char letter : text.toCharArray()) {
             if (letter == '"' || letter == '\\')
                 quoted.append('\\').append(letter);
-            else if (letter < ' ')
+            else if (letter < ' ' || letter > '~')
                 quoted.append(String.format("\\u%04x", (int) letter));
             else
                 quoted.append(letter);

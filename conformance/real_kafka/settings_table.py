@@ -12,6 +12,11 @@ See `broker.configs.configs`.
 """
 
 
+def documentation_of(version: str) -> list[str]:
+    """Return the documentation of every setting that has one, as `settings_of`."""
+    return _lines(version, "documentation")
+
+
 def settings_of(version: str) -> list[str]:
     """Return every setting of broker, topic and group, in the order of definition.
 
@@ -20,10 +25,14 @@ def settings_of(version: str) -> list[str]:
     Raises:
         DataError: the release's classes are not as expected; the message holds what Java said.
     """
-    done = run_java(version, str(HERE / "SettingsTable.java"))
-    if done.returncode:
-        raise DataError(f"settings of {version}: {done.stderr.strip()[-1000:]}")
-    lines = done.stdout.splitlines()
+    lines = _lines(version)
     if version == _SILENT_BROKER:
         lines = [line for line in lines if not line.startswith('{"of":"broker"')]
     return lines
+
+
+def _lines(version: str, *arguments: str) -> list[str]:
+    done = run_java(version, str(HERE / "SettingsTable.java"), *arguments)
+    if done.returncode:
+        raise DataError(f"settings of {version}: {done.stderr.strip()[-1000:]}")
+    return done.stdout.splitlines()

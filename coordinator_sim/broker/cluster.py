@@ -36,14 +36,7 @@ from coordinator_sim.broker.metadata.image import NO_LEADER, MetadataImage
 from coordinator_sim.broker.metadata.kept import Kept
 from coordinator_sim.broker.metadata.leadership import Leadership
 from coordinator_sim.broker.metadata.topic_operations import INTERNAL_TOPICS, TopicOperations
-from coordinator_sim.broker.offered import (
-    UNSTABLE_APIS,
-    UNSTABLE_FEATURES,
-    first_levels,
-    is_enabled,
-    offered,
-    offered_features,
-)
+from coordinator_sim.broker.offered import first_levels, offered, offered_features
 from coordinator_sim.broker.operations import Operations
 from coordinator_sim.broker.pending_answer import AnswerPlace
 from coordinator_sim.broker.purgatory import Place
@@ -200,13 +193,12 @@ class Cluster:
             self._handlers.update(family.handlers())
         spoken = [ApiKey.API_VERSIONS, *self._handlers]
         settings = self.settings
-        profile = settings.profile
-        features = offered_features(profile, unstable=is_enabled(self.configs, UNSTABLE_FEATURES))
+        features = offered_features(settings.profile, self.configs)
         for name, level in first_levels(features, settings.features).items():
             if name not in self.image.features:
                 for change in feature_changes(name, level, self.configs, self.image):
                     self.change(change)
-        ranges = offered(profile, spoken, unstable=is_enabled(self.configs, UNSTABLE_APIS))
+        ranges = offered(settings.profile, spoken, self.configs)
         versions = VersionsApi(ranges, features, self.image, cluster_id=settings.cluster_id)
         self._handlers.update(versions.handlers())
         self.faults.check = partial(

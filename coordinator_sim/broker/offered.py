@@ -15,13 +15,13 @@ from coordinator_sim.broker.configs.configs import Configs
 from coordinator_sim.broker.implemented import IMPLEMENTED, IMPLEMENTED_FEATURES
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.api_keys import ApiKey
-from coordinator_sim.kafka.api_versions import recorded_versions
+from coordinator_sim.kafka.api_versions import UnstableVersions, recorded_versions
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.messages.catalogue import SHARE_GROUP_APIS
 
 _SHARE_VERSION: Final = "share.version"
-UNSTABLE_APIS: Final = "unstable.api.versions.enable"
-UNSTABLE_FEATURES: Final = "unstable.feature.versions.enable"
+_UNSTABLE_APIS: Final = "unstable.api.versions.enable"
+_UNSTABLE_FEATURES: Final = "unstable.feature.versions.enable"
 
 Ranges = Mapping[ApiKey, tuple[int, int]]
 """Oldest and newest offered version of each API, by ascending API numbers."""
@@ -39,12 +39,14 @@ class OfferedFeatures(Struct, frozen=True):
     finalized: dict[str, int]
 
 
-def is_enabled(configs: Configs, name: str) -> bool:
-    """Whether brokers offer unstable versions; False of a release without the setting."""
-    return name in configs.broker and configs.broker_value(name) is True
+def _unstable(profile: Profile, configs: Configs | None, name: str) -> UnstableVersions | None:
+    """The unstable versions of a release; None unless that setting enables them."""
+    if configs is None or name not in configs.broker or configs.broker_value(name) is not True:
+        return None
+    return recorded_versions(profile).unstable
 
 
-def offered(profile: Profile, spoken: Iterable[ApiKey], *, unstable: bool = False) -> Ranges:
+def offered(profile: Profile, spoken: Iterable[ApiKey], configs: Configs | None = None) -> Ranges:
     """The versions of the given APIs that a broker of the profile offers, as far as implemented.
 
     DEVIATION: 4.1 offers the APIs of share groups as a preview, which is off in a new cluster.
@@ -52,10 +54,11 @@ def offered(profile: Profile, spoken: Iterable[ApiKey], *, unstable: bool = Fals
     Args:
         profile: Of the brokers.
         spoken: The APIs with a handler.
-        unstable: Whether `unstable.api.versions.enable` is set.
+        configs: Of the brokers; None for the defaults.
     """
     recorded = recorded_versions(profile)
-    more = recorded.unstable.ranges if unstable and recorded.unstable else {}
+    unstable = _unstable(profile, configs, _UNSTABLE_APIS)
+    more = {} if unstable is None else unstable.ranges
     ranges = {}
     for api in sorted(spoken):
         if api not in recorded.ranges or api not in IMPLEMENTED:
@@ -69,12 +72,12 @@ def offered(profile: Profile, spoken: Iterable[ApiKey], *, unstable: bool = Fals
     return ranges
 
 
-def offered_features(profile: Profile, *, unstable: bool = False) -> OfferedFeatures:
+def offered_features(profile: Profile, configs: Configs | None = None) -> OfferedFeatures:
     """The implemented features, at the levels of a default cluster of the profile.
 
     Args:
         profile: Of the brokers.
-        unstable: Whether `unstable.feature.versions.enable` is set.
+        configs: Of the brokers; None for the defaults.
     """
     recorded = recorded_versions(profile)
     supported, finalized = recorded.supported_features, recorded.finalized_features
@@ -83,9 +86,10 @@ def offered_features(profile: Profile, *, unstable: bool = False) -> OfferedFeat
         for name in IMPLEMENTED_FEATURES
         if name in supported and (name != _SHARE_VERSION or profile.share_groups)
     ]
-    if unstable and recorded.unstable:
-        supported = supported | recorded.unstable.supported_features
-        finalized = finalized | recorded.unstable.finalized_features
+    unstable = _unstable(profile, configs, _UNSTABLE_FEATURES)
+    if unstable is not None:
+        supported = supported | unstable.supported_features
+        finalized = finalized | unstable.finalized_features
     return OfferedFeatures(
         {name: supported[name] for name in names},
         {name: finalized[name] for name in names if name in finalized},

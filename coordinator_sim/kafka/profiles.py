@@ -169,6 +169,10 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     caps_min_isr: bool
     names_invalid_records: bool
     refuses_unknown_positions: bool
+    describes_internal_settings: bool
+    describes_settings_in_java_order: bool
+    describes_client_metrics_defaults: bool
+    describes_group_synonyms: bool
     upgrades_kraft_version: bool
     cordons_log_dirs: bool
     bumps_transaction_epochs: bool

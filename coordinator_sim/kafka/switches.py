@@ -355,6 +355,21 @@ SECTIONS: Final[dict[str, tuple[Switch, ...]]] = {
             "Negative timestamps of ListOffsets that stand for no position are "
             "UNSUPPORTED_VERSION; before they were times",
             "KIP-734; ReplicaManager.isListOffsetsTimestampUnsupported"),
+        before("3.9", "describes_internal_settings",
+            "DescribeConfigs shows internal settings",
+            "ConfigHelper.allConfigs of 2.8; AbstractConfig.nonInternalValues"),
+        since("4.2", "describes_settings_in_java_order",
+            "DescribeConfigs lists settings in the order of a HashMap, those that Kafka does not "
+            "know first; before, in the order of one mutable.HashMap of Scala's",
+            "ConfigHelperUtils.createResponseConfig; ConfigHelper.allConfigs"),
+        since("4.1", "describes_client_metrics_defaults",
+            "DescribeConfigs shows every setting of a client metrics subscription, with its type; "
+            "before, what was set",
+            "ConfigHelper.createClientMetricsConfigEntry", whose=KRAFT),
+        since("4.3", "describes_group_synonyms",
+            "DescribeConfigs shows the broker setting behind a group's; before, a group's own "
+            "value alone, or its default",
+            "ConfigHelper.createGroupConfigEntry", whose=KRAFT),
         since("4.1", "upgrades_kraft_version",
             "UpdateFeatures raises `kraft.version`, for good; before, it accepts a level and "
             "changes nothing",

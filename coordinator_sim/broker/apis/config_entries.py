@@ -1,7 +1,5 @@
 """Settings as responses show them: value, source, synonyms, type.
 
-DEVIATION: the documentation of a setting is null, also when the request asks for it.
-
 Source: kafka trunk, ConfigHelper.scala (createTopicConfigEntry, createBrokerConfigEntry,
 createGroupConfigEntry); KafkaConfigSchema.resolveEffectiveTopicConfigs.
 """
@@ -25,6 +23,7 @@ from coordinator_sim.broker.configs.setting_types import (
     parse,
     text_of,
 )
+from coordinator_sim.kafka.orders.iteration_order import java_hash_order
 from coordinator_sim.messages.create_topics import CreatableTopicConfigs
 from coordinator_sim.messages.describe_configs import (
     DescribeConfigsResourceResult,
@@ -67,9 +66,8 @@ def topic_entries(
 ) -> list[Entry]:
     """Every setting of a topic at one broker; `synonyms` are complete."""
     entries: list[Entry] = []
-    for name, setting in configs.topic.items():
-        if setting.internal and name not in own:
-            continue
+    for name in configs.listed(configs.topic, own):
+        setting = configs.topic[name]
         value = configs.topic_value_at(broker_id, topic, name)
         places = configs.synonyms(setting.synonym, broker_id) if setting.synonym else []
         if name in own:
@@ -78,28 +76,38 @@ def topic_entries(
     return entries
 
 
-def group_entries(configs: Configs, group: str, own: Mapping[str, str]) -> list[Entry]:
-    """Every setting of a group but internal ones; `synonyms` are complete."""
+def group_entries(
+    configs: Configs, broker_id: int, group: str, own: Mapping[str, str]
+) -> list[Entry]:
+    """Every setting of a group at one broker; `synonyms` are complete."""
     entries: list[Entry] = []
-    for name, setting in configs.group.items():
-        if setting.internal:
-            continue
-        value = configs.group_value(group, name)
+    for name in configs.listed(configs.group, own):
+        setting = configs.group[name]
+        value = configs.group_value_at(broker_id, group, name)
         shared = shared_name(name)
         if shared in configs.broker:
-            places = configs.synonyms(shared, None)
+            places = configs.synonyms(shared, broker_id)
         else:
             places = [Synonym(name, text_of(default_of(setting)) or "", ConfigSource.DEFAULT)]
+        if not configs.profile.describes_group_synonyms:
+            fallback = Synonym(name, text_of(value) or "", ConfigSource.DEFAULT)
+            places = [] if name in own else [fallback]
         if name in own:
             places = [Synonym(name, text_of(value) or "", ConfigSource.GROUP), *places]
         entries.append(_entry(name, setting, value, places))
     return entries
 
 
-def client_metrics_entries(own: Mapping[str, str]) -> list[Entry]:
+def client_metrics_entries(configs: Configs, own: Mapping[str, str]) -> list[Entry]:
     """Every setting of a subscription to clients' metrics; `synonyms` are complete."""
     entries: list[Entry] = []
-    for name, setting in CLIENT_METRICS_SETTINGS.items():
+    for name in configs.listed(CLIENT_METRICS_SETTINGS, own):
+        if not configs.profile.describes_client_metrics_defaults:
+            if name in own:
+                source = int(ConfigSource.CLIENT_METRICS)
+                entries.append(Entry(name=name, value=own[name], config_source=source))
+            continue
+        setting = CLIENT_METRICS_SETTINGS[name]
         value = parse(setting, own.get(name, setting.default))
         source = ConfigSource.CLIENT_METRICS
         places = [Synonym(name, own[name], source)] if name in own else []
@@ -109,12 +117,9 @@ def client_metrics_entries(own: Mapping[str, str]) -> list[Entry]:
 
 def broker_entries(configs: Configs, broker_id: int) -> list[Entry]:
     """Every setting of one broker; `synonyms` are complete."""
-    names = dict.fromkeys([*configs.broker, *configs.set_names(broker_id)])
     entries: list[Entry] = []
-    for name in names:
+    for name in configs.listed(configs.broker, configs.set_names(broker_id)):
         setting = configs.broker.get(name)
-        if setting is not None and setting.internal:
-            continue
         known = setting or configs.broker.get(base_name(name))
         places = configs.synonyms(name, broker_id)
         value = configs.own_value(name, broker_id) if setting else None
@@ -128,7 +133,8 @@ def shared_entries(configs: Configs) -> list[Entry]:
     """Every dynamic default that clients set for all brokers; `synonyms` are complete."""
     shared = configs.shared()
     entries: list[Entry] = []
-    for name, text in shared.items():
+    for name in java_hash_order(shared):
+        text = shared[name]
         setting = configs.broker.get(name)
         value = parse(setting, text) if setting else text
         places = [

@@ -44,6 +44,7 @@ from coordinator_sim.broker.security.authorizer import Operation, ResourceType
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.java_numbers import java_int
+from coordinator_sim.kafka.releases import documentation
 from coordinator_sim.kafka.topic_names import complaint
 from coordinator_sim.log.format.steps import Steps
 from coordinator_sim.messages.alter_configs import (
@@ -81,6 +82,12 @@ _A_RESOURCE: Final = 600
 """Cost of describing the settings of a resource: 0.3 ms (measured); see `log.format.steps`."""
 _AN_ALTERATION: Final = 300
 _KNOWN: Final = (*_OF_CLUSTER, TOPIC_RESOURCE, GROUP_RESOURCE)
+_DOCUMENTED: Final = {
+    TOPIC_RESOURCE: "topic",
+    BROKER_RESOURCE: "broker",
+    CLIENT_METRICS: "client-metrics",
+    GROUP_RESOURCE: "group",
+}
 _TYPED_SINCE: Final = 1
 _LOGGERS: Final = {"root": "INFO"}
 
@@ -128,7 +135,7 @@ class ConfigsApi:
             refusal = self._refusal(call, resource, Operation.DESCRIBE_CONFIGS)
             yield _A_RESOURCE
             if refusal is None:
-                allowed.append(_described(call, resource, self._entries(call, resource)))
+                allowed.append(_described(call, resource, self._documented(call, resource)))
             else:
                 refused.append(_described(call, resource, told(refusal)))
         return DescribeConfigsResponse(results=(*allowed, *refused))
@@ -147,6 +154,22 @@ class ConfigsApi:
             return None if allowed else ErrorCode.GROUP_AUTHORIZATION_FAILED
         allowed = self._admin.allows_cluster(call, operation)
         return None if allowed else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+    def _documented(
+        self, call: Call[DescribeConfigsRequest], resource: DescribeConfigsResource
+    ) -> Entries:
+        """The settings of a resource, with their documentation if the request asks for it."""
+        found = self._entries(call, resource)
+        kind = _DOCUMENTED.get(resource.resource_type)
+        if kind is None or isinstance(found, ApiError) or not call.request.include_documentation:
+            return found
+        texts = documentation(self._admin.settings.profile.name, kind)
+        return [
+            replace(each, documentation=texts.get(each.name))
+            if each.documentation is None
+            else each
+            for each in found
+        ]
 
     def _entries(
         self, call: Call[DescribeConfigsRequest], resource: DescribeConfigsResource
@@ -185,13 +208,14 @@ class ConfigsApi:
         if not name:
             text = "Client metrics subscription name must not be empty"
             return ApiError(ErrorCode.INVALID_REQUEST, text)
-        return client_metrics_entries(self._admin.image.configs_of(CLIENT_METRICS, name))
+        own = self._admin.image.configs_of(CLIENT_METRICS, name)
+        return client_metrics_entries(self._admin.configs, own)
 
-    def _group(self, _call: Call[DescribeConfigsRequest], name: str) -> Entries:
+    def _group(self, call: Call[DescribeConfigsRequest], name: str) -> Entries:
         if not name:
             return ApiError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
         own = self._admin.image.configs_of(GROUP_RESOURCE, name)
-        return group_entries(self._admin.configs, name, own)
+        return group_entries(self._admin.configs, call.broker_id, name, own)
 
     # -- AlterConfigs, IncrementalAlterConfigs ---------------------------------------------
 

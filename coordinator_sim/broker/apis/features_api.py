@@ -16,7 +16,7 @@ from coordinator_sim.broker.contract import Call, Handlers
 from coordinator_sim.broker.implemented import ELR_VERSION, KRAFT_VERSION, METADATA_VERSION
 from coordinator_sim.broker.metadata.changes import Change, ConfigsChanged, FeatureSet
 from coordinator_sim.broker.metadata.image import BROKER_RESOURCE, MetadataImage
-from coordinator_sim.broker.offered import UNSTABLE_FEATURES, is_enabled, offered_features
+from coordinator_sim.broker.offered import offered_features
 from coordinator_sim.broker.security.authorizer import Operation
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.api_versions import recorded_versions
@@ -46,9 +46,8 @@ class FeaturesApi:
 
     def __init__(self, admin: Administration) -> None:
         self._admin = admin
-        unstable = is_enabled(admin.configs, UNSTABLE_FEATURES)
         profile = admin.settings.profile
-        self._supported = offered_features(profile, unstable=unstable).supported
+        self._supported = offered_features(profile, admin.configs).supported
         recorded = recorded_versions(profile)
         self._disabled = dict(recorded.supported_features)
         if recorded.unstable is not None:

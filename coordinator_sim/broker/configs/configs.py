@@ -1,7 +1,8 @@
 """The value of each setting of a topic, a broker or a group, and the source of that value.
 
 Source: kafka trunk, metadata/.../metadata/KafkaConfigSchema.java (resolveEffectiveTopicConfig);
-server-common ServerTopicConfigSynonyms.java; core DynamicBrokerConfig.scala.
+server-common ServerTopicConfigSynonyms.java; core DynamicBrokerConfig.scala. Orders:
+ConfigHelperUtils.createResponseConfig, ConfigHelper.scala (allConfigs) before 4.2.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,6 +29,7 @@ from coordinator_sim.broker.metadata.image import (
     MetadataImage,
 )
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.kafka.orders.iteration_order import java_hash_order, scala_map_order
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.log.format.compression import ContentBounds
 from coordinator_sim.log.log_config import BatchBounds
@@ -186,9 +188,11 @@ class Configs:
         "_cached_version",
         "_given",
         "_image",
+        "_listed",
         "_topic_defaults",
         "broker",
         "group",
+        "profile",
         "topic",
     )
 
@@ -204,6 +208,8 @@ class Configs:
         self.topic: Settings = settings_of(profile.name, "topic")
         self.group: Settings = settings_of(profile.name, "group")
         self._image = image
+        self.profile = profile
+        self._listed: dict[str, list[str]] = {}
         self._cache: dict[tuple[int, str, str], Value] = {}
         self._cached_version = -1
         self._topic_defaults: tuple[TopicDefault, ...] = ()
@@ -288,6 +294,22 @@ class Configs:
         """A group's setting: its own, else the brokers' default for groups."""
         return self._cached(GROUP_RESOURCE, group, name)
 
+    def group_value_at(self, broker_id: int, group: str, name: str) -> Value:
+        """A group's setting as one broker sees it, with that broker's own defaults for groups."""
+        own = self._image.configs_of(GROUP_RESOURCE, group)
+        return (
+            parse(self.group[name], own[name])
+            if name in own
+            else self._group_default(name, str(broker_id))
+        )
+
+    def _group_default(self, name: str, resource: str) -> Value:
+        shared = shared_name(name)
+        if shared not in self.broker:
+            return default_of(self.group[name])
+        value = self._broker_found(resource, shared)
+        return value[0] if isinstance(value, list) and name in _SHARED_NAMES else value
+
     def topic_default(self, setting: Setting, broker_id: int | None = None) -> Value:
         """Value of a setting that the topic leaves unset. Source: LogConfig.extractLogConfigMap."""
         if setting.synonym is None:
@@ -318,6 +340,27 @@ class Configs:
             if any(each in values for each in names):
                 return TopicDefault(setting, text_of(self.topic_default(setting)), source)
         return TopicDefault(setting, text_of(default_of(setting)), ConfigSource.DEFAULT)
+
+    def listed(self, known: Settings, own: Iterable[str]) -> list[str]:
+        """The names that a description of a resource lists, in the release's order.
+
+        Args:
+            known: The settings of such resources.
+            own: Names that have a value of their own; internal and unknown ones are listed, too.
+        """
+        kind = next(iter(known.values())).of
+        if kind not in self._listed:
+            self._listed[kind] = self._in_order([], known)
+        usual = self._listed[kind]
+        more = [name for name in own if name not in known or known[name].internal]
+        return self._in_order(more, known) if more else usual
+
+    def _in_order(self, more: list[str], known: Settings) -> list[str]:
+        hides = not self.profile.describes_internal_settings
+        names = [name for name in java_hash_order(known) if not (hides and known[name].internal)]
+        if self.profile.describes_settings_in_java_order:
+            return [*java_hash_order(more), *java_hash_order(names)]
+        return scala_map_order([*more, *names])
 
     def shared(self) -> Mapping[str, str]:
         """Settings that clients set for all brokers."""
@@ -382,11 +425,7 @@ class Configs:
             return parse(of[name], own)
         if resource_type == TOPIC_RESOURCE:
             return self.topic_default(of[name])
-        shared = shared_name(name)
-        if shared not in self.broker:
-            return default_of(of[name])
-        value = self._broker_found("", shared)
-        return value[0] if isinstance(value, list) and name in _SHARED_NAMES else value
+        return self._group_default(name, "")
 
     def _broker_found(self, resource: str, name: str) -> Value:
         """A broker setting's value or that of its fallback, converted to the unit of the name."""

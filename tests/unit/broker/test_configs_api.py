@@ -1,5 +1,8 @@
 """Settings of topics, brokers and groups: shown with their sources, changed and refused."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from coordinator_sim.broker.cluster import Cluster
@@ -16,7 +19,10 @@ from coordinator_sim.server.properties import with_properties
 from coordinator_sim_conformance.field_frames import Fields
 from tests.unit.broker.data_client import DataClient
 
-TOPIC, BROKER, GROUP = 2, 4, 32
+TOPIC, BROKER, METRICS, GROUP = 2, 4, 16, 32
+SESSION = "consumer.session.timeout.ms"
+RECORDED = Path(__file__).parents[2] / "data" / "settings"
+"""Names that real brokers list; those of 4.1.2 and 4.4.0 had an internal setting set."""
 SET, DELETE, APPEND, SUBTRACT = range(4)
 
 
@@ -33,6 +39,27 @@ def describe(cluster: Cluster, kind: int, name: str, *keys: str) -> dict[str, Fi
     request = {"resources": [resource], "includeSynonyms": True, "includeDocumentation": False}
     (result,) = DataClient(cluster).call(ApiKey.DESCRIBE_CONFIGS, 4, request)["results"]
     return {each["name"]: each for each in result["configs"]}
+
+
+def described(cluster: Cluster, kind: int, name: str, version: int = 4) -> list[Fields]:
+    """All settings in the order of the answer, with their documentation."""
+    request = {
+        "resources": [{"resourceType": kind, "resourceName": name}],
+        "includeSynonyms": True,
+        "includeDocumentation": True,
+    }
+    (result,) = DataClient(cluster).call(ApiKey.DESCRIBE_CONFIGS, version, request)["results"]
+    found: list[Fields] = result["configs"]
+    return found
+
+
+def served_as(profile: str, **given: str) -> Cluster:
+    """A broker of that profile with these settings (_ for dots) and the topic `orders`."""
+    named = {name.replace("_", "."): value for name, value in given.items()}
+    settings = ClusterSettings(profile=PROFILES[profile], given=named)
+    cluster = Cluster(settings, endpoint=lambda _broker, _name: Endpoint("localhost", 9092))
+    cluster.topics.create_spread("orders", 1, Instants(1, 1))
+    return cluster
 
 
 def alter(cluster: Cluster, kind: int, name: str, *configs: tuple[str, int, str | None]) -> Fields:
@@ -185,3 +212,101 @@ def test_each_release_has_its_own_settings(name: str, profiles: list[str]) -> No
     ]
 
     assert known == profiles
+
+
+@pytest.mark.parametrize("release", ["2.8.2", "4.1.2", "4.4.0"])
+def test_settings_are_listed_in_the_order_of_a_real_broker(release: str) -> None:
+    """2.8 and 4.1 list them in Scala's order, 4.4 in Java's; 2.8 shows internal ones, too."""
+    profile = release[:3]
+    given = {} if profile == "2.8" else {"unstable_feature_versions_enable": "false"}
+    cluster = served_as(profile, **given)
+    kinds = {"broker": (BROKER, "1"), "topic": (TOPIC, "orders"), "group": (GROUP, "any")}
+
+    recorded = RECORDED.joinpath(f"kafka-{release}.jsonl").read_text("utf-8").splitlines()
+
+    for line in map(json.loads, recorded):
+        found = described(cluster, *kinds[line["of"]], version=3)
+        assert [each["name"] for each in found] == line["names"], line["of"]
+
+
+def test_internal_setting_is_listed_where_it_is_set() -> None:
+    """It comes before those that every broker shows."""
+    name = "producer.id.expiration.check.interval.ms"
+    assert name not in describe(served_as("4.4"), BROKER, "1")
+    first = described(served_as("4.4", **{name: "500"}), BROKER, "1")[0]
+    assert (first["name"], first["value"], first["readOnly"]) == (name, "500", True)
+
+
+@pytest.mark.parametrize(
+    ("profile", "kind", "name", "setting", "text"),
+    [
+        ("4.4", BROKER, "1", "log.cleaner.threads", "The number of background threads to use"),
+        ("4.4", TOPIC, "orders", "retention.ms", "This configuration controls the maximum time"),
+        ("4.4", GROUP, "any", "share.auto.offset.reset", "The strategy to initialize the share-"),
+        ("4.4", METRICS, "any", "match", "Client match criteria"),
+        ("2.8", TOPIC, "orders", "retention.ms", "This configuration controls the maximum time"),
+    ],
+)
+def test_documentation_is_that_of_the_release(
+    profile: str, kind: int, name: str, setting: str, text: str
+) -> None:
+    """Only a request that asks for it gets it, and only known settings have one."""
+    cluster = served_as(profile)
+    found = {each["name"]: each for each in described(cluster, kind, name, version=3)}
+
+    assert found[setting]["documentation"].startswith(text)
+    assert all(each["documentation"] for each in found.values())
+    request = {"resources": [{"resourceType": kind, "resourceName": name}]}
+    (result,) = DataClient(cluster).call(ApiKey.DESCRIBE_CONFIGS, 3, request)["results"]
+    assert {each["documentation"] for each in result["configs"]} == {None}
+
+
+@pytest.mark.parametrize(
+    ("profile", "own", "wanted"),
+    [
+        ("4.3", None, [("group." + SESSION, "47000", 4), ("group." + SESSION, "45000", 5)]),
+        (
+            "4.3",
+            "50000",
+            [
+                (SESSION, "50000", 8),
+                ("group." + SESSION, "47000", 4),
+                ("group." + SESSION, "45000", 5),
+            ],
+        ),
+        ("4.2", None, [(SESSION, "47000", 5)]),
+        ("4.2", "50000", [(SESSION, "50000", 8)]),
+    ],
+)
+def test_setting_of_a_group_names_the_brokers_setting_behind_it(
+    profile: str, own: str | None, wanted: list[tuple[str, str, int]]
+) -> None:
+    """Releases before 4.3 do not name it."""
+    cluster = served_as(profile, group_consumer_session_timeout_ms="47000")
+    if own is not None:
+        alter(cluster, GROUP, "g", (SESSION, SET, own))
+
+    found = describe(cluster, GROUP, "g", SESSION)[SESSION]
+
+    assert synonyms(found) == wanted
+    assert found["value"] == wanted[0][1]
+
+
+def test_group_has_the_defaults_of_the_broker_that_is_asked() -> None:
+    """A broker's dynamic setting comes before that of all brokers."""
+    cluster, name = served_as("4.3"), "consumer.assignment.interval.ms"
+    alter(cluster, BROKER, "", (f"group.{name}", SET, "2000"))
+    alter(cluster, BROKER, "1", (f"group.{name}", SET, "1500"))
+
+    found = describe(cluster, GROUP, "g", name)[name]
+
+    assert (found["value"], found["configSource"]) == ("1500", 2)
+    assert synonyms(found)[:2] == [(f"group.{name}", "1500", 2), (f"group.{name}", "2000", 3)]
+
+
+def test_client_metrics_have_no_defaults_before_4_1() -> None:
+    """What is set is shown without a type."""
+    for profile, names in (("4.0", ["interval.ms"]), ("4.1", ["interval.ms", "match", "metrics"])):
+        cluster = served_as(profile)
+        alter(cluster, METRICS, "m", ("interval.ms", SET, "60000"))
+        assert [each["name"] for each in described(cluster, METRICS, "m")] == names
