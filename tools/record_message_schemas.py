@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from coordinator_sim.errors import DataError
-from coordinator_sim.messages.catalogue import API_NAMES, DRAFTED_APIS
+from coordinator_sim.messages.catalogue import API_NAMES, CONTROL_APIS, DRAFTED_APIS
 from coordinator_sim_conformance.real_kafka.kafka import (
     BROKER_VERSION,
     OLD_BROKER_VERSION,
@@ -31,7 +31,8 @@ def message_schemas(version: str) -> str:
     """
     source = REPO / "conformance" / "real_kafka" / "MessageSchemas.java"
     is_old = version == OLD_BROKER_VERSION
-    names = [name for api, name in API_NAMES.items() if not (is_old and api in DRAFTED_APIS)]
+    absent = DRAFTED_APIS if is_old else CONTROL_APIS
+    names = [name for api, name in API_NAMES.items() if api not in absent]
     done = run_java(version, str(source), *names)
     if done.returncode:
         raise DataError(f"MessageSchemas of {version}: {done.stderr.strip()[-1000:]}")

@@ -151,6 +151,7 @@ def recorded() -> Iterator[tuple[str, str]]:
     """
     new = {schema["name"]: schema for schema in _schemas_in(BROKER_VERSION)}
     old = {schema["name"]: schema for schema in _schemas_in(OLD_BROKER_VERSION)}
+    new |= {name: old[name] for name, schema in new.items() if schema["validVersions"] == "none"}
     requests = (schema for schema in new.values() if schema["type"] == "request")
     names = {schema["apiKey"]: schema["name"].removesuffix("Request") for schema in requests}
     for api in dict.fromkeys((*IMPLEMENTED, *DRAFTED_APIS)):

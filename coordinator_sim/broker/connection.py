@@ -226,6 +226,10 @@ class Connection:
         if api is None or span is None:
             self.ended(f"a request of API {api_key}, which is not offered")
             return
+        if api is ApiKey.CONTROLLED_SHUTDOWN:
+            # QUIRK: 0.10.2 offers version 1, and reads any: with a client id from 1 on.
+            # Source: kafka 0.10.2, ControlledShutdownRequest.readFrom.
+            version, span = min(max(version, 0), 1), (0, 1)
         pending = PendingAnswer(self, api, version, correlation_id, self._cluster.jobs)
         self._pending = pending
         self._is_muted = True

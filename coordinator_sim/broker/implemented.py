@@ -35,6 +35,11 @@ def _row(newest: int, brings: str, test: str, *, cap: str = "") -> Implemented:
     return Implemented(newest=newest, brings=brings, test=f"tests/unit/{test}", cap=cap)
 
 
+_CONTROL_CAP: Final = (
+    "0.10.2 alone offers it: a controller sends the newest version alone, and those of 2.8 are not "
+    "implemented"
+)
+
 IMPLEMENTED: Final[Mapping[ApiKey, Implemented]] = MappingProxyType(
     {
         ApiKey.PRODUCE: _row(
@@ -58,6 +63,30 @@ IMPLEMENTED: Final[Mapping[ApiKey, Implemented]] = MappingProxyType(
             13,
             "an error of its own; 12 has topic ids",
             "broker/test_newest_versions.py::test_a_topic_is_found_by_its_id",
+        ),
+        ApiKey.LEADER_AND_ISR: _row(
+            0,
+            "the API itself, for controllers: leaders of partitions",
+            "broker/test_control_api.py::test_control_requests_are_answered_as_by_a_real_broker",
+            cap=_CONTROL_CAP,
+        ),
+        ApiKey.STOP_REPLICA: _row(
+            0,
+            "the API itself, for controllers: replicas that a broker gives up",
+            "broker/test_control_api.py::test_control_requests_are_answered_as_by_a_real_broker",
+            cap=_CONTROL_CAP,
+        ),
+        ApiKey.UPDATE_METADATA: _row(
+            3,
+            "names of listeners; 2 has racks, 1 many endpoints",
+            "broker/test_control_api.py::test_control_requests_are_answered_as_by_a_real_broker",
+            cap=_CONTROL_CAP,
+        ),
+        ApiKey.CONTROLLED_SHUTDOWN: _row(
+            1,
+            "a client id in its header",
+            "broker/test_control_api.py::test_a_broker_that_shuts_down_gives_its_leaderships_away",
+            cap=_CONTROL_CAP,
         ),
         ApiKey.OFFSET_COMMIT: _row(
             10, "topic ids", "broker/groups/test_group_apis.py::test_commit_by_topic_id"

@@ -17,7 +17,7 @@ from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.api_versions import UnstableVersions, recorded_versions
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.messages.catalogue import SHARE_GROUP_APIS
+from coordinator_sim.messages.catalogue import CONTROL_APIS, SHARE_GROUP_APIS
 
 _SHARE_VERSION: Final = "share.version"
 _UNSTABLE_APIS: Final = "unstable.api.versions.enable"
@@ -65,8 +65,10 @@ def offered(profile: Profile, spoken: Iterable[ApiKey], configs: Configs | None 
             continue
         if api in SHARE_GROUP_APIS and not profile.share_groups:
             continue
-        oldest, newest = more.get(api, recorded.ranges[api])
-        newest = min(newest, IMPLEMENTED[api].newest)
+        oldest, newest_recorded = more.get(api, recorded.ranges[api])
+        newest = min(newest_recorded, IMPLEMENTED[api].newest)
+        if api in CONTROL_APIS and newest < newest_recorded:
+            continue  # a controller sends the newest version alone
         if oldest <= newest:
             ranges[api] = (oldest, newest)
     return ranges

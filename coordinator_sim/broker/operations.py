@@ -197,7 +197,8 @@ class Operations:
         """Set each ISR to the replicas that are not fenced; if all are, leave it unchanged."""
         cluster = self._cluster
         for topic, index, state in self._partitions():
-            isr = tuple(each for each in state.replicas if each not in cluster.fenced)
+            out = (*cluster.fenced, *cluster.leadership.shutting_down)
+            isr = tuple(each for each in state.replicas if each not in out)
             if isr and isr != state.isr:
                 change = LeaderElected(topic, index, state.leader_id, state.leader_epoch, isr)
                 cluster.change(change)

@@ -1,4 +1,4 @@
-"""Kafka's API numbers, for the APIs that clients use.
+"""Kafka's API numbers, for the APIs that clients and a controller of ZooKeeper's days use.
 
 Source: kafka trunk, clients/src/main/resources/common/message/*Request.json.
 """
@@ -15,6 +15,10 @@ class ApiKey(IntEnum):
     FETCH = 1
     LIST_OFFSETS = 2
     METADATA = 3
+    LEADER_AND_ISR = 4
+    STOP_REPLICA = 5
+    UPDATE_METADATA = 6
+    CONTROLLED_SHUTDOWN = 7
     OFFSET_COMMIT = 8
     OFFSET_FETCH = 9
     FIND_COORDINATOR = 10

@@ -55,6 +55,13 @@ DRAFTED_APIS: Final = (
     ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE,
 )
 """The APIs of share and streams groups: releases up to 3.9 had drafts of some, or none of them."""
+CONTROL_APIS: Final = (
+    ApiKey.LEADER_AND_ISR,
+    ApiKey.STOP_REPLICA,
+    ApiKey.UPDATE_METADATA,
+    ApiKey.CONTROLLED_SHUTDOWN,
+)
+"""The APIs between the brokers and a controller of ZooKeeper's days; 4.0 has none of them."""
 
 
 def name_of(api: ApiKey) -> str:

@@ -4,6 +4,7 @@ from coordinator_sim.broker.apis.acl_api import AclApi
 from coordinator_sim.broker.apis.administration import Administration
 from coordinator_sim.broker.apis.cluster_api import ClusterApi
 from coordinator_sim.broker.apis.configs_api import ConfigsApi
+from coordinator_sim.broker.apis.control_api import ControlApi
 from coordinator_sim.broker.apis.features_api import FeaturesApi
 from coordinator_sim.broker.apis.metadata_api import MetadataApi
 from coordinator_sim.broker.apis.quotas_api import QuotasApi
@@ -18,6 +19,7 @@ def administration_apis(admin: Administration) -> tuple[Family, ...]:
     return (
         MetadataApi(admin),
         ClusterApi(admin),
+        ControlApi(admin),
         TopicsApi(admin),
         ReassignmentApi(admin),
         ConfigsApi(admin),

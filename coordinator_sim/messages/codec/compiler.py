@@ -29,6 +29,14 @@ def has_tagged_header(api: ApiKey, version: int) -> bool:
     return layout_of(api, version, response=True).is_flexible and api is not ApiKey.API_VERSIONS
 
 
+def has_client_id(api: ApiKey, version: int) -> bool:
+    """Whether a request's header has a client id: all but that of ControlledShutdown 0.
+
+    Source: ApiMessageTypeGenerator.generateHeaderVersion of 3.9.
+    """
+    return version > 0 or api is not ApiKey.CONTROLLED_SHUTDOWN
+
+
 @cache
 def request_reader(api: ApiKey, version: int) -> Callable[..., tuple[str | None, Any]]:
     """Takes a frame; gives the client id and the request.
@@ -39,7 +47,9 @@ def request_reader(api: ApiKey, version: int) -> Callable[..., tuple[str | None,
     layout = layout_of(api, version, response=False)
     name = f"read_{layout.name}_{version}"
     reading = Reading(name, structs_module(name_of(api)), start=_CLIENT_ID_AT)
-    client_id = reading.text(CLIENT_ID, flexible=False, nullable=True)
+    client_id = "None"
+    if has_client_id(api, version):
+        client_id = reading.text(CLIENT_ID, flexible=False, nullable=True)
     if layout.is_flexible:
         reading.tags(REQUEST_HEADER)
     return reading.compiled(f"{client_id}, {reading.struct(layout)}")
@@ -58,7 +68,8 @@ def request_writer(api: ApiKey, version: int) -> Callable[..., bytes]:
     writing.constant("h", api)
     writing.constant("h", version)
     writing.number("i", CORRELATION_ID, "correlation_id")
-    writing.text(CLIENT_ID, "client_id", flexible=False, nullable=True)
+    if has_client_id(api, version):
+        writing.text(CLIENT_ID, "client_id", flexible=False, nullable=True)
     if layout.is_flexible:
         writing.no_tags()
     writing.struct(layout, "message")

@@ -71,7 +71,7 @@ def by_version(row: dict[str, Any]) -> dict[int, str]:
 
 def snake(name: str) -> str:
     """A field's name as Kafka's schemas spell it."""
-    return re.sub("([A-Z])", lambda capital: "_" + capital[1].lower(), name)
+    return re.sub("(?<![A-Z])([A-Z]+)", lambda capitals: "_" + capitals[1].lower(), name)
 
 
 def scalar_text(kind: Kind, name: str, *, flexible: bool, nullable: bool) -> str:
@@ -167,8 +167,8 @@ def test_every_version_has_the_fields_that_kafka_declares(api: ApiKey, response:
 def test_every_field_has_the_default_of_kafka(api: ApiKey, response: bool) -> None:
     """What a field holds in a message that says nothing of it."""
     key = (API_NAMES[api], response)
-    old = RECORDED[OLD].get(key, {"defaults": {}})
-    declared = united(RECORDED[NEW][key]["defaults"], old["defaults"])
+    new, old = (RECORDED[each].get(key, {"defaults": {}}) for each in (NEW, OLD))
+    declared = united(new["defaults"], old["defaults"])
     fields = message_of_api(api, response=response).fields
     for field in fields:
         declared.pop(field.former, None)
