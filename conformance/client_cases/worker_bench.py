@@ -116,6 +116,10 @@ class BenchPlugins:
     def version(self, config: Mapping[str, str]) -> str | None:
         """Return None: classes have no version."""
 
+    def transformed(self, config: Mapping[str, str]) -> dict[str, str]:
+        """Return the configuration as it is."""
+        return dict(config)
+
     def start_failure(self, config: Mapping[str, str]) -> PluginFailure | None:
         """Refuse classes of other names as missing."""
         if self.connector_type(config) is ConnectorType.UNKNOWN:

@@ -4,9 +4,10 @@ import os
 import shutil
 import subprocess
 import urllib.request
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 
 from coordinator_sim.errors import DataError
 from coordinator_sim_conformance.real_kafka.kafka import (
@@ -131,5 +132,7 @@ class RealWorker(JavaServer):
         try:
             with urllib.request.urlopen(f"{self.url}/connectors", timeout=5):  # noqa: S310 - http
                 return True
+        except HTTPError as error:
+            return error.code == HTTPStatus.UNAUTHORIZED
         except (URLError, OSError):
             return False

@@ -283,12 +283,16 @@ class HttpRequest(Struct, frozen=True, kw_only=True):
     Args:
         target: Path and query, such as `/connectors?expand=status`.
         headers: Headers by lower-case name.
+        scheme: `http` or `https`, of the listener that it came to.
+        is_admin: Whether it came to one of `admin.listeners`.
     """
 
     method: str
     target: str
     headers: dict[str, str] = {}
     body: bytes = b""
+    scheme: str = "http"
+    is_admin: bool = False
 
 
 class HttpResponse(Struct, frozen=True, kw_only=True):

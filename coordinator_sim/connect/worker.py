@@ -40,6 +40,7 @@ from coordinator_sim.connect.rest.connectors import TopicTracking
 from coordinator_sim.connect.rest.forwarding import Stage
 from coordinator_sim.connect.rest.internal_requests import InternalRequests
 from coordinator_sim.connect.rest.server import RestServer, RestSettings
+from coordinator_sim.connect.settings.config_transformer import Provider
 from coordinator_sim.connect.settings.validation import InstalledPlugins
 from coordinator_sim.connect.settings.worker_config import DistributedConfig, discovery_in
 from coordinator_sim.connect.start_up import StartUpTimes
@@ -73,6 +74,9 @@ class WorkerParts(Struct, frozen=True, kw_only=True):
         jitter: Jitter of backoffs.
         times: Durations of start-up steps.
         has_tasks_config: Whether the REST API has `tasks-config`, as before 4.0.
+        credentials: Passwords by user of the REST API's basic authentication; None for a worker
+            that has no file to read them from.
+        providers: Providers of values that settings of connectors refer to, by name.
     """
 
     properties: dict[str, str]
@@ -84,6 +88,8 @@ class WorkerParts(Struct, frozen=True, kw_only=True):
     jitter: Jitter = NO_JITTER
     times: StartUpTimes = StartUpTimes()
     has_tasks_config: bool = False
+    credentials: Mapping[str, str] | None = None
+    providers: Mapping[str, Provider] = {}
 
 
 class ConnectWorker:
@@ -285,9 +291,12 @@ class ConnectWorker:
         parts = self._parts
         yield from self._pass(parts.times.process_ms)
         yield from self._pass(parts.times.plugin_scan_ms(discovery_in(parts.properties)))
-        plugins = InstalledPlugins(Plugins((*standard_plugins(), *parts.plugins)))
-        config = DistributedConfig.from_properties(parts.properties, plugins.plugins.full_name)
+        found = Plugins((*standard_plugins(), *parts.plugins))
+        config = DistributedConfig.from_properties(parts.properties, found.full_name)
+        plugins = InstalledPlugins(found, config.override_policy, parts.providers)
         self.config = config
+        if config.has_basic_auth and parts.credentials is None:
+            raise ConfigError("rest.extension.classes: a simulated worker has no passwords")
         yield from self._pass(parts.times.admin_client_ms)
         cluster_id = yield from self._look_up_cluster_id()
         yield from self._pass(parts.times.server_ms)
@@ -309,6 +318,9 @@ class ConnectWorker:
             url=url,
             tracking=TopicTracking(config.topic_tracking_enable, config.topic_tracking_allow_reset),
             has_admin=config.admin_listeners is None,
+            cross_origin=config.cross_origin,
+            response_headers=config.response_headers,
+            credentials=self._parts.credentials if config.has_basic_auth else None,
             has_tasks_config=self._parts.has_tasks_config,
         )
 

@@ -1,6 +1,7 @@
 """Calls from one worker to another's REST API."""
 
 import asyncio
+import ssl
 from collections.abc import Callable
 from typing import Final
 
@@ -23,12 +24,15 @@ class RestClient:
 
     Args:
         answered: Called on the loop with every outcome.
+        tls: Of calls to https; None for the trusted certificates of this machine.
     """
 
-    def __init__(self, answered: Answered) -> None:
+    def __init__(self, answered: Answered, tls: ssl.SSLContext | None = None) -> None:
         self._answered = answered
         self._client = httpx.AsyncClient(
-            timeout=httpx.Timeout(None, connect=_CONNECT_TIMEOUT_S), trust_env=False
+            timeout=httpx.Timeout(None, connect=_CONNECT_TIMEOUT_S),
+            trust_env=False,
+            verify=True if tls is None else tls,
         )
         self._calls: dict[int, asyncio.Task[None]] = {}
 

@@ -4,8 +4,10 @@ Requests are interpreted elsewhere; every path is passed on unchanged.
 """
 
 import asyncio
+import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import Final
 
 import uvicorn
@@ -43,19 +45,28 @@ class RestServer:
         port: Port to listen on; 0 for any free one.
         requested: Called on the loop for every request.
         largest_body: Bytes of the largest body that is read; a larger one is answered with 413.
+        exchanges: Numbers of requests, shared with other listeners; None for its own.
+        tls: Makes it an https listener.
 
     Raises:
         ConfigError: the address is not available.
     """
 
     def __init__(
-        self, host: str, port: int, requested: Requested, largest_body: int = LARGEST_BODY
+        self,
+        host: str,
+        port: int,
+        requested: Requested,
+        largest_body: int = LARGEST_BODY,
+        *,
+        exchanges: Iterator[int] | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._socket = bound_socket(host, port, "address in `listeners`")
         self._requested = requested
         self._largest_body = largest_body
         self._waiting: dict[int, asyncio.Future[HttpResponse]] = {}
-        self._exchange_count = 0
+        self._exchanges = count(1) if exchanges is None else exchanges
         app = Starlette(
             routes=[Route("/{path:path}", self._serve, methods=list(METHODS))],
         )
@@ -67,6 +78,8 @@ class RestServer:
             access_log=False,
             lifespan="off",
         )
+        config.load()
+        config.ssl = tls
         self._server = _QuietServer(config)
         self._task: asyncio.Task[None] | None = None
 
@@ -104,8 +117,7 @@ class RestServer:
             return PlainTextResponse(
                 f"the body has more than {self._largest_body} bytes", _TOO_LARGE
             )
-        self._exchange_count += 1
-        exchange = self._exchange_count
+        exchange = next(self._exchanges)
         waiting: asyncio.Future[HttpResponse] = asyncio.get_running_loop().create_future()
         self._waiting[exchange] = waiting
         try:
@@ -146,4 +158,5 @@ def _request_of(request: Request, body: bytes) -> HttpRequest:
         target=f"{path}?{query}" if query else path,
         headers={name.lower(): value for name, value in request.headers.items()},
         body=body,
+        scheme=request.scope["scheme"],
     )

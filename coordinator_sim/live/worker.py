@@ -6,8 +6,11 @@ the work of connectors runs in this process.
 
 import secrets
 import socket
+from functools import partial
+from itertools import count
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator_sim.connect.effects import (
     AnswerHttp,
@@ -34,14 +37,22 @@ from coordinator_sim.connect.plugins.standard_plugins import standard_plugins
 from coordinator_sim.connect.settings.worker_config import DistributedConfig, told_of_unknown
 from coordinator_sim.connect.start_up import AT_ONCE
 from coordinator_sim.connect.worker import ConnectWorker, WorkerParts
-from coordinator_sim.errors import ConfigError, DataError, InvariantViolation
+from coordinator_sim.errors import DataError, InvariantViolation
 from coordinator_sim.kafka.resources import ConnectorTaskId
 from coordinator_sim.live.background import in_thread
 from coordinator_sim.live.chance import SystemChance
+from coordinator_sim.live.config_providers import providers_in, resolved
 from coordinator_sim.live.data_plane import DataEffect, DataPlane
 from coordinator_sim.live.driver import Audience, PortLoop, now_ms
 from coordinator_sim.live.http_client import RestClient
 from coordinator_sim.live.http_server import RestServer
+from coordinator_sim.live.rest_security import (
+    ADMIN,
+    PUBLIC,
+    client_context,
+    credentials,
+    server_context,
+)
 from coordinator_sim.live.source_offsets import SourceOffsets
 from coordinator_sim.live.work import WorkRunner, WorkSettings
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
@@ -78,10 +89,12 @@ class ConnectMember(PortLoop):
 
     def __init__(self, options: WorkerOptions, audience: Audience) -> None:
         installed = Plugins((*standard_plugins(), *options.plugins))
-        config = DistributedConfig.from_properties(options.properties, installed.full_name)
+        providers = providers_in(options.properties)
+        properties = resolved(options.properties, providers)
+        config = DistributedConfig.from_properties(properties, installed.full_name)
         self._worker = ConnectWorker(
             WorkerParts(
-                properties=options.properties,
+                properties=properties,
                 plugins=options.plugins,
                 bootstrap=options.bootstrap,
                 machine=socket.gethostname(),
@@ -89,15 +102,15 @@ class ConnectMember(PortLoop):
                 random_bytes=secrets.token_bytes,
                 jitter=SystemChance(),
                 times=AT_ONCE,
+                credentials=credentials() if config.has_basic_auth else None,
+                providers=providers,
             )
         )
         client_id = f"connect-{config.worker_id(socket.gethostname())}"
         super().__init__(self._worker, options.bootstrap, client_id=client_id, audience=audience)
-        listener = config.listeners[0]
-        if listener.scheme != "http":
-            raise ConfigError(f"listeners={listener.scheme}://...: only http is served; use http")
-        self._server = RestServer(listener.host, listener.port, self._requested)
-        self._client = RestClient(self.answered)
+        self._servers = self._listeners(config)
+        tls = client_context(properties) if config.advertised_scheme == "https" else None
+        self._client = RestClient(self.answered, tls)
         bootstrap = ",".join(config.bootstrap_servers)
         self._plane = DataPlane(
             bootstrap, client_id=config.client_id_base, listener=self, loop=self._loop
@@ -111,13 +124,36 @@ class ConnectMember(PortLoop):
                 bootstrap=bootstrap,
                 group_id=config.group_id,
                 flush_interval_ms=config.offset_flush_interval_ms,
-                properties=options.properties,
+                properties=properties,
             ),
             self,
         )
         self._problems = options.problems
         self._unknown = config.unknown
         self._cause_of_death: str | None = None
+
+    def _listeners(self, config: DistributedConfig) -> list[RestServer]:
+        """Bind every listener; requests of all are numbered together.
+
+        Raises:
+            ConfigError: an address is in use, or https lacks a certificate.
+        """
+        exchanges = count(1)
+        servers: list[RestServer] = []
+        admin = [(each, True) for each in config.admin_listeners or ()]
+        for listener, is_admin in [*((each, False) for each in config.listeners), *admin]:
+            prefix = ADMIN if is_admin else PUBLIC
+            is_https = listener.scheme == "https"
+            tls = server_context(config.properties, prefix) if is_https else None
+            server = RestServer(
+                listener.host,
+                listener.port,
+                partial(self._requested, is_admin=is_admin),
+                exchanges=exchanges,
+                tls=tls,
+            )
+            servers.append(server)
+        return servers
 
     @property
     def fatal_error(self) -> str | None:
@@ -138,7 +174,8 @@ class ConnectMember(PortLoop):
 
     async def _clean_up(self) -> None:
         self._end()
-        await self._server.stop()
+        for server in self._servers:
+            await server.stop()
         await self._work.close()
         await self._client.close()
         await in_thread(self._plane.close)
@@ -169,7 +206,8 @@ class ConnectMember(PortLoop):
         """Pass on that a task uses a topic."""
         self._turn(lambda: self._worker.topic_used(task, topic, now_ms()))
 
-    def _requested(self, exchange: int, request: HttpRequest) -> None:
+    def _requested(self, exchange: int, request: HttpRequest, *, is_admin: bool) -> None:
+        request = replace(request, is_admin=is_admin)
         self._turn(lambda: self._worker.http(exchange, request, now_ms()))
 
     # Effects.
@@ -177,12 +215,11 @@ class ConnectMember(PortLoop):
     def _carry_out(self, effect: WorkerEffect) -> None:
         match effect:
             case AnswerHttp():
-                self._server.answer(effect)
+                self._answer(effect)
             case CallHttp():
                 self._client.call(effect)
             case Listen(url=url):
-                self._server.start()
-                self._tell("LISTENING", f"listening at {url}", url=url)
+                self._listen(url)
             case StopListening():
                 self._tell("STOPPING", "stopping")
             case Ready():
@@ -197,6 +234,15 @@ class ConnectMember(PortLoop):
                 self._plane.close_producer(transactional_id)
             case _:
                 self._carry_out_work(effect)
+
+    def _answer(self, effect: AnswerHttp) -> None:
+        for server in self._servers:
+            server.answer(effect)
+
+    def _listen(self, url: str) -> None:
+        for server in self._servers:
+            server.start()
+        self._tell("LISTENING", f"listening at {url}", url=url)
 
     def _carry_out_work(self, effect: WorkerEffect) -> None:
         if isinstance(effect, _WORK):

@@ -479,6 +479,10 @@ class ConnectorPlugins(Protocol):
         """Run `SourceConnector.alterOffsets`: whether the class vouches for the new offsets."""
         ...
 
+    def transformed(self, config: Mapping[str, str]) -> dict[str, str]:
+        """Return the configuration with the values of providers that it refers to."""
+        ...
+
     def task_configs(
         self, config: Mapping[str, str], max_tasks: int
     ) -> list[dict[str, str]] | PluginFailure:

@@ -53,7 +53,11 @@ def _pool_thread(
 
 
 def start_connector(herder: HerderState, connector: str) -> Pending[Outcome]:
-    """Start a connector; done once it has started and its tasks were requested, or has failed."""
+    """Start a connector; done once it has started and its tasks were requested, or has failed.
+
+    Raises:
+        ConfigException: a provider cannot read what its settings refer to.
+    """
     config = herder.config_state.connector_config(connector)
     target_state = herder.config_state.target_state(connector)
     answer: Pending[Outcome] = Pending()
@@ -62,7 +66,8 @@ def start_connector(herder: HerderState, connector: str) -> Pending[Outcome]:
             failure_of(ConnectException(f"Failed to start connector: {connector} has no config"))
         )
         return answer
-    started = herder.work.start_connector(connector, dict(config), target_state)
+    transformed = herder.plugins.transformed(config)
+    started = herder.work.start_connector(connector, transformed, target_state)
     herder.threads.start(_after_start(herder, connector, started, answer))
     return answer
 
@@ -92,7 +97,10 @@ def connector_starting_callable(
 
     def start() -> Blocking[None]:
         yield from ()
-        start_connector(herder, connector)
+        try:
+            start_connector(herder, connector)
+        except JavaException as exception:
+            herder.statuses.on_connector_failure(connector, trace_of(exception))
 
     return start
 
@@ -128,8 +136,8 @@ def start_task(herder: HerderState, task: ConnectorTaskId) -> bool:
     is_exactly_once = kind is ConnectorType.SOURCE and herder.exactly_once_source_enabled
     spec = TaskSpec(
         task=task,
-        config=dict(config),
-        connector_config=dict(connector_config),
+        config=herder.plugins.transformed(config),
+        connector_config=herder.plugins.transformed(connector_config),
         generation=herder.generation,
         checks=producer_checks(herder, task) if is_exactly_once else None,
     )

@@ -267,7 +267,7 @@ class ConnectorsResource:
         if not created.created:
             return response
         host = call.request.headers.get("host")
-        base = self._url if host is None else f"http://{host}"
+        base = self._url if host is None else f"{call.request.scheme}://{host}"
         headers = {"location": base + path_of("connectors", name), **response.headers}
         return HttpResponse(status=CREATED, headers=headers, body=response.body)
 

@@ -13,6 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.connect.effects import AnswerHttp, HttpRequest, HttpResponse
+from coordinator_sim.connect.exceptions import ConfigException
 from coordinator_sim.connect.herding.requests import CheckHealth, Done, SetClusterLoggerLevel
 from coordinator_sim.connect.loggers import LEVELS, LoggerLevel, Loggers
 from coordinator_sim.connect.plugins.registry import PluginNotFound, PluginType
@@ -24,10 +25,12 @@ from coordinator_sim.connect.rest.connectors import (
     connector_routes,
 )
 from coordinator_sim.connect.rest.entities import config_infos, logger_level, plugin_info
+from coordinator_sim.connect.rest.filters import CrossOrigin, HeaderRule, refused, with_headers
 from coordinator_sim.connect.rest.forwarding import RequestHandler, RestHerder
 from coordinator_sim.connect.rest.http import (
     BAD_REQUEST,
     INTERNAL_SERVER_ERROR,
+    JSON,
     METHOD_NOT_ALLOWED,
     NO_CONTENT,
     NOT_FOUND,
@@ -57,6 +60,8 @@ _LISTED: Final = (
     PluginType.HEADER_CONVERTER,
 )
 """Kinds of plugins in the order in which they are listed."""
+_CONFIG_EXCEPTION: Final = "org.apache.kafka.common.config.ConfigException: "
+_TEXT: Final = "text/plain"
 _BAD_REQUEST_EXCEPTION: Final = "org.apache.kafka.connect.runtime.rest.errors.BadRequestException: "
 
 
@@ -67,6 +72,9 @@ class RestSettings(Struct, frozen=True, kw_only=True):
         url: Advertised URL, ending with a slash.
         tracking: Whether active topics are tracked.
         has_admin: Whether `/admin/loggers` is among the resources of the ordinary listeners.
+        cross_origin: Origins whose pages may use the ordinary listeners; None for no such headers.
+        response_headers: Further headers of their responses.
+        credentials: Passwords by user, where the basic authentication extension is registered.
         has_tasks_config: Whether `tasks-config` exists; releases since 4.0 lack it.
         version: Version of the worker, as `GET /` shows it.
         commit: Commit id of the worker's source.
@@ -75,6 +83,9 @@ class RestSettings(Struct, frozen=True, kw_only=True):
     url: str
     tracking: TopicTracking = TopicTracking()
     has_admin: bool = True
+    cross_origin: CrossOrigin | None = None
+    response_headers: tuple[HeaderRule, ...] = ()
+    credentials: Mapping[str, str] | None = None
     has_tasks_config: bool = False
     version: str = SHOWN_VERSION
     commit: str = SHOWN_COMMIT
@@ -89,13 +100,14 @@ class RestServer:
         loggers: The worker's loggers.
     """
 
-    __slots__ = ("_cluster_levels", "_loggers", "_outbox", "_routes", "_settings")
+    __slots__ = ("_admin_routes", "_cluster_levels", "_loggers", "_outbox", "_routes", "_settings")
 
     def __init__(self, settings: RestSettings, outbox: Outbox, loggers: Loggers) -> None:
         self._settings = settings
         self._outbox = outbox
         self._loggers = loggers
         self._routes: dict[str, dict[str, Resource]] | None = None
+        self._admin_routes: dict[str, dict[str, Resource]] = {}
         self._cluster_levels: dict[str, str] = {}
 
     def initialize_resources(
@@ -111,8 +123,9 @@ class RestServer:
             del routes["/connectors/*/tasks-config"]
         routes.update(_root_routes(handler, self._settings, cluster_id))
         routes.update(_plugin_routes(plugins))
+        self._admin_routes = self._logger_routes(handler)
         if self._settings.has_admin:
-            routes.update(self._logger_routes(handler))
+            routes.update(self._admin_routes)
         self._routes = routes
 
     def serve(self, exchange: int, request: HttpRequest) -> Blocking[None]:
@@ -132,24 +145,39 @@ class RestServer:
             target = parse_target(request.target)
         except RestError as error:
             return server_page(error.status, "/badURI", error.message)
+        if request.is_admin:
+            return (yield from self._answered(self._admin_routes, target, request))
+        settings, now_ms = self._settings, self._outbox.now_ms
+        response = yield from self._answered(routes, target, request, settings.credentials)
+        own = settings.cross_origin.headers(request) if settings.cross_origin is not None else {}
+        return with_headers(response, own, settings.response_headers, now_ms)
+
+    def _answered(
+        self,
+        routes: dict[str, dict[str, Resource]],
+        target: Target,
+        request: HttpRequest,
+        credentials: Mapping[str, str] | None = None,
+    ) -> Blocking[HttpResponse]:
+        """Return the answer of a resource, where there is one and the sender may use it."""
         try:
-            return (yield from self._dispatch(routes, target, request))
+            found = _find(routes, target.segments)
+            if found is None:
+                raise unmatched(NOT_FOUND)
+            methods, names = found
+            is_options = request.method == "OPTIONS"
+            resource = methods.get("GET" if request.method == "HEAD" else request.method)
+            if is_options:
+                resource = _at_once(lambda _: _options(methods))
+            if resource is None:
+                raise unmatched(METHOD_NOT_ALLOWED)
+            if credentials is not None:
+                refusal = refused(credentials, request, _TEXT if is_options else JSON)
+                if refusal is not None:
+                    return refusal
+            return (yield from resource(Call(names, target, request)))
         except RestError as error:
             return error_response(error)
-
-    def _dispatch(
-        self, routes: dict[str, dict[str, Resource]], target: Target, request: HttpRequest
-    ) -> Blocking[HttpResponse]:
-        found = _find(routes, target.segments)
-        if found is None:
-            raise unmatched(NOT_FOUND)
-        methods, names = found
-        if request.method == "OPTIONS":
-            return _options(methods)
-        resource = methods.get("GET" if request.method == "HEAD" else request.method)
-        if resource is None:
-            raise unmatched(METHOD_NOT_ALLOWED)
-        return (yield from resource(Call(names, target, request)))
 
     # Loggers.
 
@@ -230,7 +258,7 @@ def _options(methods: dict[str, Resource]) -> HttpResponse:
     allowed = [*(("HEAD",) if "GET" in methods else ()), *methods, "OPTIONS"]
     return HttpResponse(
         status=OK,
-        headers={"content-type": "text/plain", "allow": ",".join(allowed)},
+        headers={"content-type": _TEXT, "allow": ",".join(allowed)},
         body=", ".join(allowed).encode(),
     )
 
@@ -295,6 +323,9 @@ def _plugin_routes(plugins: InstalledPlugins) -> dict[str, dict[str, Resource]]:
             raise RestError(INTERNAL_SERVER_ERROR, f"{_BAD_REQUEST_EXCEPTION}{error}") from error
         except PluginNotFound as error:
             raise RestError(INTERNAL_SERVER_ERROR, f"{_BAD_REQUEST_EXCEPTION}{error}") from error
+        except ConfigException as error:
+            text = f"{_CONFIG_EXCEPTION}{error.message}"
+            raise RestError(INTERNAL_SERVER_ERROR, text) from error
 
     return {
         "/connector-plugins": {"GET": _at_once(list_plugins)},

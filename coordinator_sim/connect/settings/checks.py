@@ -9,6 +9,7 @@ distributed/DistributedConfig.java, rest/RestServerConfig.java, SourceConnectorC
 from typing import Final
 
 from coordinator_sim.clients.config import ConnectProtocolCompatibility
+from coordinator_sim.connect.rest.filters import header_rules
 from coordinator_sim.connect.rest.signatures import MAC_ALGORITHMS
 from coordinator_sim.connect.settings.config_def import (
     ConfigInput,
@@ -20,6 +21,7 @@ from coordinator_sim.connect.settings.config_def import (
     regex,
     unique_aliases,
 )
+from coordinator_sim.errors import ConfigError
 
 _BROKER_DEFAULT: Final = -1
 _URLS: Final = "ex: http://localhost:8080,https://localhost:8443."
@@ -78,6 +80,14 @@ def _admin_listeners(name: str, value: ConfigInput) -> str | None:  # noqa: ARG0
     return None
 
 
+def _response_headers(name: str, value: ConfigInput) -> str | None:  # noqa: ARG001 - as above
+    try:
+        header_rules(str(value))
+    except ConfigError as error:
+        return str(error)
+    return None
+
+
 CHECKS: Final[dict[str, Validator]] = {
     "admin_listeners": _admin_listeners,
     "at_least_zero_or_null": _at_least_zero_or_null,
@@ -89,6 +99,7 @@ CHECKS: Final[dict[str, Validator]] = {
     "partitions": _positive_or_default("Number of partitions must be positive"),
     "plain_name": plain_name,
     "regex": regex,
+    "response_headers": _response_headers,
     "replication_factor": _positive_or_default(
         "Replication factor must be positive and not larger than the number of brokers in the "
         "Kafka cluster"

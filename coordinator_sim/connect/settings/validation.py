@@ -6,6 +6,7 @@ connectorTaskConfigs.
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct
@@ -14,6 +15,7 @@ from coordinator_sim.connect.exceptions import ConnectException, trace_of
 from coordinator_sim.connect.herding.requests import ConnectorOffset, ConnectorType, PluginFailure
 from coordinator_sim.connect.plugins.file_stream import SOURCE_CLASS, offsets_error
 from coordinator_sim.connect.plugins.registry import Plugin, PluginNotFound, Plugins, PluginType
+from coordinator_sim.connect.settings.client_overrides import ALL, OverridePolicy
 from coordinator_sim.connect.settings.config_def import (
     ConfigDef,
     ConfigKey,
@@ -24,6 +26,11 @@ from coordinator_sim.connect.settings.config_def import (
     Validator,
     config_text,
     parse_type,
+)
+from coordinator_sim.connect.settings.config_transformer import (
+    ConfigTransformer,
+    Provider,
+    with_references,
 )
 from coordinator_sim.connect.settings.connector_config import (
     CONNECTOR_CLASS,
@@ -76,12 +83,21 @@ class InstalledPlugins:
 
     Args:
         plugins: Plugins that the scan found.
+        overrides: What connectors may override of client settings.
+        providers: Providers of values that settings of connectors refer to.
     """
 
-    __slots__ = ("_missed", "plugins")
+    __slots__ = ("_missed", "_overrides", "_transformer", "plugins")
 
-    def __init__(self, plugins: Plugins) -> None:
+    def __init__(
+        self,
+        plugins: Plugins,
+        overrides: OverridePolicy = ALL,
+        providers: Mapping[str, Provider] = MappingProxyType({}),
+    ) -> None:
         self.plugins = plugins
+        self._transformer = ConfigTransformer(providers)
+        self._overrides = overrides
         self._missed: dict[str, None] = {}
 
     def connector_type(self, config: Mapping[str, str]) -> ConnectorType:
@@ -115,7 +131,17 @@ class InstalledPlugins:
             return PluginFailure(trace_of(ConnectException(str(error))))
         if manifest is None:
             raise InvariantViolation(f"connector {config} without a manifest")
-        return manifest.task_configs(config, max_tasks)
+        configs = manifest.task_configs(self.transformed(config), max_tasks)
+        return [with_references(each, config) for each in configs]
+
+    def transformed(self, config: Mapping[str, str]) -> dict[str, str]:
+        """Return a configuration with the values that it refers to.
+
+        Raises:
+            ConfigException: a provider cannot read a path.
+        """
+        found = self._transformer.transform(config)
+        return {name: value for name, value in found.items() if value is not None}
 
     def alter_offsets(
         self, config: Mapping[str, str], offsets: tuple[ConnectorOffset, ...]
@@ -147,10 +173,12 @@ class InstalledPlugins:
         Raises:
             NoConnectorClass: `connector.class` is missing.
             PluginNotFound: the class is not installed.
+            ConfigException: a provider cannot read a path.
 
-        DEVIATION: settings of transformations and predicates, overrides of client settings
-        (`producer.override.` and so on) and topic creation groups are accepted unseen.
+        DEVIATION: settings of transformations and predicates and topic creation groups are
+        accepted unseen.
         """
+        config = self._transformer.transform(config)
         name = config.get(CONNECTOR_CLASS)
         if name is None:
             given = ", ".join(f"{key}={'null' if v is None else v}" for key, v in config.items())
@@ -173,6 +201,7 @@ class InstalledPlugins:
         infos = [_info(None, value) for value in found.values() if value.name not in keys]
         infos += [_info(key, found.get(key.name)) for key in keys.values()]
         groups = dict.fromkeys((*definitions.groups(), *own.groups()))
+        infos += [_info(None, each) for each in self._overrides.values(config, is_sink=is_sink)]
         error_count = sum(len(info.errors) for info in infos)
         for setting in (HEADER_CONVERTER, KEY_CONVERTER, VALUE_CONVERTER):
             converter = self._converter_infos(setting, config, found)

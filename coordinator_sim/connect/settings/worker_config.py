@@ -16,6 +16,13 @@ from typing import Final, Self
 from msgspec import Struct
 
 from coordinator_sim.clients.config import ConnectProtocolCompatibility, WorkerConfig
+from coordinator_sim.connect.rest.filters import (
+    BASIC_AUTH_EXTENSION,
+    CrossOrigin,
+    HeaderRule,
+    header_rules,
+)
+from coordinator_sim.connect.settings.client_overrides import OverridePolicy, override_policy
 from coordinator_sim.connect.settings.config_def import (
     ClassLookup,
     ConfigInput,
@@ -34,6 +41,7 @@ _PURPOSES: Final = {
     "status": "connector and task statuses",
     "offset": "source connector offsets",
 }
+_ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
 _SMALLEST_KEY_BITS: Final = 40
 """Smallest key size of a JVM's key generators."""
 
@@ -79,6 +87,7 @@ class DistributedConfig(Struct, frozen=True, kw_only=True):
         unknown: Unknown keys, in the order given; Kafka only warns of them.
         key_size_bits: Size of session keys; None for the algorithm's default.
         admin_listeners: None for the ordinary listeners; empty for no admin resources at all.
+        has_basic_auth: Whether requests need a user and a password.
     """
 
     group_id: str
@@ -105,6 +114,10 @@ class DistributedConfig(Struct, frozen=True, kw_only=True):
     advertised_host: str | None
     advertised_port: int | None
     advertised_scheme: str
+    cross_origin: CrossOrigin | None
+    response_headers: tuple[HeaderRule, ...]
+    has_basic_auth: bool
+    override_policy: OverridePolicy
     properties: dict[str, str]
     unknown: tuple[str, ...]
 
@@ -146,6 +159,16 @@ class DistributedConfig(Struct, frozen=True, kw_only=True):
             advertised_host=values.text_or_none("rest.advertised.host.name"),
             advertised_port=values.number_or_none("rest.advertised.port"),
             advertised_scheme=_advertised_scheme(values, listeners),
+            cross_origin=CrossOrigin.from_settings(
+                values.text("access.control.allow.origin"),
+                values.text("access.control.allow.methods"),
+            ),
+            response_headers=header_rules(values.text("response.http.headers.config")),
+            has_basic_auth=_has_basic_auth(values.texts("rest.extension.classes")),
+            override_policy=override_policy(
+                values.text("connector.client.config.override.policy"),
+                props.get("connector.client.config.override.allowlist", ""),
+            ),
             properties=dict(props),
             unknown=_unknown(props),
         )
@@ -209,7 +232,7 @@ def parse_properties(text: str) -> dict[str, str]:
     Comments begin with `#` or `!`, a backslash at the end continues a line, the key ends at the
     first `=`, `:` or blank; of repeated keys the last counts.
 
-    Source: java.util.Properties.load, without escapes of characters other than by a backslash.
+    Source: java.util.Properties.load.
     """
     settings: dict[str, str] = {}
     logical = re.sub(r"(?<!\\)((?:\\\\)*)\\\r?\n[ \t\f]*", r"\1", text)
@@ -219,9 +242,16 @@ def parse_properties(text: str) -> dict[str, str]:
             continue
         match = re.match(r"((?:\\.|[^\\=:\s])*)\s*[=:]?\s*(.*)", stripped, re.DOTALL)
         if match is not None:
-            key, value = (re.sub(r"\\(.)", r"\1", part) for part in match.groups())
+            key, value = (_ESCAPE.sub(_unescaped, part) for part in match.groups())
             settings[key] = value
     return settings
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    escaped = match[1]
+    if len(escaped) > 1:
+        return chr(int(escaped[1:], 16))
+    return {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}.get(escaped, escaped)
 
 
 class _Values:
@@ -311,6 +341,20 @@ def _admin_listeners(values: _Values) -> tuple[Listener, ...] | None:
     if values.text_or_none("admin.listeners") is None:
         return None
     return tuple(_listener(each) for each in values.texts("admin.listeners"))
+
+
+def _has_basic_auth(extensions: tuple[str, ...]) -> bool:
+    """Whether the basic authentication extension is registered, the only one that is built in.
+
+    Raises:
+        ConfigError: another class is named.
+    """
+    for name in extensions:
+        if name != BASIC_AUTH_EXTENSION:
+            raise ConfigError(
+                f"rest.extension.classes: {name} is not built in; use {BASIC_AUTH_EXTENSION}"
+            )
+    return bool(extensions)
 
 
 def _advertised_scheme(values: _Values, listeners: tuple[Listener, ...]) -> str:

@@ -26,6 +26,7 @@ PASSED_ON_PREFIXES: Final = (
     "offset.storage.",
     "status.storage.",
     "config.providers.",
+    "connector.client.config.override.allowlist",
     "listeners.https.",
     "metrics.context.",
 )

@@ -33,6 +33,7 @@ from coordinator_sim.connect.effects import (
 )
 from coordinator_sim.connect.plugins.registry import Plugin
 from coordinator_sim.connect.plugins.standard_plugins import file_stream_plugins
+from coordinator_sim.connect.settings.config_transformer import Provider
 from coordinator_sim.connect.start_up import AT_ONCE, StartUpTimes
 from coordinator_sim.connect.worker import ConnectWorker, WorkerParts
 from coordinator_sim.kafka.resources import ConnectorTaskId, TopicPartition
@@ -76,6 +77,8 @@ class WorkerBench:
         settings: Over the least ones; None takes one away.
         times: Of its start.
         plugins: On its plugin path; FileStream by default.
+        credentials: Passwords of its REST API.
+        providers: Of values that its connectors refer to.
     """
 
     def __init__(
@@ -84,6 +87,8 @@ class WorkerBench:
         *,
         times: StartUpTimes = AT_ONCE,
         plugins: tuple[Plugin, ...] | None = None,
+        credentials: Mapping[str, str] | None = None,
+        providers: Mapping[str, Provider] | None = None,
     ) -> None:
         given = {**LEAST_SETTINGS, **(settings or {})}
         self.topics: dict[str, list[TopicRecord]] = {}
@@ -106,6 +111,8 @@ class WorkerBench:
                 client_name="worker",
                 random_bytes=bytes,
                 times=times,
+                credentials=credentials,
+                providers=providers or {},
             )
         )
 

@@ -1,6 +1,9 @@
 """A worker's HTTP server and client, against each other."""
 
 import asyncio
+import ssl
+from itertools import count
+from pathlib import Path
 
 import pytest
 
@@ -8,13 +11,15 @@ from coordinator_sim.connect.effects import AnswerHttp, CallHttp, HttpRequest, H
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.live.http_client import REFUSED, RestClient
 from coordinator_sim.live.http_server import RestServer
+from coordinator_sim.live.rest_security import PUBLIC, client_context, server_context
+from tests.key_stores import key_store
 
 
 class Calls:
     """A client that waits for each answer."""
 
-    def __init__(self) -> None:
-        self.client = RestClient(self.answered)
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self.client = RestClient(self.answered, tls)
         self.waiting: dict[int, asyncio.Future[object]] = {}
 
     def answered(self, token: int, value: object, error: str | None) -> None:
@@ -105,3 +110,102 @@ def test_a_taken_address_is_refused_in_one_line() -> None:
 
     with pytest.raises(ConfigError, match=r"cannot listen on 127\.0\.0\.1:\d+.*listeners"):
         asyncio.run(twice())
+
+
+async def _over_tls(
+    server_settings: dict[str, str], client_settings: dict[str, str]
+) -> tuple[list[HttpRequest], object]:
+    """A request to an https listener; what arrived, and what came back."""
+    arrived: list[HttpRequest] = []
+
+    def requested(number: int, taken: HttpRequest) -> None:
+        arrived.append(taken)
+        server.answer(AnswerHttp(exchange=number, response=HttpResponse(status=200, body=b"x")))
+
+    server = RestServer("127.0.0.1", 0, requested, tls=server_context(server_settings, PUBLIC))
+    server.start()
+    calls = Calls(client_context(client_settings))
+    answer = await calls.call(
+        f"https://127.0.0.1:{server.port}/", HttpRequest(method="GET", target="/")
+    )
+    await calls.client.close()
+    await server.stop()
+    return arrived, answer
+
+
+@pytest.mark.parametrize("kind", ["PKCS12", "PEM"])
+def test_an_https_listener_has_the_certificate_of_its_key_store(kind: str, tmp_path: Path) -> None:
+    """Its client trusts it by the store that the same settings name; others refuse it."""
+    settings = key_store(tmp_path, kind, prefix=PUBLIC)
+    arrived, answer = asyncio.run(_over_tls(settings, settings))
+    assert [each.scheme for each in arrived] == ["https"]
+    assert isinstance(answer, HttpResponse)
+    assert answer.body == b"x"
+
+    arrived, answer = asyncio.run(_over_tls(settings, {}))
+    assert arrived == []
+    assert answer == REFUSED
+
+
+def test_a_client_without_a_certificate_is_refused_where_one_is_required(tmp_path: Path) -> None:
+    """`ssl.client.auth=required`, in settings without a prefix."""
+    settings = key_store(tmp_path, "PKCS12", prefix="")
+    required = {**settings, "ssl.client.auth": "required"}
+    _, answer = asyncio.run(_over_tls(required, settings))
+    assert isinstance(answer, HttpResponse)
+
+    trusting = {name: text for name, text in settings.items() if "truststore" in name}
+    arrived, answer = asyncio.run(_over_tls(required, trusting))
+    assert arrived == []
+    assert isinstance(answer, str)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"keystore.location": None}, "https needs a certificate: listeners.https.ssl.keystore.lo"),
+        ({"keystore.location": "/no/such"}, "/no/such: No such file"),
+        ({"keystore.type": "JKS"}, "ssl.keystore.type=JKS is not read; use PKCS12"),
+        ({"keystore.password": "other"}, "no PKCS12, or another ssl.keystore.password"),
+        ({"client.auth": "required", "truststore.location": None}, "needs listeners.https.ssl.tru"),
+        ({"client.auth": "maybe"}, "ssl.client.auth=maybe: use none, requested or required"),
+    ],
+)
+def test_tls_that_cannot_be_set_up_is_refused(
+    change: dict[str, str | None], words: str, tmp_path: Path
+) -> None:
+    """One line with the setting."""
+    settings = key_store(tmp_path, "PKCS12", prefix=PUBLIC)
+    for name, text in change.items():
+        settings.pop(f"{PUBLIC}ssl.{name}", None)
+        if text is not None:
+            settings[f"{PUBLIC}ssl.{name}"] = text
+    with pytest.raises(ConfigError, match=words):
+        server_context(settings, PUBLIC)
+
+
+def test_listeners_of_one_worker_number_their_requests_together() -> None:
+    """So that an answer finds its request by the number alone."""
+
+    async def both() -> list[int]:
+        numbers: list[int] = []
+
+        def requested(number: int, _: HttpRequest) -> None:
+            numbers.append(number)
+            for server in servers:
+                server.answer(AnswerHttp(exchange=number, response=HttpResponse(status=200)))
+
+        exchanges = count(1)
+        servers = [RestServer("127.0.0.1", 0, requested, exchanges=exchanges) for _ in range(2)]
+        calls = Calls()
+        for server in servers:
+            server.start()
+        for server in servers:
+            url = f"http://127.0.0.1:{server.port}/"
+            await calls.call(url, HttpRequest(method="GET", target="/"))
+        await calls.client.close()
+        for server in servers:
+            await server.stop()
+        return numbers
+
+    assert asyncio.run(both()) == [1, 2]
