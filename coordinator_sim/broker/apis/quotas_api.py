@@ -1,6 +1,4 @@
-"""DescribeClientQuotas and AlterClientQuotas: quotas are stored and shown, but not enforced.
-
-DEVIATION: quotas throttle no client.
+"""DescribeClientQuotas and AlterClientQuotas.
 
 Source: kafka trunk, ControllerApis.handleAlterClientQuotas; ClientQuotaControlManager.java;
 ClientQuotasImage.describe; QuotaConfig.java.
@@ -12,7 +10,8 @@ from msgspec import Struct
 
 from coordinator_sim.broker.apis.administration import NO_ERROR, Administration, ApiError, told
 from coordinator_sim.broker.contract import Call, Handlers
-from coordinator_sim.broker.metadata.changes import QuotaSet
+from coordinator_sim.broker.metadata.changes import QuotaEntity, QuotaSet
+from coordinator_sim.broker.quotas.client_quotas import CLIENT_ID, IP, USER
 from coordinator_sim.broker.security.authorizer import Operation
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
@@ -32,10 +31,7 @@ from coordinator_sim.messages.describe_client_quotas import (
     ValueData,
 )
 
-_USER: Final = "user"
-_CLIENT_ID: Final = "client-id"
-_IP: Final = "ip"
-_TYPES: Final = (_CLIENT_ID, _IP, _USER)
+_TYPES: Final = (CLIENT_ID, IP, USER)
 _LARGEST_INT: Final = (1 << 31) - 1
 _LARGEST_LONG: Final = (1 << 63) - 1
 _CLIENT_KEYS: Final[dict[str, int | None]] = {
@@ -49,8 +45,6 @@ _IP_KEYS: Final[dict[str, int | None]] = {"connection_creation_rate": _LARGEST_I
 _FRACTION: Final = 1e-6
 _EXACT, _DEFAULT, _SPECIFIED = 0, 1, 2
 
-Entity = tuple[tuple[str, str | None], ...]
-
 
 class _Filter(Struct, frozen=True):
     """A filter of client entities: types with exact names, and types with any name."""
@@ -59,7 +53,7 @@ class _Filter(Struct, frozen=True):
     types: tuple[str, ...]
     strict: bool
 
-    def matches(self, entity: Entity) -> bool:
+    def matches(self, entity: QuotaEntity) -> bool:
         parts = dict(entity)
         if self.strict and len(parts) != len(self.exact) + len(self.types):
             return False
@@ -120,7 +114,7 @@ class QuotasApi:
         error = _entity_error(entity) or _keys_error(keys, entry)
         if error is not None:
             return error
-        known = _IP_KEYS if entity[0][0] == _IP else _CLIENT_KEYS
+        known = _IP_KEYS if entity[0][0] == IP else _CLIENT_KEYS
         for operation in entry.ops:
             if not operation.remove:
                 error = _value_error(known, operation.key, operation.value)
@@ -130,7 +124,7 @@ class QuotasApi:
             self._set(entity, entry.ops)
         return NO_ERROR
 
-    def _set(self, entity: Entity, operations: tuple[OpData, ...]) -> None:
+    def _set(self, entity: QuotaEntity, operations: tuple[OpData, ...]) -> None:
         for operation in operations:
             value = None if operation.remove else operation.value
             current = self._admin.image.quotas.get(entity, {}).get(operation.key)
@@ -166,7 +160,7 @@ def _invalid(text: str) -> ApiError:
     return ApiError(ErrorCode.INVALID_REQUEST, text)
 
 
-def _entity_error(entity: Entity) -> ApiError | None:
+def _entity_error(entity: QuotaEntity) -> ApiError | None:
     if not entity:
         return _invalid("Invalid empty client quota entity")
     for kind, name in entity:
@@ -175,7 +169,7 @@ def _entity_error(entity: Entity) -> ApiError | None:
         if name == "":
             return _invalid(f"Empty {kind} not supported")
     kinds = [kind for kind, _ in entity]
-    if _IP in kinds and len(kinds) > 1:
+    if IP in kinds and len(kinds) > 1:
         text = (
             "Invalid quota entity combination, IP entity shouldnot be combined with User or "
             "ClientId"
@@ -221,7 +215,7 @@ def _filter(request: DescribeClientQuotasRequest) -> _Filter | ApiError:
         else:
             exact[kind] = match
     kinds = [*exact, *types]
-    if _IP in kinds and len(kinds) > 1:
+    if IP in kinds and len(kinds) > 1:
         text = (
             "Invalid entity filter component combination. IP filter component should not be used "
             "with user or clientId filter component."

@@ -71,17 +71,21 @@ class ReplicasAssigned(Struct, frozen=True, tag=True):
     replicas: tuple[int, ...]
 
 
+QuotaEntity = tuple[tuple[str, str | None], ...]
+"""Whose a quota is: (type, name) pairs (`user`, `client-id`, `ip`), ordered by type; a name of None
+means the default of its type."""
+
+
 class QuotaSet(Struct, frozen=True, tag=True):
     """A quota of a client entity was set or removed.
 
     Args:
-        entity: (type, name) pairs (`user`, `client-id`, `ip`), ordered by type; a name of None
-            means the default of its type.
+        entity: Whose it is.
         key: Name of the quota, for example `producer_byte_rate`.
         value: The limit; None removes the quota.
     """
 
-    entity: tuple[tuple[str, str | None], ...]
+    entity: QuotaEntity
     key: str
     value: float | None
 

@@ -21,6 +21,7 @@ from coordinator_sim.broker.metadata.changes import (
     OffsetNodeWritten,
     PartitionsAdded,
     ProducerIdsReserved,
+    QuotaEntity,
     QuotaSet,
     ReplicasAssigned,
     ScramRemoved,
@@ -82,7 +83,7 @@ class MetadataImage:
     topic_names: dict[bytes, str] = field(default_factory=dict)
     alike: dict[str, dict[str, None]] = field(default_factory=dict)
     configs: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict)
-    quotas: dict[tuple[tuple[str, str | None], ...], dict[str, float]] = field(default_factory=dict)
+    quotas: dict[QuotaEntity, dict[str, float]] = field(default_factory=dict)
     acls: dict[AclCreated, None] = field(default_factory=dict)
     scram: dict[tuple[str, int], ScramSet] = field(default_factory=dict)
     next_producer_id: int = 0
