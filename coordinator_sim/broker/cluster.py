@@ -5,7 +5,7 @@ Verbs come with the instants of both clocks, and cause answers and events. Repli
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct
 
@@ -31,6 +31,7 @@ from coordinator_sim.broker.metadata.changes import (
     ClusterStarted,
     ConfigsChanged,
     FeatureSet,
+    QuotaSet,
 )
 from coordinator_sim.broker.metadata.image import NO_LEADER, MetadataImage
 from coordinator_sim.broker.metadata.kept import Kept
@@ -40,6 +41,7 @@ from coordinator_sim.broker.offered import first_levels, offered, offered_featur
 from coordinator_sim.broker.operations import Operations
 from coordinator_sim.broker.pending_answer import AnswerPlace
 from coordinator_sim.broker.purgatory import Place
+from coordinator_sim.broker.quotas.quotas import Quotas
 from coordinator_sim.broker.records.families import DataApis, DataSettings
 from coordinator_sim.broker.replicas.log_maintenance import LogMaintenance
 from coordinator_sim.broker.replicas.log_manager import LogManager, NewStore
@@ -61,8 +63,6 @@ from coordinator_sim.kafka.seeded_ids import SeededIds
 from coordinator_sim.log.memory_store import MemoryStore
 from coordinator_sim.messages.requests import GROUP_COORDINATOR_APIS
 from coordinator_sim.trace.events import TraceEvent
-
-_SESSION_SLOTS: Final = "max.incremental.fetch.session.cache.slots"
 
 TraceSink = Callable[[int, tuple[TraceEvent, ...]], None]
 """Takes the events that a verb caused at the broker of that id."""
@@ -97,6 +97,7 @@ class Cluster:
         share_coordinators, shares: Their share coordinators and share partitions.
         data: The APIs about records.
         jobs: Requests that take long, and what waits behind others.
+        quotas: How much clients may use.
         faults: What is done to requests on purpose.
         scheduler: What is to be done later.
         operations: What is done to the cluster from outside.
@@ -138,6 +139,7 @@ class Cluster:
         self._kept = kept
         self.trace = trace
         self._pending: dict[int, AnswerPlace] = {}
+        self.quotas = Quotas(self, self._pending.get)
         self._next_token = 0
         self.topics = TopicOperations(
             settings,
@@ -159,7 +161,7 @@ class Cluster:
         self.leadership = Leadership(
             self.image,
             change=self.change,
-            is_living=self._may_lead,
+            is_living=lambda each: each in self.groups.living and each not in self.fenced,
             cluster_events=self.cluster_events,
         )
         self._listen()
@@ -275,7 +277,6 @@ class Cluster:
 
     def _data_apis(self) -> DataApis:
         """The APIs about records, told of what happens."""
-        profile = self.settings.profile
         return DataApis(
             self.hosted,
             self.access,
@@ -283,13 +284,8 @@ class Cluster:
             draw=drawn_ids(self.settings.seed),
             cluster_events=self.cluster_events,
             gate=self.transactions.brokers,
-            settings=DataSettings(
-                fetch_max_bytes=int(str(self.configs.broker_value("fetch.max.bytes"))),
-                fetch_session_slots=int(str(self.configs.broker_value(_SESSION_SLOTS))),
-                conceals_topics=profile.conceals_topics,
-                names_invalid_records=profile.names_invalid_records,
-                refuses_unknown_positions=profile.refuses_unknown_positions,
-            ),
+            quotas=self.quotas,
+            settings=DataSettings.of(self.configs, self.settings.profile),
         )
 
     def _storage_failed(self, place: Place, error: OSError) -> None:
@@ -319,6 +315,7 @@ class Cluster:
             registered=self._endpoint,
             topics=self.topics,
             leadership=self.leadership,
+            quotas=self.quotas,
             change=self.change,
             jobs=self.jobs,
         )
@@ -364,6 +361,8 @@ class Cluster:
     def handle(self, call: Call[Any], place: AnswerPlace) -> None:
         """Take a request, whose answer goes to that place, now or later."""
         self.latest = call.now
+        if self.quotas.is_on:
+            place = self.quotas.watched(call, place)
         self._pending[call.context.token] = place
         if call.api not in GROUP_COORDINATOR_APIS:
             # The group coordinators tell the scheduler themselves: they are asked most often.
@@ -379,6 +378,8 @@ class Cluster:
             raise
         if response is not None:
             self.answer(call.context.token, response)
+        elif self.quotas.is_on:
+            self.quotas.parked(call.context.token)
 
     def _unkept(self, call: Call[Any], error: OSError) -> Struct:
         """The answer of a request whose change could not be kept."""
@@ -468,9 +469,6 @@ class Cluster:
         """Where a broker is reached on a listener; None when the cluster has given it up."""
         return None if broker_id in self.fenced else self._endpoint(broker_id, listener)
 
-    def _may_lead(self, broker_id: int) -> bool:
-        return broker_id in self.groups.living and broker_id not in self.fenced
-
     def change(self, change: Change) -> None:
         """Change the metadata: journal first, then the image."""
         if self._kept is not None:
@@ -480,6 +478,8 @@ class Cluster:
             self.groups.settings_changed(change)
         elif type(change) is FeatureSet:
             self.shares.features_changed()
+        elif type(change) is QuotaSet:
+            self.quotas.changed()
         self.scheduler.look_again()
 
     @property

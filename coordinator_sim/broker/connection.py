@@ -55,6 +55,7 @@ class Connection:
         "_authentication",
         "_cluster",
         "_is_muted",
+        "_is_throttled",
         "_max_request_bytes",
         "_output",
         "_overtaken",
@@ -88,6 +89,7 @@ class Connection:
         self._waiting: deque[bytes] = deque()
         self._waiting_bytes = 0
         self._is_muted = False
+        self._is_throttled = False
         self._token = 0
         largest = cluster.configs.broker_value("socket.request.max.bytes", broker_id)
         self._max_request_bytes = largest if isinstance(largest, int) else MAX_REQUEST_BYTES
@@ -117,7 +119,7 @@ class Connection:
 
     @property
     def is_working(self) -> bool:
-        """Whether a request is taken and not answered."""
+        """Whether a request is taken and not answered, or no other is taken for a quota."""
         return self._is_muted
 
     def received(self, frame: bytes, now: Instants) -> None:
@@ -135,8 +137,21 @@ class Connection:
             self._output.write(len(frame).to_bytes(4, "big") + frame)
             if self._overtaken:
                 self._release_overtaken()
-        self._is_muted = False
+        self._is_muted = self._is_throttled
         self._pending = None
+        if self._waiting:
+            self._cluster.has_more(self)
+
+    def throttled(self, throttle_time_ms: int) -> None:
+        """Stay muted after the answer, for so long from now on. Source: ThrottledChannel.java."""
+        self._is_throttled = True
+        at_ms = self._cluster.latest.wall_ms + throttle_time_ms
+        self._cluster.scheduler.at_wall_ms(at_ms, self._throttling_done)
+
+    def _throttling_done(self, _now: Instants) -> None:
+        """Source: SocketServer.Processor.handleChannelMuteEvent, of THROTTLE_ENDED."""
+        self._is_throttled = False
+        self._is_muted = self._pending is not None
         if self._waiting:
             self._cluster.has_more(self)
 

@@ -15,6 +15,7 @@ from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.metadata.changes import BrokerStarted, Change, LeaderElected
 from coordinator_sim.broker.metadata.image import NO_LEADER, PartitionState
 from coordinator_sim.broker.metadata.leadership import Leadership
+from coordinator_sim.broker.quotas.quotas import Quotas
 from coordinator_sim.broker.records.families import DataApis
 from coordinator_sim.broker.scheduler import Task
 from coordinator_sim.broker.settings import ClusterSettings
@@ -61,6 +62,7 @@ class OperatedCluster(HoldingCluster, Protocol):
     leadership: Leadership
     data: DataApis
     shares: Shares
+    quotas: Quotas
     fenced: dict[int, None]
     append_failure: ErrorCode
 
@@ -113,6 +115,7 @@ class Operations:
         self._cluster.groups.stop(broker_id)
         self._cluster.data.fetches.forget_broker(broker_id)
         self._cluster.shares.forget_broker(broker_id)
+        self._cluster.quotas.forget_broker(broker_id)
         self._lose(broker_id, now)
 
     def pause(self, broker_id: int, now: Instants) -> None:

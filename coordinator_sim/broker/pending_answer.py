@@ -36,6 +36,10 @@ class Asker(Protocol):
         """Send the answer behind the next one, or after so much wall time where none comes."""
         ...
 
+    def throttled(self, throttle_time_ms: int) -> None:
+        """Take no further request for so much wall time from now on."""
+        ...
+
     def ended(self, reason: str) -> None:
         """End the connection without an answer. `reason` is for the log."""
         ...
@@ -46,6 +50,10 @@ class AnswerPlace(Protocol):
 
     def answered(self, response: Struct | None) -> None:
         """The answer has come; None sends nothing."""
+        ...
+
+    def throttled(self, throttle_time_ms: int) -> None:
+        """The sender's next request waits for so much wall time from now on, and for the answer."""
         ...
 
     def closed(self) -> None:
@@ -96,6 +104,10 @@ class PendingAnswer:
                 self.asker.answered(write(self.correlation_id, fitting))
         except Exception as error:  # noqa: BLE001 - see the class
             self._unwritable(error)
+
+    def throttled(self, throttle_time_ms: int) -> None:
+        """Mute the connection; see `AnswerPlace.throttled`."""
+        self.asker.throttled(throttle_time_ms)
 
     def abandon(self) -> None:
         """Stop writing the answer: the client has disconnected."""

@@ -158,6 +158,7 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     log_words: LogWords
     hash_order: HashOrder
     # The broker around the coordinator.
+    keeps_overlapping_samples: bool
     conceals_topics: bool
     commit_checks_partitions: bool
     fetch_needs_read: bool

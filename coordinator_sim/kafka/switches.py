@@ -311,6 +311,10 @@ SECTIONS: Final[dict[str, tuple[Switch, ...]]] = {
             "ClassicGroup on java.util.HashMap; GroupMetadata on Scala's mutable.HashMap"),
     ),
     "The broker around the coordinator": (
+        since("3.8", "keeps_overlapping_samples",
+            "A window in which something was recorded within all windows' time counts as a whole "
+            "for a quota",
+            "SampledStat.purgeObsoleteSamples"),
         before("0.11", "conceals_topics",
             "A topic that may not be described looks like an unknown one; later it is "
             "TOPIC_AUTHORIZATION_FAILED",

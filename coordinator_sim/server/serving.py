@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import time
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -197,8 +198,9 @@ class Serving:
         )
 
     def _begin(self, cluster: Cluster) -> None:
-        """Create the topics of the command line, unless a kept cluster has them already."""
+        """Let requests take time, and create the topics that a kept cluster has not already."""
         cluster.groups.tell_heartbeats(self._tracing.view().recording)
+        cluster.quotas.work_ns = time.perf_counter_ns
         now = self._present_clock().now()
         for name, partitions in self._options.topics.items():
             if name in cluster.image.topics:

@@ -80,6 +80,9 @@ class Channel:
         driver: The cluster.
         connection: The connection.
         number: Number of the connection in the cluster's life.
+
+    Attributes:
+        is_throttled: Whether a quota keeps its next request waiting.
     """
 
     __slots__ = (
@@ -90,6 +93,7 @@ class Channel:
         "_driver",
         "_overtaken",
         "_token",
+        "is_throttled",
         "number",
     )
 
@@ -99,6 +103,7 @@ class Channel:
         self._connection = connection
         self._contexts: dict[ApiKey, RequestContext] = {}
         self.number = number
+        self.is_throttled = False
         self._overtaken: list[ResponseMessage] = []
         """Answers that leave behind the next one; bounded by the client's open requests."""
         self._token = driver.cluster.new_token()  # One request is open, so one token will do.
@@ -165,6 +170,16 @@ class Channel:
         self._cluster.data.disconnected(self.number)
         return True
 
+    def throttled(self, throttle_time_ms: int) -> None:
+        """Take no further request for so long from now on; see `AnswerPlace.throttled`."""
+        self.is_throttled = True
+        at_ms = self._cluster.latest.wall_ms + throttle_time_ms
+        self._cluster.scheduler.at_wall_ms(at_ms, self._throttling_done)
+
+    def _throttling_done(self, _now: Instants) -> None:
+        self.is_throttled = False
+        self._cluster.has_more(self)
+
     def closed(self) -> None:
         """Close the connection in place of an answer."""
         self._connection.close_by_server()
@@ -172,7 +187,7 @@ class Channel:
     def work_on_next(self, now: Instants) -> None:
         """Handle the first request that waits."""
         connection = self._connection
-        if connection.waiting and connection.answering is None:
+        if connection.waiting and connection.answering is None and not self.is_throttled:
             self._cluster.handle(self.call(connection.waiting.pop(0), now), self)
 
     def end(self) -> None:
@@ -304,7 +319,7 @@ class ClusterDriver(Alarmed):
             held[connection.broker_id].append(partial(self.received, connection, message))
             return
         channel = self._channels[connection]
-        if connection.answering is not None and not channel.takes_back():
+        if channel.is_throttled or (connection.answering is not None and not channel.takes_back()):
             connection.waiting.append(message)
             return
         now = self._now()

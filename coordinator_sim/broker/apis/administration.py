@@ -13,6 +13,7 @@ from coordinator_sim.broker.metadata.changes import Change
 from coordinator_sim.broker.metadata.image import MetadataImage
 from coordinator_sim.broker.metadata.leadership import Leadership
 from coordinator_sim.broker.metadata.topic_operations import TopicOperations
+from coordinator_sim.broker.quotas.quotas import Quotas
 from coordinator_sim.broker.security.access import Access
 from coordinator_sim.broker.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
@@ -55,6 +56,7 @@ class Administration:
         registered: The address of a broker, also of one that the cluster has fenced.
         topics: Creates, grows and deletes topics.
         leadership: Elects leaders.
+        quotas: How much clients may change.
         change: Applies any other change of the metadata.
         jobs: Works on long requests in slices.
     """
@@ -67,6 +69,7 @@ class Administration:
     registered: Callable[[int, str], Endpoint | None]
     topics: TopicOperations
     leadership: Leadership
+    quotas: Quotas
     change: Callable[[Change], None]
     jobs: Jobs
 
@@ -96,6 +99,10 @@ class Administration:
     def living_ids(self) -> list[int]:
         """Ids of the brokers that live, ascending."""
         return [each for each in self.settings.broker_ids if self.is_alive(each)]
+
+
+OVER_QUOTA: Final = told(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+"""Of a change of the cluster that a controller mutation quota refuses."""
 
 
 def duplicates(names: Iterable[K]) -> dict[K, None]:

@@ -163,7 +163,10 @@ class MetadataApi:
         factor = self._admin.settings.default_replication_factor
         is_missing = name not in self._admin.image.topics
         if is_missing and (is_internal(name) or factor <= len(self._admin.living_ids())):
-            self._admin.topics.create_asked_for(name, call.now)
+            topics = self._admin.topics
+            permits = topics.auto_partition_count(name)
+            if self._admin.quotas.mutations_of(call).accepts(permits, call.now.wall_ms):
+                topics.create_asked_for(name, call.now)
         return self._admin.auto_creation_answer
 
     def _entry(self, call: Call[MetadataRequest], state: TopicState) -> MetadataResponseTopic:

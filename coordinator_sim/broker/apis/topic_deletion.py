@@ -8,12 +8,14 @@ from typing import Final
 
 from coordinator_sim.broker.apis.administration import (
     NO_ERROR,
+    OVER_QUOTA,
     Administration,
     ApiError,
     duplicates,
     told,
 )
 from coordinator_sim.broker.contract import Call
+from coordinator_sim.broker.quotas.client_quotas import ControllerMutationQuota
 from coordinator_sim.broker.security.authorizer import Operation
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.log.format.steps import Steps
@@ -27,7 +29,7 @@ _REFUSED: Final = told(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 def delete_topics(
-    admin: Administration, call: Call[DeleteTopicsRequest]
+    admin: Administration, call: Call[DeleteTopicsRequest], quota: ControllerMutationQuota
 ) -> Steps[list[DeletableTopicResult]]:
     """Delete the topics that a request names; return one result for each.
 
@@ -51,6 +53,9 @@ def delete_topics(
     for topic_id, name in found.items():
         state = admin.image.topics.get(name)
         if state is not None and state.topic_id == topic_id:
+            if not quota.accepts(len(state.partitions), call.now.wall_ms):
+                results.append(_result(name, topic_id, OVER_QUOTA))
+                continue
             admin.topics.delete(name, call.now)
             results.append(_result(name, topic_id, NO_ERROR))
         else:

@@ -8,6 +8,7 @@ from typing import Final
 
 from coordinator_sim.broker.apis.administration import (
     NO_ERROR,
+    OVER_QUOTA,
     Administration,
     ApiError,
     duplicates,
@@ -26,12 +27,12 @@ from coordinator_sim.broker.contract import Call, Handlers
 from coordinator_sim.broker.metadata.image import NO_LEADER
 from coordinator_sim.broker.metadata.topic_ids import topic_id_for
 from coordinator_sim.broker.metadata.topic_names import CLUSTER_METADATA_TOPIC
+from coordinator_sim.broker.quotas.client_quotas import ControllerMutationQuota
 from coordinator_sim.broker.security.authorizer import Operation
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.log.format.steps import Steps
 from coordinator_sim.messages.create_partitions import (
-    CreatePartitionsAssignment,
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreatePartitionsTopic,
@@ -97,22 +98,43 @@ class TopicsApi:
         if self._partition_count(wanted) > _MOST_PARTITIONS:
             return CreateTopicsResponse(topics=tuple(_uncreated(name, _TOO_MANY) for name in names))
         # Plan all topics before creating the first: they are not compared with one another.
+        quota = self._admin.quotas.mutations_of(call)
         planned = []
         for topic in wanted:
-            planned.append((topic, plan_topic(self._admin, topic)))
+            plan = plan_topic(self._admin, topic)
+            if not isinstance(plan, ApiError) and self._is_over(quota, len(plan.replicas), call):
+                plan = OVER_QUOTA
+            planned.append((topic, plan))
             yield _A_TOPIC
         topics = []
         turn = self._admin.jobs.turn
         for topic, plan in planned:
             # Another request may have created it meanwhile.
             is_new = turn == self._admin.jobs.turn or topic.name not in self._admin.image.topics
-            now_planned = plan if is_new else plan_topic(self._admin, topic)
+            now_planned = plan if is_new or plan is OVER_QUOTA else plan_topic(self._admin, topic)
             topics.append(self._created(call, topic.name, now_planned))
             yield _A_TOPIC
         twice_error = FOUND_TWICE if self._is_old else _DUPLICATE
         topics += [_uncreated(name, twice_error) for name in twice]
         topics += [_uncreated(name, error) for name, error in refused.items()]
-        return CreateTopicsResponse(topics=tuple(topics))
+        throttle_time_ms = quota.throttle_time_ms(self._admin.jobs.now.wall_ms)
+        return CreateTopicsResponse(topics=tuple(topics), throttle_time_ms=throttle_time_ms)
+
+    def _is_over(
+        self,
+        quota: ControllerMutationQuota,
+        partition_count: int,
+        call: Call[CreateTopicsRequest] | Call[CreatePartitionsRequest],
+    ) -> bool:
+        """Record partitions to create; whether the client's quota refuses them.
+
+        With ZooKeeper a request that only validates uses nothing.
+
+        Source: ReplicationControlManager.createTopic, createPartitions; ZkAdminManager.
+        """
+        if self._is_old and call.request.validate_only:
+            return False
+        return not quota.accepts(partition_count, call.now.wall_ms)
 
     def _partition_count(self, topics: list[CreatableTopic]) -> int:
         """Number of partitions that a CreateTopics request asks for.
@@ -188,8 +210,10 @@ class TopicsApi:
     # -- DeleteTopics ----------------------------------------------------------------------
 
     def _deletions(self, call: Call[DeleteTopicsRequest]) -> Steps[DeleteTopicsResponse | None]:
-        results = yield from delete_topics(self._admin, call)
-        return DeleteTopicsResponse(responses=tuple(results))
+        quota = self._admin.quotas.mutations_of(call)
+        results = yield from delete_topics(self._admin, call, quota)
+        throttle_time_ms = quota.throttle_time_ms(self._admin.jobs.now.wall_ms)
+        return DeleteTopicsResponse(responses=tuple(results), throttle_time_ms=throttle_time_ms)
 
     # -- CreatePartitions ------------------------------------------------------------------
 
@@ -207,16 +231,22 @@ class TopicsApi:
             return CreatePartitionsResponse(
                 results=tuple(_growth_result(name, _TOO_MANY_MORE) for name in names)
             )
+        quota = self._admin.quotas.mutations_of(call)
         results = [_growth_result(name, _DUPLICATE) for name in twice]
         results += [
-            _growth_result(name, self._more_partitions(call, asked[name]))
+            _growth_result(name, self._more_partitions(call, asked[name], quota))
             for name in names
             if name not in twice
         ]
-        return CreatePartitionsResponse(results=tuple(results))
+        return CreatePartitionsResponse(
+            results=tuple(results), throttle_time_ms=quota.throttle_time_ms(call.now.wall_ms)
+        )
 
     def _more_partitions(
-        self, call: Call[CreatePartitionsRequest], asked: CreatePartitionsTopic
+        self,
+        call: Call[CreatePartitionsRequest],
+        asked: CreatePartitionsTopic,
+        quota: ControllerMutationQuota,
     ) -> ApiError:
         name = asked.name
         if not self._admin.allows_topic(call, Operation.ALTER, name):
@@ -229,9 +259,15 @@ class TopicsApi:
         if self._is_old:
             replicas = zookeeper_growth(self._admin, asked, present, factor)
         else:
-            replicas = self._added(asked, present, factor)
+            replicas = _growth_error(asked, present) or ()
         if isinstance(replicas, ApiError):
             return replicas
+        if self._is_over(quota, asked.count - present, call):
+            return OVER_QUOTA
+        if not self._is_old:
+            replicas = self._added(asked, present, factor)
+            if isinstance(replicas, ApiError):
+                return replicas
         if not call.request.validate_only:
             self._admin.topics.add_partitions(name, replicas, call.now)
         return NO_ERROR
@@ -240,35 +276,10 @@ class TopicsApi:
         self, asked: CreatePartitionsTopic, present: int, factor: int
     ) -> tuple[Replicas, ...] | ApiError:
         """The replicas of the partitions to add to the `present` ones, or the error."""
-        count = asked.count
-        if count == present:
-            text = f"Topic already has {present} partition(s)."
-            return ApiError(ErrorCode.INVALID_PARTITIONS, text)
-        if count < present:
-            text = (
-                f"The topic {asked.name} currently has {present} partition(s); {count} would "
-                "not be an increase."
-            )
-            return ApiError(ErrorCode.INVALID_PARTITIONS, text)
         if asked.assignments is None:
-            return spread(brokers_in_order(self._admin), present, count - present, factor)
-        return self._assigned(asked.assignments, count - present, present, factor)
-
-    def _assigned(
-        self,
-        assignments: tuple[CreatePartitionsAssignment, ...],
-        additional: int,
-        present: int,
-        factor: int,
-    ) -> tuple[Replicas, ...] | ApiError:
-        if len(assignments) != additional:
-            text = (
-                f"Attempted to add {additional} additional partition(s), but only "
-                f"{len(assignments)} assignment(s) were specified."
-            )
-            return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
+            return spread(brokers_in_order(self._admin), present, asked.count - present, factor)
         found: list[Replicas] = []
-        for index, assignment in enumerate(assignments, present):
+        for index, assignment in enumerate(asked.assignments, present):
             broker_ids = assignment.broker_ids
             error = assignment_error(broker_ids, self._admin.settings.broker_ids, factor)
             error = error or fenced_error(self._admin, index, broker_ids)
@@ -276,6 +287,27 @@ class TopicsApi:
                 return error
             found.append(broker_ids)
         return tuple(found)
+
+
+def _growth_error(asked: CreatePartitionsTopic, present: int) -> ApiError | None:
+    """The error of a number of partitions, or of replicas for another number of them."""
+    count = asked.count
+    if count == present:
+        text = f"Topic already has {present} partition(s)."
+        return ApiError(ErrorCode.INVALID_PARTITIONS, text)
+    if count < present:
+        text = (
+            f"The topic {asked.name} currently has {present} partition(s); {count} would "
+            "not be an increase."
+        )
+        return ApiError(ErrorCode.INVALID_PARTITIONS, text)
+    if asked.assignments is not None and len(asked.assignments) != count - present:
+        text = (
+            f"Attempted to add {count - present} additional partition(s), but only "
+            f"{len(asked.assignments)} assignment(s) were specified."
+        )
+        return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
+    return None
 
 
 def _uncreated(name: str, error: ApiError) -> CreatableTopicResult:

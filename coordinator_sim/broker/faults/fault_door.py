@@ -104,6 +104,10 @@ class FaultDoor:
         """Pass on an answer that is to be overtaken; see `Asker.overtaken`."""
         self._asker.overtaken(frame, within_ms)
 
+    def throttled(self, throttle_time_ms: int) -> None:
+        """Pass the muting on; see `Asker.throttled`."""
+        self._asker.throttled(throttle_time_ms)
+
     def ended(self, reason: str) -> None:
         """Pass the end of the connection on, without asking the rules; see `Asker.ended`."""
         self._asker.ended(reason)

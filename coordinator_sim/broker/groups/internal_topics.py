@@ -180,6 +180,9 @@ class _Creation(Struct, frozen=True):
         }
         self.asker.created(self.topics, errors, self.ttl_ms)
 
+    def throttled(self, throttle_time_ms: int) -> None:
+        """A broker's own requests have no connection to mute."""
+
     def closed(self) -> None:
         """CreateTopics is always answered."""
 

@@ -107,18 +107,26 @@ class TopicOperations:
 
     def create_asked_for(self, name: str, now: Instants) -> None:
         """Auto-create a topic that a client asked for; internal topics as configured."""
-        settings = self._settings
+        settings, partitions = self._settings, self.auto_partition_count(name)
         if name not in INTERNAL_TOPICS:
-            self.create_spread(name, settings.num_partitions, now)
+            self.create_spread(name, partitions, now)
             return
-        partitions, wanted = settings.transaction_partitions, settings.internal_replication_factor
-        if name == OFFSETS_TOPIC:
-            partitions = settings.coordinator.offsets_topic_num_partitions
-        elif name == SHARE_STATE_TOPIC:
-            partitions = settings.share_state_partitions
+        wanted = settings.internal_replication_factor
+        if name == SHARE_STATE_TOPIC:
             wanted = settings.share_state_replication_factor
         replicas = self.spread(partitions, min(wanted, len(self._living())))
         self.create(name, replicas, now, internal_configs(name, settings))
+
+    def auto_partition_count(self, name: str) -> int:
+        """The number of partitions of a topic that is created because a client asked for it."""
+        settings = self._settings
+        if name == OFFSETS_TOPIC:
+            return settings.coordinator.offsets_topic_num_partitions
+        if name == SHARE_STATE_TOPIC:
+            return settings.share_state_partitions
+        if name in INTERNAL_TOPICS:
+            return settings.transaction_partitions
+        return settings.num_partitions
 
     def add_partitions(self, name: str, replicas: Replicas, now: Instants) -> None:
         """Add partitions to a topic."""

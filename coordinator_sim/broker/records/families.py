@@ -8,8 +8,10 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from coordinator_sim.broker.cluster_events import ClusterEvents
+from coordinator_sim.broker.configs.configs import Configs
 from coordinator_sim.broker.contract import Handlers, Instants
 from coordinator_sim.broker.jobs import Jobs
+from coordinator_sim.broker.quotas.quotas import Quotas
 from coordinator_sim.broker.records.delete_records import DeleteRecordsApi
 from coordinator_sim.broker.records.describe_logs import DescribeLogsApi, LogVolume
 from coordinator_sim.broker.records.fetch import DEFAULT_FETCH_MAX_BYTES, FetchApi
@@ -24,6 +26,7 @@ from coordinator_sim.broker.records.produce import ProduceApi, ProduceRules
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
 from coordinator_sim.broker.security.access import Access
 from coordinator_sim.broker.transactions.gate import OpenGate, TransactionGate
+from coordinator_sim.kafka.profiles import Profile
 
 
 class DataSettings(Struct, frozen=True, kw_only=True):
@@ -47,6 +50,19 @@ class DataSettings(Struct, frozen=True, kw_only=True):
     refuses_unknown_positions: bool = True
     volume: Callable[[int], LogVolume] = lambda _broker_id: LogVolume("/memory")
 
+    @classmethod
+    def of(cls, configs: Configs, profile: Profile) -> "DataSettings":
+        """The settings of a cluster."""
+        return cls(
+            fetch_max_bytes=int(str(configs.broker_value("fetch.max.bytes"))),
+            fetch_session_slots=int(
+                str(configs.broker_value("max.incremental.fetch.session.cache.slots"))
+            ),
+            conceals_topics=profile.conceals_topics,
+            names_invalid_records=profile.names_invalid_records,
+            refuses_unknown_positions=profile.refuses_unknown_positions,
+        )
+
 
 class DataApis:
     """Produce, Fetch, ListOffsets, OffsetForLeaderEpoch, DeleteRecords; APIs that describe logs.
@@ -58,6 +74,7 @@ class DataApis:
         draw: Draws ids of fetch sessions.
         cluster_events: Told of what is appended; what they tell is passed on to requests.
         gate: Verifies transactions for Produce.
+        quotas: How much consumers may fetch; None without limits.
         settings: Settings of the brokers.
     """
 
@@ -72,6 +89,7 @@ class DataApis:
         draw: DrawId,
         cluster_events: ClusterEvents,
         gate: TransactionGate | None = None,
+        quotas: Quotas | None = None,
         settings: DataSettings | None = None,
     ) -> None:
         settings = DataSettings() if settings is None else settings
@@ -83,6 +101,7 @@ class DataApis:
             lambda: FetchSessionCache(
                 settings.fetch_session_slots, draw, settings.fetch_session_shards
             ),
+            quotas=quotas,
             max_bytes=settings.fetch_max_bytes,
             conceals_topics=conceals,
         )

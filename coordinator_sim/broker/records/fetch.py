@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from coordinator_sim.broker.contract import Call, Handlers
 from coordinator_sim.broker.jobs import Jobs
 from coordinator_sim.broker.purgatory import Place, Purgatory
+from coordinator_sim.broker.quotas.quotas import Quotas
 from coordinator_sim.broker.records.fetch_request import (
     LEADER_TAGS_SINCE,
     FetchParams,
@@ -21,6 +22,7 @@ from coordinator_sim.broker.records.fetch_request import (
     wanted_of,
 )
 from coordinator_sim.broker.records.fetch_sessions import (
+    INVALID_SESSION_ID,
     FetchContext,
     FetchPlace,
     FetchScope,
@@ -28,6 +30,7 @@ from coordinator_sim.broker.records.fetch_sessions import (
     FetchTerms,
     Found,
     Wanted,
+    response_of,
 )
 from coordinator_sim.broker.records.log_reads import MAGIC_2_SINCE, LogReader, refusal
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
@@ -36,6 +39,7 @@ from coordinator_sim.broker.security.authorizer import CLUSTER_NAME, Operation, 
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.log.format.steps import Steps
+from coordinator_sim.messages.codec.compiler import has_tagged_header, response_writer
 from coordinator_sim.messages.fetch import (
     FetchRequest,
     FetchResponse,
@@ -58,6 +62,7 @@ class FetchApi:
         access: Authorizes requests.
         jobs: Runs long work in steps, and takes late answers.
         new_sessions: Makes the session cache of a broker that has just started.
+        quotas: How much consumers may fetch; None without limits.
         max_bytes: `fetch.max.bytes`.
         conceals_topics: Whether topics without DESCRIBE are answered as unknown.
     """
@@ -72,16 +77,18 @@ class FetchApi:
         "jobs",
         "partitions",
         "purgatory",
+        "quotas",
         "reader",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what the API needs, by keyword
         self,
         partitions: ReplicaManager,
         access: Access,
         jobs: Jobs,
         new_sessions: Callable[[], FetchSessionCache],
         *,
+        quotas: Quotas | None = None,
         max_bytes: int = DEFAULT_FETCH_MAX_BYTES,
         conceals_topics: bool = False,
     ) -> None:
@@ -89,6 +96,7 @@ class FetchApi:
         self._access = access
         self.jobs = jobs
         self._new_sessions = new_sessions
+        self.quotas = quotas
         self._max_bytes = max_bytes
         self.conceals_topics = conceals_topics
         self._sessions: dict[int, FetchSessionCache] = {}
@@ -115,6 +123,8 @@ class FetchApi:
         self._wall_ms = call.now.wall_ms
         version = call.context.api_version
         params = params_of(call, self._max_bytes)
+        if self.quotas is not None and self.quotas.is_on and not params.is_follower:
+            params = params.bounded(self.quotas.max_fetch_bytes(call))
         names = self.partitions.image.topic_names
         context = self.sessions(call.broker_id).new_context(
             version,
@@ -278,10 +288,30 @@ class PendingFetch:
             for place, answer in found.items()
         }
         told |= self.refused
-        response = self.context.answer(told, wall_ms)
+        response = self._answer(told, wall_ms)
         if nodes and not self.params.is_follower:
             return replace(response, node_endpoints=tuple(nodes.values()))
         return response
+
+    def _answer(self, found: Found, wall_ms: int) -> FetchResponse:
+        """The response; one without partitions to a consumer over its quota.
+
+        Source: KafkaApis.handleFetchRequest, processResponseCallback.
+        """
+        quotas = self.api.quotas
+        if quotas is None or not quotas.is_on or self.params.is_follower:
+            return self.context.answer(found, wall_ms)
+        throttle_ms = quotas.fetch_throttle_ms(self.call, lambda: self._size_bytes(found))
+        if throttle_ms <= 0:
+            return self.context.answer(found, wall_ms)
+        return replace(self.context.throttled(), throttle_time_ms=throttle_ms)
+
+    def _size_bytes(self, found: Found) -> int:
+        """The length of the response with its records. Source: FetchResponse.sizeOf."""
+        version = self.params.version
+        response = response_of(ErrorCode.NONE, INVALID_SESSION_ID, self.context.included(found))
+        frame = response_writer(ApiKey.FETCH, version)(0, response)
+        return len(frame) - has_tagged_header(ApiKey.FETCH, version)
 
     def _failure(
         self, place: FetchPlace, answer: PartitionData, nodes: dict[int, NodeEndpoint]

@@ -9,6 +9,7 @@ from enum import Enum, unique
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator_sim.broker.contract import Call
 from coordinator_sim.broker.records.fetch_sessions import (
@@ -62,6 +63,11 @@ class FetchParams(Struct, frozen=True, kw_only=True, gc=False):
     def is_follower(self) -> bool:
         """Whether the sender is a follower that replicates."""
         return self.replica_id >= 0
+
+    def bounded(self, max_bytes: int) -> "FetchParams":
+        """The parameters with another limit, where that is lower."""
+        most = min(self.max_bytes, max_bytes)
+        return replace(self, max_bytes=most, min_bytes=min(self.min_bytes, most))
 
 
 def params_of(call: Call[FetchRequest], max_bytes: int) -> FetchParams:

@@ -94,25 +94,27 @@ class CachedPartition:
     high_watermark: int = -1
     log_start_offset: int = -1
 
-    def must_respond(self, answer: PartitionData) -> bool:
-        """Whether an answer has news; its values count as answered from now on.
+    def has_news(self, answer: PartitionData) -> bool:
+        """Whether the client must hear an answer: it differs from the one before.
 
         Source: CachedPartition.maybeUpdateResponseData.
         """
-        new = bool(answer.records)
-        if self.high_watermark != answer.high_watermark:
-            new = True
-            self.high_watermark = answer.high_watermark
-        if self.log_start_offset != answer.log_start_offset:
-            new = True
-            self.log_start_offset = answer.log_start_offset
-        if answer.preferred_read_replica != -1 or answer.diverging_epoch != NOT_DIVERGING:
-            new = True
+        return (
+            bool(answer.records)
+            or self.high_watermark != answer.high_watermark
+            or self.log_start_offset != answer.log_start_offset
+            or answer.preferred_read_replica != -1
+            or answer.diverging_epoch != NOT_DIVERGING
+            or answer.error_code is not ErrorCode.NONE
+        )
+
+    def take(self, answer: PartitionData) -> None:
+        """Count the values of an answer as answered."""
+        self.high_watermark = answer.high_watermark
+        self.log_start_offset = answer.log_start_offset
         if answer.error_code is not ErrorCode.NONE:
             # Answer the partition again once the error is over.
             self.high_watermark = -1
-            new = True
-        return new
 
 
 _Key = tuple[bytes | str | None, int]
@@ -171,8 +173,31 @@ class FetchContext(Protocol):
         """
         ...
 
+    def included(self, found: Found) -> Found:
+        """The answers that `answer` would send. Source: FetchContext.getResponseSize."""
+        ...
 
-class SessionError(Struct, frozen=True):
+    def throttled(self) -> FetchResponse:
+        """Build a response without partitions; the session stays as it was.
+
+        Source: FetchContext.getThrottledResponse.
+        """
+        ...
+
+
+class _WithoutSession(Struct, frozen=True):
+    """Contexts whose response names all partitions, and whose session is not there yet."""
+
+    def included(self, found: Found) -> Found:
+        """All answers."""
+        return found
+
+    def throttled(self) -> FetchResponse:
+        """Build a response without session, and without error."""
+        return response_of(ErrorCode.NONE, INVALID_SESSION_ID, {})
+
+
+class SessionError(_WithoutSession, frozen=True):
     """A request with an unknown session or a wrong session epoch."""
 
     error: ErrorCode
@@ -186,7 +211,7 @@ class SessionError(Struct, frozen=True):
         return response_of(self.error, INVALID_SESSION_ID, {})
 
 
-class Sessionless(Struct, frozen=True):
+class Sessionless(_WithoutSession, frozen=True):
     """A request without a session."""
 
     wanted: Wanted
@@ -200,7 +225,7 @@ class Sessionless(Struct, frozen=True):
         return response_of(ErrorCode.NONE, INVALID_SESSION_ID, found)
 
 
-class FullFetch(Struct, frozen=True):
+class FullFetch(_WithoutSession, frozen=True):
     """A full request, which creates a session if there is room for it."""
 
     cache: "FetchSessionCache"
@@ -258,20 +283,39 @@ class IncrementalFetch(Struct, frozen=True):
         Source: IncrementalFetchContext.updateAndGenerateResponseData, PartitionIterator.
         """
         session = self.session
-        if session.epoch != next_epoch(self.epoch):
-            return response_of(ErrorCode.INVALID_FETCH_SESSION_EPOCH, session.session_id, {})
-        told: Found = {}
-        for place, answer in found.items():
+        if self._is_overtaken():
+            return self.throttled()
+        news = self.included(found)
+        for place, answer in news.items():
             key = _key(place)
-            cached = session.partitions.get(key)
-            # Forgotten meanwhile by a request that emptied, and so ended, the session.
-            if cached is None:
-                continue
-            if cached.must_respond(answer):
-                told[place] = answer
-                if answer.records:
-                    session.partitions[key] = session.partitions.pop(key)
-        return response_of(ErrorCode.NONE, session.session_id, told)
+            cached = session.partitions[key]
+            cached.take(answer)
+            if answer.records:
+                session.partitions[key] = session.partitions.pop(key)
+        return response_of(ErrorCode.NONE, session.session_id, news)
+
+    def included(self, found: Found) -> Found:
+        """The answers that the client has not had before.
+
+        A partition may be gone: forgotten by a request that emptied, and so ended, the session.
+        """
+        partitions = {} if self._is_overtaken() else self.session.partitions
+        return {
+            place: answer
+            for place, answer in found.items()
+            if (cached := partitions.get(_key(place))) is not None and cached.has_news(answer)
+        }
+
+    def throttled(self) -> FetchResponse:
+        """Build a response without partitions, or with the error of an overtaken request."""
+        error = ErrorCode.NONE
+        if self._is_overtaken():
+            error = ErrorCode.INVALID_FETCH_SESSION_EPOCH
+        return response_of(error, self.session.session_id, {})
+
+    def _is_overtaken(self) -> bool:
+        """Whether the session has gone on since the request came."""
+        return self.session.epoch != next_epoch(self.epoch)
 
 
 class SessionShard:

@@ -75,6 +75,9 @@ class OffsetsMarker:
             error = response.error_code
         self._tell(error)
 
+    def throttled(self, throttle_time_ms: int) -> None:
+        """No quota is about a broker's own requests."""
+
     def closed(self) -> None:
         """Treat a closed connection as NOT_LEADER_OR_FOLLOWER."""
         self._tell(ErrorCode.NOT_LEADER_OR_FOLLOWER)
