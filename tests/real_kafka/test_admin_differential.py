@@ -53,16 +53,17 @@ CLOSED: Final = "the connection is closed"
 class RealClient:
     """A connection to a broker; another one after each that it closes."""
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, client_id: str = "x") -> None:
         host, _, port = bootstrap.rpartition(":")
         self._address = (host, int(port))
+        self._client_id = client_id
         self._socket = socket.create_connection(self._address)
 
     def ask(self, asked: Asked) -> Any:  # noqa: ANN401 - fields of any kind
         """The answer, or that there is none."""
         api, version, fields = asked
         header = RequestHeader(
-            api_key=int(api), api_version=version, correlation_id=1, client_id="x"
+            api_key=int(api), api_version=version, correlation_id=1, client_id=self._client_id
         )
         frame = request_frame(header, fields)
         self._socket.sendall(struct.pack(">i", len(frame)) + frame)

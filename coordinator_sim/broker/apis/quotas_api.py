@@ -4,6 +4,7 @@ Source: kafka trunk, ControllerApis.handleAlterClientQuotas; ClientQuotaControlM
 ClientQuotasImage.describe; QuotaConfig.java.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
@@ -15,6 +16,9 @@ from coordinator_sim.broker.quotas.client_quotas import CLIENT_ID, IP, USER
 from coordinator_sim.broker.security.authorizer import Operation
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.orders.iteration_order import java_hash_order
+from coordinator_sim.kafka.orders.java_map import sized_capacity
+from coordinator_sim.kafka.partitioning import java_string_hash
 from coordinator_sim.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
@@ -86,30 +90,43 @@ class QuotasApi:
         wanted = _filter(call.request)
         if isinstance(wanted, ApiError):
             return _undescribed(wanted)
-        entries = tuple(
-            EntryData(
-                tuple(EntityData(kind, name) for kind, name in entity),
-                tuple(ValueData(key, value) for key, value in quotas.items()),
-            )
-            for entity, quotas in self._admin.image.quotas.items()
-            if wanted.matches(entity)
-        )
+        quotas = self._admin.image.quotas
+        in_order = java_hash_order(quotas, _capacity(len(quotas)), hash_of=_hash_of)
+        entries = tuple(_entry(each, quotas[each]) for each in in_order if wanted.matches(each))
         return DescribeClientQuotasResponse(
             error_code=ErrorCode.NONE, error_message="", entries=entries
         )
 
     def _alter(self, call: Call[AlterClientQuotasRequest]) -> AlterClientQuotasResponse:
-        allowed = self._admin.allows_cluster(call, Operation.ALTER_CONFIGS)
-        refused = told(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        """One answer an entity, in the order of a map; an entity named twice is refused then.
+
+        Source: ClientQuotaControlManager.alterClientQuotas; AlterClientQuotasResponse.
+        """
+        if not self._admin.allows_cluster(call, Operation.ALTER_CONFIGS):
+            refused = told(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+            return AlterClientQuotasResponse(
+                entries=tuple(
+                    _answered([(e.entity_type, e.entity_name) for e in entry.entity], refused)
+                    for entry in call.request.entries
+                )
+            )
+        results: dict[QuotaEntity, ApiError] = {}
+        for entry in call.request.entries:
+            entity = tuple(sorted(_parts(entry).items()))
+            if entity in results:
+                results[entity] = _ignored(entry)
+            else:
+                results[entity] = self._altered(call, entity, entry)
         return AlterClientQuotasResponse(
             entries=tuple(
-                _answered(entry, self._altered(call, entry) if allowed else refused)
-                for entry in call.request.entries
+                _answered(_in_order(dict(entity)).items(), results[entity])
+                for entity in java_hash_order(results, hash_of=_hash_of)
             )
         )
 
-    def _altered(self, call: Call[AlterClientQuotasRequest], entry: AlteredEntry) -> ApiError:
-        entity = tuple(sorted(_parts(entry).items()))
+    def _altered(
+        self, call: Call[AlterClientQuotasRequest], entity: QuotaEntity, entry: AlteredEntry
+    ) -> ApiError:
         keys = [operation.key for operation in entry.ops]
         error = _entity_error(entity) or _keys_error(keys, entry)
         if error is not None:
@@ -132,19 +149,53 @@ class QuotasApi:
                 self._admin.change(QuotaSet(entity, operation.key, value))
 
 
+def _entry(entity: QuotaEntity, quotas: dict[str, float]) -> EntryData:
+    """Source: ClientQuotasImage.toDescribeEntry."""
+    keys = java_hash_order(quotas, _capacity(len(quotas)))
+    return EntryData(
+        tuple(EntityData(kind, name) for kind, name in _in_order(dict(entity)).items()),
+        tuple(ValueData(key, quotas[key]) for key in keys),
+    )
+
+
+def _capacity(size: int) -> int:
+    """The number of buckets of a map of the metadata image, which is filled anew at each change.
+
+    UNSPECIFIED: after several removals at once Kafka's table is larger, until the next change.
+
+    Source: ClientQuotasDelta.apply, ClientQuotaDelta.apply: a HashMap with room for as many
+    entries as there were before, which then grows.
+    """
+    return sized_capacity(-(-size * 4 // 3))
+
+
+def _hash_of(entity: QuotaEntity) -> int:
+    """The 32-bit hash of an entity. Source: ClientQuotaEntity.hashCode; AbstractMap.hashCode."""
+    parts = (
+        java_string_hash(kind) ^ (0 if name is None else java_string_hash(name))
+        for kind, name in entity
+    )
+    return 31 + sum(parts)
+
+
+def _in_order(parts: dict[str, str | None]) -> dict[str, str | None]:
+    """The parts of an entity in the order of Kafka's map."""
+    return {kind: parts[kind] for kind in java_hash_order(parts)}
+
+
 def _undescribed(error: ApiError) -> DescribeClientQuotasResponse:
     return DescribeClientQuotasResponse(
         error_code=error.code, error_message=error.message, entries=None
     )
 
 
-def _answered(entry: AlteredEntry, error: ApiError) -> AlterClientQuotasResponseEntryData:
+def _answered(
+    parts: Iterable[tuple[str, str | None]], error: ApiError
+) -> AlterClientQuotasResponseEntryData:
     return AlterClientQuotasResponseEntryData(
         error_code=error.code,
         error_message=error.message,
-        entity=tuple(
-            AlterClientQuotasResponseEntityData(kind, name) for kind, name in _parts(entry).items()
-        ),
+        entity=tuple(AlterClientQuotasResponseEntityData(kind, name) for kind, name in parts),
     )
 
 
@@ -153,7 +204,7 @@ def _parts(entry: AlteredEntry) -> dict[str, str | None]:
 
     Source: AlterClientQuotasRequest.entries, which fills a map.
     """
-    return {part.entity_type: part.entity_name for part in entry.entity}
+    return _in_order({part.entity_type: part.entity_name for part in entry.entity})
 
 
 def _invalid(text: str) -> ApiError:
@@ -179,8 +230,10 @@ def _entity_error(entity: QuotaEntity) -> ApiError | None:
 
 
 def _keys_error(keys: list[str], entry: AlteredEntry) -> ApiError | None:
-    if len(dict.fromkeys(keys)) == len(keys):
-        return None
+    return None if len(dict.fromkeys(keys)) == len(keys) else _ignored(entry)
+
+
+def _ignored(entry: AlteredEntry) -> ApiError:
     parts = ", ".join(f"{kind}={name}" for kind, name in _parts(entry).items())
     return _invalid(f"Ignoring duplicate entity ClientQuotaEntity(entries={{{parts}}})")
 
