@@ -139,7 +139,6 @@ class Cluster:
         self._kept = kept
         self.trace = trace
         self._pending: dict[int, AnswerPlace] = {}
-        self.quotas = Quotas(self, self._pending.get)
         self._next_token = 0
         self.topics = TopicOperations(
             settings,
@@ -276,7 +275,8 @@ class Cluster:
         )
 
     def _data_apis(self) -> DataApis:
-        """The APIs about records, told of what happens."""
+        """The APIs about records, told of what happens, and the quotas that some obey."""
+        self.quotas = Quotas(self, self._pending.get)
         return DataApis(
             self.hosted,
             self.access,

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
-from coordinator_sim.broker.cluster import Cluster, TraceSink
+from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.contract import Call, Instants
 from coordinator_sim.broker.faults.faults import memberships_of
 from coordinator_sim.clients.effects import Send
@@ -61,18 +61,6 @@ Source: kafka trunk, clients/src/main/resources/common/message/*.json.
 """
 
 
-def core_trace(environment: Environment, recorder: Recorder) -> TraceSink:
-    """Return a sink that records the core's events at the simulation's instant."""
-    record = recorder.record
-
-    def take(_broker_id: int, events: tuple[TraceEvent, ...]) -> None:
-        now_us = environment.now_us
-        for event in events:
-            record(event if event.ts_us == now_us else structs.replace(event, ts_us=now_us))
-
-    return take
-
-
 class Channel:
     """The broker's side of one connection: takes the answer to its one open request.
 
@@ -80,9 +68,6 @@ class Channel:
         driver: The cluster.
         connection: The connection.
         number: Number of the connection in the cluster's life.
-
-    Attributes:
-        is_throttled: Whether a quota keeps its next request waiting.
     """
 
     __slots__ = (
@@ -103,7 +88,7 @@ class Channel:
         self._connection = connection
         self._contexts: dict[ApiKey, RequestContext] = {}
         self.number = number
-        self.is_throttled = False
+        self.is_throttled = False  # By a quota, which keeps the next request waiting.
         self._overtaken: list[ResponseMessage] = []
         """Answers that leave behind the next one; bounded by the client's open requests."""
         self._token = driver.cluster.new_token()  # One request is open, so one token will do.

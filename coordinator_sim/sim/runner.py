@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from coordinator_sim.broker.cluster import Cluster, TraceSink
 from coordinator_sim.broker.contract import Instants
@@ -16,7 +16,7 @@ from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.kafka.records import LogBatch
 from coordinator_sim.log.counting_store import CountingStore
-from coordinator_sim.sim.brokers import ClusterDriver, core_trace
+from coordinator_sim.sim.brokers import ClusterDriver
 from coordinator_sim.sim.calm import Calm, CalmRecorder
 from coordinator_sim.sim.connect_cluster import ConnectCluster
 from coordinator_sim.sim.consumers import ConsumerProcess
@@ -42,11 +42,24 @@ from coordinator_sim.sim.topic_logs import TopicLogs
 from coordinator_sim.sim.workers import WorkerProcess
 from coordinator_sim.sim.workload_agents import WorkloadAgents
 from coordinator_sim.sim.world import BROKER_PORT, US_PER_MS, World
+from coordinator_sim.trace.events import TraceEvent
 from coordinator_sim.trace.exchange import Exchange
 from coordinator_sim.trace.recorder import NullRecorder, Recorder
 
 _PROGRESS_STEPS: Final = 200
 """Number of progress reports: a bar that moves every half percent looks alive."""
+
+
+def _core_trace(environment: Environment, recorder: Recorder) -> TraceSink:
+    """Return a sink that records the core's events at the simulation's instant."""
+    record = recorder.record
+
+    def take(_broker_id: int, events: tuple[TraceEvent, ...]) -> None:
+        now_us = environment.now_us
+        for event in events:
+            record(event if event.ts_us == now_us else structs.replace(event, ts_us=now_us))
+
+    return take
 
 
 class RunResult(Struct, frozen=True, kw_only=True):
@@ -110,7 +123,7 @@ class Simulation:
         leaves_calm_out = scenario.variety is not None and scenario.variety.calm_ms > 0
         if leaves_calm_out:
             recorder = retimed = CalmRecorder(recorder)
-        trace = core_trace(self._environment, recorder) if tracing else None
+        trace = _core_trace(self._environment, recorder) if tracing else None
         cluster = _cluster(scenario, self._choices, trace)
         self._cluster = cluster
         world = World(

@@ -8,7 +8,8 @@ one controller makes them all.
 
 DEVIATION: of a request's time, that of the handler counts, not that of the network thread which
 sends its answer.
-DEVIATION: quotas set and removed leave no trace; up to 4.0, Kafka goes on recording the use of a
+
+DEVIATION: quotas set and removed leave no trace; up to 4.1, Kafka goes on recording the use of a
 level that once had a quota.
 
 Source: kafka 4.3, QuotaFactory.java; RequestHandlerHelper.scala; KafkaApis.handleProduceRequest,

@@ -178,40 +178,11 @@ class FetchContext(Protocol):
         ...
 
     def throttled(self) -> FetchResponse:
-        """Build a response without partitions; the session stays as it was.
-
-        Source: FetchContext.getThrottledResponse.
-        """
+        """Build a response without partitions. Source: FetchContext.getThrottledResponse."""
         ...
 
 
-class _WithoutSession(Struct, frozen=True):
-    """Contexts whose response names all partitions, and whose session is not there yet."""
-
-    def included(self, found: Found) -> Found:
-        """All answers."""
-        return found
-
-    def throttled(self) -> FetchResponse:
-        """Build a response without session, and without error."""
-        return response_of(ErrorCode.NONE, INVALID_SESSION_ID, {})
-
-
-class SessionError(_WithoutSession, frozen=True):
-    """A request with an unknown session or a wrong session epoch."""
-
-    error: ErrorCode
-
-    def partitions(self) -> Iterator[tuple[FetchPlace, FetchTerms]]:
-        """No partitions: the session that would name them is unknown."""
-        return iter(())
-
-    def answer(self, _found: Found, _now_ms: int) -> FetchResponse:
-        """Build a response with the error alone."""
-        return response_of(self.error, INVALID_SESSION_ID, {})
-
-
-class Sessionless(_WithoutSession, frozen=True):
+class Sessionless(Struct, frozen=True):
     """A request without a session."""
 
     wanted: Wanted
@@ -224,18 +195,31 @@ class Sessionless(_WithoutSession, frozen=True):
         """Build a response with all partitions."""
         return response_of(ErrorCode.NONE, INVALID_SESSION_ID, found)
 
+    def included(self, found: Found) -> Found:
+        """All answers."""
+        return found
 
-class FullFetch(_WithoutSession, frozen=True):
+    def throttled(self) -> FetchResponse:
+        """Build a response without session, and without error."""
+        return response_of(ErrorCode.NONE, INVALID_SESSION_ID, {})
+
+
+class SessionError(Sessionless, frozen=True):
+    """A request with an unknown session, so without partitions, or with a wrong session epoch."""
+
+    error: ErrorCode
+
+    def answer(self, _found: Found, _now_ms: int) -> FetchResponse:
+        """Build a response with the error alone."""
+        return response_of(self.error, INVALID_SESSION_ID, {})
+
+
+class FullFetch(Sessionless, frozen=True):
     """A full request, which creates a session if there is room for it."""
 
     cache: "FetchSessionCache"
-    wanted: Wanted
     uses_topic_ids: bool
     is_privileged: bool
-
-    def partitions(self) -> Iterator[tuple[FetchPlace, FetchTerms]]:
-        """The partitions, in the order of the request."""
-        return iter(self.wanted.items())
 
     def answer(self, found: Found, now_ms: int) -> FetchResponse:
         """Build a response with all partitions and the id of the new session."""
@@ -308,9 +292,7 @@ class IncrementalFetch(Struct, frozen=True):
 
     def throttled(self) -> FetchResponse:
         """Build a response without partitions, or with the error of an overtaken request."""
-        error = ErrorCode.NONE
-        if self._is_overtaken():
-            error = ErrorCode.INVALID_FETCH_SESSION_EPOCH
+        error = ErrorCode.INVALID_FETCH_SESSION_EPOCH if self._is_overtaken() else ErrorCode.NONE
         return response_of(error, self.session.session_id, {})
 
     def _is_overtaken(self) -> bool:
@@ -470,14 +452,14 @@ class FetchSessionCache:
             if metadata.epoch == FINAL_EPOCH:
                 return Sessionless(wanted)
             by_id = version >= _TOPIC_IDS_SINCE
-            return FullFetch(self, wanted, by_id, scope.is_follower)
+            return FullFetch(wanted, self, by_id, scope.is_follower)
         session = shard.sessions.get(metadata.session_id)
         if session is None:
-            return SessionError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+            return SessionError({}, ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if session.epoch != metadata.epoch:
-            return SessionError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+            return SessionError({}, ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if session.uses_topic_ids != (version >= _TOPIC_IDS_SINCE):
-            return SessionError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+            return SessionError({}, ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         session.update(wanted, forgotten)
         if not session.partitions:
             del shard.sessions[session.session_id]
