@@ -252,7 +252,8 @@ public final class Doubles {
         Object log = answering(returned(KafkaRaftManager.class, "raftLog", "replicatedLog"), Map.of("endOffset", call -> new LogOffsetMetadata(1)));
         KafkaRaftManager raft = answering(KafkaRaftManager.class, Map.of("raftLog", call -> log, "replicatedLog", call -> log));
         Option<Authorizer> rights = rights();
-        return answering(ControllerServer.class, Map.of("controller", call -> inner, "raftManager", call -> raft,
+        KafkaConfig config = config(cluster.nodes().brokerNodes().firstKey());
+        return answering(ControllerServer.class, Map.of("controller", call -> inner, "raftManager", call -> raft, "config", call -> config,
             "clusterId", call -> cluster.process().clusterId(), "authorizer", call -> rights, "authorizerPlugin", call -> plugin(rights)));
     }
 
