@@ -361,7 +361,8 @@ class Cluster:
     def handle(self, call: Call[Any], place: AnswerPlace) -> None:
         """Take a request, whose answer goes to that place, now or later."""
         self.latest = call.now
-        if self.quotas.is_on:
+        is_measured = self.quotas.is_on
+        if is_measured:
             place = self.quotas.watched(call, place)
         self._pending[call.context.token] = place
         if call.api not in GROUP_COORDINATOR_APIS:
@@ -378,7 +379,7 @@ class Cluster:
             raise
         if response is not None:
             self.answer(call.context.token, response)
-        elif self.quotas.is_on:
+        elif is_measured:
             self.quotas.parked(call.context.token)
 
     def _unkept(self, call: Call[Any], error: OSError) -> Struct:
