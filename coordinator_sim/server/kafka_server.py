@@ -422,6 +422,8 @@ class KafkaServer:
         """Admit a connection, or close it by the limits."""
         limits = self._limits_of(connection.broker_id)
         host = connection.client_host.removeprefix("/")
+        if self._is_throttled(protocol, connection, host):
+            return
         refusal = limits.refusal(host, connection.listener)
         if refusal is not None:
             protocol.close(refusal)
@@ -436,6 +438,18 @@ class KafkaServer:
             connection.principal = principal
         if self._sweeper is None:
             self._sweep_later()
+
+    def _is_throttled(self, protocol: WireProtocol, connection: Connection, host: str) -> bool:
+        """Close a connection over its address's quota, but late, and answer nothing until then."""
+        cluster, now_ms = self.cluster, self.now().wall_ms
+        throttle_ms = cluster.quotas.connection_throttle_ms(connection.broker_id, host, now_ms)
+        if throttle_ms <= 0:
+            return False
+        connection.is_choked = True
+        reason = f"more connections of {host} in a second than its quota"
+        cluster.scheduler.at_wall_ms(now_ms + throttle_ms, lambda _now: protocol.close(reason))
+        self.settled()
+        return True
 
     def _limits_of(self, broker_id: int) -> ConnectionLimits:
         if broker_id not in self._limits:

@@ -1,7 +1,5 @@
 """DescribeClientQuotas and AlterClientQuotas.
 
-DEVIATION: quotas of connections by address hold nobody back.
-
 Source: kafka trunk, ControllerApis.handleAlterClientQuotas; ClientQuotaControlManager.java;
 ClientQuotasImage.describe; QuotaConfig.java.
 """

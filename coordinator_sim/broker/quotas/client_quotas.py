@@ -39,19 +39,23 @@ class QuotaLimits:
     Args:
         key: Name of the quota, for example `producer_byte_rate`.
         quotas: Quotas of each entity, by key, as in the metadata image.
+        kind: Whose it is, beside users: of client ids, or of addresses (`IP`).
         static_default: Limit of each client id that has no other, as brokers up to 2.8 may be
             configured with; None for none.
     """
 
-    __slots__ = ("_key", "_levels", "_quotas", "_static_default")
+    __slots__ = ("_key", "_kind", "_levels", "_quotas", "_static_default")
 
     def __init__(
         self,
         key: str,
         quotas: Mapping[QuotaEntity, Mapping[str, float]],
+        *,
+        kind: str = CLIENT_ID,
         static_default: float | None = None,
     ) -> None:
         self._key = key
+        self._kind = kind
         self._quotas = quotas
         self._static_default = static_default
         self._levels: tuple[tuple[str, ...], ...] = ()
@@ -108,7 +112,7 @@ class QuotaLimits:
             return self._first(_entity_of(USER, user), _entity_of(USER, None))
         if not client_id:
             return None
-        found = self._first(_entity_of(CLIENT_ID, client_id), _entity_of(CLIENT_ID, None))
+        found = self._first(_entity_of(self._kind, client_id), _entity_of(self._kind, None))
         return self._static_default if found is None else found
 
     def _first(self, *entities: QuotaEntity) -> float | None:

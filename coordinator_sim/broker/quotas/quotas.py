@@ -27,6 +27,7 @@ from coordinator_sim.broker.contract import Call, Instants
 from coordinator_sim.broker.metadata.image import MetadataImage
 from coordinator_sim.broker.pending_answer import AnswerPlace
 from coordinator_sim.broker.quotas.client_quotas import (
+    IP,
     ClientQuotaManager,
     ControllerMutationQuota,
     QuotaLimits,
@@ -41,6 +42,7 @@ PRODUCE: Final = "producer_byte_rate"
 FETCH: Final = "consumer_byte_rate"
 REQUEST: Final = "request_percentage"
 CONTROLLER_MUTATION: Final = "controller_mutation_rate"
+CONNECTION: Final = "connection_creation_rate"
 
 _WINDOWS: Final = ("quota.window.num", "quota.window.size.seconds")
 _CONTROLLER_WINDOWS: Final = ("controller.quota.window.num", "controller.quota.window.size.seconds")
@@ -83,6 +85,7 @@ class Quotas:
     """
 
     __slots__ = (
+        "_address_limits",
         "_cluster",
         "_limits",
         "_managers",
@@ -98,9 +101,10 @@ class Quotas:
         self._cluster = cluster
         self._place_of = place_of
         self._limits = {
-            key: QuotaLimits(key, cluster.image.quotas, self._static_default(key))
+            key: QuotaLimits(key, cluster.image.quotas, static_default=self._static_default(key))
             for key in (PRODUCE, FETCH, REQUEST, CONTROLLER_MUTATION)
         }
+        self._address_limits = QuotaLimits(CONNECTION, cluster.image.quotas, kind=IP)
         self._managers: dict[tuple[str, int], ClientQuotaManager] = {}
         self._mutations: Sensors[TokenBucket] | None = None
         self.work_ns: Callable[[], int] = _no_work
@@ -116,13 +120,13 @@ class Quotas:
 
     def changed(self) -> None:
         """A quota was set or removed."""
-        for limits in self._limits.values():
+        for limits in (*self._limits.values(), self._address_limits):
             limits.changed()
         self.is_on = any(limits.is_set for limits in self._limits.values())
 
     def forget_broker(self, broker_id: int) -> None:
         """Drop what was measured by a broker whose process has ended."""
-        for key in (PRODUCE, FETCH, REQUEST):
+        for key in (PRODUCE, FETCH, REQUEST, CONNECTION):
             self._managers.pop((key, broker_id), None)
 
     # -- requests --------------------------------------------------------------------------
@@ -235,14 +239,32 @@ class Quotas:
         bound = LARGEST_LONG if limit is None else limit
         return ControllerMutationQuota(bucket, bound, is_strict=is_strict)
 
+    # -- connections -----------------------------------------------------------------------
+
+    def connection_throttle_ms(self, broker_id: int, address: str, now_ms: int) -> int:
+        """How long a new connection is left alone before it is closed; 0 where it is welcome.
+
+        Source: SocketServer.scala, ConnectionQuotas.recordIpConnectionMaybeThrottle.
+        """
+        if not self._address_limits.is_set:
+            return 0
+        manager = self._manager_of(CONNECTION, self._address_limits, broker_id)
+        most_ms = self._windows(_WINDOWS, broker_id).window_ms
+        throttle_ms = manager.use("", address, 1, now_ms=now_ms, most_ms=most_ms)
+        if throttle_ms > 0:
+            manager.give_back("", address, 1, now_ms)
+        return throttle_ms
+
     # -- what is left ----------------------------------------------------------------------
 
     def _manager(self, key: str, call: Call[Any]) -> ClientQuotaManager:
-        found = self._managers.get((key, call.broker_id))
+        return self._manager_of(key, self._limits[key], call.broker_id)
+
+    def _manager_of(self, key: str, limits: QuotaLimits, broker_id: int) -> ClientQuotaManager:
+        found = self._managers.get((key, broker_id))
         if found is None:
-            windows = self._windows(_WINDOWS, call.broker_id)
-            found = ClientQuotaManager(self._limits[key], windows)
-            self._managers[key, call.broker_id] = found
+            found = ClientQuotaManager(limits, self._windows(_WINDOWS, broker_id))
+            self._managers[key, broker_id] = found
         return found
 
     def _windows(self, names: tuple[str, str], broker_id: int | None = None) -> Windows:

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from coordinator_sim.broker.metadata.changes import QuotaSet
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.server.clocks import WallClock
@@ -74,6 +75,23 @@ def test_one_connection_too_many_is_closed_and_others_stay() -> None:
         third[1].close()
 
     play(story, max_connections_per_ip="1")
+
+
+def test_connection_over_the_quota_of_its_address_hears_nothing_and_is_closed() -> None:
+    """One a second: ten windows hold ten connections; the eleventh is left alone for a while."""
+
+    async def story(server: KafkaServer, port: int) -> None:
+        every_address = (("ip", None),)
+        server.cluster.change(QuotaSet(every_address, "connection_creation_rate", 1.0))
+        welcome = [await connect(port) for _ in range(10)]
+        refused = await connect(port)
+        assert not await speak(*refused)
+        for each in welcome:
+            assert await speak(*each)
+        for _, writer in (*welcome, refused):
+            writer.close()
+
+    play(story)
 
 
 def test_request_that_is_too_long_ends_its_connection() -> None:
