@@ -47,6 +47,9 @@ class _Place:
     def __init__(self, take: Callable[[Struct | None], None]) -> None:
         self.answered = take
 
+    def throttled(self, throttle_time_ms: int) -> None:
+        """Nothing else is asked on the connection of a request."""
+
     def closed(self) -> None:
         """Fail: nothing that is asked here closes a connection."""
         raise InvariantViolation("a request closed its connection")

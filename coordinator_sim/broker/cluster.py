@@ -209,8 +209,7 @@ class Cluster:
 
     def begin(self, now: Instants) -> None:
         """Go on with what was kept: every partition has a leader again, coordinators load."""
-        kept = self._kept
-        if kept is None:
+        if (kept := self._kept) is None:
             return
         self.cluster_events.topic_deleted.append(kept.topic_deleted)
         kept.storage_failed = self._storage_failed
@@ -397,8 +396,7 @@ class Cluster:
 
     def close(self, token: int) -> None:
         """End the connection of the request of that token."""
-        pending = self._pending.pop(token, None)
-        if pending is not None:
+        if (pending := self._pending.pop(token, None)) is not None:
             pending.closed()
 
     def deliver(self, broker_id: int, result: CoordinatorResult) -> None:

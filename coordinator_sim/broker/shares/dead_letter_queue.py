@@ -368,5 +368,8 @@ class _Place(Struct, frozen=True):
 
     answered: Callable[[Struct | None], None]
 
+    def throttled(self, throttle_time_ms: int) -> None:
+        """A broker's own requests have no connection to mute."""
+
     def closed(self) -> None:
         """Both APIs are always answered."""
