@@ -2,7 +2,8 @@
 
 Source: kafka 4.3.1, KafkaApis.handleDescribeShareGroupOffsetsRequest and what it calls;
 GroupCoordinatorService.describeShareGroupOffsets, describeShareGroupAllOffsets,
-readShareGroupStateSummary and computeShareGroupLagAndBuildResponse.
+readShareGroupStateSummary and computeShareGroupLagAndBuildResponse; DefaultStatePersister
+.readSummary (its maps give the order of the answer).
 """
 
 from collections.abc import Callable
@@ -26,6 +27,11 @@ from coordinator_sim.broker.shares.persister import (
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.orders.iteration_order import (
+    computed_hash_order,
+    integer_hash,
+    uuid_hash,
+)
 from coordinator_sim.log.format.steps import Steps
 from coordinator_sim.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
@@ -170,10 +176,14 @@ class ShareOffsetsApi:
             then(_refused(group_id, error, error_message(error)))
             return
         # A topic or partition that is named twice is answered once.
-        merged: dict[tuple[str, bytes], dict[int, None]] = {}
+        merged: dict[tuple[str, bytes], list[int]] = {}
         for name, topic_id, partitions in wanted:
-            merged.setdefault((name, topic_id), {}).update(dict.fromkeys(partitions))
-        wanted = [(*topic, tuple(partitions)) for topic, partitions in merged.items()]
+            merged.setdefault((name, topic_id), []).extend(partitions)
+        called = [(name, topic_id) for name, topic_id, partitions in wanted for _ in partitions]
+        wanted = [
+            (*topic, tuple(computed_hash_order(merged[topic], hash_of=integer_hash)))
+            for topic in computed_hash_order(called, hash_of=lambda topic: uuid_hash(topic[1]))
+        ]
         keys = [
             SharePartitionKey(group_id, topic_id, partition)
             for _, topic_id, partitions in wanted

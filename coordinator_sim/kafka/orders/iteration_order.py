@@ -130,13 +130,15 @@ def java_hash_order(
 def computed_hash_order(keys: Iterable[K], *, hash_of: Callable[[K], int]) -> list[K]:
     """The keys in the order a HashMap iterates them that was filled by `computeIfAbsent`.
 
-    It puts a key at the head of its bucket, and grows one key later than `put`.
+    It puts a key at the head of its bucket, and grows one call later than `put`, even if that call
+    repeats a key.
 
     Source: java.util.HashMap.computeIfAbsent.
     """
-    distinct = list(dict.fromkeys(keys))
-    distinct.reverse()
-    return java_hash_order(distinct, java_table_capacity(len(distinct) - 1), hash_of=hash_of)
+    called = list(keys)
+    before_last = len(dict.fromkeys(called[:-1]))
+    newest_first = list(dict.fromkeys(called))[::-1]
+    return java_hash_order(newest_first, java_table_capacity(before_last), hash_of=hash_of)
 
 
 def concurrent_table_capacity(size: int) -> int:

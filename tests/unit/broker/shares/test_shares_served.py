@@ -377,6 +377,26 @@ def test_member_ids_are_looked_at_before_sessions() -> None:
     assert world.fetch(member=MEMBER, maxWaitMs=0)["errorCode"] == 0
 
 
+@pytest.mark.parametrize(
+    ("asked", "answered"),
+    [
+        ([17, 3, 0, 16, 1], [16, 0, 1, 17, 3]),
+        ([*range(12), 16], [16, *range(12)]),
+        ([*range(12), 16, 0], [*range(12), 16]),
+    ],
+)
+def test_offsets_are_described_in_the_order_of_javas_map(
+    asked: list[int], answered: list[int]
+) -> None:
+    """The newest of a bucket comes first; a repeated partition can make the map grow.
+
+    The first is what brokers 4.2.1 and 4.4.0 answered.
+    """
+    world = share_world()
+    (topic,) = world.offsets(topics=[{"topicName": "lines", "partitions": asked}])["topics"]
+    assert [each["partitionIndex"] for each in topic["partitions"]] == answered
+
+
 def test_a_group_without_a_name_is_refused_by_the_persister() -> None:
     """Kafka's persister throws: one error for the group that is described, one for a partition."""
     world = share_world()
