@@ -333,6 +333,24 @@ def test_brokers_are_numbered_from_the_id_that_is_given(name: str) -> None:
     assert [each["nodeId"] for each in answer["brokers"]] == [0, 1]
 
 
+def test_each_listener_names_the_brokers_that_are_numbered_by_hand() -> None:
+    """Every broker answers for its own number, and a client finds the ports of its listener."""
+    listeners = "INTERNAL://127.0.0.1:0,EXTERNAL://127.0.0.1:0"
+    protocols = "listener.security.protocol.map=INTERNAL:PLAINTEXT,EXTERNAL:PLAINTEXT"
+    words = ("--listeners", listeners, "--set", protocols, "--brokers", "2", "--set", "node.id=7")
+    with serving(*words) as ready:
+        assert ready["brokers"] == [7, 8]
+        for addresses in ready["listeners"].values():
+            second = addresses.split(",")[1]
+            answer = ask(second, ApiKey.METADATA, 1, {"topics": []})
+            found = [f"{each['host']}:{each['port']}" for each in answer["brokers"]]
+            assert ",".join(found) == addresses
+            resource = {"resourceType": 4, "resourceName": "8", "configurationKeys": ["node.id"]}
+            described = ask(second, ApiKey.DESCRIBE_CONFIGS, 1, {"resources": [resource]})
+            (setting,) = described["results"][0]["configs"]
+            assert setting["value"] == "8"
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
