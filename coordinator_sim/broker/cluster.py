@@ -192,14 +192,13 @@ class Cluster:
         self.shares = Shares(self, self.share_coordinators.persister)
         for family in self._families():
             self._handlers.update(family.handlers())
-        spoken = [ApiKey.API_VERSIONS, *self._handlers]
         settings = self.settings
         features = offered_features(settings.profile, self.configs)
         for name, level in first_levels(features, settings.features).items():
             if name not in self.image.features:
                 for change in feature_changes(name, level, self.configs, self.image):
                     self.change(change)
-        ranges = offered(settings.profile, spoken, self.configs)
+        ranges = offered(settings.profile, [ApiKey.API_VERSIONS, *self._handlers], self.configs)
         versions = VersionsApi(ranges, features, self.image, cluster_id=settings.cluster_id)
         self._handlers.update(versions.handlers())
         self.faults.check = partial(
