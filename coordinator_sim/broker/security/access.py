@@ -17,7 +17,11 @@ from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.messages.requests import GroupRequest, Response
 
 BROKER_PRINCIPAL: Final = "Broker"
-"""Principal of requests that brokers send each other: everything is allowed to them."""
+"""Principal of requests that brokers send each other: everything is allowed to them.
+
+DEVIATION: Kafka authorizes such a request as the principal of the sending broker, usually a super
+user.
+"""
 
 Finish = Callable[[Response | None], Response]
 """Makes a request's answer from the coordinator's, which is None if it was not asked."""

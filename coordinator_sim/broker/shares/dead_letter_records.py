@@ -50,7 +50,7 @@ class OriginalsReader:
         self._is_full = False
 
     def read(self, log: PartitionLog) -> Originals:
-        """Read up to the high watermark; what a log does not have is looked at in vain.
+        """Read up to the high watermark; records that the log does not have are absent.
 
         Source: ShareGroupDLQRecordFetcher.runFrom.
         """
@@ -106,11 +106,11 @@ def _batches(data: bytes) -> Iterator[StoredBatch]:
 def dead_letter_batch(
     letters: DeadLetters, first_offset: int, originals: Originals, now_ms: int, max_bytes: int
 ) -> tuple[bytes, int]:
-    """One batch for the queue, and the last offset that it tells of.
+    """Return one batch for the queue, and the offset of its last original.
 
     Args:
         letters: Which records.
-        first_offset: The first of them that the batch tells of.
+        first_offset: Offset of the batch's first original.
         originals: What is copied.
         now_ms: Timestamp of the batch's records.
         max_bytes: Limit of the batch; a single record may exceed it.

@@ -160,7 +160,7 @@ def test_brokers_need_no_rights_to_write_dead_letters() -> None:
 
 @pytest.mark.parametrize("name", ["", "org.apache.kafka.server.share.dlq.NoOpShareGroupDLQManager"])
 def test_without_a_manager_dead_letters_are_dropped(name: str) -> None:
-    """They are archived at once, without a word."""
+    """The records are archived at once, and the log has no line of it."""
     world, troubles = queue_world(group_share_dlq_manager_class_name=name)
 
     reject(world)
