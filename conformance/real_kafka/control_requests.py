@@ -24,7 +24,7 @@ _PROPAGATION_MS: Final = 3_000
 Place = tuple[str, int]
 
 
-def told(label: str, api: ApiKey, version: int, answer: Fields) -> str:
+def _line(label: str, api: ApiKey, version: int, answer: Fields) -> str:
     """Return one answer as a line of JSON."""
     return json.dumps([api.name, version, label, answer], separators=(",", ":"))
 
@@ -141,7 +141,7 @@ def _led(transport: Transport, label: str, epoch: int, places: dict[Place, Field
         "liveLeaders": [],
     }
     api = ApiKey.LEADER_AND_ISR
-    return told(label, api, 0, transport.call(api, 0, fields))
+    return _line(label, api, 0, transport.call(api, 0, fields))
 
 
 def _stopped(
@@ -156,7 +156,7 @@ def _stopped(
         ],
     }
     api = ApiKey.STOP_REPLICA
-    return told(label, api, 0, transport.call(api, 0, fields))
+    return _line(label, api, 0, transport.call(api, 0, fields))
 
 
 def _updated(transport: Transport, label: str, epoch: int, *, version: int = 2) -> str:
@@ -176,14 +176,14 @@ def _updated(transport: Transport, label: str, epoch: int, *, version: int = 2) 
         "liveBrokers": live,
     }
     api = ApiKey.UPDATE_METADATA
-    return told(label, api, version, transport.call(api, version, fields))
+    return _line(label, api, version, transport.call(api, version, fields))
 
 
 def _shut_down(transport: Transport, label: str, broker_id: int, *, version: int = 1) -> str:
     api = ApiKey.CONTROLLED_SHUTDOWN
     answer = transport.call(api, version, {"brokerId": broker_id})
     answer["remainingPartitions"].sort(key=lambda each: (each["topicName"], each["partitionIndex"]))
-    return told(label, api, version, answer)
+    return _line(label, api, version, answer)
 
 
 def _leaders(transport: Transport, label: str, topic: str = COPIED) -> Iterator[str]:
@@ -192,7 +192,7 @@ def _leaders(transport: Transport, label: str, topic: str = COPIED) -> Iterator[
     (found,) = transport.call(ApiKey.METADATA, 1, {"topics": [{"name": topic}]})["topics"]
     partitions = sorted(found["partitions"], key=lambda each: int(each["partitionIndex"]))
     leaders = [[each["leaderId"], sorted(each["isrNodes"])] for each in partitions]
-    yield told(label, ApiKey.METADATA, 1, {"leaders": leaders})
+    yield _line(label, ApiKey.METADATA, 1, {"leaders": leaders})
 
 
 def create(transport: Transport, name: str, replicas: int) -> None:

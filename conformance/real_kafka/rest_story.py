@@ -93,7 +93,9 @@ def trimmed(exchange: Exchange, answer: dict[str, Any]) -> dict[str, Any]:
     return {"name": exchange.name, "status": answer["status"], "headers": headers, "body": body}
 
 
-def _asked(name: str, origin: str, method: str = "GET", target: str = "/", **more: str) -> Exchange:
+def _from_origin(
+    name: str, origin: str, method: str = "GET", target: str = "/", **more: str
+) -> Exchange:
     headers = {"origin": origin, **{key.replace("_", "-"): value for key, value in more.items()}}
     return Exchange(name=name, method=method, target=target, headers=headers)
 
@@ -153,20 +155,20 @@ _OPEN: Final = Story(
     },
     exchanges=(
         Exchange(name="no origin"),
-        _asked("allowed origin", _ALLOWED),
-        _asked("allowed origin, other case", _ALLOWED.upper()),
-        _asked("origin of the pattern", "http://a.example.org"),
-        _asked("more than the pattern", "http://a.example.org.evil"),
-        _asked("two origins, one allowed", f"{_DENIED} {_ALLOWED}"),
-        _asked("another origin", _DENIED),
-        _asked("nowhere", _ALLOWED, target="/nowhere"),
-        _asked("another method", _ALLOWED, "DELETE"),
-        _asked("head", _ALLOWED, "HEAD"),
-        _asked("ambiguous path", _ALLOWED, target="/connectors/a%2Fb"),
+        _from_origin("allowed origin", _ALLOWED),
+        _from_origin("allowed origin, other case", _ALLOWED.upper()),
+        _from_origin("origin of the pattern", "http://a.example.org"),
+        _from_origin("more than the pattern", "http://a.example.org.evil"),
+        _from_origin("two origins, one allowed", f"{_DENIED} {_ALLOWED}"),
+        _from_origin("another origin", _DENIED),
+        _from_origin("nowhere", _ALLOWED, target="/nowhere"),
+        _from_origin("another method", _ALLOWED, "DELETE"),
+        _from_origin("head", _ALLOWED, "HEAD"),
+        _from_origin("ambiguous path", _ALLOWED, target="/connectors/a%2Fb"),
         _preflight("preflight", _ALLOWED),
         _preflight("preflight of another origin", _DENIED),
         _preflight("preflight to nowhere", _ALLOWED, target="/nowhere"),
-        _asked("options without a method", _ALLOWED, "OPTIONS", "/connectors"),
+        _from_origin("options without a method", _ALLOWED, "OPTIONS", "/connectors"),
         Exchange(name="loggers in public", target="/admin/loggers"),
         Exchange(name="over TLS", listener="https"),
         Exchange(name="over TLS with an origin", listener="https", headers={"origin": _ALLOWED}),
@@ -240,7 +242,7 @@ _GUARDED: Final = Story(
         ),
         Exchange(name="options", method="OPTIONS", target="/connectors"),
         _preflight("preflight", _DENIED),
-        _asked("any origin", _DENIED),
+        _from_origin("any origin", _DENIED),
     ),
 )
 _LISTED: Final = "connector.client.config.override.allowlist"

@@ -158,7 +158,7 @@ def with_headers(
 ) -> HttpResponse:
     """Return a response with the headers of a cross-origin handler, and those of the rules.
 
-    A header that is added twice is one here, with a comma.
+    DEVIATION: a header that is added twice is one here, with a comma.
     """
     headers = dict(own)
     for rule in rules:
@@ -184,9 +184,9 @@ def refused(
         RestError: the credentials are no base64, in Java's words.
     """
     path = request.target.partition("?")[0]
-    if any(request.method == method and known.fullmatch(path) for method, known in _INTERNAL):
+    if any(request.method == method and pattern.fullmatch(path) for method, pattern in _INTERNAL):
         return None
-    found = next(_given(request.headers.get("authorization", "")), None)
+    found = next(_credentials_in(request.headers.get("authorization", "")), None)
     if not credentials or (found is not None and credentials.get(found[0]) == found[1]):
         return None
     return HttpResponse(
@@ -196,7 +196,7 @@ def refused(
     )
 
 
-def _given(authorization: str) -> Iterator[tuple[str, str]]:
+def _credentials_in(authorization: str) -> Iterator[tuple[str, str]]:
     """Yield the user and password of a header, if it has them."""
     scheme, space, text = authorization.partition(" ")
     if not space or scheme.lower() != "basic":

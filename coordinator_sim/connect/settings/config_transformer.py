@@ -42,14 +42,14 @@ class ConfigTransformer:
         Raises:
             ConfigException: a provider cannot read a path.
         """
-        wanted: dict[tuple[str, str], set[str]] = {}
+        keys_by_path: dict[tuple[str, str], set[str]] = {}
         for value in config.values():
             for name, path, key in _REFERENCE.findall(value or ""):
                 if name in self._providers:
-                    wanted.setdefault((name, path), set()).add(key)
+                    keys_by_path.setdefault((name, path), set()).add(key)
         found = {
             (name, path): self._providers[name](path, frozenset(keys))
-            for (name, path), keys in wanted.items()
+            for (name, path), keys in keys_by_path.items()
         }
 
         def replaced(match: re.Match[str]) -> str:
@@ -69,5 +69,5 @@ def with_references(config: Mapping[str, str], raw: Mapping[str, str]) -> dict[s
 
     Source: AbstractHerder.reverseTransform.
     """
-    kept = {name: raw[name] for name in config if _REFERENCE.search(raw.get(name, ""))}
-    return {**config, **kept}
+    references = {name: raw[name] for name in config if _REFERENCE.search(raw.get(name, ""))}
+    return {**config, **references}
