@@ -190,9 +190,9 @@ def written_assignment(
     version = _Reader(subscription).version()
     placed = [
         TopicPartition(topics.by_id[topic_id].name, index)
-        for topic_id in java_hash_order(sorted(held), hash_of=uuid_hash)
+        for topic_id in java_hash_order(held, hash_of=uuid_hash)
         if topic_id in topics.by_id
-        for index in java_hash_order(sorted(held[topic_id]), hash_of=integer_hash)
+        for index in java_hash_order(held[topic_id], hash_of=integer_hash)
     ]
     return encode_assignment(ConsumerAssignment(partitions=tuple(placed)), version)
 
