@@ -241,7 +241,7 @@ def _answer(
     return ShareGroupHeartbeatResponse(
         member_id=after.member_id,
         member_epoch=after.member_epoch,
-        heartbeat_interval_ms=runtime.config.group_share_heartbeat_interval_ms,
+        heartbeat_interval_ms=runtime.config_of(request.group_id).group_share_heartbeat_interval_ms,
         assignment=_assignment(after.assigned) if is_told else None,
     )
 

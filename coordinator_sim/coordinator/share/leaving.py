@@ -80,7 +80,7 @@ def start_share_session(
 ) -> None:
     """Give a member its whole session timeout from now."""
     timeout = ShareTimeout(partition, group_id, member_id)
-    arm(runtime, timeout, runtime.config.group_share_session_timeout_ms)
+    arm(runtime, timeout, runtime.config_of(group_id).group_share_session_timeout_ms)
 
 
 def start_share_sessions(runtime: Runtime, partition: Partition, group: ShareGroup) -> None:
@@ -101,7 +101,7 @@ def expire_share_member(runtime: Runtime, timeout: ShareTimeout) -> None:
         records = () if member is None else _fence(runtime, group, member)
     if records or not partition.is_settled:
         # QUIRK: a write without records that is late is repeated too, until one is in time.
-        session_ms = runtime.config.group_share_session_timeout_ms
+        session_ms = runtime.config_of(timeout.group_id).group_share_session_timeout_ms
         effect = Effect(
             records=records,
             follow=RetryTimeout(runtime, timeout),

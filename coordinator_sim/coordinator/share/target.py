@@ -100,7 +100,7 @@ def _is_due(runtime: Runtime, group: ShareGroup) -> bool:
     if not runtime.profile.consumer_assignment_interval:
         return True
     computed_ms = group.heads.assignment_timestamp_ms
-    interval_ms = runtime.config.group_share_assignment_interval_ms
+    interval_ms = runtime.config_of(group.group_id).group_share_assignment_interval_ms
     return not computed_ms or not interval_ms or runtime.wall_ms >= computed_ms + interval_ms
 
 

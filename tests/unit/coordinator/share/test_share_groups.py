@@ -1,6 +1,7 @@
 """Stories of share groups, told by heartbeats. The oracle judges the rest; see `differ`."""
 
 import pytest
+from msgspec.structs import replace
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.share.persister import InitializeState, PartitionStart
@@ -292,3 +293,34 @@ def test_older_releases_know_no_share_groups(profile: str) -> None:
     members = Members(profile)
     assert members.beat("a", 0).error_code is ErrorCode.UNSUPPORTED_VERSION
     assert members.describe().error_code is ErrorCode.UNSUPPORTED_VERSION
+
+
+def test_a_share_group_goes_by_settings_of_its_own_until_they_are_taken_away() -> None:
+    """Source: GroupMetadataManager.shareGroupHeartbeatIntervalMs and its neighbours."""
+    members = Members()
+    coordinator, config = members.broker.coordinator, members.broker.config
+    own = replace(
+        config, group_share_heartbeat_interval_ms=7_000, group_share_session_timeout_ms=50_000
+    )
+    for settings, interval_ms, session_ms in ((own, 7_000, 50_000), (None, 5_000, 45_000)):
+        coordinator.reconfigure(config, {"g": settings})
+        assert members.beat("m1", 0).heartbeat_interval_ms == interval_ms
+        deadlines = [
+            timer.deadline_ms for timer in coordinator.timers() if timer.key.member_id == "m1"
+        ]
+        assert deadlines == [members.broker.now_ms + session_ms]
+
+
+def test_a_share_group_waits_for_its_own_assignment_interval() -> None:
+    """The next target comes when the group's interval is over, not the broker's."""
+    members = Members(interval_ms=1_000)
+    config = members.broker.config
+    own = replace(config, group_share_assignment_interval_ms=60_000)
+    members.broker.coordinator.reconfigure(config, {"g": own})
+    first = members.beat("m1", 0)
+    members.broker.advance(2_000)
+    members.beat("m2", 0)
+    assert members.describe().assignment_epoch == first.member_epoch
+    members.broker.advance(60_000)
+    members.beat("m2", members.describe().assignment_epoch)
+    assert members.describe().assignment_epoch > first.member_epoch
