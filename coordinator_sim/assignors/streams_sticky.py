@@ -52,6 +52,7 @@ class AssignedTasks(Struct, frozen=True):
 
     active: dict[str, frozenset[int]]
     standby: dict[str, frozenset[int]]
+    warmup: dict[str, frozenset[int]] = {}
 
 
 class JavaPriorityQueue(Generic[T]):

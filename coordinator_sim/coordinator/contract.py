@@ -1,9 +1,16 @@
 """What goes into a `GroupCoordinator` and what comes out: the contract its drivers rely on."""
 
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
+from coordinator_sim.assignors.server_contract import ServerAssignor
+from coordinator_sim.assignors.server_range import ServerRangeAssignor
+from coordinator_sim.assignors.server_uniform import ServerUniformAssignor
+from coordinator_sim.assignors.share_contract import Target as ShareTarget
+from coordinator_sim.assignors.share_simple import assign_simple
+from coordinator_sim.assignors.streams_sticky import AssignedTasks, assign_tasks
 from coordinator_sim.coordinator.effects import InternalTopic
 from coordinator_sim.coordinator.share.persister import PersisterAnswer, PersisterCall
 from coordinator_sim.kafka.context import RequestContext
@@ -98,6 +105,27 @@ class Persister(Protocol):
     def asked(self, call: PersisterCall) -> PersisterAnswer | None:
         """The answer to a call; None where the driver will bring it."""
         ...
+
+
+KAFKA_ASSIGNORS: Final[Mapping[str, ServerAssignor]] = {
+    assignor.name: assignor
+    for assignor in (ServerUniformAssignor(yields_extra=True), ServerRangeAssignor())
+}
+"""The assignors of consumer groups that Kafka's brokers bring along, by their names."""
+
+
+class Assignors(Struct, frozen=True):
+    """The server-side assignors of a coordinator, by default Kafka's.
+
+    Args:
+        consumer: Those of consumer groups, by their names.
+        share: That of share groups; see `assign_simple`.
+        streams: That of streams groups; see `assign_tasks`.
+    """
+
+    consumer: Mapping[str, ServerAssignor] = field(default_factory=lambda: KAFKA_ASSIGNORS)
+    share: Callable[..., Mapping[str, ShareTarget]] = assign_simple
+    streams: Callable[..., Mapping[str, AssignedTasks]] = assign_tasks
 
 
 class DeletedTopic(Struct, frozen=True, gc=False):

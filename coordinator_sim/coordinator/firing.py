@@ -56,7 +56,7 @@ def fire_due(runtime: Runtime) -> None:
     left = SLICE
     while True:
         while left > 0 and (timer := runtime.timers.pop_due(runtime.now_ms)) is not None:
-            _fire(runtime, timer)
+            fire(runtime, timer)
             runtime.run_scheduled()
             left -= _A_TIMER
         if not runtime.in_background or left <= 0:
@@ -71,7 +71,7 @@ def fire_due(runtime: Runtime) -> None:
             runtime.writes.run(runtime, (done.value,))
 
 
-def _fire(runtime: Runtime, timer: Timer) -> None:
+def fire(runtime: Runtime, timer: Timer) -> None:
     """Do what a timer that came due, and is out of the queue, was armed for."""
     key, data = timer.key, timer.data
     if isinstance(data, Write):

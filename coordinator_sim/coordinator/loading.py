@@ -185,12 +185,17 @@ def finish_load(
         _fail_load(runtime, partition, error)
         return
     partition.state = PartitionState.ACTIVE
-    partition.loaded_version = runtime.topics.version
-    for group_id in takeover.groups_to_open(runtime, partition):
-        _open(runtime, partition, partition.groups[group_id])
+    open_groups(runtime, takeover, partition)
     takeover.start_timers(runtime, partition)
     if runtime.tracing:
         _trace_load_done(runtime, partition)
+
+
+def open_groups(runtime: Runtime, takeover: Takeover, partition: Partition) -> None:
+    """Start the timers of every group that was replayed. Source: GroupMetadataManager.onLoaded."""
+    partition.loaded_version = runtime.topics.version
+    for group_id in takeover.groups_to_open(runtime, partition):
+        _open(runtime, partition, partition.groups[group_id])
 
 
 def _open(runtime: Runtime, partition: Partition, group: AnyGroup) -> None:

@@ -6,8 +6,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from coordinator_sim.assignors.registry import asked_assignors
-from coordinator_sim.coordinator.consumer.target import KAFKA_ASSIGNORS
-from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.coordinator.contract import KAFKA_ASSIGNORS, CoordinatorConfig
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.migration_policy import MigrationPolicy
 

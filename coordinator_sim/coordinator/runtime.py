@@ -16,6 +16,7 @@ from coordinator_sim.clock.wall_clock import TRUE
 from coordinator_sim.coordinator.contract import (
     NOTHING,
     AppendPolicy,
+    Assignors,
     CoordinatorConfig,
     CoordinatorResult,
     IdSource,
@@ -79,7 +80,6 @@ class Scheduled(Protocol):
 
     def run(self, runtime: "Runtime") -> None:
         """Take it."""
-        ...
 
 
 class AsksPersister(Protocol):
@@ -87,7 +87,6 @@ class AsksPersister(Protocol):
 
     def answered(self, answer: PersisterAnswer) -> None:
         """Go on with the answer."""
-        ...
 
 
 _partition_of: Final = lru_cache(maxsize=65_536)(partition_for)
@@ -119,12 +118,11 @@ class Runtime:
         is_active: Whether requests are taken.
         is_over: Whether it was shut down.
         tracing: Whether events are wanted; callers ask before building one.
-        groups: Every classic group of every active partition; `add_group` and `remove_group`
-            change it.
+        groups: Every classic group of active partitions; `add_group`, `remove_group` change it.
         gathering: While several events wait, the partitions whose batches wait for them too.
-        linger_ms: How long a batch of Java's waits for more records; 0 and `ADAPTIVE` for not at
-            all.
+        linger_ms: How long a batch of Java's waits for more records; 0, `ADAPTIVE`: not at all.
         counters: Totals that the coordinator's metrics show.
+        assignors: Those that compute the targets of groups.
         writes: How the coordinator of the profile writes.
         topic_rights: Which topics a sender may know of; None for all.
         topics: Of the cluster, for groups that are assigned here.
@@ -148,6 +146,7 @@ class Runtime:
         "_replies",
         "_write_seq",
         "append_policy",
+        "assignors",
         "config",
         "counters",
         "gathering",
@@ -194,6 +193,7 @@ class Runtime:
         self.profile = profile
         self.writes = writes
         self.ids = ids
+        self.assignors = Assignors()
         self.append_policy = append_policy
         self.verifier = verifier
         self.hold_high_watermark = config.hold_high_watermark

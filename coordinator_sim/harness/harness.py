@@ -6,7 +6,7 @@ The log outlives the coordinator's leadership, so `elect` after `resign` is a fa
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -146,6 +146,9 @@ class Harness:
         started: Whether its coordinator accepts requests before `startup`.
     """
 
+    past_edge: ClassVar[tuple[type, ...]] = _ANSWERED_AT_EDGE
+    coordinator_type: ClassVar[type[GroupCoordinator]] = GroupCoordinator
+
     def __init__(
         self,
         config: CoordinatorConfig | None = None,
@@ -167,7 +170,7 @@ class Harness:
         self.persister = StandInPersister()
         self._appends = FailingAppends()
         self._verifier = FailingVerification()
-        self.coordinator = GroupCoordinator(
+        self.coordinator = self.coordinator_type(
             self.config,
             profile,
             ids=self.ids,
@@ -213,7 +216,7 @@ class Harness:
             principal=principal,
         )
         self.next_token += 1
-        if isinstance(request, _ANSWERED_AT_EDGE) and not self.checks_at_edge:
+        if isinstance(request, self.past_edge) and not self.checks_at_edge:
             result = self.coordinator.handle(request, context, self.now_ms)
         else:
             result = self._apis.handle(request, context, self.now_ms)
@@ -241,15 +244,26 @@ class Harness:
         """Delete topics, and with them their offsets."""
         return self.change_topics({}, names)
 
-    def change_topics(self, changed: Mapping[str, Topic], removed: Sequence[str] = ()) -> Step:
-        """Create, grow and delete topics in one change of the cluster's metadata."""
+    def change_topics(
+        self,
+        changed: Mapping[str, Topic],
+        removed: Sequence[str] = (),
+        version: int | None = None,
+    ) -> Step:
+        """Create, grow and delete topics in one change of the cluster's metadata.
+
+        Args:
+            changed: Topics that are new or other than before, by name.
+            removed: Names of topics that are deleted.
+            version: Of the metadata from now on; None for the next one.
+        """
         for name, topic in changed.items():
             self.topics.put(name, topic)
         known = {name: self.topics.remove(name) for name in removed}
-        self._metadata_version += 1
+        self._metadata_version = self._metadata_version + 1 if version is None else version
         self.coordinator.topics_changed(
             [
-                KnownTopic(name, topic.topic_id, topic.partition_count)
+                KnownTopic(name, topic.topic_id, topic.partition_count, topic.racks)
                 for name, topic in changed.items()
             ],
             removed,

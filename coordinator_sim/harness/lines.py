@@ -13,10 +13,8 @@ A command that cannot be run is answered with `error`; the next one is not affec
 line tool reads and writes the lines.
 """
 
-from base64 import b64decode
-from binascii import Error as Base64Error
-from collections.abc import Callable, Iterator
-from typing import Any, Final, cast
+from collections.abc import Callable
+from typing import Final, cast
 from uuid import UUID
 
 import msgspec
@@ -27,6 +25,7 @@ from coordinator_sim.broker.metadata.topic_ids import Topic
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.properties import configured
 from coordinator_sim.errors import UNREADABLE_JSON, CoordinatorSimError, InvariantViolation
+from coordinator_sim.harness import line_fields as fields
 from coordinator_sim.harness.harness import START_MS, Harness, Step
 from coordinator_sim.harness.kafka_json import (
     frame_to_json,
@@ -39,6 +38,9 @@ from coordinator_sim.harness.kafka_json import (
 )
 from coordinator_sim.harness.kafka_json.persister_calls import write_calls
 from coordinator_sim.harness.kafka_json.topic_ids import topic_id_of
+from coordinator_sim.harness.line_fields import Json, LineError
+from coordinator_sim.harness.stepped import SteppedHarness
+from coordinator_sim.harness.stepped_verbs import STEPPED_VERBS
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.api_versions import versions_of
 from coordinator_sim.kafka.completion import CompleteTransaction, TransactionCompleted
@@ -51,19 +53,14 @@ from coordinator_sim.messages.codec.frames import decode_request, encode_respons
 from coordinator_sim.messages.codec.json_form import base64_text
 from coordinator_sim.messages.requests import GroupRequest, Request, Response, group_api_named
 
-Json = dict[str, Any]
-
 OFFSETS_PARTITIONS: Final = 50
 """Partitions of `__consumer_offsets`, unless `init` says otherwise."""
-
-
-class LineError(CoordinatorSimError):
-    """A command that cannot be run; the message says why."""
 
 
 class Asked(Struct, frozen=True):
     """An open request: the fields that its reply repeats, and its form.
 
+    `version` is that of the forms of the request and of its reply.
     `correlation_id` is that of a frame, whose answer is a frame; None asks for JSON.
     """
 
@@ -184,11 +181,11 @@ class Lines:
     def _init(self, command: Json, _answer: Json) -> None:
         profile = self._profile
         if "profile" in command:
-            profile = profile_named(_text(command, "profile"))
-        profile = _switched(profile, _object(command, "switches"))
+            profile = profile_named(fields.text(command, "profile"))
+        profile = _switched(profile, fields.object_of(command, "switches"))
         self._offered = versions_of(profile)
-        partitions = _number(command, "partitions", OFFSETS_PARTITIONS)
-        trace = _flag(command, "trace", default=False)
+        partitions = fields.number(command, "partitions", OFFSETS_PARTITIONS)
+        trace = fields.flag(command, "trace", default=False)
         base = CoordinatorConfig(
             offsets_topic_num_partitions=partitions,
             trace=trace,
@@ -196,37 +193,41 @@ class Lines:
             offsets_retention_ms=profile.default_retention_ms,
             group_max_session_timeout_ms=profile.default_max_session_timeout_ms,
         )
-        properties = _object(command, "config")
-        self._harness = Harness(
+        properties = fields.object_of(command, "config")
+        world = SteppedHarness if fields.flag(command, "stepped", default=False) else Harness
+        self._harness = world(
             configured(base, {name: str(value) for name, value in properties.items()}),
             profile,
-            seed=_number(command, "seed", 0),
-            start_ms=_number(command, "startMs", START_MS),
-            elect=_flag(command, "elect", default=True),
-            started=_flag(command, "started", default=True),
+            seed=fields.number(command, "seed", 0),
+            start_ms=fields.number(command, "startMs", START_MS),
+            elect=fields.flag(command, "elect", default=True),
+            started=fields.flag(command, "started", default=True),
         )
         self._harness.hears_own_last = profile.own_answer_last
         self._harness.topics.is_open = False
-        self._harness.checks_at_edge = _flag(command, "edge", default=False)
+        self._harness.checks_at_edge = fields.flag(command, "edge", default=False)
         self._asked = {}
-        self._wants_bytes = _flag(command, "bytes", default=False)
+        self._wants_bytes = fields.flag(command, "bytes", default=False)
 
     def _call(self, command: Json, _answer: Json) -> Step:
         world = self._world
-        api = _text(command, "api")
-        version = _number(command, "v", self._newest(api))
-        request = _request(api, version, _object(command, "data"))
-        self._asked[world.next_token] = Asked(command.get("id"), api, version, request)
+        api = fields.text(command, "api")
+        version = fields.number(command, "v", self._newest(api))
+        form = fields.number(command, "form", version)
+        request = _request(api, form, fields.object_of(command, "data"))
+        self._asked[world.next_token] = Asked(command.get("id"), api, form, request)
         return world.call(
             request,
             api_version=version,
-            client_id=_text(command, "clientId", "client"),
-            client_host="/" + _text(command, "host", "127.0.0.1"),
+            client_id=fields.text(command, "clientId", "client"),
+            client_host=fields.text(
+                command, "clientHost", "/" + fields.text(command, "host", "127.0.0.1")
+            ),
         )
 
     def _wire(self, command: Json, _answer: Json) -> Step:
         world = self._world
-        header, decoded = decode_request(_frame(command))
+        header, decoded = decode_request(fields.frame(command))
         api = name_of(ApiKey(header.api_key))
         request = _of_group(api, decoded)
         version = header.api_version
@@ -237,31 +238,31 @@ class Lines:
             request,
             api_version=version,
             client_id=header.client_id or "",
-            client_host="/" + _text(command, "host", "127.0.0.1"),
+            client_host="/" + fields.text(command, "host", "127.0.0.1"),
         )
 
     def _encode(self, command: Json, answer: Json) -> None:
-        api = _text(command, "api")
+        api = fields.text(command, "api")
         frame = json_to_frame(
             api,
-            _number(command, "v", self._newest(api)),
-            _object(command, "data"),
-            client_id=_text(command, "clientId", "client"),
-            correlation_id=_number(command, "correlation", 0),
+            fields.number(command, "v", self._newest(api)),
+            fields.object_of(command, "data"),
+            client_id=fields.text(command, "clientId", "client"),
+            correlation_id=fields.number(command, "correlation", 0),
         )
         answer["frame"] = base64_text(frame)
 
     def _decode(self, command: Json, answer: Json) -> None:
-        api = _text(command, "api")
+        api = fields.text(command, "api")
         answer["data"] = frame_to_json(
             api,
-            _number(command, "v", self._newest(api)),
-            _frame(command),
-            correlation_id=_number(command, "correlation", 0),
+            fields.number(command, "v", self._newest(api)),
+            fields.frame(command),
+            correlation_id=fields.number(command, "correlation", 0),
         )
 
     def _advance(self, command: Json, _answer: Json) -> Step:
-        wait_ms = _number(command, "ms")
+        wait_ms = fields.number(command, "ms")
         if wait_ms < 0:
             raise LineError(f"ms: must not be negative, not {wait_ms}")
         return self._world.advance(wait_ms)
@@ -269,15 +270,17 @@ class Lines:
     def _topics(self, command: Json, _answer: Json) -> Step:
         world = self._world
         changed: dict[str, Topic] = {}
-        for topic in _objects(command, "set"):
-            name = _text(topic, "name")
+        for topic in fields.objects(command, "set"):
+            name = fields.text(topic, "name")
             known = changed.get(name) or world.topics.get(name)
-            count = _number(topic, "partitions", 1)
+            count = fields.number(topic, "partitions", 1)
+            racks = tuple(tuple(each) for each in fields.items(topic, "racks"))
             if known is None:
-                changed[name] = Topic(topic_id_of(topic, name), count)
-            elif count > known.partition_count:
-                changed[name] = Topic(known.topic_id, count)
-        return world.change_topics(changed, _items(command, "remove"))
+                changed[name] = Topic(topic_id_of(topic, name), count, racks)
+            elif count > known.partition_count or racks != known.racks:
+                changed[name] = Topic(known.topic_id, max(count, known.partition_count), racks)
+        version = fields.number(command, "version") if "version" in command else None
+        return world.change_topics(changed, fields.items(command, "remove"), version)
 
     def _startup(self, _command: Json, _answer: Json) -> Step:
         return self._world.startup()
@@ -286,64 +289,64 @@ class Lines:
         return self._world.shutdown()
 
     def _elect(self, command: Json, _answer: Json) -> Step:
-        return self._world.elect(self._partition(command), _number(command, "epoch", 1))
+        return self._world.elect(self._partition(command), fields.number(command, "epoch", 1))
 
     def _resign(self, command: Json, _answer: Json) -> Step:
-        epoch = _number(command, "epoch") if "epoch" in command else None
+        epoch = fields.number(command, "epoch") if "epoch" in command else None
         return self._world.resign(self._partition(command), epoch)
 
     def _append(self, command: Json, _answer: Json) -> Step:
         partition = self._partition(command)
         if partition is None:
             raise LineError("append: name a partition or a group")
-        records = read_records(_objects(command, "records"))
-        timestamp_ms = _number(command, "timestamp") if "timestamp" in command else None
+        records = read_records(fields.objects(command, "records"))
+        timestamp_ms = fields.number(command, "timestamp") if "timestamp" in command else None
         return self._world.append(partition, records, timestamp_ms)
 
     def _hold(self, command: Json, _answer: Json) -> None:
         if "hw" in command:
-            self._world.hold(high_watermark=_flag(command, "hw", default=False))
+            self._world.hold(high_watermark=fields.flag(command, "hw", default=False))
 
     def _commit(self, command: Json, _answer: Json) -> Step:
-        offset = _number(command, "offset") if "offset" in command else None
+        offset = fields.number(command, "offset") if "offset" in command else None
         return self._world.commit(self._partition(command), offset)
 
     def _fail(self, command: Json, _answer: Json) -> None:
         if "append" in command:
-            error = _error_code(_text(command, "append"))
-            self._world.fail_appends(error, _number(command, "count", 1))
+            error = fields.error_code(command, "append")
+            self._world.fail_appends(error, fields.number(command, "count", 1))
         if "verify" in command:
             found = command["verify"]
-            verdict = ErrorCode.NONE if found is None else _error_code(_text(command, "verify"))
+            verdict = ErrorCode.NONE if found is None else fields.error_code(command, "verify")
             self._world.fail_verification(verdict)
 
     def _persister(self, command: Json, _answer: Json) -> Step | None:
         world = self._world
         if "hold" in command:
-            world.persister.holds = _flag(command, "hold", default=False)
+            world.persister.holds = fields.flag(command, "hold", default=False)
         if "answer" not in command:
             return None
-        error = _error_code(_text(command, "answer"))
-        thrown = _flag(command, "throws", default=False)
-        return world.answer_persister(error, _number(command, "count", 1), thrown=thrown)
+        error = fields.error_code(command, "answer")
+        thrown = fields.flag(command, "throws", default=False)
+        return world.answer_persister(error, fields.number(command, "count", 1), thrown=thrown)
 
     def _end_transaction(self, command: Json, _answer: Json) -> Step:
         world = self._world
         request = CompleteTransaction(
-            partition=world.partition_of(_text(command, "group")),
-            producer_id=_number(command, "producerId"),
-            producer_epoch=_number(command, "producerEpoch", 0),
-            committed=_flag(command, "commit", default=False),
-            coordinator_epoch=_number(command, "coordinatorEpoch", 0),
+            partition=world.partition_of(fields.text(command, "group")),
+            producer_id=fields.number(command, "producerId"),
+            producer_epoch=fields.number(command, "producerEpoch", 0),
+            committed=fields.flag(command, "commit", default=False),
+            coordinator_epoch=fields.number(command, "coordinatorEpoch", 0),
         )
         self._asked[world.next_token] = Asked(command.get("id"), "EndTxnMarker", 0, request)
         return world.complete_transaction(request)
 
     def _partition_for(self, command: Json, answer: Json) -> None:
-        answer["partition"] = self._world.partition_of(_text(command, "group"))
+        answer["partition"] = self._world.partition_of(fields.text(command, "group"))
 
     def _uuids(self, command: Json, _answer: Json) -> None:
-        for text in _items(command, "next"):
+        for text in fields.items(command, "next"):
             try:
                 self._world.ids.script(str(UUID(text)))
             except (ValueError, AttributeError):
@@ -355,14 +358,24 @@ class Lines:
     def _partition(self, command: Json) -> int | None:
         """Return the offsets partition that a command names, or None for all of them."""
         if "group" in command:
-            return self._world.partition_of(_text(command, "group"))
+            return self._world.partition_of(fields.text(command, "group"))
         if "partition" not in command:
             return None
-        index = _number(command, "partition")
+        index = fields.number(command, "partition")
         count = self._world.config.offsets_topic_num_partitions
         if not 0 <= index < count:
             raise LineError(f"partition {index}: must be from 0 to {count - 1}")
         return index
+
+
+def _stepped(verb: str) -> Callable[[Lines, Json, Json], Step | None]:
+    def run(lines: Lines, command: Json, answer: Json) -> Step | None:
+        world = lines.harness
+        if not isinstance(world, SteppedHarness):
+            raise LineError(f"{verb}: is for a world that `init` made with stepped: true")
+        return STEPPED_VERBS[verb](world, command, answer)
+
+    return run
 
 
 _VERBS: Final[dict[str, Callable[[Lines, Json, Json], Step | None]]] = {
@@ -386,68 +399,8 @@ _VERBS: Final[dict[str, Callable[[Lines, Json, Json], Step | None]]] = {
     "partitionFor": Lines._partition_for,  # noqa: SLF001 - as above
     "uuids": Lines._uuids,  # noqa: SLF001 - as above
     "stats": Lines._stats,  # noqa: SLF001 - as above
+    **{verb: _stepped(verb) for verb in STEPPED_VERBS},
 }
-
-
-# -- fields of commands --------------------------------------------------------------------
-
-_MISSING: Final = object()
-
-
-def _field(command: Json, name: str, default: object) -> object:
-    value = command.get(name, default)
-    if value is _MISSING:
-        raise LineError(f"{name}: is missing")
-    return value
-
-
-def _number(command: Json, name: str, default: object = _MISSING) -> int:
-    value = _field(command, name, default)
-    if type(value) is not int:
-        raise LineError(f"{name}: must be a whole number, not {value!r}")
-    return value
-
-
-def _text(command: Json, name: str, default: object = _MISSING) -> str:
-    value = _field(command, name, default)
-    if not isinstance(value, str):
-        raise LineError(f"{name}: must be a text, not {value!r}")
-    return value
-
-
-def _flag(command: Json, name: str, *, default: bool) -> bool:
-    value = command.get(name, default)
-    if not isinstance(value, bool):
-        raise LineError(f"{name}: must be true or false, not {value!r}")
-    return value
-
-
-def _object(command: Json, name: str) -> Json:
-    value = command.get(name, {})
-    if not isinstance(value, dict):
-        raise LineError(f"{name}: must be an object, not {value!r}")
-    return value
-
-
-def _items(command: Json, name: str) -> list[Any]:
-    value = command.get(name, [])
-    if not isinstance(value, list):
-        raise LineError(f"{name}: must be a list, not {value!r}")
-    return value
-
-
-def _objects(command: Json, name: str) -> Iterator[Json]:
-    for item in _items(command, name):
-        if not isinstance(item, dict):
-            raise LineError(f"{name}: holds objects, not {item!r}")
-        yield item
-
-
-def _frame(command: Json) -> bytes:
-    try:
-        return b64decode(_text(command, "frame"), validate=True)
-    except Base64Error as error:
-        raise LineError(f"frame: is not base64: {error}") from None
 
 
 def _said(asked: Asked, response: Response) -> Json:
@@ -473,13 +426,6 @@ def _switched(profile: Profile, switches: Json) -> Profile:
         if type(known) is not type(value):
             raise LineError(f"switches: no profile has {name}={value!r}")
     return replace(profile, **switches)
-
-
-def _error_code(name: str) -> ErrorCode:
-    try:
-        return ErrorCode[name]
-    except KeyError:
-        raise LineError(f"append: {name!r} is no error of Kafka's protocol") from None
 
 
 def _error_text(response: Response) -> str | None:

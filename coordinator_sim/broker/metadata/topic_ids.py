@@ -6,10 +6,11 @@ from msgspec import Struct
 
 
 class Topic(Struct, frozen=True):
-    """A topic: its id of 16 bytes and its number of partitions."""
+    """A topic: its id of 16 bytes and its number of partitions, and the racks of their replicas."""
 
     topic_id: bytes
     partition_count: int
+    racks: tuple[tuple[str, ...], ...] = ()
 
 
 class Topics:

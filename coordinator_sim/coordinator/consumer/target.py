@@ -5,7 +5,6 @@ UpdatedMembersAndTargetAssignmentView.java and GroupMetadataManager.maybeUpdateT
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
 
 from msgspec import Struct
 
@@ -13,18 +12,10 @@ from coordinator_sim.assignors.contract import AssignmentFailed
 from coordinator_sim.assignors.foreign.contract import AssignorFault
 from coordinator_sim.assignors.foreign.in_coordinators import NamedTopic, assigned_by_own
 from coordinator_sim.assignors.server_contract import ServerAssignor, ServerMember, TopicAssignment
-from coordinator_sim.assignors.server_range import ServerRangeAssignor
-from coordinator_sim.assignors.server_uniform import ServerUniformAssignor
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup, Target
 from coordinator_sim.coordinator.consumer.member import ConsumerMember
 from coordinator_sim.coordinator.topics import KnownTopics
 from coordinator_sim.kafka.orders.iteration_order import java_hash_order
-
-KAFKA_ASSIGNORS: Final[Mapping[str, ServerAssignor]] = {
-    assignor.name: assignor
-    for assignor in (ServerUniformAssignor(yields_extra=True), ServerRangeAssignor())
-}
-"""The assignors that Kafka's brokers bring along, by their names."""
 
 
 class TargetFailed(Struct, frozen=True):
@@ -80,6 +71,7 @@ def computed_targets(
     view: View,
     topics: KnownTopics,
     *,
+    assignors: Mapping[str, ServerAssignor],
     assignor: str,
     is_homogeneous: bool,
 ) -> dict[str, Target] | TargetFailed:
@@ -89,6 +81,7 @@ def computed_targets(
         group: Whose expressions are resolved.
         view: Its members as they will be, with the targets that the assignor tries to keep.
         topics: Of the cluster.
+        assignors: Those that the coordinator brings along.
         assignor: Its name.
         is_homogeneous: Whether all subscribe to the same topics, by Kafka's counting.
 
@@ -110,9 +103,9 @@ def computed_targets(
         for member_id, member in view.members.items()
     ]
     try:
-        if assignor in KAFKA_ASSIGNORS:
+        if assignor in assignors:
             counts = {topic.topic_id: topic.partition_count for topic in topics.by_id.values()}
-            found = KAFKA_ASSIGNORS[assignor].assign(counts, asked, is_homogeneous=is_homogeneous)
+            found = assignors[assignor].assign(counts, asked, is_homogeneous=is_homogeneous)
         else:
             found = _assigned_by_own(assignor, group.heads.assignment_epoch, asked, topics)
     except (AssignmentFailed, AssignorFault) as error:

@@ -176,7 +176,12 @@ def _target(draft: Draft, epoch: int, *, alike: bool) -> tuple[int, Target] | Re
         return heads.assignment_epoch, group.target_of(updated)
     view = view_with(group, updated)
     found = computed_targets(
-        group, view, runtime.topics, assignor=assignor_of(draft), is_homogeneous=alike
+        group,
+        view,
+        runtime.topics,
+        assignors=runtime.assignors.consumer,
+        assignor=assignor_of(draft),
+        is_homogeneous=alike,
     )
     if isinstance(found, TargetFailed):
         return Refusal(

@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from coordinator_sim.assignors.share_contract import ShareMember as Asked
 from coordinator_sim.assignors.share_contract import ShareTopics, Target
-from coordinator_sim.assignors.share_simple import assign_simple
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.coordinator.share.group import ShareGroup
 from coordinator_sim.coordinator.share.member import NO_TARGET, ShareMember, is_same
@@ -81,7 +80,7 @@ def goal_of(
         {topic.topic_id: topic.partition_count for topic in by_name.values()},
         {topic_id: topic.partitions for topic_id, topic in state.initialized.items()},
     )
-    found = assign_simple(asked, topics, is_homogeneous=seen.is_homogeneous)
+    found = runtime.assignors.share(asked, topics, is_homogeneous=seen.is_homogeneous)
     for member_id in java_hash_order(members):
         target = found.get(member_id, NO_TARGET)
         known = group.targets.get(member_id)

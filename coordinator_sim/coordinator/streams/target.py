@@ -12,7 +12,7 @@ from msgspec import Struct
 from coordinator_sim.assignors.streams_sticky import (
     AskedSubtopology,
     AskingMember,
-    assign_tasks,
+    AssignedTasks,
 )
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.coordinator.streams.group import StreamsGroup
@@ -162,5 +162,12 @@ def _computed(
         for name, each in configured.subtopologies.items()
     }
     copies = int(question.settings.get(STANDBY_SETTING, "0"))
-    found = assign_tasks(asking, asked, copies, is_early=not by_current)
-    return {name: Tasks(each.active, each.standby) for name, each in found.items()}
+    found = runtime.assignors.streams(asking, asked, copies, is_early=not by_current)
+    return {name: _tasks(found.get(name)) for name in order}
+
+
+def _tasks(assigned: AssignedTasks | None) -> Tasks:
+    """What an assignor gives a member; one that it does not name has nothing."""
+    if assigned is None:
+        return NOTHING_WANTED
+    return Tasks(assigned.active, assigned.standby, assigned.warmup)

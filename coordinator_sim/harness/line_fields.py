@@ -1,0 +1,127 @@
+"""Fields of the commands of the line protocol: each is checked for its type."""
+
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Iterator
+from typing import Any, Final
+
+from coordinator_sim.errors import CoordinatorSimError
+from coordinator_sim.kafka.errors import ErrorCode
+
+Json = dict[str, Any]
+
+
+class LineError(CoordinatorSimError):
+    """A command that cannot be run; the message says why."""
+
+
+_MISSING: Final = object()
+
+
+def field_of(command: Json, name: str, default: object) -> object:
+    """The value of a field, or its default.
+
+    Raises:
+        LineError: It is of another type, or missing.
+    """
+    value = command.get(name, default)
+    if value is _MISSING:
+        raise LineError(f"{name}: is missing")
+    return value
+
+
+def number(command: Json, name: str, default: object = _MISSING) -> int:
+    """A whole number.
+
+    Raises:
+        LineError: It is of another type, or missing.
+    """
+    value = field_of(command, name, default)
+    if type(value) is not int:
+        raise LineError(f"{name}: must be a whole number, not {value!r}")
+    return value
+
+
+def text(command: Json, name: str, default: object = _MISSING) -> str:
+    """A text.
+
+    Raises:
+        LineError: It is of another type, or missing.
+    """
+    value = field_of(command, name, default)
+    if not isinstance(value, str):
+        raise LineError(f"{name}: must be a text, not {value!r}")
+    return value
+
+
+def flag(command: Json, name: str, *, default: bool) -> bool:
+    """True or false.
+
+    Raises:
+        LineError: It is of another type, or missing.
+    """
+    value = command.get(name, default)
+    if not isinstance(value, bool):
+        raise LineError(f"{name}: must be true or false, not {value!r}")
+    return value
+
+
+def object_of(command: Json, name: str) -> Json:
+    """An object; empty where it is missing.
+
+    Raises:
+        LineError: It is of another type, or missing.
+    """
+    value = command.get(name, {})
+    if not isinstance(value, dict):
+        raise LineError(f"{name}: must be an object, not {value!r}")
+    return value
+
+
+def items(command: Json, name: str) -> list[Any]:
+    """A list; empty where it is missing.
+
+    Raises:
+        LineError: It is of another type, or missing.
+    """
+    value = command.get(name, [])
+    if not isinstance(value, list):
+        raise LineError(f"{name}: must be a list, not {value!r}")
+    return value
+
+
+def objects(command: Json, name: str) -> Iterator[Json]:
+    """The objects of a list.
+
+    Raises:
+        LineError: It is of another type, or missing.
+    """
+    for item in items(command, name):
+        if not isinstance(item, dict):
+            raise LineError(f"{name}: holds objects, not {item!r}")
+        yield item
+
+
+def frame(command: Json) -> bytes:
+    """The bytes of a frame, which is base64.
+
+    Raises:
+        LineError: It is of another type, or missing.
+    """
+    try:
+        return b64decode(text(command, "frame"), validate=True)
+    except Base64Error as error:
+        raise LineError(f"frame: is not base64: {error}") from None
+
+
+def error_code(command: Json, name: str) -> ErrorCode:
+    """An error by its name in Kafka's protocol.
+
+    Raises:
+        LineError: It is missing, or there is no such error.
+    """
+    value = text(command, name)
+    try:
+        return ErrorCode[value]
+    except KeyError:
+        raise LineError(f"{name}: {value!r} is no error of Kafka's protocol") from None
