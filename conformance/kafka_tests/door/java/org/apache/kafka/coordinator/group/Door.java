@@ -161,7 +161,7 @@ final class Door {
         if (current != null && current != this) current.compareGroups();
         current = this;
         now = time.milliseconds();
-        ObjectNode init = Lines.command("init").put("stepped", true).put("partitions", 1).put("startMs", now).put("profile", "4.3");
+        ObjectNode init = Lines.command("init").put("stepped", true).put("partitions", 1).put("startMs", now);
         ObjectNode settings = init.putObject("config")
             .put("group.min.session.timeout.ms", 0).put("group.max.session.timeout.ms", Integer.MAX_VALUE)
             .put("group.coordinator.append.linger.ms", 0).put("offsets.commit.timeout.ms", Integer.MAX_VALUE)
