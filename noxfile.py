@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import nox
@@ -14,6 +15,8 @@ ROOT = Path(__file__).parent
 PUSH_SIZES = {"kafka-4.4.0": 50_000, "kafka-3.9.2": 20_000}
 NIGHTLY_SIZES = {"kafka-4.4.0": 1_000_000, "kafka-4.3.1": 300_000, "kafka-3.9.2": 300_000}
 """Operations compared with each reference."""
+
+DAYS_OF_A_WEEK = 7
 
 ON_EVERY_PROCESSOR = ("-n", "auto", "--maxprocesses", "8")
 """`auto` is one process more than processors; see `tests/conftest.py`."""
@@ -96,6 +99,17 @@ def real_kafka(session: nox.Session) -> None:
     session.run("pytest", *by_file, *chosen, *(session.posargs or ["tests"]))
 
 
+@nox.session(name="kafka-tests")
+def kafka_tests(session: nox.Session) -> None:
+    """Kafka's own tests on serve: each day of the week has its part (JDK 17, Maven).
+
+    `-- --suite 4.3.1` runs all of them.
+    """
+    part = f"{datetime.now(UTC).isoweekday()}/{DAYS_OF_A_WEEK}"
+    today = ("--suite", "4.3.1", "--part", part, "--processes", "3")
+    session.run("conformance", "kafka-tests", *(session.posargs or today))
+
+
 @nox.session
 def conformance(session: nox.Session) -> None:
     """Every requirement on the simulator; `-- --target oracle:kafka-4.4.0` on Kafka itself."""
@@ -128,6 +142,7 @@ def nightly(session: nox.Session) -> None:
     for reference, steps in NIGHTLY_SIZES.items():
         wanted = ("--reference", reference, "--steps", str(steps))
         session.run("conformance", "differ", *wanted)
+    session.run("conformance", "kafka-tests", "--suite", "all", "--with-left-out")
     session.run("python", "-m", "benchmarks")
 
 

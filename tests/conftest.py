@@ -27,7 +27,7 @@ settings.register_profile(
     "dev", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile(
-    "ci", settings.get_profile("dev"), max_examples=200, derandomize=True, print_blob=True
+    "ci", settings.get_profile("dev"), max_examples=100, derandomize=True, print_blob=True
 )
 settings.register_profile("nightly", settings.get_profile("dev"), max_examples=20_000)
 settings.load_profile("dev")
