@@ -141,6 +141,23 @@ def test_a_connector_whose_values_are_gone_fails(tmp_path: Path) -> None:
     assert "Could not read properties from file" in answer["body"]["message"]
 
 
+def test_a_connector_that_another_worker_changes_fails_without_its_values(tmp_path: Path) -> None:
+    """It is started anew, finds no file, and its status says so."""
+    bench = started("open", tmp_path)
+    (created,) = (each for each in STORIES["open"].exchanges if each.name == "referring")
+    answered(bench, created, tmp_path)
+    (tmp_path / "values.properties").unlink()
+
+    config = {**created.body["config"], "name": "referring", "tasks.max": "1"}
+    text = json.dumps({"properties": config}).replace("{folder}", str(tmp_path))
+    bench.write("connect-configs", b"connector-referring", text.encode())
+    bench.run(3_000)
+
+    status = answered(bench, Exchange(name="", target="/connectors/referring/status"), tmp_path)
+    assert status["body"]["connector"]["state"] == "FAILED"
+    assert "Could not read properties from file" in status["body"]["connector"]["trace"]
+
+
 def test_values_are_not_searched_for_references() -> None:
     """What a provider returns stands as it is; a path is asked for once."""
     paths: list[str] = []
