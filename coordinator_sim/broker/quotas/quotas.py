@@ -87,6 +87,7 @@ class Quotas:
     __slots__ = (
         "_address_limits",
         "_cluster",
+        "_is_stale",
         "_limits",
         "_managers",
         "_mutations",
@@ -108,8 +109,8 @@ class Quotas:
         self._managers: dict[tuple[str, int], ClientQuotaManager] = {}
         self._mutations: Sensors[TokenBucket] | None = None
         self.work_ns: Callable[[], int] = _no_work
-        self.is_on = False
-        self.changed()
+        self.is_on = self._is_stale = True
+        self._look()
 
     def _static_default(self, key: str) -> float | None:
         name, configs = _STATIC_DEFAULTS.get(key), self._cluster.configs
@@ -119,7 +120,14 @@ class Quotas:
         return None if value == LARGEST_LONG else float(value)
 
     def changed(self) -> None:
-        """A quota was set or removed."""
+        """A quota was set or removed; the next request looks at all of them, once."""
+        self.is_on = self._is_stale = True
+
+    def _look(self) -> None:
+        """See which quotas are set, if any was since."""
+        if not self._is_stale:
+            return
+        self._is_stale = False
         for limits in (*self._limits.values(), self._address_limits):
             limits.changed()
         self.is_on = any(limits.is_set for limits in self._limits.values())
@@ -136,7 +144,8 @@ class Quotas:
 
         A broker's own requests have no connection to mute.
         """
-        return MeasuredAnswer(self, call, place) if call.connection else place
+        self._look()
+        return MeasuredAnswer(self, call, place) if call.connection and self.is_on else place
 
     def parked(self, token: int) -> None:
         """The handler of a request is done, and its answer comes later."""
@@ -225,6 +234,7 @@ class Quotas:
         directly in ZooKeeper. DEVIATION: those of FindCoordinator are created by the broker for
         itself; a quota of its own user is not looked at.
         """
+        self._look()
         limits = self._limits[CONTROLLER_MUTATION]
         if call.api is ApiKey.METADATA:
             is_strict = not self._cluster.settings.profile.uses_zookeeper
@@ -246,6 +256,7 @@ class Quotas:
 
         Source: SocketServer.scala, ConnectionQuotas.recordIpConnectionMaybeThrottle.
         """
+        self._look()
         if not self._address_limits.is_set:
             return 0
         manager = self._manager_of(CONNECTION, self._address_limits, broker_id)
