@@ -1,6 +1,5 @@
 """`kafka-tests`: Kafka's own tests on a served cluster."""
 
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
@@ -42,7 +41,7 @@ def kafka_tests(
     profile: Annotated[
         str | None,
         typer.Option(
-            help="The Kafka that serve behaves like; default: the suite's release.",
+            help="The Kafka that ours behaves like; default: the suite's release.",
             metavar="PROFILE",
         ),
     ] = None,
@@ -94,13 +93,12 @@ def _run(
     chosen: Sequence[Suite], profile: str | None, root: Path, processes: int, *, with_left_out: bool
 ) -> list[Result]:
     """Run the classes of suites, several at a time, and print each when it has ended."""
-    serve = (sys.executable, "-m", "coordinator_sim", "serve", "--profile")
     began = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     found: dict[Suite, list[Invocation]] = {suite: [] for suite in chosen}
     running: dict[Future[list[Invocation]], tuple[Suite, str]] = {}
     with ThreadPoolExecutor(processes) as pool:
         for suite in chosen:
-            stage = stage_for(suite, (*serve, profile or suite.profile), root / suite.full_name)
+            stage = stage_for(suite, profile or suite.profile, root / suite.full_name)
             for each in suite.classes:
                 future = pool.submit(judged_class, stage, each.name, with_left_out=with_left_out)
                 running[future] = suite, each.name
@@ -154,4 +152,4 @@ def _print_class(name: str, invocations: Sequence[Invocation]) -> None:
 
 def _print_counts(result: Result) -> None:
     words = ", ".join(f"{result.count(each)} {each}" for each in Verdict if result.count(each))
-    typer.echo(f"{result.suite} on serve --profile {result.profile}: {words}")
+    typer.echo(f"{result.suite} as Kafka {result.profile}: {words}")

@@ -4,8 +4,10 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from shutil import copytree
 from typing import Final
 
 from msgspec import Struct
@@ -22,9 +24,6 @@ from coordinator_sim_conformance.kafka_tests.results import (
 from coordinator_sim_conformance.kafka_tests.suites import HERE, Suite
 from coordinator_sim_conformance.real_kafka.kafka import JARS_VARIABLE, resolve_jars
 
-_SOURCES: Final = HERE / "java"
-_EXTENSIONS: Final = "META-INF/services/org.junit.jupiter.api.extension.Extension"
-_CLUSTER_TESTS: Final = "org.apache.kafka.common.test.junit.ClusterTestExtensions"
 _REPORT: Final = "TEST-junit-jupiter.xml"
 _TEST_TIMEOUT_S: Final = 240
 _CLASS_TIMEOUT_S: Final = 45 * 60
@@ -46,48 +45,56 @@ class Stage(Struct, frozen=True):
     Args:
         jars: Folder of Kafka's jars, tests included.
         shim: Folder of our classes, which stand before them.
-        services: Folder that names JUnit's extension for test clusters.
-        serve: Command that serves a cluster.
+        asked: Options of the JVM that say how ours is started.
         folder: Working folder: logs of clusters, reports of JUnit.
     """
 
     jars: Path
     shim: Path
-    services: Path
-    serve: tuple[str, ...]
+    asked: tuple[str, ...]
     folder: Path
 
 
-def stage_for(suite: Suite, serve: Sequence[str], folder: Path) -> Stage:
+def stage_for(suite: Suite, profile: str, folder: Path) -> Stage:
     """Resolve the jars of a suite by Maven and compile the shim, unless both are there.
+
+    Args:
+        suite: The suite.
+        profile: The Kafka that ours behaves like.
+        folder: Working folder.
 
     Raises:
         MissingDependencyError: Java or Maven is missing, or cannot do it.
     """
     root = Path(os.environ.get(JARS_VARIABLE, HERE / "target"))
     root = root / f"tests-{suite.jars}-{suite.release}"
-    jars, shim, services = root / "lib", root / "shim", root / "services"
+    jars, shim = root / "lib", root / "shim"
     if not any(jars.glob("kafka-clients-*-test.jar")):
         resolve_jars(suite.release, jars, f"-P{suite.jars}", project=HERE / "pom.xml")
-    if _newest(_SOURCES.rglob("*.java")) > _newest(shim.rglob("*.class")):
-        _compile(jars, shim)
-    names = services / _EXTENSIONS
-    names.parent.mkdir(parents=True, exist_ok=True)
-    names.write_text(f"{_CLUSTER_TESTS}\n", encoding="utf-8")
-    return Stage(jars=jars, shim=shim, services=services, serve=tuple(serve), folder=folder)
+    sources = HERE / "door" / "java" if suite.is_door else HERE / "java"
+    if _newest(sources.rglob("*.java")) > _newest(shim.rglob("*.class")):
+        _compile(sources, jars, shim)
+    ours = (sys.executable, "-m", "coordinator_sim", "lines" if suite.is_door else "serve")
+    command = shlex.join((*ours, "--profile", profile))
+    asked = (f"-Dserved.command={command}", f"-Dserved.folder={folder}")
+    if suite.is_door:
+        asked = (f"-Ddoor.lines={command}", "-Djdk.attach.allowAttachSelf=true")
+    return Stage(jars=jars, shim=shim, asked=asked, folder=folder)
 
 
 def _newest(files: Iterable[Path]) -> float:
     return max((path.stat().st_mtime for path in files), default=0.0)
 
 
-def _compile(jars: Path, shim: Path) -> None:
+def _compile(sources: Path, jars: Path, shim: Path) -> None:
     command = ["javac", "-nowarn", "-proc:none", "-d", str(shim), "-cp", f"{jars}{os.sep}*"]
-    command += map(str, sorted(_SOURCES.rglob("*.java")))
+    command += map(str, sorted(sources.rglob("*.java")))
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - javac on our own sources
     if done.returncode:
         errors = [line for line in done.stderr.splitlines() if ": error: " in line]
-        raise MissingDependencyError(f"javac cannot compile {_SOURCES}: {errors[:1]}")
+        raise MissingDependencyError(f"javac cannot compile {sources}: {errors[:1]}")
+    if (sources / "META-INF").is_dir():
+        copytree(sources / "META-INF", shim / "META-INF", dirs_exist_ok=True)
 
 
 def run_class(
@@ -114,12 +121,11 @@ def run_class(
     folder = stage.folder / kind / re.sub(r"[^\w.]", "-", test or name)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / _REPORT).unlink(missing_ok=True)
-    class_path = (*(() if on_kafka else (stage.shim,)), stage.services, stage.jars / "*")
+    class_path = (*(() if on_kafka else (stage.shim,)), stage.jars / "*")
     command = [
         "java",
         *_JVM,
-        f"-Dserved.folder={folder}",
-        f"-Dserved.command={shlex.join(stage.serve)}",
+        *stage.asked,
         "-cp",
         os.pathsep.join(map(str, class_path)),
         "org.junit.platform.console.ConsoleLauncher",

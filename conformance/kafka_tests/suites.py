@@ -12,7 +12,8 @@ from coordinator_sim.errors import ConfigError
 HERE: Final = Path(__file__).parent
 _CLASSES: Final = HERE / "classes"
 _UNMEASURED_S: Final = 30
-_JARS: Final = {"groups": "clients", "brokers": "clients"}
+_DOOR: Final = "door"
+_JARS: Final = {"groups": "clients", "brokers": "clients", "requests": "core"}
 """Suite -> profile of `pom.xml` with its jars, where that is not of its own name."""
 
 
@@ -49,6 +50,11 @@ class Suite(Struct, frozen=True):
     def only(self, wanted: Callable[[JavaClass], bool]) -> "Suite":
         """The suite with some of its classes."""
         return Suite(self.name, self.release, tuple(filter(wanted, self.classes)))
+
+    @property
+    def is_door(self) -> bool:
+        """Whether its tests ask `coordinator-sim lines`, not a served cluster."""
+        return self.name == _DOOR
 
     @property
     def jars(self) -> str:

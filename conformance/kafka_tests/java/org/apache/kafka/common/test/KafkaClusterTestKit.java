@@ -11,6 +11,7 @@ import org.apache.kafka.common.security.auth.SecurityProtocol;
 import org.apache.kafka.controller.Controller;
 import org.apache.kafka.metadata.bootstrap.BootstrapMetadata;
 import org.apache.kafka.server.common.ApiMessageAndVersion;
+import org.apache.kafka.server.common.Feature;
 import org.apache.kafka.common.metadata.FeatureLevelRecord;
 
 import java.util.ArrayList;
@@ -128,7 +129,7 @@ public final class KafkaClusterTestKit implements AutoCloseable {
     /** Levels of the features that a served cluster has; what a cluster's first records do not name has level 0. */
     private static Map<String, Short> levels(BootstrapMetadata metadata) {
         Map<String, Short> levels = new TreeMap<>();
-        FEATURES.forEach(feature -> levels.put(feature, (short) 0));
+        Feature.PRODUCTION_FEATURES.stream().map(Feature::featureName).filter(FEATURES::contains).forEach(name -> levels.put(name, (short) 0));
         for (ApiMessageAndVersion record : metadata.records()) {
             if (record.message() instanceof FeatureLevelRecord feature) levels.replace(feature.name(), feature.featureLevel());
         }
