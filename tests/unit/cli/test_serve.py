@@ -408,6 +408,7 @@ def test_ctl_operates_a_server(tmp_path: Path) -> None:
         shown = json.loads(told("get", "/v1/topics/t"))["partitions"]
         assert [each["append_delay_ms"] for each in shown] == [0, 50]
         assert told("topic", "slow-appends", "t", "0") == "t is on time\n"
+        assert "is not compacted" in told("topic", "compact", "t", status=2)
         assert "no partition t-2" in told(
             "topic", "slow-appends", "t", "5", "--partition", "2", status=2
         )
