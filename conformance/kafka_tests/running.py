@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from shutil import copytree
 from typing import Final
+from zipfile import ZipFile
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,6 +25,7 @@ from coordinator_sim_conformance.kafka_tests.results import (
 from coordinator_sim_conformance.kafka_tests.suites import HERE, Suite
 from coordinator_sim_conformance.real_kafka.kafka import JARS_VARIABLE, resolve_jars
 
+_MANIFEST_LINE: Final = 70
 _REPORT: Final = "TEST-junit-jupiter.xml"
 _TEST_TIMEOUT_S: Final = 240
 _CLASS_TIMEOUT_S: Final = 45 * 60
@@ -43,13 +45,13 @@ class Stage(Struct, frozen=True):
     """What the classes of a suite run on.
 
     Args:
-        jars: Folder of Kafka's jars, tests included.
+        jars: Kafka's jars, tests included.
         shim: Folder of our classes, which stand before them.
         asked: Options of the JVM that say how ours is started.
         folder: Working folder: logs of clusters, reports of JUnit.
     """
 
-    jars: Path
+    jars: tuple[Path, ...]
     shim: Path
     asked: tuple[str, ...]
     folder: Path
@@ -79,7 +81,26 @@ def stage_for(suite: Suite, profile: str, folder: Path) -> Stage:
     asked = (f"-Dserved.command={command}", f"-Dserved.folder={folder}")
     if suite.is_door:
         asked = (f"-Ddoor.lines={command}", "-Djdk.attach.allowAttachSelf=true")
-    return Stage(jars=jars, shim=shim, asked=asked, folder=folder)
+    return Stage(jars=jars_in_order(jars), shim=shim, asked=asked, folder=folder)
+
+
+def jars_in_order(folder: Path) -> tuple[Path, ...]:
+    """Jars of a folder for a class path: Connect's by name, the others by one that names them.
+
+    A worker of Connect looks for plugins in each jar that the class path names, a test of Connect
+    starts several workers, and most of 150 jars have none.
+    """
+    jars = tuple(sorted(folder.glob("*.jar")))
+    named = [jar for jar in jars if jar.name.startswith("connect-")]
+    if not named:
+        return jars
+    line = f"Class-Path: {' '.join(jar.as_uri() for jar in jars if jar not in named)}"
+    lines = [line[at : at + _MANIFEST_LINE] for at in range(0, len(line), _MANIFEST_LINE)]
+    others = folder.parent / "others.jar"
+    with ZipFile(others, "w") as written:
+        text = "Manifest-Version: 1.0\n" + "\n ".join(lines) + "\n"
+        written.writestr("META-INF/MANIFEST.MF", text)
+    return (*named, others)
 
 
 def _newest(files: Iterable[Path]) -> float:
@@ -121,7 +142,7 @@ def run_class(
     folder = stage.folder / kind / re.sub(r"[^\w.]", "-", test or name)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / _REPORT).unlink(missing_ok=True)
-    class_path = (*(() if on_kafka else (stage.shim,)), stage.jars / "*")
+    class_path = (*(() if on_kafka else (stage.shim,)), *stage.jars)
     command = [
         "java",
         *_JVM,

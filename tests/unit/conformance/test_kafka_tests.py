@@ -1,6 +1,7 @@
 """Reading what JUnit reports of Kafka's own tests, and dealing out the classes."""
 
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from coordinator_sim_conformance.kafka_tests.results import (
     read_result,
     write_result,
 )
+from coordinator_sim_conformance.kafka_tests.running import jars_in_order
 from coordinator_sim_conformance.kafka_tests.suites import (
     JavaClass,
     Suite,
@@ -81,6 +83,21 @@ def test_parts_hold_each_class_once_and_differ_by_one_class_at_most(
     assert sorted(each.name for part in parts for each in part.classes) == sorted(seconds)
     lengths = [sum(each.seconds for each in part.classes) for part in parts]
     assert max(lengths) - min(lengths) <= max(seconds.values(), default=0)
+
+
+def test_jars_that_connect_need_not_scan_are_named_by_one_of_them(tmp_path: Path) -> None:
+    """A manifest names them, in lines of at most 72 bytes."""
+    folder = tmp_path / "lib"
+    folder.mkdir()
+    for name in ("a.jar", "connect-api.jar", "z.jar"):
+        (folder / name).touch()
+    named, others = jars_in_order(folder)
+    assert (named.name, others.parent) == ("connect-api.jar", tmp_path)
+    manifest = ZipFile(others).read("META-INF/MANIFEST.MF").decode()
+    assert max(map(len, manifest.splitlines())) <= 71
+    assert manifest.replace("\n ", "").splitlines()[1] == (
+        f"Class-Path: {(folder / 'a.jar').as_uri()} {(folder / 'z.jar').as_uri()}"
+    )
 
 
 def test_a_suite_is_named_in_full_or_by_its_release() -> None:

@@ -95,7 +95,8 @@ public final class KafkaClusterTestKit implements AutoCloseable {
     }
 
     /** Of our own: a client of the cluster that the doubles of its brokers share. */
-    public Admin sharedAdmin() {
+    public synchronized Admin sharedAdmin() {
+        if (admin == null) admin = admin(Map.of());
         return admin;
     }
 
@@ -123,7 +124,6 @@ public final class KafkaClusterTestKit implements AutoCloseable {
         } catch (Exception error) {
             throw new RuntimeException(error);
         }
-        admin = admin(Map.of());
     }
 
     /** Levels of the features that a served cluster has; what a cluster's first records do not name has level 0. */
