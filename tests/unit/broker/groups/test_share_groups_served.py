@@ -148,12 +148,12 @@ def test_negative_partition_refuses_an_alteration_as_a_whole() -> None:
 
 @pytest.mark.parametrize(
     ("partitions", "indexes", "error"),
-    [([], [], -1), ([0, 0], [0], 0), ([1, 0, 1], [1, 0], 0), ([0, -1], [], -1)],
+    [([], [], -1), ([0, 0], [0], 0), ([1, 0, 1], [0, 1], 0), ([0, -1], [], -1)],
 )
 def test_partition_that_is_named_twice_is_described_once(
     partitions: list[int], indexes: list[int], error: int
 ) -> None:
-    """None, and one below 0, are an error of the group."""
+    """In the order of Java's maps; none, and one below 0, are an error of the group."""
     group = share_world().offsets(topics=[{"topicName": "lines", "partitions": partitions}])
 
     assert group["errorCode"] == error
