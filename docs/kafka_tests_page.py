@@ -18,7 +18,9 @@ ABOUT = {
     "connect": "Kafka Connect's workers, whole, in one JVM",
     "door": "Kafka's unit tests of its group coordinator, at `coordinator-sim lines`",
     "groups": "requests, consumers, tools: what touches groups over a socket",
+    "requests": "requests of groups, of older releases",
     "streams": "Kafka Streams' applications, whole, in one JVM",
+    "tools": "Kafka's command-line tools for groups, topics and settings",
 }
 PASSED = (Verdict.PASSED, Verdict.PASSED_AGAIN)
 

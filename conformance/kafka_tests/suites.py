@@ -13,7 +13,7 @@ HERE: Final = Path(__file__).parent
 _CLASSES: Final = HERE / "classes"
 _UNMEASURED_S: Final = 30
 _DOOR: Final = "door"
-_JARS: Final = {"groups": "clients", "brokers": "clients", "requests": "core"}
+_JARS: Final = {"groups": "clients", "brokers": "clients", "requests": "core", "tools": "streams"}
 """Suite -> profile of `pom.xml` with its jars, where that is not of its own name."""
 
 

@@ -124,7 +124,7 @@ class Connection:
 
     def received(self, frame: bytes, now: Instants) -> None:
         """Take one request, a frame without its length; bytes that are none end the connection."""
-        if self._is_muted or self.is_choked:
+        if self._is_muted or self.is_choked or self._waiting:
             self._waiting.append(frame)
             self._waiting_bytes += len(frame)
             return

@@ -125,7 +125,7 @@ def broker_entries(configs: Configs, broker_id: int) -> list[Entry]:
         value = configs.own_value(name, broker_id) if setting else None
         if setting is None and known is not None and places:
             value = parse(known, places[0].value)
-        entries.append(_entry(name, setting, value, places, read_only=not _is_dynamic(setting)))
+        entries.append(_entry(name, known, value, places, read_only=not _is_dynamic(setting)))
     return entries
 
 
@@ -136,13 +136,14 @@ def shared_entries(configs: Configs) -> list[Entry]:
     for name in java_hash_order(shared):
         text = shared[name]
         setting = configs.broker.get(name)
-        value = parse(setting, text) if setting else text
+        known = setting or configs.broker.get(base_name(name))
+        value = parse(known, text) if known else text
         places = [
             each
             for each in configs.synonyms(name, None)
             if each.source is ConfigSource.DYNAMIC_DEFAULT_BROKER
         ]
-        entries.append(_entry(name, setting, value, places, read_only=not _is_dynamic(setting)))
+        entries.append(_entry(name, known, value, places, read_only=not _is_dynamic(setting)))
     return entries
 
 
@@ -158,7 +159,11 @@ def _entry(
     *,
     read_only: bool = False,
 ) -> Entry:
-    """The entry of one setting; an unknown setting is sensitive, so its value is null."""
+    """The entry of one setting; an unknown setting is sensitive, so its value is null.
+
+    A setting of one listener has the type of the setting without the listener's name. Source:
+    KafkaConfig.configType.
+    """
     secret = setting is None or setting.is_secret
     source = places[0].source if places else ConfigSource.DEFAULT
     return Entry(

@@ -132,6 +132,24 @@ def test_what_waited_for_its_turn_waits_for_a_client_that_reads(
     assert [number for number, _ in other.answers()] == sent
 
 
+def test_request_never_overtakes_those_that_wait_for_their_turn(
+    cluster: Cluster, client: FramesClient
+) -> None:
+    """Of many that waited some are answered at once; one that comes then is the last."""
+    first = client.send(join(), 3)
+    leader = client.answers()[first][1].member_id
+    other = FramesClient(cluster, number=2)
+    sent = [other.send(join(), 3), *(other.send(heartbeat(), 4) for _ in range(30))]
+    client.send(join(leader), 3, at_ms=1_000_010)
+    assert 1 < len(other.frames) < len(sent)
+
+    sent.append(other.send(heartbeat(), 4))
+    while cluster.has_work:
+        cluster.work(NOW)
+
+    assert [number for number, _ in other.answers()] == sent
+
+
 def test_nobody_is_kept_who_waited_and_went(cluster: Cluster, client: FramesClient) -> None:
     """A parked JoinGroup of a client that is gone leaves nothing behind, its answer is dropped."""
     first = client.send(join(), 3)

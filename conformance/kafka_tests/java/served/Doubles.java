@@ -155,8 +155,9 @@ public final class Doubles {
 
     private Object stop(int id) throws InterruptedException {
         if (cluster.process() == null) return null;
-        cluster.process().stopBroker(id);
         down.add(id);
+        boolean othersTakeOver = down.size() < cluster.brokers().size();
+        cluster.process().stopBroker(id, othersTakeOver);
         return null;
     }
 
