@@ -13,6 +13,7 @@ Source: kafka 4.4.0, server/.../share/dlq/DefaultShareGroupDLQManager and ShareG
 core/.../ShareCoordinatorMetadataCacheHelperImpl; KIP-1191.
 """
 
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, Protocol, cast
@@ -61,6 +62,8 @@ _MANAGER: Final = "group.share.dlq.manager.class.name"
 _DEFAULT: Final = -1
 _ALL_IN_SYNC: Final = -1
 _PRODUCE_TIMEOUT_MS: Final = 30_000
+_TURN_MS: Final = 1
+"""Time between two letters: a client may reject thousands at once, and others are to be answered."""
 _CREATED_AGAIN: Final = frozenset(
     {ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.THROTTLING_QUOTA_EXCEEDED}
 )
@@ -93,7 +96,7 @@ class _Sending(Struct, eq=False):
         letters: Which records.
         then: Called when that has ended.
         next_offset: The first record that is not written yet.
-        originals: What is copied of the next ones.
+        originals: What is copied of the next ones; None until it is read.
         creation_count: Attempts to create the topic, as long as they fail.
         produce_count: Attempts to produce, as long as they fail.
     """
@@ -101,7 +104,7 @@ class _Sending(Struct, eq=False):
     letters: DeadLetters
     then: Callable[[Instants], None]
     next_offset: int
-    originals: Originals
+    originals: Originals | None = None
     creation_count: int = 0
     produce_count: int = 0
 
@@ -116,7 +119,7 @@ class ShareGroupDeadLetters:
         draw: Gives a number from 0 up to, and without, 1.
     """
 
-    __slots__ = ("_broker_id", "_cluster", "_draw", "_is_running", "_is_stopped")
+    __slots__ = ("_broker_id", "_cluster", "_draw", "_is_running", "_is_stopped", "_ready")
 
     def __init__(
         self,
@@ -131,6 +134,7 @@ class ShareGroupDeadLetters:
         self._is_running = is_running
         self._draw = draw
         self._is_stopped = False
+        self._ready: deque[_Sending] = deque()
 
     def is_enabled(self, group_id: str) -> bool:
         """Whether the group names a topic, and the cluster has the feature."""
@@ -152,12 +156,11 @@ class ShareGroupDeadLetters:
             then(now)
             return
         refusal = self._refusal(letters.key.group_id)
-        sending = _Sending(letters, then, letters.first_offset, Originals({}, letters.last_offset))
+        sending = _Sending(letters, then, letters.first_offset)
         if refusal is not None:
             self._failed(sending, refusal)
             return
-        self._read_originals(sending)
-        self._at(0, sending)
+        self._soon(sending)
 
     # -- the topic -------------------------------------------------------------------------
 
@@ -225,25 +228,26 @@ class ShareGroupDeadLetters:
 
     # -- the records -----------------------------------------------------------------------
 
-    def _read_originals(self, sending: _Sending) -> None:
-        """Read what is copied of the next records, if the group wants that.
+    def _originals(self, sending: _Sending) -> Originals:
+        """What is copied of the next records: nothing, unless the group's setting says so.
 
         Source: ProduceRequestHandler.resolveRound.
         """
         letters, configs = sending.letters, self._cluster.configs
-        sending.originals = Originals({}, letters.last_offset)
+        nothing = Originals({}, letters.last_offset)
         if not configs.group_value(letters.key.group_id, _COPIES):
-            return
+            return nothing
         place = letters.topic, letters.key.partition
         hosted = self._cluster.hosted
         log = hosted.local_log(self._broker_id, place)
         if isinstance(log, ErrorCode):
-            return
+            return nothing
+        if hosted.image.topics[letters.topic].topic_id != letters.key.topic_id:
+            return nothing  # The topic is another one of the same name.
         max_bytes = self._max_bytes(self._topic_of(letters.key.group_id))
         reader = OriginalsReader(sending.next_offset, letters.last_offset, max_bytes)
         found = hosted.attempt(place, partial(reader.read, log))
-        if not isinstance(found, ErrorCode):
-            sending.originals = found
+        return nothing if isinstance(found, ErrorCode) else found
 
     def _max_bytes(self, topic: str) -> int:
         return int(str(self._cluster.configs.topic_value(topic, "max.message.bytes")))
@@ -274,6 +278,8 @@ class ShareGroupDeadLetters:
         if refusal is not None:
             self._failed(sending, refusal)
             return
+        if sending.originals is None:
+            sending.originals = self._originals(sending)
         topic = self._topic_of(group_id)
         leader = self._leader(sending, topic)
         if leader is None:
@@ -307,8 +313,8 @@ class ShareGroupDeadLetters:
             sending.then(self._cluster.latest)
             return
         sending.next_offset = last_offset + 1
-        self._read_originals(sending)
-        self._at(0, sending)
+        sending.originals = None
+        self._soon(sending)
 
     def _not_produced(self, sending: _Sending, error: ErrorCode, message: str | None) -> None:
         sending.produce_count += 1
@@ -346,11 +352,25 @@ class ShareGroupDeadLetters:
         self._cluster.handle(call, _Place(answered))
 
     def _again(self, sending: _Sending, attempts: int) -> None:
-        now_ms = self._cluster.latest.wall_ms
-        self._at(now_ms + backoff_ms(attempts, self._draw()), sending)
+        at_ms = self._cluster.latest.wall_ms + backoff_ms(attempts, self._draw())
+        self._cluster.scheduler.at_wall_ms(at_ms, lambda _now: self._soon(sending))
 
-    def _at(self, at_ms: int, sending: _Sending) -> None:
-        self._cluster.scheduler.at_wall_ms(at_ms, partial(self._attempt, sending))
+    def _soon(self, sending: _Sending) -> None:
+        """Attempt it after all others that are ready."""
+        self._ready.append(sending)
+        if len(self._ready) == 1:
+            self._cluster.scheduler.at_wall_ms(self._cluster.latest.wall_ms, self._attempt_first)
+
+    def _attempt_first(self, now: Instants) -> None:
+        """Attempt the one that has been ready longest, and schedule the next one."""
+        sending = self._ready[0]
+        try:
+            self._attempt(sending, now)
+        finally:
+            self._ready.popleft()
+            if self._ready:
+                at_ms = now.wall_ms + _TURN_MS
+                self._cluster.scheduler.at_wall_ms(at_ms, self._attempt_first)
 
     def _failed(self, sending: _Sending, why: str) -> None:
         """Give up. Source: SharePartition.initiateDLQAndArchive, which logs it."""

@@ -186,6 +186,34 @@ def test_queue_that_is_no_more_when_records_are_archiving_gets_none() -> None:
     assert records(world) == []
 
 
+def test_many_letters_are_written_one_at_a_time() -> None:
+    """A client may reject thousands at once; between two of them others are answered."""
+    world, _ = queue_world()
+    assert acquired(world.fetch()) == {0: [(0, 4, 1)]}
+    world.acknowledge(1, *((offset, offset, REJECT) for offset in (0, 2, 4)))
+
+    world.cluster.expire(world.now)
+    first = offsets_told(world)
+    world.client.wait(10)
+
+    assert (first, offsets_told(world)) == ([0], [0, 2, 4])
+
+
+def test_records_of_another_topic_with_the_same_name_are_not_copied() -> None:
+    """The topic is deleted and created again before its dead letters are written."""
+    world, _ = queue_world()
+    world.set(
+        errors_deadletterqueue_topic_name=QUEUE, errors_deadletterqueue_copy_record_enable="true"
+    )
+    reject(world)
+    world.cluster.topics.delete("lines", world.now)
+    world.cluster.topics.create_spread("lines", 1, world.now)
+    world.produce(5)
+    world.client.wait(1_000)
+
+    assert [record.value for record in records(world)] == [None] * 5
+
+
 def log_of(*batches: bytes) -> PartitionLog:
     """A log with some batches."""
     log = PartitionLog("lines", 0, MemoryStore())
