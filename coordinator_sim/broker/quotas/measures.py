@@ -5,7 +5,7 @@ Neither reads a clock. Instants are milliseconds on one clock and never decrease
 Source: kafka 4.3, clients: SampledStat, Rate, WindowedSum, TokenBucket; server-common: QuotaUtils.
 """
 
-from math import floor
+from math import floor, isfinite
 from typing import Final
 
 from msgspec import Struct
@@ -166,8 +166,10 @@ class TokenBucket:
 
 
 def _rounded(value: float) -> int:
-    """The nearest long, halves upwards. Source: java.lang.Math.round."""
-    return min(floor(value + 0.5), LARGEST_LONG)
+    """The nearest long, halves upwards; 0 for NaN. Source: java.lang.Math.round."""
+    if isfinite(value):
+        return min(floor(value + 0.5), LARGEST_LONG)
+    return LARGEST_LONG if value > 0 else 0
 
 
 def _as_int(value: int) -> int:

@@ -202,7 +202,7 @@ class Quotas:
         Source: KafkaApis.handleFetchRequest.
         """
         most = self._manager(FETCH, call).most_at_once(*_client(call), call.now.wall_ms)
-        return int(min(most, _LARGEST_INT))
+        return int(min(max(0.0, most), _LARGEST_INT))  # NaN is 0, as in Java.
 
     def fetch_throttle_ms(self, call: Call[Any], size_bytes: Callable[[], int]) -> int:
         """How long a consumer is muted for a Fetch; what it is not sent is not counted.

@@ -134,3 +134,17 @@ def test_bucket_in_debt_is_full_again_after_an_idle_hour() -> None:
     later_ms = START_MS + SENSOR_EXPIRY_MS + 1
     bucket, _ = sensors.of("alice", "a", later_ms)
     assert bucket.throttle_time_ms(limit, later_ms) == 0
+
+
+@pytest.mark.parametrize(
+    ("bound", "throttle_ms"), [(5e-324, -1), (float("nan"), 0), (float("inf"), 0)]
+)
+def test_bound_that_is_no_ordinary_number_throttles_as_in_java(
+    bound: float, throttle_ms: int
+) -> None:
+    """Math.round makes the largest long of infinity, whose lowest 32 bits are -1, and 0 of NaN."""
+    rate, bucket = Rate(Windows()), TokenBucket(Windows())
+    rate.record(1_000, START_MS)
+    bucket.record(5, bound, START_MS)
+    assert rate.throttle_time_ms(bound, START_MS) == throttle_ms
+    assert bucket.throttle_time_ms(bound, START_MS) in {0, LARGEST_LONG}

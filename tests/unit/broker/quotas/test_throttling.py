@@ -202,6 +202,18 @@ def test_fetch_reads_no_more_than_the_windows_hold() -> None:
     assert len(topic["partitions"][0]["records"]) == 4 * len(batch_of(KILOBYTE))
 
 
+@pytest.mark.parametrize("limit", [5e-324, float("nan"), 1e308])
+def test_quota_that_is_no_ordinary_number_ends_no_connection(limit: float) -> None:
+    """Kafka takes each of them."""
+    client = FieldsClient(
+        cluster_of({"producer_byte_rate": limit, "consumer_byte_rate": limit}),
+    )
+    for _ in range(2):
+        assert produced(client) == 0
+        answer = client.call(ApiKey.FETCH, FETCH_VERSION, fetch())
+        assert (answer["errorCode"], answer["throttleTimeMs"]) == (ErrorCode.NONE, 0)
+
+
 def test_throttled_fetch_creates_no_session() -> None:
     """A full Fetch over the quota is answered with no session id."""
     cluster = cluster_of({"consumer_byte_rate": 200.0})
