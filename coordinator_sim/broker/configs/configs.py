@@ -348,7 +348,7 @@ class Configs:
             known: The settings of such resources.
             own: Names that have a value of their own; internal and unknown ones are listed, too.
         """
-        kind = next(iter(known.values())).of
+        kind = next((setting.of for setting in known.values()), "")
         if kind not in self._listed:
             self._listed[kind] = self._in_order([], known)
         usual = self._listed[kind]

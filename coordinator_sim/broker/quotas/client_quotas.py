@@ -10,7 +10,7 @@ from math import inf
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from coordinator_sim.broker.metadata.changes import QuotaEntity
-from coordinator_sim.broker.quotas.measures import LARGEST_LONG, Rate, TokenBucket, Windows
+from coordinator_sim.broker.quotas.measures import LARGEST_LONG, Rate, TokenBucket, Windows, as_int
 
 CLIENT_ID: Final = "client-id"
 IP: Final = "ip"
@@ -273,10 +273,10 @@ class ControllerMutationQuota:
         return True
 
     def throttle_time_ms(self, now_ms: int) -> int:
-        """How long the client is to be muted.
+        """How long the client is to be muted, cut to 32 bits as in `Rate.throttle_time_ms`.
 
         Source: AbstractControllerMutationQuota.throttleTime.
         """
         if not self._throttle_time_ms:
             return 0
-        return max(0, self._throttle_time_ms - (now_ms - self._recorded_ms))
+        return as_int(max(0, self._throttle_time_ms - (now_ms - self._recorded_ms)))

@@ -118,7 +118,7 @@ class Rate:
         excess = self.per_second(now_ms) - bound
         if excess <= 0:
             return 0
-        return _as_int(min(_rounded(excess / bound * self.span_ms(now_ms)), most_ms))
+        return as_int(min(_rounded(excess / bound * self.span_ms(now_ms)), most_ms))
 
 
 class TokenBucket:
@@ -172,6 +172,6 @@ def _rounded(value: float) -> int:
     return LARGEST_LONG if value > 0 else 0
 
 
-def _as_int(value: int) -> int:
+def as_int(value: int) -> int:
     """The lowest 32 bits of a long, signed, as Java's cast takes them."""
     return (value + _INT_SPAN // 2) % _INT_SPAN - _INT_SPAN // 2

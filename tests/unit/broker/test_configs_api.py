@@ -261,6 +261,12 @@ def test_documentation_is_that_of_the_release(
     assert {each["documentation"] for each in result["configs"]} == {None}
 
 
+@pytest.mark.parametrize("profile", ["2.8", "3.9"])
+def test_group_of_a_release_without_group_settings_has_none(profile: str) -> None:
+    """The resource type is answered all the same."""
+    assert described(served_as(profile), GROUP, "g") == []
+
+
 @pytest.mark.parametrize(
     ("profile", "own", "wanted"),
     [

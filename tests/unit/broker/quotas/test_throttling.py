@@ -268,6 +268,15 @@ def test_permissive_version_creates_the_topics_and_mutes_the_client() -> None:
     assert throttle_ms == 2_000
 
 
+@pytest.mark.parametrize("version", [5, 7])
+def test_throttle_time_above_24_days_is_cut_to_32_bits(version: int) -> None:
+    """One token, or two, at one in a million seconds: Java's cast leaves what fits an int."""
+    client = FieldsClient(cluster_of({"controller_mutation_rate": 0.000_001}))
+    _, throttle_ms = created(client, version, 12, 1)
+    missing = {5: 13, 7: 12}[version] * 1_000_000_000 - 11_000
+    assert throttle_ms == (missing + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
 def test_deletions_and_more_partitions_use_the_same_tokens() -> None:
     """Tokens count partitions, whatever becomes of them; what is refused is not changed."""
     cluster = cluster_of({"controller_mutation_rate": 1.0})
