@@ -4,13 +4,12 @@ Source: kafka 4.3 and 4.4, GroupConfigManager.validate, GroupConfig.validateValu
 kafka 4.4.0 (texts).
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from coordinator_sim.broker.apis.administration import NO_ERROR, ApiError
 from coordinator_sim.broker.configs.configs import Configs
-from coordinator_sim.broker.configs.setting_types import Value, parse
+from coordinator_sim.broker.configs.setting_types import Value, list_of, parse
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import Profile
@@ -23,7 +22,6 @@ _BOUND_NAMES: Final = {
 _DEAD_LETTERS: Final = "errors.deadletterqueue.topic.name"
 _TAGS: Final = "streams.rack.aware.assignment.tags"
 _ASSIGNOR: Final = "streams.assignor.name"
-_COMMA: Final = re.compile(r"\s*,\s*")
 _SESSION: Final = "session.timeout.ms"
 _HEARTBEAT: Final = "heartbeat.interval.ms"
 
@@ -44,7 +42,7 @@ def group_error(
     for each in values:
         if each not in configs.group:
             return _invalid(f"Unknown group config name: {each}")
-    tags = _COMMA.split(values.get(_TAGS, "").strip())
+    tags = list_of(values.get(_TAGS, ""))
     if len(set(tags)) != len(tags):
         return _invalid(f"{_TAGS} must not contain duplicate tag keys.")
     try:

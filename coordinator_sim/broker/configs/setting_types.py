@@ -87,7 +87,6 @@ _BITS: Final = {SettingType.SHORT: 16, SettingType.INT: 32, SettingType.LONG: 64
 _DOUBLE: Final = re.compile(
     r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)"
 )
-_COMMA: Final = re.compile(r"\s*,\s*")
 _THROTTLED: Final = re.compile(r"([0-9]+:[0-9]+)?")
 _THROTTLED_RULES: Final = ("[partitionId]", "ThrottledReplicaListValidator")
 """Names of the validator in the tables; 0.10.2's has no text, only its class name."""
@@ -109,6 +108,14 @@ def settings_of(table: str, of: str) -> Settings:
         of: broker, topic or group.
     """
     return {setting.name: setting for setting in _table(table) if setting.of == of}
+
+
+def list_of(text: str) -> list[str]:
+    """The items between commas, without white space around them; one for an empty text.
+
+    Source: ConfigDef.parseType (LIST).
+    """
+    return [each.strip() for each in text.split(",")]
 
 
 def parse(setting: Setting, text: str | None) -> Value:
@@ -172,7 +179,7 @@ def _parsed(setting: Setting, text: str | None) -> Value:
             raise _refused(setting, text, "Expected value to be either true or false")
         return trimmed.lower() == "true"
     if setting.type is SettingType.LIST:
-        return _COMMA.split(trimmed) if trimmed else []
+        return list_of(trimmed) if trimmed else []
     if setting.type is SettingType.DOUBLE:
         if not _DOUBLE.fullmatch(trimmed):
             raise _refused(setting, text, "Not a number of type DOUBLE")

@@ -63,7 +63,7 @@ _DEFAULT: Final = -1
 _ALL_IN_SYNC: Final = -1
 _PRODUCE_TIMEOUT_MS: Final = 30_000
 _TURN_MS: Final = 1
-"""Time between two letters: a client may reject thousands at once, and others are to be answered."""
+"""Between two letters: a client may reject thousands at once, and others are to be answered."""
 _CREATED_AGAIN: Final = frozenset(
     {ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.THROTTLING_QUOTA_EXCEEDED}
 )
