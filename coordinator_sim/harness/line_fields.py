@@ -102,6 +102,30 @@ def objects(command: Json, name: str) -> Iterator[Json]:
         yield item
 
 
+def numbers(command: Json, name: str) -> list[int]:
+    """Whole numbers; none where the list is missing.
+
+    Raises:
+        LineError: It is of another type.
+    """
+    values = items(command, name)
+    if any(type(each) is not int for each in values):
+        raise LineError(f"{name}: must hold whole numbers, not {values!r}")
+    return values
+
+
+def texts(command: Json, name: str) -> list[str]:
+    """Texts; none where the list is missing.
+
+    Raises:
+        LineError: It is of another type.
+    """
+    values = items(command, name)
+    if not all(isinstance(each, str) for each in values):
+        raise LineError(f"{name}: must hold texts, not {values!r}")
+    return values
+
+
 def frame(command: Json) -> bytes:
     """The bytes of a frame, which is base64.
 

@@ -276,13 +276,13 @@ class Lines:
             name = fields.text(topic, "name")
             known = changed.get(name) or world.topics.get(name)
             count = fields.number(topic, "partitions", 1)
-            racks = tuple(tuple(each) for each in fields.items(topic, "racks"))
+            racks = _racks(topic)
             if known is None:
                 changed[name] = Topic(topic_id_of(topic, name), count, racks)
             elif count > known.partition_count or racks != known.racks:
                 changed[name] = Topic(known.topic_id, max(count, known.partition_count), racks)
         version = fields.number(command, "version") if "version" in command else None
-        return world.change_topics(changed, fields.items(command, "remove"), version)
+        return world.change_topics(changed, fields.texts(command, "remove"), version)
 
     def _startup(self, _command: Json, _answer: Json) -> Step:
         return self._world.startup()
@@ -419,6 +419,12 @@ def _said(asked: Asked, response: Response) -> Json:
         request=request,
     )
     return {"v": asked.version, "frame": base64_text(frame)}
+
+
+def _racks(topic: Json) -> tuple[tuple[str, ...], ...]:
+    """Return the racks of a topic's replicas, by partition."""
+    by_partition = {str(index): each for index, each in enumerate(fields.items(topic, "racks"))}
+    return tuple(tuple(fields.texts(by_partition, index)) for index in by_partition)
 
 
 def _switched(profile: Profile, switches: Json) -> Profile:

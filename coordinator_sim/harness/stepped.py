@@ -25,6 +25,7 @@ from coordinator_sim.coordinator.expiry import expire_offsets
 from coordinator_sim.coordinator.firing import fire
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.loading import open_groups, replay_batch
+from coordinator_sim.coordinator.partition import Partition, PartitionState
 from coordinator_sim.errors import CoordinatorSimError
 from coordinator_sim.harness.harness import Harness, Step
 from coordinator_sim.kafka.errors import ErrorCode
@@ -142,13 +143,19 @@ class SteppedCoordinator(GroupCoordinator):
         """Compute targets by these from now on."""
         self._runtime.assignors = assignors
 
+    def _active(self, index: int) -> Partition:
+        part = self._runtime.partitions.get(index)
+        if part is None or part.state is not PartitionState.ACTIVE:
+            raise SteppingError(f"partition {index} is not led: elect it first")
+        return part
+
     def replay_active(self, partition: int, batch: LogBatch) -> None:
         """Apply a batch of an active partition, whose groups get no timers.
 
         Source: CoordinatorRuntime.CoordinatorContext.append, which replays what it appends.
         """
         runtime = self._runtime
-        part = runtime.partitions[partition]
+        part = self._active(partition)
         replay_batch(runtime, part, batch)
         keys = [record.key for record in batch.records if not isinstance(record.key, OpaqueKey)]
         for group_id in dict.fromkeys(key.group_id for key in keys):
@@ -162,7 +169,7 @@ class SteppedCoordinator(GroupCoordinator):
         """Start the timers of every group. Source: GroupMetadataManager.onLoaded."""
         runtime = self._runtime
         runtime.now_ms = now_ms
-        open_groups(runtime, self._handlers.takeover, runtime.partitions[partition])
+        open_groups(runtime, self._handlers.takeover, self._active(partition))
         return runtime.take()
 
     def fire(self, name: str, now_ms: int) -> CoordinatorResult:
@@ -190,14 +197,14 @@ class SteppedCoordinator(GroupCoordinator):
         """Look for expired offsets now. Source: GroupCoordinatorShard.cleanupGroupMetadata."""
         runtime = self._runtime
         runtime.now_ms = now_ms
-        expire_offsets(runtime, runtime.partitions[partition])
+        expire_offsets(runtime, self._active(partition))
         return runtime.take()
 
     def refuse(self, partition: int, error: ErrorCode, now_ms: int) -> CoordinatorResult:
         """Fail every write that waits for the high watermark."""
         runtime = self._runtime
         runtime.now_ms = now_ms
-        runtime.fail_deferred(runtime.partitions[partition], error)
+        runtime.fail_deferred(self._active(partition), error)
         return runtime.take()
 
     def run_in_background(self, now_ms: int) -> CoordinatorResult:
@@ -273,8 +280,8 @@ class SteppedHarness(Harness):
             marker=marker,
             control=marker is not None,
         )
-        self.append_batches((batch,))
         self.coordinator.replay_active(partition, batch)
+        self.append_batches((batch,))
         return self._step()
 
     def expire_offsets(self, partition: int) -> Step:

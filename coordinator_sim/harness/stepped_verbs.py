@@ -19,6 +19,9 @@ from coordinator_sim.harness.line_fields import Json, LineError
 from coordinator_sim.harness.stepped import Prepared, SteppedHarness, timer_name
 from coordinator_sim.kafka.records import NO_PRODUCER_ID, EndTransactionMarker
 
+_COMMIT: Final = "COMMIT"
+_CONTROLS: Final = (_COMMIT, "ABORT")
+
 Verb = Callable[[SteppedHarness, Json, Json], Step | None]
 
 
@@ -41,7 +44,10 @@ def _refuse(world: SteppedHarness, command: Json, _answer: Json) -> Step:
 def _replay(world: SteppedHarness, command: Json, _answer: Json) -> Step:
     marker = None
     if "control" in command:
-        marker = EndTransactionMarker(committed=fields.text(command, "control") == "COMMIT")
+        control = fields.text(command, "control")
+        if control not in _CONTROLS:
+            raise LineError(f"control {control!r}: use one of {', '.join(_CONTROLS)}")
+        marker = EndTransactionMarker(committed=control == _COMMIT)
     return world.replay(
         0,
         read_records(fields.objects(command, "records")),
@@ -67,7 +73,7 @@ def _open(world: SteppedHarness, _command: Json, _answer: Json) -> Step:
 
 
 def _assignors(world: SteppedHarness, command: Json, _answer: Json) -> None:
-    world.use_prepared_assignors([str(name) for name in fields.items(command, "names")])
+    world.use_prepared_assignors(fields.texts(command, "names"))
 
 
 def _prepare(world: SteppedHarness, command: Json, _answer: Json) -> None:
@@ -79,26 +85,27 @@ def _prepare(world: SteppedHarness, command: Json, _answer: Json) -> None:
         return
     members = fields.object_of(command, "members")
     read = _TARGETS[protocol]
-    world.results.add(Prepared(protocol, {member: read(members[member]) for member in members}))
+    targets = {member: read(fields.object_of(members, member)) for member in members}
+    world.results.add(Prepared(protocol, targets))
 
 
-def _by_topic_id(target: Mapping[str, list[int]]) -> dict[bytes, list[int]]:
-    return {topic_id_of({"id": topic}, topic): each for topic, each in target.items()}
+def _by_topic_id(target: Json) -> dict[bytes, list[int]]:
+    return {topic_id_of({"id": each}, each): fields.numbers(target, each) for each in target}
 
 
-def _of_share(target: Mapping[str, list[int]]) -> tuple[tuple[bytes, tuple[int, ...]], ...]:
+def _of_share(target: Json) -> tuple[tuple[bytes, tuple[int, ...]], ...]:
     return tuple((topic, tuple(each)) for topic, each in _by_topic_id(target).items())
 
 
-def _of_streams(target: Mapping[str, Mapping[str, list[int]]]) -> AssignedTasks:
-    roles = {
-        role: {name: frozenset(each) for name, each in target.get(role, {}).items()}
-        for role in ("active", "standby", "warmup")
-    }
+def _of_streams(target: Json) -> AssignedTasks:
+    roles: dict[str, dict[str, frozenset[int]]] = {}
+    for role in ("active", "standby", "warmup"):
+        tasks = fields.object_of(target, role)
+        roles[role] = {name: frozenset(fields.numbers(tasks, name)) for name in tasks}
     return AssignedTasks(**roles)
 
 
-_TARGETS: Final[Mapping[str, Callable[[Any], Any]]] = {
+_TARGETS: Final[Mapping[str, Callable[[Json], Any]]] = {
     "consumer": _by_topic_id,
     "share": _of_share,
     "streams": _of_streams,

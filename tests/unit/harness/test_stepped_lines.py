@@ -180,3 +180,45 @@ def test_other_worlds_are_not_stepped() -> None:
     lines.answer({"op": "init"})
     refused = lines.answer({"op": "fire", "timer": "join-g"})
     assert refused["error"] == "fire: is for a world that `init` made with stepped: true"
+
+
+@pytest.mark.parametrize(
+    ("command", "error"),
+    [
+        (
+            {"op": "prepare", "protocol": "consumer", "members": {"m": [1]}},
+            "m: must be an object, not [1]",
+        ),
+        (
+            {"op": "prepare", "protocol": "share", "members": {"m": {FOO["id"]: 5}}},
+            f"{FOO['id']}: must be a list, not 5",
+        ),
+        (
+            {"op": "prepare", "protocol": "streams", "members": {"m": {"active": 5}}},
+            "active: must be an object, not 5",
+        ),
+        (
+            {"op": "prepare", "protocol": "streams", "members": {"m": {"active": {"0": ["x"]}}}},
+            "0: must hold whole numbers, not ['x']",
+        ),
+        ({"op": "assignors", "names": [1]}, "names: must hold texts, not [1]"),
+        ({"op": "topics", "set": [FOO | {"racks": [1]}]}, "0: must be a list, not 1"),
+        ({"op": "topics", "remove": [{}]}, "remove: must hold texts, not [{}]"),
+        ({"op": "replay", "control": "commit"}, "control 'commit': use one of COMMIT, ABORT"),
+    ],
+)
+def test_malformed_step_is_refused(command: Json, error: str) -> None:
+    """One line says what is wrong, and the world goes on."""
+    world = Stepped()
+    assert world.do(**command)["error"] == error
+    assert world.do("timers")["timers"] == {}
+
+
+@pytest.mark.parametrize("op", ["replay", "expire", "open", "refuse"])
+def test_step_of_a_partition_that_is_not_led_is_refused(op: str) -> None:
+    """Nothing is written to its log either."""
+    world = Stepped()
+    world.do("resign")
+    refused = world.do(op, error="NOT_COORDINATOR")
+    assert refused["error"] == "partition 0 is not led: elect it first"
+    assert "records" not in refused
