@@ -172,9 +172,12 @@ class ControlApi:
 
     def _delete_replica(self, call: Call[StopReplicaRequest], place: TopicPartition) -> None:
         """Take the broker's replica out of the ISR; a leader leaves the partition without one."""
-        self._leader_epochs[call.broker_id, place] = _NO_EPOCH
         state = self._admin.image.partition(*place)
-        if state is None or call.broker_id not in state.isr:
+        if state is None or call.broker_id not in state.replicas:
+            self._leader_epochs.pop((call.broker_id, place), None)
+            return
+        self._leader_epochs[call.broker_id, place] = _NO_EPOCH
+        if call.broker_id not in state.isr:
             return
         isr = tuple(each for each in state.isr if each != call.broker_id)
         if state.leader_id == call.broker_id:

@@ -118,6 +118,29 @@ def test_a_broker_whose_replica_is_deleted_coordinates_no_more() -> None:
     assert committing(clients[leader]) is ErrorCode.NOT_COORDINATOR
 
 
+def test_replica_that_is_deleted_before_its_topic_exists_is_forgotten() -> None:
+    """The topic that is created then has leader epoch 0, and an equal one is stale."""
+    cluster = served()
+    client = FieldsClient(cluster)
+    partition = {"topicName": "t", "partitionIndex": 0}
+    stop = {"controllerEpoch": 1, "deletePartitions": True, "ungroupedPartitions": [partition]}
+    client.call(ApiKey.STOP_REPLICA, 0, stop)
+    cluster.topics.create_spread("t", 1, cluster.latest)
+
+    state = partition | {
+        "controllerEpoch": 1,
+        "leader": 1,
+        "leaderEpoch": 0,
+        "isr": [1],
+        "replicas": [1],
+    }
+    fields = {"controllerId": 1, "controllerEpoch": 1, "ungroupedPartitionStates": [state]}
+    answer = client.call(ApiKey.LEADER_AND_ISR, 0, fields)
+
+    (result,) = answer["partitionErrors"]
+    assert result["errorCode"] == ErrorCode.STALE_CONTROLLER_EPOCH
+
+
 def test_a_broker_that_shuts_down_gives_its_leaderships_away() -> None:
     """It leads nothing more when others are lost, until it has been away and is back."""
     cluster, clients, _, _ = with_a_coordinator()
