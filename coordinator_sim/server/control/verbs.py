@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from coordinator_sim.broker.apis.config_validation import topic_error
 from coordinator_sim.broker.faults.faults import Fault, FaultState
 from coordinator_sim.broker.operations import BrokerStatus
-from coordinator_sim.errors import ConfigError
+from coordinator_sim.errors import ConfigError, WireFormatError
 from coordinator_sim.kafka.topic_names import check_topic_name
 from coordinator_sim.server.control.clock_verbs import clock_of
 from coordinator_sim.server.control.conditions import GroupCondition
@@ -240,8 +240,11 @@ async def compact(control: "Control", request: ControlRequest) -> CompactedView:
     if "compact" not in str(control.cluster.configs.topic_value(topic, "cleanup.policy")):
         raise ConfigError(f"topic {topic!r} is not compacted: set its cleanup.policy=compact")
     log.begin_compaction(control.now().group_ms)
-    while log.clean_some(control.now().group_ms):  # noqa: ASYNC110 - each call does a part
-        await asyncio.sleep(0)
+    try:
+        while log.clean_some(control.now().group_ms):  # noqa: ASYNC110 - each call does a part
+            await asyncio.sleep(0)
+    except WireFormatError as error:
+        raise ConfigError(f"{topic}-{partition} cannot be compacted: {error}") from error
     control.tell("topic", "COMPACTED", topic=topic, partition=partition)
     return CompactedView(topic=topic, partition=partition, end_offset=log.end_offset)
 

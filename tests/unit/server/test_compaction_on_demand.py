@@ -32,3 +32,24 @@ def test_log_of_a_group_is_compacted_and_the_group_loads_from_it() -> None:
         assert found["state"] == "Empty"
 
     play(story)
+
+
+def test_log_with_a_damaged_batch_is_left_as_it_is() -> None:
+    """The answer names the partition, and what is wrong with the batch."""
+
+    async def story(server: Running) -> None:
+        client = await coordinated(server, "app")
+        await client.leave("app", await client.join("app"))
+        await client.close()
+        partition = partition_for("app", 50)
+        log = server.serving.server.cluster.logs.log_of("__consumer_offsets", partition)
+        assert log is not None
+        batches = log._store._segments[0].batches  # type: ignore[attr-defined]
+        batches[0] = batches[0][:-20] + b"\x7f" * 20
+        path = f"/v1/topics/__consumer_offsets/partitions/{partition}/compact"
+        refused = await server.call("POST", path, {}, status=409)
+        assert isinstance(refused, dict)
+        name = f"__consumer_offsets-{partition} cannot be compacted: "
+        assert refused["error"].startswith(name)
+
+    play(story)
