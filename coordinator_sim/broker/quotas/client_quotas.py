@@ -1,4 +1,4 @@
-"""The quotas of clients: which of them applies, and what is left of it at one broker.
+"""Quotas of clients: which limit applies to a client, and how much of it the client has used.
 
 Source: kafka 4.3, ClientQuotaManager.java (DefaultQuotaCallback, KafkaQuotaEntity);
 ControllerMutationQuotaManager.java, {Strict,Permissive}ControllerMutationQuota.java; Sensor.java,
@@ -27,7 +27,7 @@ _OF_BOTH: Final = (CLIENT_ID, USER)
 
 
 class Client(NamedTuple):
-    """Whose use is measured together; an empty string stands for any user, or any client id."""
+    """A user and a client id whose use is added up; an empty string stands for any."""
 
     user: str
     client_id: str
@@ -39,7 +39,7 @@ class QuotaLimits:
     Args:
         key: Name of the quota, for example `producer_byte_rate`.
         quotas: Quotas of each entity, by key, as in the metadata image.
-        kind: Whose it is, beside users: of client ids, or of addresses (`IP`).
+        kind: Type of the entities beside users: `CLIENT_ID`, or `IP` for addresses.
         static_default: Limit of each client id that has no other, as brokers up to 2.8 may be
             configured with; None for none.
     """
@@ -62,7 +62,7 @@ class QuotaLimits:
         self.changed()
 
     def changed(self) -> None:
-        """Look at the quotas again: which levels have any. Source: updateQuotaTypes."""
+        """Find the types of entities that have this quota. Source: updateQuotaTypes."""
         levels: dict[tuple[str, ...], None] = {}
         if self._static_default is not None:
             levels[_OF_CLIENT] = None
@@ -77,7 +77,10 @@ class QuotaLimits:
         return bool(self._levels)
 
     def measured(self, user: str, client_id: str) -> Client:
-        """Whose use that of a client counts to. Source: DefaultQuotaCallback.quotaMetricTags."""
+        """The user and client id that a client's use is recorded for.
+
+        Source: DefaultQuotaCallback.quotaMetricTags.
+        """
         both, of_user, of_client = (
             Client(user, client_id),
             Client(user, ""),
@@ -132,7 +135,7 @@ def _entity_of(kind: str, name: str | None) -> QuotaEntity:
 
 
 class Measure(Protocol):
-    """What a sensor measures with."""
+    """The state of one sensor: a `Rate` or a `TokenBucket`."""
 
     def __init__(self, windows: Windows) -> None: ...
 
@@ -141,12 +144,12 @@ M = TypeVar("M", bound=Measure)
 
 
 class Sensors(Generic[M]):
-    """What clients used, one measure each; those that used nothing for an hour are forgotten.
+    """One measure for each client; of a client that used nothing for an hour it is dropped.
 
     Args:
-        limits: Of the quota.
-        windows: Of the broker.
-        measure: Makes the measure of another client.
+        limits: The limits of the quota.
+        windows: The windows of the broker.
+        measure: Makes the measure of a new client.
     """
 
     __slots__ = ("_by_client", "_measure", "_swept_ms", "limits", "windows")
@@ -194,8 +197,8 @@ class ClientQuotaManager:
     """One quota of bytes or of time, at one broker.
 
     Args:
-        limits: The limits.
-        windows: Of the broker.
+        limits: The limits of the quota.
+        windows: The windows of the broker.
     """
 
     __slots__ = ("_sensors",)
@@ -206,7 +209,7 @@ class ClientQuotaManager:
     def use(
         self, user: str, client_id: str, value: float, *, now_ms: int, most_ms: int = LARGEST_LONG
     ) -> int:
-        """Record what a client used; how long it is to be muted, at most `most_ms`.
+        """Record what a client used, and return for how many ms to mute it, at most `most_ms`.
 
         Source: ClientQuotaManager.maybeRecordAndGetThrottleTimeMs.
         """
@@ -236,13 +239,13 @@ class ClientQuotaManager:
 
 
 class ControllerMutationQuota:
-    """What one request may still change in the cluster: partitions made or removed.
+    """The quota of one request that creates or deletes partitions.
 
     Args:
-        bucket: Of the client; None where no quota is set.
+        bucket: The client's tokens; None where no quota is set.
         bound: Mutations per second.
         is_strict: Whether a mutation is refused while tokens are missing; else the client is only
-            muted. Strict are those versions of requests that know THROTTLING_QUOTA_EXCEEDED.
+            muted. Versions of requests that know THROTTLING_QUOTA_EXCEEDED are strict.
     """
 
     __slots__ = ("_bound", "_bucket", "_is_strict", "_recorded_ms", "_throttle_time_ms")
@@ -255,7 +258,7 @@ class ControllerMutationQuota:
         self._recorded_ms = 0
 
     def accepts(self, permits: int, now_ms: int) -> bool:
-        """Record so many partitions, if they may be made or removed; whether they may.
+        """Whether so many partitions may be created or deleted; those that may are recorded.
 
         Source: StrictControllerMutationQuota.record, PermissiveControllerMutationQuota.record.
         """

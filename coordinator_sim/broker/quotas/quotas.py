@@ -1,7 +1,7 @@
 """Holds clients to their quotas: measures what requests use, and mutes connections.
 
 A client over its quota is answered at once, is told for how long, and its next request is taken
-only after that time (KIP-219). The answer to a Fetch over the quota has no records.
+only after that time (KIP-219). The answer to a Fetch or ShareFetch over the quota has no records.
 
 The use of each broker is measured for itself; mutations of the cluster are measured together, as
 one controller makes them all.
@@ -72,16 +72,16 @@ class MeasuredCluster(Protocol):
 
 
 class Quotas:
-    """All quotas of a cluster's clients, and what is left of them.
+    """All quotas of a cluster's clients, and what the clients have used of them.
 
     Args:
         cluster: Their cluster.
         place_of: Where the answer to the request of a token goes; None when it is there.
 
     Attributes:
-        is_on: Whether anybody has a quota. Nothing is measured before.
-        work_ns: A clock of the time that handlers spend, in ns; a driver that models none leaves
-            it standing still, and a quota of request time then holds nobody back.
+        is_on: Whether any client has a quota; else nothing is measured.
+        work_ns: A clock of the time that handlers spend, in ns. By default it stands still, so
+            that a quota of request time throttles nobody.
     """
 
     __slots__ = (
@@ -168,7 +168,7 @@ class Quotas:
         """
         call = answer.call
         throttle_ms: int = getattr(response, "throttle_time_ms", 0)
-        if call.api is ApiKey.FETCH or call.api is ApiKey.WRITE_TXN_MARKERS:
+        if answer.is_measured or call.api in {ApiKey.FETCH, ApiKey.WRITE_TXN_MARKERS}:
             return throttle_ms
         if call.api is ApiKey.PRODUCE:
             throttle_ms = self._produce_throttle_ms(call)
@@ -197,25 +197,26 @@ class Quotas:
     # -- Fetch -----------------------------------------------------------------------------
 
     def max_fetch_bytes(self, call: Call[Any]) -> int:
-        """The most that a Fetch may read: more would be throttled always.
+        """The most that a Fetch or ShareFetch may read: more would be throttled always.
 
-        Source: KafkaApis.handleFetchRequest.
+        Source: KafkaApis.handleFetchRequest, handleFetchFromShareFetchRequest.
         """
         most = self._manager(FETCH, call).most_at_once(*_client(call), call.now.wall_ms)
         return int(min(max(0.0, most), _LARGEST_INT))  # NaN is 0, as in Java.
 
     def fetch_throttle_ms(self, call: Call[Any], size_bytes: Callable[[], int]) -> int:
-        """How long a consumer is muted for a Fetch; what it is not sent is not counted.
+        """How long a consumer is muted for what it fetches; what it is not sent is not counted.
 
         Args:
             call: The request of a consumer.
             size_bytes: Gives the length of its answer with records.
 
-        Source: KafkaApis.handleFetchRequest, processResponseCallback.
+        Source: KafkaApis.handleFetchRequest, processResponseCallback; processShareFetchResponse.
         """
         answer = self._place_of(call.context.token)
         if not isinstance(answer, MeasuredAnswer):
             return 0
+        answer.is_measured = True
         throttle_ms = self._request_throttle_ms(answer)
         if not self._limits[FETCH].is_set:
             return throttle_ms
@@ -252,7 +253,7 @@ class Quotas:
     # -- connections -----------------------------------------------------------------------
 
     def connection_throttle_ms(self, broker_id: int, address: str, now_ms: int) -> int:
-        """How long a new connection is left alone before it is closed; 0 where it is welcome.
+        """How many ms a new connection waits before it is closed; 0 for one that is accepted.
 
         Source: SocketServer.scala, ConnectionQuotas.recordIpConnectionMaybeThrottle.
         """
@@ -266,7 +267,7 @@ class Quotas:
             manager.give_back("", address, 1, now_ms)
         return throttle_ms
 
-    # -- what is left ----------------------------------------------------------------------
+    # -- managers --------------------------------------------------------------------------
 
     def _manager(self, key: str, call: Call[Any]) -> ClientQuotaManager:
         return self._manager_of(key, self._limits[key], call.broker_id)
@@ -289,7 +290,7 @@ class Quotas:
 
 
 class MeasuredAnswer:
-    """Where the answer of one request goes while quotas are set.
+    """Takes the answer of one request while quotas are set, and throttles its sender.
 
     Args:
         quotas: The quotas.
@@ -298,9 +299,10 @@ class MeasuredAnswer:
 
     Attributes:
         call: See above.
+        is_measured: Whether all that the request used is recorded already.
     """
 
-    __slots__ = ("_began_ns", "_place", "_quotas", "_spent_ns", "call")
+    __slots__ = ("_began_ns", "_place", "_quotas", "_spent_ns", "call", "is_measured")
 
     def __init__(self, quotas: Quotas, call: Call[Any], place: AnswerPlace) -> None:
         self._quotas = quotas
@@ -308,6 +310,7 @@ class MeasuredAnswer:
         self._began_ns = quotas.work_ns()
         self._spent_ns: int | None = None
         self.call = call
+        self.is_measured = False
 
     def park(self) -> None:
         """The handler is done; the answer comes later."""
@@ -330,7 +333,7 @@ class MeasuredAnswer:
         self._place.answered(response)
 
     def throttled(self, throttle_time_ms: int) -> None:
-        """Pass the muting on; see `AnswerPlace.throttled`."""
+        """See `AnswerPlace.throttled`."""
         self._place.throttled(throttle_time_ms)
 
     def closed(self) -> None:

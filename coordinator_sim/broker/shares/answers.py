@@ -17,8 +17,10 @@ from coordinator_sim.broker.records.fetch_sessions import FetchPlace
 from coordinator_sim.broker.replicas.replica_manager import LeaderTags
 from coordinator_sim.broker.shares.acknowledgements import Outcomes
 from coordinator_sim.broker.shares.sessions import ShareFetchContext, partition_of
+from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages import share_acknowledge
+from coordinator_sim.messages.codec.compiler import has_tagged_header, response_writer
 from coordinator_sim.messages.share_acknowledge import (
     ShareAcknowledgeResponse,
     ShareAcknowledgeTopicResponse,
@@ -47,53 +49,75 @@ def unread(place: FetchPlace, error: ErrorCode, text: str | None = None) -> Part
 
 
 def fetched(
-    context: ShareFetchContext, found: Found, tags_of: TagsOf, lock_timeout_ms: int
+    context: ShareFetchContext,
+    found: Found,
+    tags_of: TagsOf,
+    lock_timeout_ms: int,
+    throttle_time_ms: int = 0,
 ) -> ShareFetchResponse:
     """The answer to a ShareFetch before acknowledgements; its session goes on.
 
     QUIRK: errors of partitions lose their messages here, as in Kafka (getResponsePartitionData).
+
+    QUIRK: records that a throttled ShareFetch acquired are locked, though they are not sent.
 
     Args:
         context: By which session it was fetched.
         found: What was found.
         tags_of: Tells who leads instead.
         lock_timeout_ms: How long what was acquired is locked.
+        throttle_time_ms: How long a quota mutes the sender. If it does, the answer has no
+            partitions, and the session does not change.
     """
     nodes: dict[int, NodeEndpoint] = {}
     told = {place: _tagged(place, data, tags_of, nodes) for place, data in found.items()}
     endpoints = tuple(nodes.values())
     if context.is_overtaken:
         return ShareFetchResponse(
+            throttle_time_ms=throttle_time_ms,
             error_code=ErrorCode.INVALID_SHARE_SESSION_EPOCH,
             acquisition_lock_timeout_ms=lock_timeout_ms,
             node_endpoints=endpoints,
         )
     topics: dict[bytes, list[PartitionData]] = {}
-    for place, data in told.items():
-        if _is_told(context, place, data):
-            bare = replace(data, error_message=None, records=data.records or b"")
-            topics.setdefault(place.topic_id, []).append(bare)
+    included = {} if throttle_time_ms else _included(context, told)
+    for place, data in included.items():
+        if context.session is not None:
+            context.session.answered(partition_of(place), data.error_code, data.records)
+        bare = replace(data, error_message=None, records=data.records or b"")
+        topics.setdefault(place.topic_id, []).append(bare)
     return ShareFetchResponse(
+        throttle_time_ms=throttle_time_ms,
         acquisition_lock_timeout_ms=lock_timeout_ms,
         responses=_by_topic(topics),
         node_endpoints=endpoints,
     )
 
 
-def _is_told(context: ShareFetchContext, place: FetchPlace, data: PartitionData) -> bool:
-    """Whether an answer names a partition: in a session only where there is news.
+def size_bytes(context: ShareFetchContext, found: Found, version: int) -> int:
+    """The length of the answer with its records. Source: ShareFetchResponse.sizeOf."""
+    topics: dict[bytes, list[PartitionData]] = {}
+    included = {} if context.is_overtaken else _included(context, found)
+    for place, data in included.items():
+        topics.setdefault(place.topic_id, []).append(data)
+    response = ShareFetchResponse(responses=_by_topic(topics))
+    frame = response_writer(ApiKey.SHARE_FETCH, version)(0, response)
+    return len(frame) - has_tagged_header(ApiKey.SHARE_FETCH, version)
+
+
+def _included(context: ShareFetchContext, found: Found) -> Found:
+    """The partitions that an answer names: in a session those with news.
 
     Source: ShareSessionContext.PartitionIterator.
     """
     session = context.session
     if session is None:
-        return True
-    cached = session.partitions[partition_of(place)]
-    if not cached.must_answer(data.error_code, data.records):
-        return False
-    if data.records:
-        session.answered(partition_of(place))
-    return True
+        return found
+    return {
+        place: data
+        for place, data in found.items()
+        if session.partitions[partition_of(place)].has_news(data.error_code, data.records)
+    }
 
 
 def _tagged(

@@ -13,6 +13,7 @@ from coordinator_sim.broker.groups.group_coordinators import GroupCoordinators
 from coordinator_sim.broker.groups.group_protocols import GroupProtocol
 from coordinator_sim.broker.jobs import Jobs
 from coordinator_sim.broker.pending_answer import AnswerPlace
+from coordinator_sim.broker.quotas.quotas import Quotas
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
 from coordinator_sim.broker.scheduler import Scheduler
 from coordinator_sim.broker.security.access import Access
@@ -41,6 +42,7 @@ class ClusterParts(Answers, Protocol):
     latest: Instants
     hosted: ReplicaManager
     groups: GroupCoordinators
+    quotas: Quotas
 
     def handle(self, call: Call[Any], place: AnswerPlace) -> None:
         """Take a request, whose answer goes to that place, now or later."""
@@ -76,6 +78,7 @@ class Shares:
                 answers=cluster,
                 scheduler=cluster.scheduler,
                 profile=cluster.settings.profile,
+                quotas=cluster.quotas,
             ),
             ShareOffsetsApi(
                 cluster.groups,

@@ -44,14 +44,9 @@ class CachedPartition:
     place: FetchPlace
     is_due: bool
 
-    def must_answer(self, error: ErrorCode, records: bytes | None) -> bool:
-        """Whether an answer names it; what it waited for is then told.
-
-        Source: CachedSharePartition.maybeUpdateResponseData.
-        """
-        must = bool(records) or self.is_due or error is not ErrorCode.NONE
-        self.is_due = error is not ErrorCode.NONE
-        return must
+    def has_news(self, error: ErrorCode, records: bytes | None) -> bool:
+        """Whether an answer names it. Source: CachedSharePartition.maybeUpdateResponseData."""
+        return bool(records) or self.is_due or error is not ErrorCode.NONE
 
 
 @dataclass(slots=True)
@@ -77,9 +72,11 @@ class ShareSession:
         for place in forgotten:
             self.partitions.pop(partition_of(place), None)
 
-    def answered(self, place: PartitionOf) -> None:
-        """A partition had records: others are first the next time."""
-        self.partitions[place] = self.partitions.pop(place)
+    def answered(self, place: PartitionOf, error: ErrorCode, records: bytes | None) -> None:
+        """An answer names a partition; if it has records, others are first the next time."""
+        self.partitions[place].is_due = error is not ErrorCode.NONE
+        if records:
+            self.partitions[place] = self.partitions.pop(place)
 
 
 def partition_of(place: FetchPlace) -> PartitionOf:

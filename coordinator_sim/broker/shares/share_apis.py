@@ -14,6 +14,7 @@ from coordinator_sim.broker.contract import Answers, Call, Handlers, Instants
 from coordinator_sim.broker.groups.group_protocols import GroupProtocol, Offers
 from coordinator_sim.broker.groups.share_checks import is_member_id
 from coordinator_sim.broker.purgatory import Place
+from coordinator_sim.broker.quotas.quotas import Quotas
 from coordinator_sim.broker.records.fetch_request import FetchParams, Isolation
 from coordinator_sim.broker.records.fetch_sessions import FINAL_EPOCH, FetchPlace
 from coordinator_sim.broker.replicas.replica_manager import LeaderTags, ReplicaManager
@@ -32,6 +33,7 @@ from coordinator_sim.broker.shares.answers import (
     Found,
     acknowledged,
     fetched,
+    size_bytes,
     unread,
     with_outcomes,
 )
@@ -124,6 +126,7 @@ class ShareApis:
         answers: Takes the answers.
         scheduler: Answers later those for whom there is no session.
         profile: Some checks differ by release.
+        quotas: How much members may fetch.
     """
 
     __slots__ = (
@@ -134,6 +137,7 @@ class ShareApis:
         "_hosted",
         "_offers",
         "_profile",
+        "_quotas",
         "_scheduler",
     )
 
@@ -148,6 +152,7 @@ class ShareApis:
         answers: Answers,
         scheduler: Scheduler,
         profile: Profile,
+        quotas: Quotas,
     ) -> None:
         self._hosted = hosted
         self._access = access
@@ -157,6 +162,7 @@ class ShareApis:
         self._answers = answers
         self._scheduler = scheduler
         self._profile = profile
+        self._quotas = quotas
 
     def handlers(self) -> Handlers:
         """The handlers of both."""
@@ -271,7 +277,7 @@ class ShareApis:
             return ShareFetchResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
         fetch = ShareFetch(
             _key(call),
-            self._params(request),
+            self._params(call),
             request.share_acquire_mode,
             request.share_session_epoch,
             request.max_records,
@@ -291,11 +297,12 @@ class ShareApis:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return ErrorCode.NONE
 
-    def _params(self, request: ShareFetchRequest) -> FetchParams:
+    def _params(self, call: Call[ShareFetchRequest]) -> FetchParams:
+        request = call.request
         most = min(request.max_bytes, int(str(self._configs.broker_value("fetch.max.bytes"))))
         level = self._configs.group_value(request.group_id or "", _ISOLATION)
         committed = level == "read_committed"
-        return FetchParams(
+        params = FetchParams(
             version=_NEWEST_FETCH,
             replica_id=_CONSUMER,
             max_wait_ms=request.max_wait_ms,
@@ -305,6 +312,9 @@ class ShareApis:
             has_hard_limit=False,
             leader_only=True,
         )
+        if not self._quotas.is_on:
+            return params
+        return params.bounded(self._quotas.max_fetch_bytes(call))
 
     # -- ShareAcknowledge ------------------------------------------------------------------
 
@@ -380,7 +390,12 @@ class ShareApis:
     ) -> None:
         """Answer a ShareFetch of which all is known; the last one ends its session."""
         key = _key(call)
-        response = fetched(context, found, self.tags_of(call), self.lock_timeout_ms(key))
+        version, throttle_ms = call.context.api_version, 0
+        if self._quotas.is_on:
+            size = partial(size_bytes, context, found, version)
+            throttle_ms = max(0, self._quotas.fetch_throttle_ms(call, size))
+        tags_of, lock_timeout_ms = self.tags_of(call), self.lock_timeout_ms(key)
+        response = fetched(context, found, tags_of, lock_timeout_ms, throttle_ms)
         names = self._hosted.image.topic_names
         unknown = any(topic.topic_id not in names for topic in response.responses)
         if unknown and not self._profile.share_fetch_tells_unknown_topics:

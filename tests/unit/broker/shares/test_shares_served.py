@@ -3,6 +3,7 @@
 import pytest
 
 from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.metadata.changes import QuotaSet
 from coordinator_sim.broker.records.fetch_sessions import FetchPlace
 from coordinator_sim.broker.shares.share_partition_manager import rotated
 from coordinator_sim.errors import ConfigError
@@ -415,3 +416,21 @@ def test_a_group_without_a_name_is_refused_by_the_persister() -> None:
     ]
     assert (fetched["errorCode"], errors(fetched)) == (0, [unknown])
     assert (negative["errorCode"], without["errorCode"]) == (unknown, unknown)
+
+
+def test_member_over_its_quota_is_sent_no_records() -> None:
+    """What it acquired is locked all the same, and given out again when the lock runs out."""
+    world = share_world()
+    world.start()
+    world.cluster.change(QuotaSet((("user", None),), "consumer_byte_rate", 100.0))
+    world.produce(100)
+    assert acquired(world.fetch(maxRecords=5, batchSize=5)) == {0: [(0, 4, 1)]}
+
+    over = world.fetch(1, maxRecords=500)
+    again = world.fetch(2, maxWaitMs=0)
+
+    assert (over["responses"], over["errorCode"]) == ([], 0)
+    assert over["throttleTimeMs"] > 0
+    assert again["responses"] == []
+    world.client.wait(60_000)
+    assert acquired(world.fetch(3)) != {}
