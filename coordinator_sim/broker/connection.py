@@ -179,7 +179,9 @@ class Connection:
         self._cluster.go_on(now)
 
     def work_on_next(self, now: Instants) -> None:
-        """Work on the first request that waits."""
+        """Work on the first request that waits; a broker that stands still does so at `resume`."""
+        if not self._cluster.groups.is_running(self.broker_id):
+            return
         if self._waiting and not self._is_muted and not self.is_choked:
             frame = self._waiting.popleft()
             self._waiting_bytes -= len(frame)

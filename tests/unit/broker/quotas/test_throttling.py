@@ -108,6 +108,21 @@ def test_another_connection_of_a_muted_client_is_muted_only_by_its_own_request()
     assert other.now_ms == START
 
 
+def test_throttle_time_that_ends_while_the_broker_is_paused_starts_no_request() -> None:
+    """The request that waited is worked on when the broker goes on."""
+    cluster = cluster_of({"producer_byte_rate": 100.0})
+    client = FieldsClient(cluster)
+    throttle_ms = produced(client)
+    client.begin(ApiKey.METADATA, 12, {"topics": []})
+    cluster.operations.pause(1, NOW)
+    client.wait(2 * throttle_ms)
+    assert client.answered == []
+    later = Instants(client.now_ms, client.now_ms)
+    cluster.operations.resume(1, later)
+    client.connection.resume(later)
+    assert len(client.answered) == 1
+
+
 def test_produce_without_acknowledgement_mutes_without_an_answer() -> None:
     """Nothing is answered, and the next request waits all the same."""
     client = FieldsClient(cluster_of({"producer_byte_rate": 100.0}))
