@@ -161,7 +161,11 @@ class Channel:
         at_ms = self._cluster.latest.wall_ms + throttle_time_ms
         self._cluster.scheduler.at_wall_ms(at_ms, self._throttling_done)
 
-    def _throttling_done(self, _now: Instants) -> None:
+    def _throttling_done(self, now: Instants) -> None:
+        held = self._driver.held
+        if held and self._connection.broker_id in held:
+            held[self._connection.broker_id].append(partial(self._throttling_done, now))
+            return
         self.is_throttled = False
         self._cluster.has_more(self)
 

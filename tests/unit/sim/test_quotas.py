@@ -27,6 +27,24 @@ def test_writes_behind_one_over_its_quota_wait_for_the_throttle_time() -> None:
     assert [token for token, _, _ in bench.run(2_000)] == [3]
 
 
+def test_throttle_time_that_ends_while_the_broker_is_paused_starts_no_request() -> None:
+    """The write that waited is appended when the broker goes on."""
+    bench = bench_with("producer_byte_rate", 100.0)
+    bench.plane.carry_out(put(2, b"x" * 2_000))
+    bench.run(5)
+    bench.plane.carry_out(put(3, b"3"))
+    bench.run(5)
+    log = bench.world.cluster.logs.log_of("t", 0)
+    assert log is not None
+    leader_id = bench.world.cluster.image.topics["t"].partitions[0].leader_id
+    bench.run(10_000)
+    bench.brokers.pause(leader_id, for_ms=1_500)
+    bench.run(1_400)
+    before = log.end_offset
+    bench.run(1_000)
+    assert (before, log.end_offset) == (2, 3)
+
+
 def test_readers_over_their_quota_get_every_record_later() -> None:
     """Each batch of 1 kB fits the windows of 1.5 kB, and the next one waits."""
     bench = bench_with("consumer_byte_rate", 150.0)
