@@ -349,8 +349,7 @@ class ClusterDriver(Alarmed):
     def hold(self, partition: int, for_ms: int) -> None:
         """Leave appends to an offsets partition uncommitted for the given time."""
         self._hold(partition, hold=True)
-        end_us = self._environment.now_us + for_ms * US_PER_MS
-        self._environment.call_at(end_us, partial(self._hold, partition, hold=False))
+        self.call_later(for_ms * US_PER_MS, partial(self._hold, partition, hold=False))
 
     def crash(self, broker_id: int, down_ms: int) -> None:
         """Kill a broker, and start it again after `down_ms`. A dead one stays as it is."""
@@ -364,8 +363,7 @@ class ClusterDriver(Alarmed):
             connection.is_server_open = False
             self.closed(connection)
         self.cluster.operations.stop(broker_id, now)
-        restart_us = self._environment.now_us + down_ms * US_PER_MS
-        self._environment.call_at(restart_us, partial(self._restart, broker_id))
+        self.call_later(down_ms * US_PER_MS, partial(self._restart, broker_id))
         self._go_on(now)
 
     def _restart(self, broker_id: int) -> None:
@@ -469,9 +467,8 @@ class ClusterDriver(Alarmed):
         cluster.go_on(now)
         if self._has_long_work:
             self._work_to_the_end(now)
-        scheduler = cluster.scheduler
-        if scheduler.has_moved:
-            due_ms = scheduler.next_deadline_ms()
+        if cluster.scheduler.has_moved:
+            due_ms = cluster.scheduler.next_deadline_ms()
             if due_ms is None:
                 self.switch_alarm_off()
             else:
