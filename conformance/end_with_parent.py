@@ -29,7 +29,9 @@ def main() -> None:
     for pid, instant in known.items():
         if began(pid) == instant:
             with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
+                # The leader of a group ends with all that it started.
+                kill = os.killpg if os.getpgid(pid) == pid else os.kill
+                kill(pid, signal.SIGKILL)
 
 
 if __name__ == "__main__":

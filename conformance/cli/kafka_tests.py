@@ -12,6 +12,7 @@ import typer
 
 from coordinator_sim.cli.ending import EXIT_PROBLEMS_FOUND
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim_conformance.kafka_tests.results import (
     Invocation,
     Result,
@@ -78,6 +79,8 @@ def kafka_tests(
         return
     if into is not None and not into.is_dir():
         raise ConfigError(f"--into {into}: no such folder; create it first")
+    if profile is not None:
+        profile_named(profile)
     root = folder or Path(tempfile.mkdtemp(prefix="kafka-tests-"))
     results = _run(chosen, profile, root.resolve(), processes, with_left_out=with_left_out)
     for result in results:
@@ -96,16 +99,25 @@ def _run(
     began = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     found: dict[Suite, list[Invocation]] = {suite: [] for suite in chosen}
     running: dict[Future[list[Invocation]], tuple[Suite, str]] = {}
+    stages = {
+        suite: stage_for(suite, profile or suite.profile, root / suite.full_name)
+        for suite in chosen
+    }
     with ThreadPoolExecutor(processes) as pool:
-        for suite in chosen:
-            stage = stage_for(suite, profile or suite.profile, root / suite.full_name)
+        for suite, stage in stages.items():
             for each in suite.classes:
                 future = pool.submit(judged_class, stage, each.name, with_left_out=with_left_out)
                 running[future] = suite, each.name
-        for ended in as_completed(running):
-            suite, name = running[ended]
-            found[suite] += ended.result()
-            _print_class(name, ended.result())
+        try:
+            for ended in as_completed(running):
+                suite, name = running[ended]
+                found[suite] += ended.result()
+                _print_class(name, ended.result())
+        except BaseException:
+            for stage in stages.values():
+                stage.stopped.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     return [
         Result(suite.full_name, profile or suite.profile, began, tuple(invocations))
         for suite, invocations in found.items()
@@ -116,7 +128,7 @@ def _chosen(wanted: Sequence[Suite], names: Sequence[str], part: str | None) -> 
     """The suites with those classes that are to run.
 
     Raises:
-        ConfigError: a name fits no class, or the part is none.
+        ConfigError: a name fits no class, or the part is none or has no class.
     """
     for name in names:
         if not any(each.name.endswith(name) for suite in wanted for each in suite.classes):
@@ -127,7 +139,10 @@ def _chosen(wanted: Sequence[Suite], names: Sequence[str], part: str | None) -> 
     if names:
         wanted = [suite.only(lambda each: each.name.endswith(tuple(names))) for suite in wanted]
     parts = part_of(wanted, int(number), int(count))
-    return tuple(suite for suite in parts if suite.classes)
+    chosen = tuple(suite for suite in parts if suite.classes)
+    if not chosen:
+        raise ConfigError(f"--part {part}: there are fewer classes; use fewer parts")
+    return chosen
 
 
 def _print_suites(chosen: Sequence[Suite]) -> None:

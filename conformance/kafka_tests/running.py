@@ -3,15 +3,19 @@
 import os
 import re
 import shlex
+import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from shutil import copytree
+from threading import Event
 from typing import Final
 from zipfile import ZipFile
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from coordinator_sim.errors import DataError, MissingDependencyError
@@ -23,12 +27,17 @@ from coordinator_sim_conformance.kafka_tests.results import (
     read_report,
 )
 from coordinator_sim_conformance.kafka_tests.suites import HERE, Suite
-from coordinator_sim_conformance.real_kafka.kafka import JARS_VARIABLE, resolve_jars
+from coordinator_sim_conformance.real_kafka.kafka import (
+    JARS_VARIABLE,
+    require_writable,
+    resolve_jars,
+)
 
 _MANIFEST_LINE: Final = 70
 _REPORT: Final = "TEST-junit-jupiter.xml"
 _TEST_TIMEOUT_S: Final = 240
 _CLASS_TIMEOUT_S: Final = 45 * 60
+_POLL_S: Final = 0.1
 _JVM: Final = (
     "-Xmx768m",
     "-XX:+UseSerialGC",
@@ -47,14 +56,16 @@ class Stage(Struct, frozen=True):
     Args:
         jars: Kafka's jars, tests included.
         shim: Folder of our classes, which stand before them.
-        asked: Options of the JVM that say how ours is started.
+        jvm_options: Options of the JVM that say how ours is started.
         folder: Working folder: logs of clusters, reports of JUnit.
+        stopped: Once it is set, running JVMs are killed and no more are started.
     """
 
     jars: tuple[Path, ...]
     shim: Path
-    asked: tuple[str, ...]
+    jvm_options: tuple[str, ...]
     folder: Path
+    stopped: Event = field(default_factory=Event)
 
 
 def stage_for(suite: Suite, profile: str, folder: Path) -> Stage:
@@ -67,8 +78,15 @@ def stage_for(suite: Suite, profile: str, folder: Path) -> Stage:
 
     Raises:
         MissingDependencyError: Java or Maven is missing, or cannot do it.
+        OSError: the working folder cannot be written.
     """
-    root = Path(os.environ.get(JARS_VARIABLE, HERE / "target"))
+    for program in ("java", "javac"):
+        if shutil.which(program) is None:
+            raise MissingDependencyError(
+                f"Kafka's tests need a JDK of 17 or later: {program} is not on the path"
+            )
+    folder.mkdir(parents=True, exist_ok=True)
+    root = Path(os.environ.get(JARS_VARIABLE, HERE / "target")).resolve()
     root = root / f"tests-{suite.jars}-{suite.release}"
     jars, shim = root / "lib", root / "shim"
     if not any(jars.glob("kafka-clients-*-test.jar")):
@@ -78,17 +96,22 @@ def stage_for(suite: Suite, profile: str, folder: Path) -> Stage:
         _compile(sources, jars, shim)
     ours = (sys.executable, "-m", "coordinator_sim", "lines" if suite.is_door else "serve")
     command = shlex.join((*ours, "--profile", profile))
-    asked = (f"-Dserved.command={command}", f"-Dserved.folder={folder}")
+    options = (f"-Dserved.command={command}", f"-Dserved.folder={folder}")
     if suite.is_door:
-        asked = (f"-Ddoor.lines={command}", "-Djdk.attach.allowAttachSelf=true")
-    return Stage(jars=jars_in_order(jars), shim=shim, asked=asked, folder=folder)
+        options = (f"-Ddoor.lines={command}", "-Djdk.attach.allowAttachSelf=true")
+    class_path = jars_in_order(jars, folder / "others.jar")
+    return Stage(jars=class_path, shim=shim, jvm_options=options, folder=folder)
 
 
-def jars_in_order(folder: Path) -> tuple[Path, ...]:
+def jars_in_order(folder: Path, others: Path) -> tuple[Path, ...]:
     """Jars of a folder for a class path: Connect's by name, the others by one that names them.
 
     A worker of Connect looks for plugins in each jar that the class path names, a test of Connect
     starts several workers, and most of 150 jars have none.
+
+    Args:
+        folder: The folder.
+        others: Where to write the jar that names the others.
     """
     jars = tuple(sorted(folder.glob("*.jar")))
     named = [jar for jar in jars if jar.name.startswith("connect-")]
@@ -96,7 +119,6 @@ def jars_in_order(folder: Path) -> tuple[Path, ...]:
         return jars
     line = f"Class-Path: {' '.join(jar.as_uri() for jar in jars if jar not in named)}"
     lines = [line[at : at + _MANIFEST_LINE] for at in range(0, len(line), _MANIFEST_LINE)]
-    others = folder.parent / "others.jar"
     with ZipFile(others, "w") as written:
         text = "Manifest-Version: 1.0\n" + "\n ".join(lines) + "\n"
         written.writestr("META-INF/MANIFEST.MF", text)
@@ -110,12 +132,14 @@ def _newest(files: Iterable[Path]) -> float:
 def _compile(sources: Path, jars: Path, shim: Path) -> None:
     command = ["javac", "-nowarn", "-proc:none", "-d", str(shim), "-cp", f"{jars}{os.sep}*"]
     command += map(str, sorted(sources.rglob("*.java")))
+    require_writable(shim)
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - javac on our own sources
     if done.returncode:
-        errors = [line for line in done.stderr.splitlines() if ": error: " in line]
-        raise MissingDependencyError(f"javac cannot compile {sources}: {errors[:1]}")
+        lines = done.stderr.splitlines() or ["no output"]
+        error = next((line for line in lines if "error: " in line), lines[0])
+        raise MissingDependencyError(f"javac cannot compile {sources}: {error}")
     if (sources / "META-INF").is_dir():
-        copytree(sources / "META-INF", shim / "META-INF", dirs_exist_ok=True)
+        shutil.copytree(sources / "META-INF", shim / "META-INF", dirs_exist_ok=True)
 
 
 def run_class(
@@ -136,8 +160,10 @@ def run_class(
         on_kafka: Run it on Kafka's own test cluster instead, the control.
 
     Raises:
-        DataError: the JVM did not end by itself, or has reported nothing.
+        DataError: the JVM did not end by itself, was stopped, or has reported nothing.
     """
+    if stage.stopped.is_set():
+        raise DataError(f"{name} was not started")
     kind = "kafka" if on_kafka else "serve"
     folder = stage.folder / kind / re.sub(r"[^\w.]", "-", test or name)
     folder.mkdir(parents=True, exist_ok=True)
@@ -146,7 +172,7 @@ def run_class(
     command = [
         "java",
         *_JVM,
-        *stage.asked,
+        *stage.jvm_options,
         "-cp",
         os.pathsep.join(map(str, class_path)),
         "org.junit.platform.console.ConsoleLauncher",
@@ -161,18 +187,35 @@ def run_class(
     ]
     with (folder / "out.txt").open("wb") as out:
         process = subprocess.Popen(  # noqa: S603 - our own command line
-            command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=folder
+            command,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            cwd=folder,
+            process_group=0,
         )
-        end_with_us(process)
-        try:
-            process.wait(_CLASS_TIMEOUT_S)
-        except subprocess.TimeoutExpired as error:
-            raise DataError(
-                f"{name} did not end within {_CLASS_TIMEOUT_S} s; see {folder}"
-            ) from error
-        finally:
-            process.kill()
+    end_with_us(process)
+    try:
+        _wait(process, stage.stopped, f"{name}: the JVM", folder)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
     return read_report(folder / _REPORT)
+
+
+def _wait(process: subprocess.Popen[bytes], stopped: Event, what: str, folder: Path) -> None:
+    """Wait until a process has ended.
+
+    Raises:
+        DataError: it takes too long, or was stopped.
+    """
+    deadline_s = time.monotonic() + _CLASS_TIMEOUT_S
+    while process.poll() is None:
+        if stopped.wait(_POLL_S):
+            raise DataError(f"{what} was stopped")
+        if time.monotonic() > deadline_s:
+            raise DataError(f"{what} did not end within {_CLASS_TIMEOUT_S} s; see {folder}")
 
 
 def judged_class(stage: Stage, name: str, *, with_left_out: bool = False) -> list[Invocation]:
@@ -190,6 +233,8 @@ def judged_class(stage: Stage, name: str, *, with_left_out: bool = False) -> lis
     except DataError as error:
         return [Invocation(f"{name}#", "", Verdict.FAILED, str(error))]
     judged = [Invocation(each, "", Verdict.LEFT_OUT, reasons[each]) for each in skipped]
+    if not ran and not skipped:
+        return [Invocation(f"{name}#", "", Verdict.FAILED, f"no test ran; see {stage.folder}")]
     again: dict[str, Verdict] = {}
     for each in ran:
         if each.verdict is Verdict.PASSED:
@@ -204,12 +249,17 @@ def judged_class(stage: Stage, name: str, *, with_left_out: bool = False) -> lis
 
 
 def _second_verdict(stage: Stage, name: str, failed: Invocation) -> Verdict:
-    if _passes(run_class(stage, name, failed.test)):
+    """Whether Kafka fails a test too: one that did not run there counts as ours alone."""
+    if _verdicts(stage, name, failed.test) == {Verdict.PASSED}:
         return Verdict.PASSED_AGAIN
-    if _passes(run_class(stage, name, failed.test, on_kafka=True)):
-        return Verdict.FAILED
-    return Verdict.FAILED_ON_KAFKA
+    if Verdict.FAILED in _verdicts(stage, name, failed.test, on_kafka=True):
+        return Verdict.FAILED_ON_KAFKA
+    return Verdict.FAILED
 
 
-def _passes(invocations: list[Invocation]) -> bool:
-    return bool(invocations) and all(each.verdict is Verdict.PASSED for each in invocations)
+def _verdicts(stage: Stage, name: str, test: str, *, on_kafka: bool = False) -> set[Verdict]:
+    """Run one test alone; nothing where its JVM reports nothing."""
+    try:
+        return {each.verdict for each in run_class(stage, name, test, on_kafka=on_kafka)}
+    except DataError:
+        return set()

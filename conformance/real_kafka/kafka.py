@@ -66,6 +66,21 @@ def jars_of(version: str) -> Path:
     return lib
 
 
+def require_writable(folder: Path) -> None:
+    """Create a folder for jars or classes, unless it is there.
+
+    Raises:
+        MissingDependencyError: it cannot be created or written, as that of an installed package.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        is_writable = os.access(folder, os.W_OK)
+    except OSError:
+        is_writable = False
+    if not is_writable:
+        raise MissingDependencyError(f"{folder} cannot be written: set {JARS_VARIABLE}=DIR")
+
+
 def resolve_jars(version: str, lib: Path, *profile: str, project: Path = HERE / "pom.xml") -> None:
     """Have Maven copy the jars of a release into a folder.
 
@@ -76,9 +91,11 @@ def resolve_jars(version: str, lib: Path, *profile: str, project: Path = HERE / 
         project: The pom.xml that says which jars.
 
     Raises:
-        MissingDependencyError: Maven is missing, or cannot resolve them.
+        MissingDependencyError: Maven is missing, or cannot resolve them, or the folder cannot be
+            written.
     """
     require_java_and_maven()
+    require_writable(lib)
     command = [
         "mvn",
         "-q",

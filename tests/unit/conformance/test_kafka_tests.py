@@ -1,5 +1,12 @@
 """Reading what JUnit reports of Kafka's own tests, and dealing out the classes."""
 
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -7,7 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator_sim.errors import ConfigError, DataError
+from coordinator_sim.errors import ConfigError, DataError, MissingDependencyError
+from coordinator_sim_conformance import end_with_parent
+from coordinator_sim_conformance.cli.kafka_tests import _chosen
 from coordinator_sim_conformance.kafka_tests.results import (
     Invocation,
     Result,
@@ -17,14 +26,22 @@ from coordinator_sim_conformance.kafka_tests.results import (
     read_result,
     write_result,
 )
-from coordinator_sim_conformance.kafka_tests.running import jars_in_order
+from coordinator_sim_conformance.kafka_tests.running import (
+    Stage,
+    jars_in_order,
+    judged_class,
+    run_class,
+    stage_for,
+)
 from coordinator_sim_conformance.kafka_tests.suites import (
+    HERE,
     JavaClass,
     Suite,
     part_of,
     suites,
     suites_named,
 )
+from coordinator_sim_conformance.real_kafka.kafka import JARS_VARIABLE, require_writable
 
 _REPORT = """<?xml version="1.0" encoding="UTF-8"?>
 <testsuite name="JUnit Jupiter" tests="4">
@@ -91,8 +108,8 @@ def test_jars_that_connect_need_not_scan_are_named_by_one_of_them(tmp_path: Path
     folder.mkdir()
     for name in ("a.jar", "connect-api.jar", "z.jar"):
         (folder / name).touch()
-    named, others = jars_in_order(folder)
-    assert (named.name, others.parent) == ("connect-api.jar", tmp_path)
+    named, others = jars_in_order(folder, tmp_path / "others.jar")
+    assert (named.name, others) == ("connect-api.jar", tmp_path / "others.jar")
     manifest = ZipFile(others).read("META-INF/MANIFEST.MF").decode()
     assert max(map(len, manifest.splitlines())) <= 71
     assert manifest.replace("\n ", "").splitlines()[1] == (
@@ -113,3 +130,119 @@ def test_each_test_that_is_left_out_is_of_a_class_that_runs() -> None:
     """The table of what is left out names no class that is gone."""
     classes = {each.name for suite in suites() for each in suite.classes}
     assert [test for test in left_out() if test.partition("#")[0] not in classes] == []
+
+
+def test_no_test_is_left_out_for_two_reasons() -> None:
+    """The second would hide the first."""
+    kinds = tomllib.loads((HERE / "left_out.toml").read_text(encoding="utf-8"))
+    assert sum(map(len, kinds.values())) == len(left_out())
+
+
+def stage_with_java(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    """A stage whose `java` is a shell script; it runs in the folder that reports go to."""
+    (folder / "bin").mkdir()
+    java = folder / "bin" / "java"
+    java.write_text(f"#!/bin/sh\n{script}\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder / 'bin'}:/usr/bin:/bin")
+    return Stage(jars=(), shim=folder, jvm_options=(), folder=folder / "out")
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a process ends within 10 s."""
+    state = Path(f"/proc/{pid}/stat")
+    for _ in range(1_000):
+        with suppress(OSError):
+            if state.read_text().rpartition(")")[2].split()[0] != "Z":
+                time.sleep(0.01)
+                continue
+        return True
+    return False
+
+
+def test_the_program_that_watches_ends_what_a_leader_of_a_group_has_started() -> None:
+    """So a killed command leaves neither a JVM nor the cluster of its test."""
+    leader = subprocess.Popen(
+        ["sh", "-c", "sleep 300 & echo $!; wait"],
+        stdout=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    )
+    assert leader.stdout is not None
+    child = int(leader.stdout.readline())
+    subprocess.run(
+        [sys.executable, end_with_parent.__file__], input=b"%d\n" % leader.pid, check=True
+    )
+    assert leader.wait(10) == -signal.SIGKILL
+    leader.stdout.close()
+    assert has_ended(child)
+
+
+def test_a_stopped_class_leaves_no_process_of_its_jvm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cluster that its JVM started ends too, and the next class is not started."""
+    script = 'sleep 300 & echo $! > started; mv started "$PWD/child"; wait'
+    stage = stage_with_java(tmp_path, script, monkeypatch)
+    child = stage.folder / "serve" / "a.ATest" / "child"
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run_class, stage, "a.ATest")
+        while not child.exists() and not running.done():
+            time.sleep(0.01)
+        stage.stopped.set()
+        with pytest.raises(DataError, match=r"a\.ATest: the JVM was stopped"):
+            running.result()
+    assert has_ended(int(child.read_text()))
+    with pytest.raises(DataError, match="was not started"):
+        run_class(stage, "a.ATest")
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ('echo "<testsuite/>" > TEST-junit-jupiter.xml', "no test ran"),
+        ("exit 1", "no report of JUnit"),
+    ],
+)
+def test_a_class_of_which_no_test_ran_has_failed(
+    script: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing was found out: that is not a pass."""
+    stage = stage_with_java(tmp_path, script, monkeypatch)
+    (only,) = judged_class(stage, "a.ATest")
+    assert only.verdict is Verdict.FAILED
+    assert message in only.message
+
+
+@pytest.mark.parametrize("alone", ['echo "<testsuite/>"', "exit 1"])
+def test_a_failure_that_cannot_be_repeated_on_kafka_is_ours(
+    alone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only a test that ran on Kafka's own cluster, and failed there, is excused."""
+    failed = '<testcase name="t()" classname="a.ATest"><failure message="m"/></testcase>'
+    script = f"""case "$*" in
+*--include-methodname*) {alone} > TEST-junit-jupiter.xml;;
+*) echo '<testsuite>{failed}</testsuite>' > TEST-junit-jupiter.xml;;
+esac"""
+    stage = stage_with_java(tmp_path, script, monkeypatch)
+    assert judged_class(stage, "a.ATest") == [
+        Invocation("a.ATest#t", "", Verdict.FAILED, "m"),
+    ]
+
+
+def test_a_missing_jdk_and_jars_that_cannot_be_written_are_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line says what is missing, and what to set."""
+    (tmp_path / "file").touch()
+    with pytest.raises(MissingDependencyError, match=f"cannot be written: set {JARS_VARIABLE}=DIR"):
+        require_writable(tmp_path / "file" / "lib")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingDependencyError, match="JDK of 17 or later: java is not on the path"):
+        stage_for(suites()[0], "4.3", tmp_path)
+
+
+def test_a_part_without_classes_is_refused() -> None:
+    """It would pass without a test."""
+    with pytest.raises(ConfigError, match="--part 9/9: there are fewer classes"):
+        _chosen([Suite("groups", "4.3.1", (JavaClass("a.ATest"),))], [], "9/9")
