@@ -92,7 +92,7 @@ def _file_provider(params: _Params) -> Provider:
             return {}
         try:
             found = parse_properties(file.read_text("utf-8"))
-        except (OSError, UnicodeDecodeError):
+        except (OSError, ValueError):
             raise ConfigException(f"Could not read properties from file {path}") from None
         return _picked(found, keys)
 
@@ -105,7 +105,7 @@ def _directory_provider(params: _Params) -> Provider:
 
     def get(path: str, keys: frozenset[str]) -> Mapping[str, str]:
         directory = parse(path) if path else None
-        if directory is None or not directory.is_dir():
+        if directory is None:
             return {}
         return {key: _content(directory / key) for key in keys if _is_file_in(directory, key)}
 
@@ -113,7 +113,10 @@ def _directory_provider(params: _Params) -> Provider:
 
 
 def _is_file_in(directory: Path, name: str) -> bool:
-    return bool(name) and Path(name).name == name and (directory / name).is_file()
+    try:
+        return bool(name) and Path(name).name == name and (directory / name).is_file()
+    except OSError:  # The system does not take such a name.
+        return False
 
 
 def _content(file: Path) -> str:

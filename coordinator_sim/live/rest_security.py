@@ -52,13 +52,8 @@ def server_context(properties: Mapping[str, str], prefix: str) -> ssl.SSLContext
     """
     settings = _settings(properties, prefix)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    spoken = [
-        _PROTOCOLS[name]
-        for name in (each.strip() for each in settings.get("enabled.protocols", "").split(","))
-        if name in _PROTOCOLS
-    ]
-    context.minimum_version = min(spoken, default=ssl.TLSVersion.TLSv1_2)
-    context.maximum_version = max(spoken, default=ssl.TLSVersion.TLSv1_3)
+    versions = _versions(settings.get("enabled.protocols", ""))
+    context.minimum_version, context.maximum_version = min(versions), max(versions)
     if "keystore.location" not in settings:
         raise ConfigError(f"https needs a certificate: {prefix}ssl.keystore.location=FILE")
     _load_key(context, settings)
@@ -70,6 +65,19 @@ def server_context(properties: Mapping[str, str], prefix: str) -> ssl.SSLContext
     if auth != "none" and "truststore.location" not in settings:
         raise ConfigError(f"ssl.client.auth={auth} needs {prefix}ssl.truststore.location=FILE")
     return context
+
+
+def _versions(protocols: str) -> list[ssl.TLSVersion]:
+    """Versions of TLS among `ssl.enabled.protocols`, those before 1.2 left out.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    names = [each.strip() for each in protocols.split(",") if each.strip()] or list(_PROTOCOLS)
+    versions = [_PROTOCOLS[name] for name in names if name in _PROTOCOLS]
+    if not versions:
+        raise ConfigError(f"ssl.enabled.protocols={protocols}: use {' or '.join(_PROTOCOLS)}")
+    return versions
 
 
 def client_context(properties: Mapping[str, str]) -> ssl.SSLContext:
@@ -183,7 +191,7 @@ def _load_key(context: ssl.SSLContext, settings: Mapping[str, str]) -> None:
             context.load_cert_chain(file.name, password=settings.get("key.password", ""))
         except ssl.SSLError as error:
             location = settings["keystore.location"]
-            reason = error.reason or "no PEM"
+            reason = error.reason or "no PEM, or another ssl.key.password"
             raise ConfigError(f"ssl.keystore.location={location}: {reason}") from None
 
 
@@ -192,10 +200,11 @@ def _load_trusted(context: ssl.SSLContext, settings: Mapping[str, str]) -> None:
         return
     kind, data = _store(settings, "truststore")
     if kind == "PKCS12":
-        found = _pkcs12(settings, "truststore", data).additional_certs
-        data = b"".join(each.certificate.public_bytes(Encoding.PEM) for each in found)
+        found = _pkcs12(settings, "truststore", data)
+        trusted = [*([found.cert] if found.cert else []), *found.additional_certs]
+        data = b"".join(each.certificate.public_bytes(Encoding.PEM) for each in trusted)
     try:
         context.load_verify_locations(cadata=data.decode("ascii"))
-    except (ssl.SSLError, UnicodeDecodeError):
+    except (ssl.SSLError, ValueError):
         location = settings["truststore.location"]
         raise ConfigError(f"ssl.truststore.location={location}: no certificates") from None

@@ -142,12 +142,14 @@ class RunningWork:
         Raises:
             TooManyTasksException: more than `tasks.max`; the connector becomes FAILED.
             ConnectException: the connector raises.
+            ConfigException: `tasks.max` is no number, or a provider cannot read a path.
         """
-        configs = self._plugins.task_configs(config, tasks_max(config))
+        transformed = self._plugins.transformed(config)
+        configs = self._plugins.task_configs(config, tasks_max(transformed))
         if isinstance(configs, PluginFailure):
             raise ConnectException(configs.trace)
         try:
-            check_tasks_max(connector, len(configs), config)
+            check_tasks_max(connector, len(configs), transformed)
         except TooManyTasksException as excess:
             self.connectors[connector].fail(str(excess))
             raise

@@ -31,6 +31,10 @@ _ACTIONS: Final = ("set", "add", "setDate", "addDate")
 _ANY_ORIGIN: Final = "*"
 _DEFAULT_METHODS: Final = "GET,POST,HEAD"
 _MAX_AGE_S: Final = "60"
+_HEADER_NAME: Final = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
+_HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\xff]+")
+_MILLISECONDS: Final = re.compile(r"[+-]?[0-9]{1,13}")
+"""Some 317 years: a date stays one that a header can hold."""
 _INTERNAL: Final = (
     ("POST", re.compile(r"/connectors/[^/]+/tasks/?")),
     ("PUT", re.compile(r"/connectors/[^/]+/fence/?")),
@@ -117,11 +121,15 @@ def header_rules(config: str) -> tuple[HeaderRule, ...]:
     """Parse `response.http.headers.config`: rules with commas, in quotes where one has a comma.
 
     Raises:
-        ConfigError: a rule is not `[action] [name]:[value]`, in Kafka's words.
+        ConfigError: a rule is not `[action] [name]:[value]`, in Kafka's words, or its header cannot
+            be sent.
     """
     if not config.strip():
         return ()
-    (rules,) = csv.reader([config.strip()], skipinitialspace=True)
+    try:
+        (rules,) = csv.reader([config.strip()], skipinitialspace=True)
+    except csv.Error as error:
+        raise ConfigError(f"Invalid format of header configs: {error}") from None
     return tuple(_rule(each) for each in rules)
 
 
@@ -147,9 +155,11 @@ def _rule(text: str) -> HeaderRule:
         raise ConfigError(
             f"Invalid header name '{name}'. The '[header name]' cannot contain whitespace"
         )
+    if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
+        raise ConfigError(f"HTTP allows no such header: {name!r}: {value!r}")
     is_date = action.endswith("Date")
-    if is_date and not re.fullmatch(r"[+-]?\d+", value):
-        raise ConfigError(f"{action} {name}: {value!r} is no number of milliseconds")
+    if is_date and not _MILLISECONDS.fullmatch(value):
+        raise ConfigError(f"{action} {name}: {value!r}: give milliseconds, at most 13 digits")
     return HeaderRule(name.lower(), value, action.startswith("add"), is_date)
 
 

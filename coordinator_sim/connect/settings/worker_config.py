@@ -41,7 +41,8 @@ _PURPOSES: Final = {
     "status": "connector and task statuses",
     "offset": "source connector offsets",
 }
-_ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
+_ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}(?:\\u[0-9a-fA-F]{4})*|.)")
+"""One escape; those by number together, because Java writes some characters as two."""
 _SMALLEST_KEY_BITS: Final = 40
 """Smallest key size of a JVM's key generators."""
 
@@ -250,7 +251,8 @@ def parse_properties(text: str) -> dict[str, str]:
 def _unescaped(match: re.Match[str]) -> str:
     escaped = match[1]
     if len(escaped) > 1:
-        return chr(int(escaped[1:], 16))
+        units = bytes.fromhex(escaped.replace("\\u", "")[1:])
+        return units.decode("utf-16-be", errors="replace")
     return {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}.get(escaped, escaped)
 
 

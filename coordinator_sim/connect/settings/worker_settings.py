@@ -12,7 +12,7 @@ from coordinator_sim.connect.settings.config_def import ConfigDef
 from coordinator_sim.connect.settings.setting_rows import keys_in
 
 WORKER_CONFIG_DEF: Final = ConfigDef(keys_in("worker"))
-"""Every setting of a distributed worker except those of TLS and SASL, which are ignored."""
+"""Every setting of a distributed worker except those of TLS and SASL."""
 PASSED_ON_PREFIXES: Final = (
     "ssl.",
     "sasl.",

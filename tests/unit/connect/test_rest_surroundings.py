@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import replace
 
 from coordinator_sim.connect.effects import Died, HttpRequest, HttpResponse, StartConnector
+from coordinator_sim.connect.exceptions import ConfigException
 from coordinator_sim.connect.settings.config_transformer import ConfigTransformer, with_references
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.live.config_providers import providers_in, resolved
@@ -54,6 +56,13 @@ def started(name: str, folder: Path) -> WorkerBench:
     bench.start()
     bench.run(1_000)
     return bench
+
+
+def creation() -> tuple[Exchange, dict[str, str]]:
+    """The request that creates a connector with a reference, and its settings."""
+    (created,) = (each for each in STORIES["open"].exchanges if each.name == "referring")
+    body: Any = created.body
+    return created, body["config"]
 
 
 def answered(bench: WorkerBench, exchange: Exchange, folder: Path) -> dict[str, Any]:
@@ -117,7 +126,7 @@ def test_a_connector_starts_with_the_values_and_is_written_with_the_references(
 ) -> None:
     """Its topic comes from a file; the config topic has the reference, and so do its tasks."""
     bench = started("open", tmp_path)
-    (created,) = (each for each in STORIES["open"].exchanges if each.name == "referring")
+    created, _ = creation()
     answered(bench, created, tmp_path)
 
     (begun,) = (each for each in bench.asked if isinstance(each, StartConnector))
@@ -131,7 +140,7 @@ def test_a_connector_starts_with_the_values_and_is_written_with_the_references(
 def test_a_connector_whose_values_are_gone_fails(tmp_path: Path) -> None:
     """Its restart finds no file: the request fails with the provider's words."""
     bench = started("open", tmp_path)
-    (created,) = (each for each in STORIES["open"].exchanges if each.name == "referring")
+    created, _ = creation()
     answered(bench, created, tmp_path)
     (tmp_path / "values.properties").unlink()
 
@@ -141,14 +150,41 @@ def test_a_connector_whose_values_are_gone_fails(tmp_path: Path) -> None:
     assert "Could not read properties from file" in answer["body"]["message"]
 
 
-def test_a_connector_that_another_worker_changes_fails_without_its_values(tmp_path: Path) -> None:
-    """It is started anew, finds no file, and its status says so."""
+def test_a_connector_whose_values_are_gone_does_not_end_the_restart_of_its_tasks(
+    tmp_path: Path,
+) -> None:
+    """The worker goes on to answer."""
     bench = started("open", tmp_path)
-    (created,) = (each for each in STORIES["open"].exchanges if each.name == "referring")
+    created, _ = creation()
     answered(bench, created, tmp_path)
     (tmp_path / "values.properties").unlink()
 
-    config = {**created.body["config"], "name": "referring", "tasks.max": "1"}
+    target = "/connectors/referring/restart?includeTasks=true"
+    assert (
+        answered(bench, Exchange(name="", method="POST", target=target), tmp_path)["status"] == 202
+    )
+    assert not any(isinstance(each, Died) for each in bench.asked)
+    assert answered(bench, Exchange(name="", target="/connectors"), tmp_path)["status"] == 200
+
+
+def test_a_reference_may_stand_for_the_number_of_tasks(tmp_path: Path) -> None:
+    """The connector is asked for as many tasks as the provider says."""
+    bench = started("open", tmp_path)
+    created, config = creation()
+    config = {**config, "tasks.max": "${file:{folder}/values.properties:tasks}"}
+    answered(bench, replace(created, body={"name": "referring", "config": config}), tmp_path)
+    tasks = answered(bench, Exchange(name="", target="/connectors/referring/tasks"), tmp_path)
+    assert [each["id"]["task"] for each in tasks["body"]] == [0]
+
+
+def test_a_connector_that_another_worker_changes_fails_without_its_values(tmp_path: Path) -> None:
+    """It is started anew, finds no file, and its status says so."""
+    bench = started("open", tmp_path)
+    created, config = creation()
+    answered(bench, created, tmp_path)
+    (tmp_path / "values.properties").unlink()
+
+    config = {**config, "name": "referring", "tasks.max": "1"}
     text = json.dumps({"properties": config}).replace("{folder}", str(tmp_path))
     bench.write("connect-configs", b"connector-referring", text.encode())
     bench.run(3_000)
@@ -210,6 +246,11 @@ def test_a_login_configuration_that_cannot_be_used_is_refused(
         ({"response.http.headers.config": "add a b:c"}, "cannot contain whitespace"),
         ({"response.http.headers.config": "add a"}, "Expected: '\\[header name\\]"),
         ({"response.http.headers.config": "add"}, "Invalid format of header config 'add'"),
+        ({"response.http.headers.config": "set a:b\nset c:d"}, "Invalid format of header configs"),
+        ({"response.http.headers.config": '"set a:b\r\nc"'}, "HTTP allows no such header"),
+        ({"response.http.headers.config": "set a:\u017c"}, "HTTP allows no such header"),
+        ({"response.http.headers.config": "set a\0:b"}, "HTTP allows no such header"),
+        ({"response.http.headers.config": f"setDate a:{10**16}"}, "milliseconds, at most 13"),
     ],
 )
 def test_a_setting_that_cannot_be_obeyed_ends_the_start(
@@ -237,6 +278,23 @@ def test_a_provider_that_cannot_be_made_is_refused(settings: dict[str, str], wor
     }
     with pytest.raises(ConfigError, match=words):
         providers_in({"config.providers": "p", **own})
+
+
+def test_a_path_that_no_system_takes_is_one_that_cannot_be_read() -> None:
+    """A request may name any path; the worker lives on."""
+    package = "org.apache.kafka.common.config.provider."
+    providers = providers_in(
+        {
+            "config.providers": "file,directory",
+            "config.providers.file.class": f"{package}FileConfigProvider",
+            "config.providers.directory.class": f"{package}DirectoryConfigProvider",
+        }
+    )
+    for path in ("/a\0b", "/\ud83d", f"/{'a' * 5_000}"):
+        with pytest.raises(ConfigException, match="Could not read properties from file"):
+            providers["file"](path, frozenset({"key"}))
+        assert providers["directory"](path, frozenset({"key"})) == {}
+        assert providers["directory"]("/etc", frozenset({path[1:], "..", "../etc/passwd"})) == {}
 
 
 def test_a_head_has_the_headers_of_a_get(tmp_path: Path) -> None:

@@ -239,3 +239,9 @@ topic.creation.enable
         "plugin.path": "/plugins",
         "topic.creation.enable": "",
     }
+
+
+def test_a_character_that_java_writes_as_two_is_one() -> None:
+    """Escapes by number are units of UTF-16; half of a pair is replaced."""
+    text = r"name=\u00fc\ud83d\ude00 \\u0041 \ud83d"
+    assert parse_properties(text) == {"name": "\xfc\U0001f600 \\u0041 \ufffd"}

@@ -160,6 +160,15 @@ def test_a_client_without_a_certificate_is_refused_where_one_is_required(tmp_pat
     assert isinstance(answer, str)
 
 
+def test_a_key_store_is_a_trust_store_of_its_own_certificate_too(tmp_path: Path) -> None:
+    """As in Kafka: a worker may name one file for both."""
+    settings = key_store(tmp_path, "PKCS12", prefix=PUBLIC)
+    location = f"{PUBLIC}ssl.truststore.location"
+    own = {**settings, location: settings[f"{PUBLIC}ssl.keystore.location"]}
+    _, answer = asyncio.run(_over_tls(settings, own))
+    assert isinstance(answer, HttpResponse)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -169,6 +178,9 @@ def test_a_client_without_a_certificate_is_refused_where_one_is_required(tmp_pat
         ({"keystore.password": "other"}, "no PKCS12, or another ssl.keystore.password"),
         ({"client.auth": "required", "truststore.location": None}, "needs listeners.https.ssl.tru"),
         ({"client.auth": "maybe"}, "ssl.client.auth=maybe: use none, requested or required"),
+        ({"enabled.protocols": "TLSv1.1"}, "ssl.enabled.protocols=TLSv1.1: use TLSv1.2 or TLSv1.3"),
+        ({"truststore.location": "/dev/null", "truststore.type": "PEM"}, "null: no certificates"),
+        ({"keystore.location": "/dev/null", "keystore.type": "PEM"}, "or another ssl.key.password"),
     ],
 )
 def test_tls_that_cannot_be_set_up_is_refused(
