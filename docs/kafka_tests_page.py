@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from html import escape
 from pathlib import Path
 
 from coordinator_sim_conformance.kafka_tests.results import (
@@ -18,7 +19,7 @@ ABOUT = {
     "connect": "Kafka Connect's workers, whole, in one JVM",
     "door": "Kafka's unit tests of its group coordinator, at `coordinator-sim lines`",
     "groups": "requests, consumers, tools: what touches groups over a socket",
-    "requests": "requests of groups, of older releases",
+    "requests": "requests of groups, by the tests of older releases",
     "streams": "Kafka Streams' applications, whole, in one JVM",
     "tools": "Kafka's command-line tools for groups, topics and settings",
 }
@@ -85,9 +86,12 @@ def class_lines(result: Result) -> Sequence[str]:
         others = [f"{counts[each]} {each}" for each in Verdict if counts[each]]
         words = ", ".join(others[1:] if counts[Verdict.PASSED] else others)
         lines.append(f"| {name} | {passed_of(invocations)} of {len(invocations)} | {words} |\n")
-    told = [each for each in result.invocations if each.verdict not in (*PASSED, Verdict.LEFT_OUT)]
-    lines += [f"\n- {each.test}{each.index}, {each.verdict}: {each.message}" for each in told]
-    return [*lines, "\n"] if told else lines
+    failed = [
+        f"\n- {each.test}{each.index}, {each.verdict}: {escape(each.message, quote=False)}"
+        for each in result.invocations
+        if each.verdict not in (*PASSED, Verdict.LEFT_OUT)
+    ]
+    return [*lines, *failed, "\n"] if failed else lines
 
 
 def left_out_lines() -> Sequence[str]:

@@ -77,7 +77,8 @@ def stage_for(suite: Suite, profile: str, folder: Path) -> Stage:
         folder: Working folder.
 
     Raises:
-        MissingDependencyError: Java or Maven is missing, or cannot do it.
+        MissingDependencyError: Java or Maven is missing, or Maven cannot resolve the jars.
+        DataError: the shim does not compile.
         OSError: the working folder cannot be written.
     """
     for program in ("java", "javac"):
@@ -137,7 +138,7 @@ def _compile(sources: Path, jars: Path, shim: Path) -> None:
     if done.returncode:
         lines = done.stderr.splitlines() or ["no output"]
         error = next((line for line in lines if "error: " in line), lines[0])
-        raise MissingDependencyError(f"javac cannot compile {sources}: {error}")
+        raise DataError(f"javac cannot compile {sources}: {error}")
     if (sources / "META-INF").is_dir():
         shutil.copytree(sources / "META-INF", shim / "META-INF", dirs_exist_ok=True)
 

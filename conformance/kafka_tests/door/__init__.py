@@ -1,6 +1,7 @@
-"""Kafka's unit tests of its group coordinator at the door of ours, over `coordinator-sim lines`.
+"""Kafka's unit tests of its group coordinator, answered by ours over `coordinator-sim lines`.
 
-`java` puts a door before each manager that a test builds: what the test asks is asked of Kafka's
-manager and of a stepped world of `lines`, and the test gets the answer of the latter. `left_out`
-names each test that this cannot judge, and why. `tests/oracle/test_kafka_unit_tests.py` runs them.
+The classes in `java` stand between a test and each manager that it builds. They pass every call to
+Kafka's manager and to a stepped world of `lines`, and return the answer of `lines` to the test.
+`left_out.toml` of the folder above names the tests that cannot pass, and
+`tests/oracle/test_kafka_unit_tests.py` runs the others.
 """

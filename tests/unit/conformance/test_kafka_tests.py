@@ -246,3 +246,20 @@ def test_a_part_without_classes_is_refused() -> None:
     """It would pass without a test."""
     with pytest.raises(ConfigError, match="--part 9/9: there are fewer classes"):
         _chosen([Suite("groups", "4.3.1", (JavaClass("a.ATest"),))], [], "9/9")
+
+
+def test_a_shim_that_does_not_compile_is_no_missing_dependency(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A test that runs it fails then; it is not skipped."""
+    suite = suites()[0]
+    jars = tmp_path / f"tests-{suite.jars}-{suite.release}" / "lib"
+    jars.mkdir(parents=True)
+    (jars / "kafka-clients-0-test.jar").touch()
+    stage_with_java(tmp_path, "exit 1", monkeypatch)
+    javac = tmp_path / "bin" / "javac"
+    javac.write_text("#!/bin/sh\necho 'A.java:1: error: no' >&2; exit 1\n")
+    javac.chmod(0o755)
+    monkeypatch.setenv(JARS_VARIABLE, str(tmp_path))
+    with pytest.raises(DataError, match=r"javac cannot compile .*: A\.java:1: error: no"):
+        stage_for(suite, "4.3", tmp_path / "out")

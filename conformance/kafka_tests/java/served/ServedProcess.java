@@ -20,6 +20,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
@@ -30,6 +31,7 @@ public final class ServedProcess {
     private static final AtomicInteger STARTED = new AtomicInteger();
     private static final long BOOT_TIMEOUT_MS = 60_000, POLL_MS = 20, STOP_TIMEOUT_S = 10, FENCE_TIMEOUT_MS = 10_000;
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final Pattern WORD = Pattern.compile("('[^']*'|\\S)+"); // As Python's shlex.join quotes a path with spaces.
 
     private final Process process;
     private final String control;
@@ -49,7 +51,7 @@ public final class ServedProcess {
         Files.createDirectories(folder);
         Path settings = folder.resolve("server.properties"), ready = folder.resolve("ready.json"), log = folder.resolve("log.txt");
         Files.writeString(settings, properties.entrySet().stream().map(each -> each.getKey() + "=" + escaped(each.getValue()) + "\n").collect(Collectors.joining()));
-        List<String> command = new ArrayList<>(List.of(System.getProperty("served.command").split(" ")));
+        List<String> command = new ArrayList<>(WORD.matcher(System.getProperty("served.command")).results().map(word -> word.group().replace("'", "")).toList());
         command.addAll(List.of("--listeners", listeners, "--brokers", "" + brokers, "--config", settings.toString(), "--ready-file", ready.toString()));
         command.addAll(options);
         process = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile()).start();

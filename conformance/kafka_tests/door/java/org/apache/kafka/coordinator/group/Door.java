@@ -41,7 +41,7 @@ final class Door {
     private static int depth;
 
     private final Lines lines = Lines.running();
-    private final Asked asked = new Asked();
+    private final AssignorAnswers assignors = new AssignorAnswers();
     private final Set<Object> ours = Collections.newSetFromMap(new IdentityHashMap<>());
     private final List<Loaded> loaded = new ArrayList<>();
     private final List<Parked> parked = new ArrayList<>();
@@ -191,10 +191,10 @@ final class Door {
         if (manager instanceof GroupMetadataManager) {
             groups = manager;
             Map<String, org.apache.kafka.coordinator.group.api.assignor.ConsumerGroupPartitionAssignor> consumer = get(manager, "consumerGroupAssignors");
-            set(manager, "consumerGroupAssignors", consumer.values().stream().map(asked::consumer).collect(Collectors.toMap(a -> a.name(), a -> a)));
-            set(manager, "shareGroupAssignor", asked.share(get(manager, "shareGroupAssignor")));
+            set(manager, "consumerGroupAssignors", consumer.values().stream().map(assignors::consumer).collect(Collectors.toMap(a -> a.name(), a -> a)));
+            set(manager, "shareGroupAssignor", assignors.share(get(manager, "shareGroupAssignor")));
             Map<String, org.apache.kafka.coordinator.group.streams.assignor.TaskAssignor> streams = get(manager, "streamsGroupAssignors");
-            set(manager, "streamsGroupAssignors", streams.values().stream().map(asked::streams).collect(Collectors.toMap(a -> a.name(), a -> a)));
+            set(manager, "streamsGroupAssignors", streams.values().stream().map(assignors::streams).collect(Collectors.toMap(a -> a.name(), a -> a)));
         }
         if (manager instanceof OffsetMetadataManager made) offsets = made;
         DoorCalls door = new DoorCalls(this, manager);
@@ -246,7 +246,7 @@ final class Door {
     void note() {
         if (current != this) throw new AssertionError("a context is asked after another one was built");
         DrawnIds.take();
-        asked.answers.clear();
+        assignors.answers.clear();
     }
 
     /** Let the other coordinator draw and be answered alike, and take the step. */
@@ -258,8 +258,8 @@ final class Door {
             drawn.forEach(id -> next.add(id.toString()));
             lines.send(ids);
         }
-        asked.answers.forEach(lines::send);
-        asked.answers.clear();
+        assignors.answers.forEach(lines::send);
+        assignors.answers.clear();
         JsonNode answer = take(lines.send(command));
         answered++;
         List<CoordinatorRecord> records = Lines.records(answer);

@@ -11,18 +11,20 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.*;
 import java.nio.charset.StandardCharsets;
 import java.util.*;
+import java.util.regex.Pattern;
 
 /** One process of `coordinator-sim lines`, and the JSON forms of what goes through it. */
 final class Lines {
     static final ObjectMapper JSON = new ObjectMapper();
+    private static final Pattern WORD = Pattern.compile("('[^']*'|\\S)+"); // As Python's shlex.join quotes a path with spaces.
     private static Lines running;
 
     private final BufferedWriter commands;
     private final BufferedReader answers;
 
     private Lines() throws IOException {
-        Process process = new ProcessBuilder(System.getProperty("door.lines").split(" "))
-            .redirectError(ProcessBuilder.Redirect.INHERIT).start();
+        List<String> command = WORD.matcher(System.getProperty("door.lines")).results().map(word -> word.group().replace("'", "")).toList();
+        Process process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
         commands = new BufferedWriter(new OutputStreamWriter(process.getOutputStream(), StandardCharsets.UTF_8));
         answers = new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));
     }

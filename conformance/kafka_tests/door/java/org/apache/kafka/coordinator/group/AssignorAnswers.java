@@ -10,7 +10,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.*;
 
 /** Assignors of a test, asked by Kafka's manager: what they answer is prepared for the other coordinator. */
-final class Asked {
+final class AssignorAnswers {
     /** The commands that prepare what was answered since they were last sent. */
     final List<ObjectNode> answers = new ArrayList<>();
 
@@ -44,14 +44,14 @@ final class Asked {
     ConsumerGroupPartitionAssignor consumer(ConsumerGroupPartitionAssignor assignor) {
         return new ConsumerGroupPartitionAssignor() {
             @Override public String name() { return assignor.name(); }
-            @Override public GroupAssignment assign(GroupSpec spec, SubscribedTopicDescriber topics) { return Asked.this.assign("consumer", assignor, spec, topics); }
+            @Override public GroupAssignment assign(GroupSpec spec, SubscribedTopicDescriber topics) { return AssignorAnswers.this.assign("consumer", assignor, spec, topics); }
         };
     }
 
     ShareGroupPartitionAssignor share(ShareGroupPartitionAssignor assignor) {
         return new ShareGroupPartitionAssignor() {
             @Override public String name() { return assignor.name(); }
-            @Override public GroupAssignment assign(GroupSpec spec, SubscribedTopicDescriber topics) { return Asked.this.assign("share", assignor, spec, topics); }
+            @Override public GroupAssignment assign(GroupSpec spec, SubscribedTopicDescriber topics) { return AssignorAnswers.this.assign("share", assignor, spec, topics); }
         };
     }
 
