@@ -39,6 +39,7 @@ from coordinator_sim.connect.herding.requests import (
 from coordinator_sim.connect.herding.sink_offsets import (
     modified_message,
     read_sink_offsets,
+    transformed_config,
     write_sink_offsets,
 )
 from coordinator_sim.connect.stores.json_converter import from_json
@@ -156,7 +157,7 @@ def _write_offsets(herder: HerderState, request: AlterOffsets | ResetOffsets) ->
     else:
         partitions: Sequence[dict[str, object]] = store.connector_partitions(connector)
         done, offsets = "reset", tuple(ConnectorOffset(each, None) for each in partitions)
-    vouched = herder.plugins.alter_offsets(_config_of(herder, connector), offsets)
+    vouched = herder.plugins.alter_offsets(transformed_config(herder, connector), offsets)
     if isinstance(vouched, PluginFailure):
         raise ConnectException(vouched.trace)
     records = [
@@ -167,17 +168,14 @@ def _write_offsets(herder: HerderState, request: AlterOffsets | ResetOffsets) ->
     return modified_message(done, vouched=vouched)
 
 
-def _config_of(herder: HerderState, connector: str) -> dict[str, str]:
-    return dict(herder.config_state.connector_config(connector) or {})
-
-
 def _is_sink(herder: HerderState, connector: str) -> bool:
     """Whether the connector is a sink.
 
     Raises:
         ConnectException: the connector's class is not installed on this worker.
+        ConfigException: a provider cannot read a path.
     """
-    config = _config_of(herder, connector)
+    config = transformed_config(herder, connector)
     failure = herder.plugins.start_failure(config)
     if failure is not None:
         raise ConnectException(failure.trace.splitlines()[0])

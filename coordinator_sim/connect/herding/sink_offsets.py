@@ -85,7 +85,7 @@ def write_sink_offsets(
             f"Failed to list offsets prior to resetting offsets for sink connector {connector}",
         )
         wanted = dict.fromkeys(found)
-    vouched = herder.plugins.alter_offsets(_config(herder, connector), ())
+    vouched = herder.plugins.alter_offsets(transformed_config(herder, connector), ())
     if isinstance(vouched, PluginFailure):
         raise ConnectException(vouched.trace)
     if isinstance(request, AlterOffsets):
@@ -216,9 +216,14 @@ def _list(herder: HerderState, connector: str, failure: str) -> Blocking[dict[To
 
 def _group_id(herder: HerderState, connector: str) -> str:
     """Return the consumer group of a sink: its own setting, the worker's, or the default name."""
-    own = _config(herder, connector).get("consumer.override.group.id")
+    own = transformed_config(herder, connector).get("consumer.override.group.id")
     return own or herder.config.properties.get("consumer.group.id") or f"connect-{connector}"
 
 
-def _config(herder: HerderState, connector: str) -> dict[str, str]:
-    return dict(herder.config_state.connector_config(connector) or {})
+def transformed_config(herder: HerderState, connector: str) -> dict[str, str]:
+    """Return a connector's settings with the values that they refer to; none without the connector.
+
+    Raises:
+        ConfigException: a provider cannot read a path.
+    """
+    return herder.plugins.transformed(herder.config_state.connector_config(connector) or {})

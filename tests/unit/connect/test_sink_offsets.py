@@ -29,11 +29,11 @@ def request(method: str, target: str, body: object = None) -> HttpRequest:
     return HttpRequest(method=method, target=target, headers=headers, body=data)
 
 
-def stopped_sink() -> WorkerBench:
-    """A worker with a stopped sink."""
-    bench = WorkerBench().start()
+def stopped_sink(**settings: str) -> WorkerBench:
+    """A worker with a stopped sink, whose provider `p` has the value `mine` for every key."""
+    bench = WorkerBench(providers={"p": lambda _, keys: dict.fromkeys(keys, "mine")}).start()
     bench.run(1_000)
-    state = {"name": "snk", "config": SINK, "initial_state": "STOPPED"}
+    state = {"name": "snk", "config": {**SINK, **settings}, "initial_state": "STOPPED"}
     assert bench.ask(request("POST", "/connectors", state)).status == 201
     bench.run(5_000)
     return bench
@@ -166,3 +166,11 @@ def test_a_group_that_cannot_be_asked_is_an_error() -> None:
     assert shown(bench.ask(request("GET", TARGET))) == error(
         500, "Failed to retrieve consumer group offsets for sink connector snk"
     )
+
+
+def test_a_reference_may_stand_for_the_group_of_a_sink() -> None:
+    """Its offsets are those of the group that the provider names."""
+    bench = stopped_sink(**{"consumer.override.group.id": "${p:group}"})
+    bench.ask(request("GET", TARGET))
+    (listed,) = asked_of_the_group(bench)
+    assert listed.group_id == "mine"
