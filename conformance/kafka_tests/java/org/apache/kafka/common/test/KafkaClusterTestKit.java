@@ -12,6 +12,7 @@ import org.apache.kafka.controller.Controller;
 import org.apache.kafka.metadata.bootstrap.BootstrapMetadata;
 import org.apache.kafka.server.common.ApiMessageAndVersion;
 import org.apache.kafka.server.common.Feature;
+import org.apache.kafka.server.common.MetadataVersion;
 import org.apache.kafka.common.metadata.FeatureLevelRecord;
 
 import java.util.ArrayList;
@@ -126,13 +127,14 @@ public final class KafkaClusterTestKit implements AutoCloseable {
         }
     }
 
-    /** Levels of the features that a served cluster has; what a cluster's first records do not name has level 0. */
+    /** Levels of features that are not those of a new cluster of the release; what a cluster's first records do not name has level 0. */
     private static Map<String, Short> levels(BootstrapMetadata metadata) {
         Map<String, Short> levels = new TreeMap<>();
-        Feature.PRODUCTION_FEATURES.stream().map(Feature::featureName).filter(FEATURES::contains).forEach(name -> levels.put(name, (short) 0));
+        Feature.PRODUCTION_FEATURES.stream().filter(feature -> FEATURES.contains(feature.featureName())).forEach(feature -> levels.put(feature.featureName(), (short) 0));
         for (ApiMessageAndVersion record : metadata.records()) {
             if (record.message() instanceof FeatureLevelRecord feature) levels.replace(feature.name(), feature.featureLevel());
         }
+        Feature.PRODUCTION_FEATURES.forEach(feature -> levels.remove(feature.featureName(), feature.defaultLevel(MetadataVersion.LATEST_PRODUCTION)));
         return levels;
     }
 
