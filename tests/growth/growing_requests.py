@@ -423,6 +423,9 @@ _NOUNS: Final[dict[str, Noun]] = {
     "statesFilter": _state,
     "typesFilter": _state,
     "stateFilters": _state,
+    "sourceTopics": _topic,
+    "stores": _topic,
+    "successors": _topic,
     "sessionId": _session,
     "sessionEpoch": _session_epoch,
 }

@@ -82,7 +82,7 @@ public final class Doubles {
         return Mockito.mock(type, Mockito.withSettings().stubOnly().defaultAnswer(call -> {
             String name = call.getMethod().getName();
             Answer<?> answer = answers.get(name);
-            if (answer != null) return answer.answer(call);
+            if (answer != null) return asOption(answer.answer(call), call.getMethod().getReturnType());
             return switch (name) {
                 case "toString" -> type.getSimpleName();
                 case "hashCode" -> System.identityHashCode(call.getMock());
@@ -90,6 +90,11 @@ public final class Doubles {
                 default -> throw inside(type.getSimpleName() + "." + name);
             };
         }));
+    }
+
+    /** Up to 4.0 some methods return Scala's options. */
+    private static Object asOption(Object value, Class<?> wanted) {
+        return value instanceof Optional<?> found && wanted == Option.class ? Option.apply(found.orElse(null)) : value;
     }
 
     /** What a method returns: classes of Kafka's change their packages between releases. */
