@@ -106,7 +106,7 @@ def kafka_tests(session: nox.Session) -> None:
     `-- --suite 4.3.1` runs all of them.
     """
     part = f"{datetime.now(UTC).isoweekday()}/{DAYS_OF_A_WEEK}"
-    today = ("--suite", "4.3.1", "--part", part, "--processes", "3")
+    today = ("--suite", "4.3.1", "--part", part)
     session.run("conformance", "kafka-tests", *(session.posargs or today))
 
 

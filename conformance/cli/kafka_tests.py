@@ -2,7 +2,7 @@
 
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,11 +19,11 @@ from coordinator_sim_conformance.kafka_tests.results import (
     Verdict,
     write_result,
 )
-from coordinator_sim_conformance.kafka_tests.running import judged_class, stage_for
+from coordinator_sim_conformance.kafka_tests.running import judged_again, judged_class, stage_for
 from coordinator_sim_conformance.kafka_tests.suites import Suite, part_of, suites, suites_named
 
 _DEFAULT: Final = "groups-4.3.1"
-_SHOWN: Final = (Verdict.FAILED, Verdict.FAILED_ON_KAFKA, Verdict.PASSED_AGAIN)
+_AGAIN: Final = (Verdict.FAILED_ON_KAFKA, Verdict.PASSED_AGAIN)
 
 
 def kafka_tests(
@@ -118,10 +118,12 @@ def _run(
                 stage.stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return [
-        Result(suite.full_name, profile or suite.profile, began, tuple(invocations))
-        for suite, invocations in found.items()
-    ]
+    results = []
+    for suite, invocations in found.items():
+        judged = tuple(judged_again(stages[suite], invocations))
+        _print_others(each for each in judged if each.verdict in _AGAIN)
+        results.append(Result(suite.full_name, profile or suite.profile, began, judged))
+    return results
 
 
 def _chosen(wanted: Sequence[Suite], names: Sequence[str], part: str | None) -> tuple[Suite, ...]:
@@ -159,10 +161,13 @@ def _print_class(name: str, invocations: Sequence[Invocation]) -> None:
     left_out = counts[Verdict.LEFT_OUT]
     words = f", {left_out} left out" if left_out else ""
     typer.echo(f"{name}: {passed} of {len(invocations) - left_out} in {seconds:.0f} s{words}")
+    _print_others(each for each in invocations if each.verdict is Verdict.FAILED)
+
+
+def _print_others(invocations: Iterable[Invocation]) -> None:
     for each in invocations:
-        if each.verdict in _SHOWN:
-            method = each.test.partition("#")[2]
-            typer.echo(f"  {each.verdict}: {method}{each.index}: {each.message}")
+        method = each.test.partition("#")[2]
+        typer.echo(f"  {each.verdict}: {method}{each.index}: {each.message}")
 
 
 def _print_counts(result: Result) -> None:

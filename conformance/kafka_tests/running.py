@@ -220,7 +220,7 @@ def _wait(process: subprocess.Popen[bytes], stopped: Event, what: str, folder: P
 
 
 def judged_class(stage: Stage, name: str, *, with_left_out: bool = False) -> list[Invocation]:
-    """Run a class; run each test that failed again alone, and, if need be, on Kafka's own cluster.
+    """Run a class and count what is left out; `judged_again` looks at what failed.
 
     Args:
         stage: What it runs on.
@@ -236,24 +236,39 @@ def judged_class(stage: Stage, name: str, *, with_left_out: bool = False) -> lis
     judged = [Invocation(each, "", Verdict.LEFT_OUT, reasons[each]) for each in skipped]
     if not ran and not skipped:
         return [Invocation(f"{name}#", "", Verdict.FAILED, f"no test ran; see {stage.folder}")]
-    again: dict[str, Verdict] = {}
     for each in ran:
-        if each.verdict is Verdict.PASSED:
-            judged.append(each)
-        elif each.test in reasons:
+        if each.verdict is Verdict.FAILED and each.test in reasons:
             judged.append(replace(each, verdict=Verdict.LEFT_OUT, message=reasons[each.test]))
         else:
-            if each.test not in again:
-                again[each.test] = _second_verdict(stage, name, each)
-            judged.append(replace(each, verdict=again[each.test]))
+            judged.append(each)
     return judged
 
 
-def _second_verdict(stage: Stage, name: str, failed: Invocation) -> Verdict:
+def judged_again(stage: Stage, invocations: Iterable[Invocation]) -> list[Invocation]:
+    """Run each test that failed again alone, and, if need be, on Kafka's own cluster.
+
+    Call it when nothing else runs: some tests fail on a busy machine.
+    """
+    again: dict[str, Verdict] = {}
+    judged = []
+    for each in invocations:
+        if each.verdict is Verdict.FAILED:
+            if each.test not in again:
+                again[each.test] = _second_verdict(stage, each.test)
+            judged.append(replace(each, verdict=again[each.test]))
+        else:
+            judged.append(each)
+    return judged
+
+
+def _second_verdict(stage: Stage, test: str) -> Verdict:
     """Whether Kafka fails a test too: one that did not run there counts as ours alone."""
-    if _verdicts(stage, name, failed.test) == {Verdict.PASSED}:
+    name, _, method = test.partition("#")
+    if not method:
+        return Verdict.FAILED
+    if _verdicts(stage, name, test) == {Verdict.PASSED}:
         return Verdict.PASSED_AGAIN
-    if Verdict.FAILED in _verdicts(stage, name, failed.test, on_kafka=True):
+    if Verdict.FAILED in _verdicts(stage, name, test, on_kafka=True):
         return Verdict.FAILED_ON_KAFKA
     return Verdict.FAILED
 
