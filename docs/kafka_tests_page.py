@@ -38,7 +38,7 @@ def kafka_tests_page(header: str) -> str:
             "# Kafka's own tests\n\n",
             f"**{passed} of {total}** invocations of Apache Kafka's own compiled tests pass on a ",
             "served cluster, unchanged; ",
-            f"{failed} fail, and the others are left out for a reason, or fail on Kafka too.\n\n",
+            f"failed: {failed}. The others are left out for a reason, or fail on Kafka too.\n\n",
             "A test of Kafka's makes its cluster through one class. On the class path stands ",
             "one of ours before it, which starts `coordinator-sim serve` with the test's ",
             "settings. What a test asks of the broker's JVM is answered from the wire where that ",
