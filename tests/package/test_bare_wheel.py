@@ -30,6 +30,7 @@ PROGRAMS = {"coordinator-sim": coordinator_sim, "conformance": conformance}
 MODULES = {"coordinator-sim": "coordinator_sim", "conformance": "coordinator_sim_conformance"}
 
 WORDS = {
+    "conformance kafka-tests": "--list",
     "coordinator-sim ctl fault add": "drop",
     "conformance run": "-k JOIN-001",
     "conformance museum": "--exhibit KAFKA-12890",
