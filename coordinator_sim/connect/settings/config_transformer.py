@@ -12,7 +12,7 @@ from typing import Final
 
 from coordinator_sim.connect.settings.config_def import Properties
 
-_REFERENCE: Final = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
+_BRACES: Final = re.compile(r"\$\{([^}]*)\}")
 
 Provider = Callable[[str, frozenset[str]], Mapping[str, str]]
 """Takes a path, empty for none, and keys; returns the values that there are.
@@ -44,7 +44,8 @@ class ConfigTransformer:
         """
         keys_by_path: dict[tuple[str, str], set[str]] = {}
         for value in config.values():
-            for name, path, key in _REFERENCE.findall(value or ""):
+            for match in _BRACES.finditer(_head(value or "")):
+                name, path, key = _parts(match)
                 if name in self._providers:
                     keys_by_path.setdefault((name, path), set()).add(key)
         found = {
@@ -53,13 +54,27 @@ class ConfigTransformer:
         }
 
         def replaced(match: re.Match[str]) -> str:
-            name, path, key = match[1], match[2] or "", match[3]
+            name, path, key = _parts(match)
             return found.get((name, path), {}).get(key, match[0])
 
-        return {
-            name: None if value is None else _REFERENCE.sub(replaced, value)
-            for name, value in config.items()
-        }
+        def resolved(value: str) -> str:
+            head = _head(value)
+            return _BRACES.sub(replaced, head) + value[len(head) :]
+
+        return {name: value and resolved(value) for name, value in config.items()}
+
+
+def _head(value: str) -> str:
+    """A value up to its last closing brace, so that a search for braces is one pass over it."""
+    return value[: value.rfind("}") + 1]
+
+
+def _parts(braces: re.Match[str]) -> tuple[str, str, str]:
+    """Provider, path and key of a reference; three empty texts where braces hold none."""
+    name, *rest = braces[1].split(":", 2)
+    if not rest:
+        return "", "", ""
+    return name, rest[0] if len(rest) > 1 else "", rest[-1]
 
 
 def with_references(config: Mapping[str, str], raw: Mapping[str, str]) -> dict[str, str]:
@@ -69,5 +84,9 @@ def with_references(config: Mapping[str, str], raw: Mapping[str, str]) -> dict[s
 
     Source: AbstractHerder.reverseTransform.
     """
-    references = {name: raw[name] for name in config if _REFERENCE.search(raw.get(name, ""))}
+    references = {name: raw[name] for name in config if _has_reference(raw.get(name, ""))}
     return {**config, **references}
+
+
+def _has_reference(value: str) -> bool:
+    return any(":" in braces[1] for braces in _BRACES.finditer(_head(value)))

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from coordinator_sim.connect.effects import Died, HttpRequest, HttpResponse, StartConnector
@@ -205,6 +207,27 @@ def test_values_are_not_searched_for_references() -> None:
     found = ConfigTransformer({"p": provider}).transform({"a": "${p:x}${p:y:z}", "b": "${p:w}"})
     assert found == {"a": "${p:other}${p:other}", "b": "${p:other}"}
     assert sorted(paths) == ["", "y"]
+
+
+_JAVA_PATTERN = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
+"""Source: ConfigTransformer.DEFAULT_PATTERN. Its search is cubic in a value without an end."""
+
+
+@given(st.text("${}:ap", max_size=12))
+def test_references_are_those_of_kafkas_pattern(value: str) -> None:
+    """Whatever stands around them, and however they are nested."""
+    transformer = ConfigTransformer({"a": lambda _path, keys: dict.fromkeys(keys, "!")})
+
+    def replaced(match: re.Match[str]) -> str:
+        return "!" if match[1] == "a" else match[0]
+
+    assert transformer.transform({"x": value}) == {"x": _JAVA_PATTERN.sub(replaced, value)}
+
+
+@pytest.mark.parametrize("value", ["${" + ":" * 300_000, "${" * 300_000, "${" * 300_000 + "}"])
+def test_a_long_value_without_a_reference_is_passed_over_once(value: str) -> None:
+    """Kafka's pattern needs seven seconds for a thousand colons."""
+    assert ConfigTransformer({}).transform({"x": value}) == {"x": value}
 
 
 def test_only_settings_of_both_get_their_references_back() -> None:
