@@ -58,7 +58,7 @@ import scala.Option;
  * Whatever else a test asks of them throws {@link #inside}, so that a test that needs the inside of a broker's JVM says so itself.
  */
 public final class Doubles {
-    private static final long ANSWER_TIMEOUT_S = 20, RESUME_MS = 2000;
+    private static final long ANSWER_TIMEOUT_S = 20, RESUME_MS = 500;
 
     private final KafkaClusterTestKit cluster;
     private final Map<String, String> properties;
@@ -174,7 +174,7 @@ public final class Doubles {
         cluster.startup();
         if (!down.contains(id)) return null;
         cluster.process().resumeBroker(id);
-        Thread.sleep(RESUME_MS); // A broker of Kafka takes as long; by then clients have seen that their connections have ended.
+        Thread.sleep(RESUME_MS); // A broker of Kafka takes as long, and no longer: tests have consumers that may not poll meanwhile.
         down.remove(id);
         return null;
     }
