@@ -12,6 +12,7 @@ from coordinator_sim_conformance.kafka_tests.results import (
     left_out,
     read_result,
 )
+from coordinator_sim_conformance.kafka_tests.suites import suites_named
 
 RESULTS = Path(__file__).parent / "kafka-tests-results"
 ABOUT = {
@@ -36,9 +37,9 @@ def kafka_tests_page(header: str) -> str:
         [
             header,
             "# Kafka's own tests\n\n",
-            f"**{passed} of {total}** invocations of Apache Kafka's own compiled tests pass on a ",
-            "served cluster, unchanged; ",
-            f"failed: {failed}. The others are left out for a reason, or fail on Kafka too.\n\n",
+            f"**{passed} of {total}** invocations of Apache Kafka's own compiled tests pass on ",
+            "`serve` and, of its coordinator's unit tests, on `lines`, unchanged. ",
+            f"Failed: {failed}. The others are left out for a reason, or fail on Kafka too.\n\n",
             "A test of Kafka's makes its cluster through one class. On the class path stands ",
             "one of ours before it, which starts `coordinator-sim serve` with the test's ",
             "settings. What a test asks of the broker's JVM is answered from the wire where that ",
@@ -47,8 +48,9 @@ def kafka_tests_page(header: str) -> str:
             "To run one class (Java 17, Maven; the jars come from Maven Central, once):\n\n",
             "```sh\nconformance kafka-tests JoinGroupRequestTest\n```\n\n",
             "## Suites\n\n",
-            "| suite | profile | what | passed | failed | on Kafka too | left out |\n",
-            "|---|---|---|---|---|---|---|\n",
+            "*classes* are those of a recorded run, of those that the suite has.\n\n",
+            "| suite | profile | what | classes | passed | failed | on Kafka too | left out |\n",
+            "|---|---|---|---|---|---|---|---|\n",
             *map(suite_row, results),
             *(line for result in results for line in class_lines(result)),
             *left_out_lines(),
@@ -64,7 +66,10 @@ def passed_of(invocations: Iterable[Invocation]) -> int:
 def suite_row(result: Result) -> str:
     """One line of the table of suites."""
     about = ABOUT[result.suite.partition("-")[0]]
+    (suite,) = suites_named(result.suite)
+    ran = {each.test.partition("#")[0] for each in result.invocations}
     counts = [
+        f"{len(ran)} of {len(suite.classes)}",
         f"{passed_of(result.invocations)} of {len(result.invocations)}",
         result.count(Verdict.FAILED),
         result.count(Verdict.FAILED_ON_KAFKA),

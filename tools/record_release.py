@@ -164,7 +164,7 @@ def recorded(profile: str, version: str) -> RecordedVersions:
 
 
 def record_documentation(profile: str, version: str) -> None:
-    """Write what a release says of its settings, beside what the others say; equal texts once."""
+    """Write the documentation of a release's settings; releases share a text that is equal."""
     texts: dict[tuple[str, str, str], list[str]] = {}
     for each in recorded_documentation() if DOCUMENTATION.exists() else ():
         texts[each.of, each.name, each.text] = [name for name in each.releases if name != profile]

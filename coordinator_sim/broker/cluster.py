@@ -187,7 +187,7 @@ class Cluster:
         cluster_events.readable.append(lambda _topic, _partition: self.scheduler.look_again())
 
     def _serve_families(self) -> VersionsApi:
-        """Take up whatever answers requests; what of it is offered."""
+        """Collect the handlers of all APIs, and compute the versions that are offered."""
         self.share_coordinators = ShareCoordination(self, chance(self.settings.seed + 1))
         self.shares = Shares(self, self.share_coordinators.persister)
         for family in self._families():

@@ -107,7 +107,7 @@ class Connection:
 
     @property
     def max_frame_bytes(self) -> int:
-        """How long a request may be: of somebody unknown less."""
+        """Longest request in bytes; shorter until the client is authenticated."""
         if self._authentication is None or self._authentication.is_complete:
             return self._max_request_bytes
         return self._authentication.max_receive_bytes

@@ -3,12 +3,13 @@
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from coordinator_sim.errors import CoordinatorSimError
 from coordinator_sim.kafka.errors import ErrorCode
 
 Json = dict[str, Any]
+T = TypeVar("T")
 
 
 class LineError(CoordinatorSimError):
@@ -18,15 +19,12 @@ class LineError(CoordinatorSimError):
 _MISSING: Final = object()
 
 
-def field_of(command: Json, name: str, default: object) -> object:
-    """The value of a field, or its default.
-
-    Raises:
-        LineError: It is of another type, or missing.
-    """
+def _typed(command: Json, name: str, default: object, kind: type[T], what: str) -> T:
     value = command.get(name, default)
     if value is _MISSING:
         raise LineError(f"{name}: is missing")
+    if type(value) is not kind:
+        raise LineError(f"{name}: must be {what}, not {value!r}")
     return value
 
 
@@ -34,67 +32,52 @@ def number(command: Json, name: str, default: object = _MISSING) -> int:
     """A whole number.
 
     Raises:
-        LineError: It is of another type, or missing.
+        LineError: It is of another type, or missing and without a default.
     """
-    value = field_of(command, name, default)
-    if type(value) is not int:
-        raise LineError(f"{name}: must be a whole number, not {value!r}")
-    return value
+    return _typed(command, name, default, int, "a whole number")
 
 
 def text(command: Json, name: str, default: object = _MISSING) -> str:
     """A text.
 
     Raises:
-        LineError: It is of another type, or missing.
+        LineError: It is of another type, or missing and without a default.
     """
-    value = field_of(command, name, default)
-    if not isinstance(value, str):
-        raise LineError(f"{name}: must be a text, not {value!r}")
-    return value
+    return _typed(command, name, default, str, "a text")
 
 
 def flag(command: Json, name: str, *, default: bool) -> bool:
     """True or false.
 
     Raises:
-        LineError: It is of another type, or missing.
+        LineError: It is of another type.
     """
-    value = command.get(name, default)
-    if not isinstance(value, bool):
-        raise LineError(f"{name}: must be true or false, not {value!r}")
-    return value
+    return _typed(command, name, default, bool, "true or false")
 
 
 def object_of(command: Json, name: str) -> Json:
     """An object; empty where it is missing.
 
     Raises:
-        LineError: It is of another type, or missing.
+        LineError: It is of another type.
     """
-    value = command.get(name, {})
-    if not isinstance(value, dict):
-        raise LineError(f"{name}: must be an object, not {value!r}")
-    return value
+    return _typed(command, name, {}, dict, "an object")
 
 
 def items(command: Json, name: str) -> list[Any]:
     """A list; empty where it is missing.
 
     Raises:
-        LineError: It is of another type, or missing.
+        LineError: It is of another type.
     """
-    value = command.get(name, [])
-    if not isinstance(value, list):
-        raise LineError(f"{name}: must be a list, not {value!r}")
-    return value
+    return _typed(command, name, [], list, "a list")
 
 
 def objects(command: Json, name: str) -> Iterator[Json]:
-    """The objects of a list.
+    """The objects of a list; none where it is missing.
 
     Raises:
-        LineError: It is of another type, or missing.
+        LineError: It is of another type, or holds anything else.
     """
     for item in items(command, name):
         if not isinstance(item, dict):

@@ -1,8 +1,8 @@
-"""A broker whose driver says when each timer fires, and what its assignors answer.
+"""A broker whose driver fires each timer itself, and prepares the results of its assignors.
 
-Unit tests of Kafka's coordinator drive it like this: the clock jumps, a mocked timer fires what is
-due one by one, tasks of other threads run when told, assignors return prepared results, and records
-are replayed into a coordinator that has not been loaded.
+Unit tests of Kafka's coordinator drive it so: they move the clock, fire the timers that are due one
+by one, run the tasks of other threads, prepare the results of assignors, and replay records into a
+coordinator that has not been loaded.
 
 Source: kafka trunk, MockCoordinatorTimer, MockCoordinatorExecutor, MockPartitionAssignor,
 GroupMetadataManagerTestContext.
@@ -135,7 +135,7 @@ def timer_name(timer: Timer) -> str | None:
 
 
 class SteppedCoordinator(GroupCoordinator):
-    """A coordinator of which each part is driven by itself."""
+    """A coordinator whose timers, loading and background tasks are driven one by one."""
 
     __slots__ = ()
 
@@ -229,7 +229,7 @@ class SteppedCoordinator(GroupCoordinator):
 
 
 class SteppedHarness(Harness):
-    """A broker in which nothing happens by itself."""
+    """A broker whose timers and tasks run only when its driver runs them."""
 
     coordinator_type: ClassVar[type[GroupCoordinator]] = SteppedCoordinator
     past_edge: ClassVar[tuple[type, ...]] = (
@@ -247,7 +247,7 @@ class SteppedHarness(Harness):
         return PreparedResults()
 
     def use_prepared_assignors(self, names: Sequence[str]) -> None:
-        """Compute targets by prepared results from now on; these are the consumer groups' names."""
+        """Compute targets from prepared results; the names are of consumer groups' assignors."""
         self.config = replace(self.config, group_consumer_assignors=tuple(names))
         self.coordinator.reconfigure(self.config, {})
         consumer = {name: PreparedAssignor(name, self.results) for name in names}
@@ -256,7 +256,7 @@ class SteppedHarness(Harness):
         )
 
     def set_clock(self, now_ms: int) -> Step:
-        """Let it be then, and fire nothing."""
+        """Set the clock; no timer fires."""
         self.now_ms = now_ms
         return self._step()
 
@@ -300,7 +300,7 @@ class SteppedHarness(Harness):
         return self._step()
 
     def delete_topics(self, topics: Mapping[str, DeletedTopic]) -> Step:
-        """Topics are gone, of whatever metadata."""
+        """Tell the coordinator that topics were deleted."""
         self._take(self.coordinator.topics_deleted(topics, self.now_ms))
         return self._step()
 

@@ -33,7 +33,7 @@ class LoweredVersions(Struct, frozen=True, kw_only=True):
 
 
 class UnstableVersions(Struct, frozen=True, kw_only=True):
-    """What the same broker offers with its unstable versions enabled, where that differs.
+    """API versions and feature levels that a broker adds when unstable ones are enabled.
 
     Args:
         ranges: By API number, with `unstable.api.versions.enable=true`.

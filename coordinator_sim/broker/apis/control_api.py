@@ -105,28 +105,28 @@ class ControlApi:
         if self._is_stale(call):
             return _led(_STALE, ())
         outcomes = {
-            place: self._outcome(call.broker_id, place, states[place])
-            for place in java_hash_order(states, hash_of=topic_partition_hash)
+            partition: self._outcome(call.broker_id, partition, states[partition])
+            for partition in java_hash_order(states, hash_of=topic_partition_hash)
         }
-        taken = [place for place, error in outcomes.items() if error is ErrorCode.NONE]
-        for place in sorted(taken, key=lambda each: states[each].leader != call.broker_id):
-            self._take(call, place, states[place])
+        taken = [partition for partition, error in outcomes.items() if error is ErrorCode.NONE]
+        for partition in sorted(taken, key=lambda each: states[each].leader != call.broker_id):
+            self._take(call, partition, states[partition])
         ordered = old_scala_map_order(outcomes, hash_of=topic_partition_hash)
-        return _led(ErrorCode.NONE, ((place, outcomes[place]) for place in ordered))
+        return _led(ErrorCode.NONE, ((partition, outcomes[partition]) for partition in ordered))
 
     def _outcome(
-        self, broker_id: int, place: TopicPartition, state: LeaderAndIsrPartitionState
+        self, broker_id: int, partition: TopicPartition, state: LeaderAndIsrPartitionState
     ) -> ErrorCode:
-        if state.leader_epoch <= self._leader_epoch(broker_id, place):
+        if state.leader_epoch <= self._leader_epoch(broker_id, partition):
             return _STALE
         if broker_id not in state.replicas:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return ErrorCode.NONE
 
-    def _leader_epoch(self, broker_id: int, place: TopicPartition) -> int:
+    def _leader_epoch(self, broker_id: int, partition: TopicPartition) -> int:
         """The leader epoch of a broker's replica; -1 without one."""
-        own = self._leader_epochs.get((broker_id, place))
-        state = self._admin.image.partition(*place)
+        own = self._leader_epochs.get((broker_id, partition))
+        state = self._admin.image.partition(*partition)
         if state is None or broker_id not in state.replicas or own == _NO_EPOCH:
             return _NO_EPOCH if own is None else own
         return state.leader_epoch
@@ -134,19 +134,19 @@ class ControlApi:
     def _take(
         self,
         call: Call[LeaderAndIsrRequest],
-        place: TopicPartition,
+        partition: TopicPartition,
         new: LeaderAndIsrPartitionState,
     ) -> None:
         """Make the leader of a request that of the partition, unless it is not alive."""
         if not self._admin.is_alive(new.leader):
             return
-        state = self._admin.image.partition(*place)
+        state = self._admin.image.partition(*partition)
         if state is None or call.broker_id not in state.replicas:
-            self._leader_epochs[call.broker_id, place] = new.leader_epoch
+            self._leader_epochs[call.broker_id, partition] = new.leader_epoch
             return
-        self._leader_epochs.pop((call.broker_id, place), None)
+        self._leader_epochs.pop((call.broker_id, partition), None)
         epoch = max(new.leader_epoch, state.leader_epoch + 1)
-        elected = LeaderElected(*place, new.leader, epoch, new.isr)
+        elected = LeaderElected(*partition, new.leader, epoch, new.isr)
         if new.leader == state.leader_id:
             self._admin.change(elected)
         else:
@@ -156,35 +156,35 @@ class ControlApi:
 
     def _stop_replica(self, call: Call[StopReplicaRequest]) -> StopReplicaResponse:
         request = call.request
-        places = dict.fromkeys(
+        partitions = dict.fromkeys(
             TopicPartition(each.topic_name, each.partition_index)
             for each in request.ungrouped_partitions
         )
         if not self._is_allowed(call):
-            return _stopped(_DENIED, ((each, _DENIED) for each in _refused_order(places)))
+            return _stopped(_DENIED, ((each, _DENIED) for each in _refused_order(partitions)))
         if self._is_stale(call):
             return _stopped(_STALE, ())
         if request.delete_partitions:
-            for place in java_hash_order(places, hash_of=topic_partition_hash):
-                self._delete_replica(call, place)
-        ordered = old_scala_map_order(places, hash_of=topic_partition_hash)
-        return _stopped(ErrorCode.NONE, ((place, ErrorCode.NONE) for place in ordered))
+            for partition in java_hash_order(partitions, hash_of=topic_partition_hash):
+                self._delete_replica(call, partition)
+        ordered = old_scala_map_order(partitions, hash_of=topic_partition_hash)
+        return _stopped(ErrorCode.NONE, ((partition, ErrorCode.NONE) for partition in ordered))
 
-    def _delete_replica(self, call: Call[StopReplicaRequest], place: TopicPartition) -> None:
+    def _delete_replica(self, call: Call[StopReplicaRequest], partition: TopicPartition) -> None:
         """Take the broker's replica out of the ISR; a leader leaves the partition without one."""
-        state = self._admin.image.partition(*place)
+        state = self._admin.image.partition(*partition)
         if state is None or call.broker_id not in state.replicas:
-            self._leader_epochs.pop((call.broker_id, place), None)
+            self._leader_epochs.pop((call.broker_id, partition), None)
             return
-        self._leader_epochs[call.broker_id, place] = _NO_EPOCH
+        self._leader_epochs[call.broker_id, partition] = _NO_EPOCH
         if call.broker_id not in state.isr:
             return
         isr = tuple(each for each in state.isr if each != call.broker_id)
         if state.leader_id == call.broker_id:
-            elected = LeaderElected(*place, NO_LEADER, state.leader_epoch + 1, isr or state.isr)
+            elected = LeaderElected(*partition, NO_LEADER, state.leader_epoch + 1, isr or state.isr)
             self._admin.leadership.apply(elected, call.now)
         else:
-            self._admin.change(LeaderElected(*place, state.leader_id, state.leader_epoch, isr))
+            self._admin.change(LeaderElected(*partition, state.leader_id, state.leader_epoch, isr))
 
     # -- UpdateMetadata, ControlledShutdown ------------------------------------------------
 
@@ -210,20 +210,20 @@ class ControlApi:
         )
 
 
-def _refused_order(places: Iterable[TopicPartition]) -> list[TopicPartition]:
+def _refused_order(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
     """Partitions of a request that may not be sent: a HashMap, copied to an immutable Map.
 
     UNSPECIFIED: two to four partitions of a StopReplica follow hashes of tuples.
     """
-    ordered = java_hash_order(places, hash_of=topic_partition_hash)
+    ordered = java_hash_order(partitions, hash_of=topic_partition_hash)
     return old_scala_set_order(ordered, hash_of=topic_partition_hash)
 
 
 def _led(error: ErrorCode, outcomes: _Outcomes) -> LeaderAndIsrResponse:
-    errors = tuple(LeaderAndIsrPartitionError(*place, each) for place, each in outcomes)
+    errors = tuple(LeaderAndIsrPartitionError(*partition, each) for partition, each in outcomes)
     return LeaderAndIsrResponse(error, errors)
 
 
 def _stopped(error: ErrorCode, outcomes: _Outcomes) -> StopReplicaResponse:
-    errors = tuple(StopReplicaPartitionError(*place, each) for place, each in outcomes)
+    errors = tuple(StopReplicaPartitionError(*partition, each) for partition, each in outcomes)
     return StopReplicaResponse(error, errors)

@@ -253,7 +253,7 @@ class Quotas:
     # -- connections -----------------------------------------------------------------------
 
     def connection_throttle_ms(self, broker_id: int, address: str, now_ms: int) -> int:
-        """How many ms a new connection waits before it is closed; 0 for one that is accepted.
+        """Milliseconds until a new connection over the quota is closed; 0 if it is accepted.
 
         Source: SocketServer.scala, ConnectionQuotas.recordIpConnectionMaybeThrottle.
         """

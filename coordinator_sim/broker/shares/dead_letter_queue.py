@@ -229,7 +229,7 @@ class ShareGroupDeadLetters:
     # -- the records -----------------------------------------------------------------------
 
     def _originals(self, sending: _Sending) -> Originals:
-        """What is copied of the next records: nothing, unless the group's setting says so.
+        """Keys and values to copy of the next records; none unless the group asks for copies.
 
         Source: ProduceRequestHandler.resolveRound.
         """

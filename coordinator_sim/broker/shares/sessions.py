@@ -203,7 +203,7 @@ class ShareFetchContext(NamedTuple):
 
 
 class SessionTerms(NamedTuple):
-    """What a ShareFetch says of its session.
+    """Session fields of a ShareFetch.
 
     Args:
         key: Whose session.

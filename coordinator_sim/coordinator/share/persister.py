@@ -84,7 +84,7 @@ class PersisterAnswer(Struct, frozen=True, gc=False):
 def answer_alike(
     request: InitializeState | DeleteState, error: ErrorCode = ErrorCode.NONE
 ) -> PersisterAnswer:
-    """The answer that says the same of every partition of a call."""
+    """An answer with the same error code for every partition of a request."""
     return PersisterAnswer(
         tuple(
             (topic_id, tuple(PartitionOutcome(index, error) for index in partitions))

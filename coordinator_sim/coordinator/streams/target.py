@@ -167,7 +167,7 @@ def _computed(
 
 
 def _tasks(assigned: AssignedTasks | None) -> Tasks:
-    """What an assignor gives a member; one that it does not name has nothing."""
+    """Tasks of one member in an assignor's result; none if the result does not name it."""
     if assigned is None:
         return NOTHING_WANTED
     return Tasks(assigned.active, assigned.standby, assigned.warmup)

@@ -432,7 +432,7 @@ class TraceView(Struct, frozen=True, kw_only=True):
 
 
 class TracedEvents(Struct, frozen=True, kw_only=True):
-    """What group coordinators told, as a trace has it.
+    """Events of the group coordinators, in the form of a trace.
 
     Args:
         last_seq: Of the newest thing that happened; ask for what is behind that next.

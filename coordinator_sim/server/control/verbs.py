@@ -423,7 +423,7 @@ def get_trace(control: "Control", _: ControlRequest) -> TraceView:
 
 
 def get_traced(control: "Control", request: ControlRequest) -> TracedEvents:
-    """What group coordinators told lately, with all its columns."""
+    """Latest events of the group coordinators, with all columns of a trace."""
     feed, after = control.feed, request.number("after", 0)
     return TracedEvents(
         last_seq=feed.last_seq,
