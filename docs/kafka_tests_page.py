@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from coordinator_sim_conformance.kafka_tests.results import (
     Invocation,
     Result,
@@ -29,7 +31,7 @@ PASSED = (Verdict.PASSED, Verdict.PASSED_AGAIN)
 
 def kafka_tests_page(header: str) -> str:
     """Every recorded run of Kafka's own tests, by suite and class."""
-    results = [read_result(path) for path in sorted(RESULTS.glob("*.json"))]
+    results = [with_clusters(read_result(path)) for path in sorted(RESULTS.glob("*.json"))]
     total = sum(len(result.invocations) for result in results)
     passed = sum(passed_of(result.invocations) for result in results)
     failed = sum(result.count(Verdict.FAILED) for result in results)
@@ -56,6 +58,16 @@ def kafka_tests_page(header: str) -> str:
             *left_out_lines(),
         ]
     )
+
+
+def with_clusters(result: Result) -> Result:
+    """A result without those tests that make no cluster: they would count for nothing of ours.
+
+    The classes of `groups` make theirs by `@ClusterTest`, whose invocations have an index.
+    """
+    if not result.suite.startswith("groups-"):
+        return result
+    return replace(result, invocations=tuple(each for each in result.invocations if each.index))
 
 
 def passed_of(invocations: Iterable[Invocation]) -> int:
