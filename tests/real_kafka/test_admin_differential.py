@@ -5,6 +5,7 @@ import socket
 import struct
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -116,6 +117,13 @@ def only_looks(asked: Asked) -> bool:
     return api.name.startswith(("DESCRIBE", "LIST", "METADATA", "FIND"))
 
 
+def is_loading(answer: Any) -> bool:  # noqa: ANN401 - as above
+    """Whether the coordinator that was asked still reads its log."""
+    if answer == CLOSED:
+        return False
+    return bool(answer.get("errorCode") == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+
+
 def compare(tmp_path: Path, given: dict[str, str], asked: Iterator[Asked]) -> None:
     """Ask both everything; the differences are nothing."""
     settings = ClusterSettings(
@@ -123,20 +131,21 @@ def compare(tmp_path: Path, given: dict[str, str], asked: Iterator[Asked]) -> No
     )
     ours = Cluster(settings, endpoint=lambda _id, _name: Endpoint("localhost", 9092))
     different = []
-    with Broker(tmp_path / "kafka", dict(given), TOOLS_VERSION) as broker:
-        theirs = RealClient(broker.bootstrap)
+    with (
+        Broker(tmp_path / "kafka", dict(given), TOOLS_VERSION) as broker,
+        closing(RealClient(broker.bootstrap)) as theirs,
+    ):
         for each in asked:
             found = plain(ask_ours(ours, each))
             if only_looks(each):
                 wanted = told_in_the_end(lambda each=each: plain(theirs.ask(each)), found)
             else:
                 wanted = plain(theirs.ask(each))
-                while wanted.get("errorCode") == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+                while is_loading(wanted):
                     wanted = plain(theirs.ask(each))
                 time.sleep(SETTLE_S)
             if wanted != found:
                 different.append((each[0].name, each[2], wanted, found))
-        theirs.close()
     assert different == []
 
 
