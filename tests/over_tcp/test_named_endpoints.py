@@ -170,7 +170,7 @@ def test_librdkafkas_mock_ends_with_sigabrt(tmp_path: Path) -> None:
 def test_the_built_in_baseline_is_named_beside_the_exit_code() -> None:
     """No regression is no praise: the last line says what is excused, and how to count it."""
     pytest.importorskip("confluent_kafka")
-    words = ["run", "--target", "librdkafka-mock", "--case", "SYNC-001"]
+    words = ["run", "--target", "librdkafka-mock", "--case", "LEAVE-001"]
 
     excused = CliRunner().invoke(app, words)
     counted = CliRunner().invoke(app, [*words, "--no-baseline"])

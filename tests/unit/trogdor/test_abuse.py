@@ -184,25 +184,29 @@ def test_an_agent_that_dies_while_it_starts_work_is_asked_again(quirks: Quirks) 
 # -- very many ---------------------------------------------------------------------------------
 
 
-def test_ten_thousand_tasks_on_a_thousand_agents_end() -> None:
-    """All are done, within a minute and in less than 20 kB each, the agents among it."""
-    agents = [f"n{each:04}" for each in range(1_000)]
+@pytest.mark.parametrize(
+    ("count", "agent_count"), [(2_000, 200), pytest.param(10_000, 1_000, marks=pytest.mark.nightly)]
+)
+def test_many_tasks_on_many_agents_end(count: int, agent_count: int) -> None:
+    """All are done, in less than 6 ms and 20 kB each, the agents among it."""
+    agents = [f"n{each:04}" for each in range(agent_count)]
     world = VirtualTrogdor(Setup(agents=tuple(agents)))
     before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.process_time()
-    for each in range(9_990):
-        spec = {"class": STOPPED_PROCESS, "durationMs": 2_000, "nodeNames": [agents[each % 1_000]]}
+    for each in range(count - 10):
+        node = agents[each % agent_count]
+        spec = {"class": STOPPED_PROCESS, "durationMs": 2_000, "nodeNames": [node]}
         assert create(world, f"t{each}", spec).status == 200
     for each in range(10):
         assert create(world, f"everywhere{each}", no_op(durationMs=2_000)).status == 200
     world.at(5_000)
 
     tasks = world.coordinator("GET", "/coordinator/tasks?state=DONE").body["tasks"]
-    assert len(tasks) == 10_000
-    assert len(tasks["everywhere0"]["status"]) == 1_000
-    assert time.process_time() - began < 60
+    assert len(tasks) == count
+    assert len(tasks["everywhere0"]["status"]) == agent_count
+    assert time.process_time() - began < 0.006 * count
     grown_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb
-    assert grown_kb < 200_000
+    assert grown_kb < 20 * count
 
 
 def test_a_partition_of_a_thousand_nodes_is_made_and_taken_back() -> None:
@@ -256,8 +260,8 @@ def test_workers_that_are_destroyed_take_no_memory(fails: bool) -> None:
 
     rounds(0, 1_000)
     tracemalloc.start()
-    rounds(1_000, 10_000)
+    rounds(1_000, 2_000)
     grown = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert agent.workers() == {}
-    assert grown < 100_000
+    assert grown < 20_000
