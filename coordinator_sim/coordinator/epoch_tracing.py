@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from coordinator_sim.coordinator.consumer import records as consumer
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
-from coordinator_sim.coordinator.consumer.member import JOIN_EPOCH
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.effects import Effect
+from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.partition import Partition
 from coordinator_sim.coordinator.share import records as share
@@ -64,7 +64,7 @@ from coordinator_sim.trace.epoch_records import (
 )
 from coordinator_sim.trace.events import Event
 
-EpochGroup = ConsumerGroup | ShareGroup | StreamsGroup
+AssignedGroup = ConsumerGroup | ShareGroup | StreamsGroup
 """A group with epochs."""
 EpochHeartbeat = (
     ConsumerGroupHeartbeatRequest | ShareGroupHeartbeatRequest | StreamsGroupHeartbeatRequest
@@ -148,30 +148,30 @@ def _story(trace: Trace, partition: Partition, group_id: str, group_type: str) -
         found = trace.stories[group_id] = EpochGroupStory(group_type)
         group = partition.groups.get(group_id)
         if not isinstance(group, Group | None) and _type_of(group) == group_type:
-            load(found, _records_of(group), _said(group), group.heads.assignment_epoch)
+            load(found, _records_of(group), _said(group), group.epochs.assignment_epoch)
     return found
 
 
-def _type_of(group: EpochGroup) -> str:
+def _type_of(group: AssignedGroup) -> str:
     if isinstance(group, ConsumerGroup):
         return CONSUMER
     return SHARE if isinstance(group, ShareGroup) else STREAMS
 
 
-def _said(group: EpochGroup) -> EpochValue:
+def _said(group: AssignedGroup) -> EpochValue:
     """The record of a group's epoch."""
-    name, heads = group.group_id, group.heads
+    name, epochs = group.group_id, group.epochs
     if isinstance(group, ConsumerGroup):
-        record = consumer.group_record(name, heads.group_epoch, heads.metadata_hash)
+        record = consumer.group_record(name, epochs.group_epoch, epochs.metadata_hash)
     elif isinstance(group, ShareGroup):
-        record = share.group_record(name, heads.group_epoch, heads.metadata_hash)
+        record = share.group_record(name, epochs.group_epoch, epochs.metadata_hash)
     else:
-        record = streams.group_record(name, group.heads)
+        record = streams.group_record(name, group.epochs)
     said: EpochValue = record.value  # type: ignore[assignment]  # a record of one of these
     return said
 
 
-def _records_of(group: EpochGroup) -> Iterator[LogRecord]:
+def _records_of(group: AssignedGroup) -> Iterator[LogRecord]:
     """The records of a group's members, and the topology that they run."""
     name = group.group_id
     if isinstance(group, ConsumerGroup):
@@ -243,7 +243,7 @@ def trace_scan(trace: Trace, group_id: str, regexes: Iterable[str]) -> None:
 # -- loads -------------------------------------------------------------------------------------
 
 
-def trace_group_loaded(trace: Trace, group: EpochGroup) -> None:
+def trace_group_loaded(trace: Trace, group: AssignedGroup) -> None:
     """Tell of a group that was loaded."""
     members = group.members.entries.values()
     trace.emit(
@@ -255,32 +255,32 @@ def trace_group_loaded(trace: Trace, group: EpochGroup) -> None:
     )
 
 
-def trace_group_unloaded(trace: Trace, group: EpochGroup) -> None:
+def trace_group_unloaded(trace: Trace, group: AssignedGroup) -> None:
     """Tell of a group whose partition is given up."""
     trace.stories.pop(group.group_id, None)
     trace.emit(Event.GROUP_UNLOADED, **_of_group(trace, group), state_to=DEAD)
 
 
-def _of_group(trace: Trace, group: EpochGroup) -> dict[str, Any]:
+def _of_group(trace: Trace, group: AssignedGroup) -> dict[str, Any]:
     group_type = _type_of(group)
     return {
         "group_id": group.group_id,
         "offsets_partition": trace.partition_index(group.group_id),
-        "generation": group.heads.group_epoch,
+        "generation": group.epochs.group_epoch,
         "protocol_type": group_type,
         "attrs": {GROUP_TYPE: group_type},
     }
 
 
-def _state_of(group: EpochGroup) -> GroupState | None:
+def _state_of(group: AssignedGroup) -> GroupState | None:
     """Empty or Stable as a classic group may be; None while members are on their way."""
     if group.is_empty:
         return EMPTY
     if isinstance(group, StreamsGroup):
         is_settled = group.state is StreamsGroupState.STABLE
     elif isinstance(group, ConsumerGroup):
-        heads = group.heads
-        is_settled = not heads.unreconciled_count and heads.assignment_epoch >= heads.group_epoch
+        epochs = group.epochs
+        is_settled = not epochs.unreconciled_count and epochs.assignment_epoch >= epochs.group_epoch
     else:
         is_settled = True
     return STABLE if is_settled else None

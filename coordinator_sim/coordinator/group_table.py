@@ -7,15 +7,15 @@ Source: kafka trunk, GroupMetadataManager.groups on TimelineHashMap; see `timeli
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import cast
+from typing import TypeVar, cast
 
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
-from coordinator_sim.coordinator.consumer.replaying import replay
+from coordinator_sim.coordinator.consumer.replaying import replay_consumer
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.share.group import ShareGroup
 from coordinator_sim.coordinator.share.replaying import replay_share
-from coordinator_sim.coordinator.share.state import ShareState
+from coordinator_sim.coordinator.share.state import ShareState, state_of
 from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.coordinator.streams.replaying import replay_streams
 from coordinator_sim.coordinator.timeline import TimelineTable
@@ -31,6 +31,8 @@ from coordinator_sim.kafka.records import GroupMetadataKey, LogBatch, LogRecord
 from coordinator_sim.kafka.share_records import (
     SHARE_RECORD_TYPES,
     ShareGroupKey,
+    ShareGroupStatePartitionMetadataKey,
+    ShareGroupStatePartitionMetadataValue,
     ShareGroupValue,
 )
 from coordinator_sim.kafka.states import EMPTY
@@ -42,6 +44,7 @@ from coordinator_sim.kafka.streams_records import (
 
 AnyGroup = Group | ConsumerGroup | ShareGroup | StreamsGroup
 """A group of any type."""
+AssignedGroup = TypeVar("AssignedGroup", ConsumerGroup, StreamsGroup)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -137,34 +140,36 @@ class GroupTable:
         self.expect_append()
         self._table.remove(group_id)
 
-    def forget_group(self, group_id: str) -> None:
-        """Remove a group by a record of the batch that is being applied."""
-        self._table.remove(group_id)
-
-    def persisted(self, group_id: str, *, create: bool) -> ConsumerGroup | None:
-        """The consumer group that a record is of; see `consumer.replaying`.
+    def _persisted(
+        self, kind: type[AssignedGroup], group_id: str, *, create: bool
+    ) -> AssignedGroup | None:
+        """The consumer or streams group that a record is of.
 
         A classic group that only stored offsets gives way to it. A tombstone never makes a group:
         a classic group whose consumer group was removed in the same batch stays.
 
         Raises:
             OperationAborted: there is a classic group with members, or one of another type.
+
+        Source: GroupMetadataManager.getOrMaybeCreatePersistedConsumerGroup, ...StreamsGroup.
         """
         group = self.groups.get(group_id)
-        if isinstance(group, ConsumerGroup):
+        if isinstance(group, kind):
             return group
         if not create:
             return None
         _check_gives_way(group_id, group)
-        made = ConsumerGroup(self.offsets.timeline, group_id, self.profile)
+        made = kind(self.offsets.timeline, group_id, self.profile)
         self._table.put(group_id, made)
         return made
 
-    def persisted_share(self, group_id: str, *, create: bool) -> ShareGroup | None:
-        """The share group that a record is of; see `share.replaying`.
+    def _persisted_share(self, group_id: str, *, create: bool) -> ShareGroup | None:
+        """The share group that a record is of.
 
         Raises:
             OperationAborted: the group of that id is of another type.
+
+        Source: GroupMetadataManager.getOrMaybeCreatePersistedShareGroup.
         """
         group = self.groups.get(group_id)
         if group is None and create:
@@ -174,41 +179,47 @@ class GroupTable:
             raise OperationAborted(f"group {group_id} is of another type than its record")
         return group
 
-    def persisted_streams(self, group_id: str, *, create: bool) -> StreamsGroup | None:
-        """The streams group that a record is of; otherwise as `persisted`.
-
-        Raises:
-            OperationAborted: there is a group of another type of that id.
-        """
-        group = self.groups.get(group_id)
-        if isinstance(group, StreamsGroup):
-            return group
-        if not create:
-            return None
-        _check_gives_way(group_id, group)
-        made = StreamsGroup(self.offsets.timeline, group_id, self.profile)
-        self._table.put(group_id, made)
-        return made
-
     def replay(self, record: LogRecord) -> None:
         """Apply a record of a group that is not classic or a group's tombstone, in batch order.
 
         Other records are applied elsewhere.
         """
+        # Values go with their keys.
         key = record.key
         if isinstance(key, GroupMetadataKey):
             if record.value is None:
                 self._table.remove(key.group_id)
         elif type(key) in STREAMS_RECORD_TYPES:
-            streams_value = cast("StreamsGroupValue | None", record.value)
-            replay_streams(self, cast("StreamsGroupKey", key), streams_value)
+            self._replay_streams(
+                cast("StreamsGroupKey", key), cast("StreamsGroupValue | None", record.value)
+            )
         elif type(key) in CONSUMER_RECORD_TYPES:
-            # Values go with their keys.
-            value = cast("ConsumerGroupValue | None", record.value)
-            replay(self, cast("ConsumerGroupKey", key), value)
+            self._replay_consumer(
+                cast("ConsumerGroupKey", key), cast("ConsumerGroupValue | None", record.value)
+            )
         elif type(key) in SHARE_RECORD_TYPES:
-            shared = cast("ShareGroupValue | None", record.value)
-            replay_share(self, cast("ShareGroupKey", key), shared)
+            self._replay_share(
+                cast("ShareGroupKey", key), cast("ShareGroupValue | None", record.value)
+            )
+
+    def _replay_streams(self, key: StreamsGroupKey, value: StreamsGroupValue | None) -> None:
+        group = self._persisted(StreamsGroup, key.group_id, create=value is not None)
+        if group is not None and replay_streams(group, key, value):
+            self._table.remove(key.group_id)
+
+    def _replay_consumer(self, key: ConsumerGroupKey, value: ConsumerGroupValue | None) -> None:
+        group = self._persisted(ConsumerGroup, key.group_id, create=value is not None)
+        if group is not None and replay_consumer(group, key, value):
+            self._table.remove(key.group_id)
+
+    def _replay_share(self, key: ShareGroupKey, value: ShareGroupValue | None) -> None:
+        group = self._persisted_share(key.group_id, create=value is not None)
+        if isinstance(value, ShareGroupStatePartitionMetadataValue):
+            self.share_states.put(key.group_id, state_of(value, self.present_ms()))
+        elif isinstance(key, ShareGroupStatePartitionMetadataKey):
+            self.share_states.remove(key.group_id)
+        elif group is not None and replay_share(group, key, value):
+            self._table.remove(key.group_id)
 
     def remove_group(self, group_id: str) -> None:
         """Forget a group, if it is there."""

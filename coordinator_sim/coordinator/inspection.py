@@ -223,7 +223,7 @@ def _listed(profile: Profile, group: AnyGroup, position: int) -> ListedGroup:
         return ListedGroup(
             group_id=group.group_id,
             protocol_type=kind,
-            group_state=group.heads_as_of(position).state.value,
+            group_state=group.epochs_as_of(position).state.value,
             group_type=kind,
         )
     return ListedGroup(

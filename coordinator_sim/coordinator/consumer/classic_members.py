@@ -132,7 +132,7 @@ def _supports(group: ConsumerGroup, join: Join) -> bool:
     request = join.request
     if request.protocol_type != CONSUMER_PROTOCOL_TYPE:
         return False
-    count = group.heads.classic_count
+    count = group.epochs.classic_count
     return any((group.protocol_counts.get(each.name) or 0) == count for each in request.protocols)
 
 
@@ -203,7 +203,7 @@ def _downgraded(
     runtime, group, after = draft.runtime, draft.group, draft.updated
     epoch, _ = compared_topics(draft)
     if runtime.profile.downgrade_awaits_target:
-        rebalances = group.heads.assignment_epoch < epoch
+        rebalances = group.epochs.assignment_epoch < epoch
     else:
         rebalances = draft.names_changed or draft.regex is not RegexChange.NONE
     if not rebalances:
@@ -372,9 +372,9 @@ def _waits(group: ConsumerGroup, member: ConsumerMember) -> bool:
 
 def _awaited_epoch(runtime: Runtime, group: ConsumerGroup) -> int:
     """The epoch that classic members have to come to."""
-    heads = group.heads
+    epochs = group.epochs
     awaits_target = runtime.profile.classic_members_await_target
-    return heads.assignment_epoch if awaits_target else heads.group_epoch
+    return epochs.assignment_epoch if awaits_target else epochs.group_epoch
 
 
 def _classic_member(

@@ -53,13 +53,13 @@ def _described(runtime: Runtime, partition: Partition | None, group_id: str) -> 
         return DescribedGroup(
             group_id=group_id, error_code=refusal.error, error_message=refusal.text
         )
-    heads = group.heads_as_of(position)
+    epochs = group.epochs_as_of(position)
     default = runtime.config.group_consumer_assignors[0]
     return DescribedGroup(
         group_id=group_id,
-        group_state=heads.state.value,
-        group_epoch=heads.group_epoch,
-        assignment_epoch=heads.assignment_epoch,
+        group_state=epochs.state.value,
+        group_epoch=epochs.group_epoch,
+        assignment_epoch=epochs.assignment_epoch,
         assignor_name=group.preferred_assignor(position) or default,
         members=tuple(
             _member(runtime, member, group.targets.get(member.member_id, position) or {})

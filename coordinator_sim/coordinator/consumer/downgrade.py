@@ -37,7 +37,7 @@ def downgrades_without(
     """
     left = len(group.members) - len(leavers)
     classic_leavers = sum(member.classic is not None for member in leavers)
-    if left <= 0 or group.heads.classic_count - classic_leavers != left:
+    if left <= 0 or group.epochs.classic_count - classic_leavers != left:
         return False
     return _may_downgrade(runtime, left)
 
@@ -48,7 +48,7 @@ def downgrades_by(runtime: Runtime, group: ConsumerGroup, replaced: ConsumerMemb
     Source: validateOnlineDowngradeWithReplacedMember.
     """
     count = len(group.members)
-    is_last = replaced.classic is None and group.heads.classic_count == count - 1
+    is_last = replaced.classic is None and group.epochs.classic_count == count - 1
     return is_last and _may_downgrade(runtime, count)
 
 
@@ -152,7 +152,7 @@ def _classic_group(
     classic.restore(
         GroupMetadataValue(
             protocol_type=CONSUMER_PROTOCOL_TYPE,
-            generation_id=group.heads.group_epoch,
+            generation_id=group.epochs.group_epoch,
             protocol_name=None,
             leader=None,
             current_state_timestamp_ms=runtime.wall_ms,

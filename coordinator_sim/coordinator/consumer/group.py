@@ -11,19 +11,16 @@ modern/consumer/ConsumerGroup.java.
 from enum import Enum, unique
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.coordinator.consumer.member import ConsumerMember, Epochs
 from coordinator_sim.coordinator.consumer.subscription import (
     CopiedCounts,
     ResolvedRegex,
-    SubscriptionCount,
-    counted_down,
-    counted_up,
     is_homogeneous,
 )
-from coordinator_sim.coordinator.timeline import LATEST, Timeline, TimelineTable, TimelineValue
+from coordinator_sim.coordinator.modern.group import ModernEpochs, ModernGroup
+from coordinator_sim.coordinator.timeline import LATEST, Timeline, TimelineTable
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.consumer_records import TopicMetadata
 from coordinator_sim.kafka.partitioning import java_string_hash
@@ -31,9 +28,6 @@ from coordinator_sim.kafka.profiles import Profile
 
 UNOWNED: Final = -1
 """The epoch of a partition that nobody has."""
-
-NOT_CHECKED: Final = (0, 0)
-"""The topics' hash is compared with the next heartbeat."""
 
 Target = dict[bytes, tuple[int, ...]]
 """Partitions that a member shall have, by topic id, ascending."""
@@ -50,36 +44,23 @@ class ConsumerGroupState(Enum):
     DEAD = "Dead"
 
 
-class Heads(Struct, frozen=True, gc=False):
-    """The numbers of a group.
+class ConsumerGroupEpochs(ModernEpochs, frozen=True, kw_only=True, gc=False):
+    """The epochs of a consumer group. Kafka looks whether it is homogeneous when a member changes.
 
     Args:
-        group_epoch: Grows whenever a new assignment is needed.
-        metadata_hash: Of the subscribed topics when the epoch was written.
-        assignment_epoch: The group's epoch when the target was computed.
-        assignment_timestamp_ms: When that was; 0 when unknown.
         topics: Of the record that releases without a hash write, by name.
         has_topic_record: Whether the log has such a record.
-        unreconciled_count: Members that are not where the target wants them.
         classic_count: Members of the classic protocol.
-        is_homogeneous: Whether all members subscribe to the same topics, as far as Kafka knows: it
-            looks when a member changes, not when an expression does.
         state: What follows from all of it.
     """
 
-    group_epoch: int
-    assignment_epoch: int
-    metadata_hash: int = 0
-    assignment_timestamp_ms: int = 0
     topics: tuple[TopicMetadata, ...] = ()
     has_topic_record: bool = False
-    unreconciled_count: int = 0
     classic_count: int = 0
-    is_homogeneous: bool = True
     state: ConsumerGroupState = ConsumerGroupState.EMPTY
 
 
-class ConsumerGroup:
+class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
     """One consumer group.
 
     Args:
@@ -88,74 +69,42 @@ class ConsumerGroup:
         profile: Of the coordinator.
 
     Attributes:
-        members: By id.
-        targets: What each member shall have; one without an entry shall have nothing.
         static_members: Instance id to member id.
-        topic_counts: How many members name a topic, and how many expressions match it.
         assignor_counts: How many members would like an assignor.
         partition_epochs: The epoch of the member that has a partition, by topic id and number.
         protocol_counts: How many classic members support a protocol.
         regex_counts: How many members subscribe by an expression.
         resolved: What each expression matched.
-        refresh: When the topics' hash is compared again at the latest, and the group epoch that
-            was written when it last was; no part of the log, so a load begins anew.
-        seen_version: Of the topics when it was last compared or asked for.
     """
 
     __slots__ = (
         "_forgets_instance",
-        "_heads",
         "assignor_counts",
-        "group_id",
-        "members",
         "partition_epochs",
         "protocol_counts",
-        "refresh",
         "regex_counts",
         "resolved",
-        "seen_version",
         "static_members",
-        "targets",
-        "topic_counts",
     )
 
     def __init__(self, timeline: Timeline, group_id: str, profile: Profile) -> None:
-        self.group_id = group_id
+        epoch = profile.consumer_first_epoch
+        first = ConsumerGroupEpochs(group_epoch=epoch, assignment_epoch=epoch)
+        super().__init__(timeline, group_id, first)
         self._forgets_instance = profile.consumer_forgets_old_instance
-        self.members = TimelineTable[str, ConsumerMember](timeline, java_string_hash)
-        self.targets = TimelineTable[str, Target](timeline, java_string_hash)
         self.static_members = TimelineTable[str, str](timeline, java_string_hash)
-        self.topic_counts = TimelineTable[str, SubscriptionCount](timeline, java_string_hash)
         self.assignor_counts = TimelineTable[str, int](timeline, java_string_hash)
         self.regex_counts = TimelineTable[str, int](timeline, java_string_hash)
         self.protocol_counts = TimelineTable[str, int](timeline, java_string_hash)
         self.resolved = TimelineTable[str, ResolvedRegex](timeline, java_string_hash)
         self.partition_epochs = TimelineTable[tuple[bytes, int], int](timeline, _no_order)
-        epoch = profile.consumer_first_epoch
-        self._heads = TimelineValue(timeline, Heads(epoch, epoch))
-        self.refresh = NOT_CHECKED
-        self.seen_version = 0
 
     # -- questions -------------------------------------------------------------------------
 
     @property
-    def heads(self) -> Heads:
-        """The numbers as they are."""
-        return self._heads.value
-
-    def heads_as_of(self, position: int) -> Heads:
-        """The numbers as a reader at that log position sees them."""
-        return self._heads.as_of(position)
-
-    @property
     def state(self) -> ConsumerGroupState:
-        """The state as it is."""
-        return self._heads.value.state
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there are no members."""
-        return not self.members.entries
+        """The current state."""
+        return self._epochs.value.state
 
     def static_member(self, instance_id: str) -> ConsumerMember | None:
         """The member of that instance id."""
@@ -185,10 +134,6 @@ class ConsumerGroup:
         """The epoch of the member that has a partition, or UNOWNED."""
         return self.partition_epochs.entries.get((topic_id, partition), UNOWNED)
 
-    def is_subscribed_to(self, topic: str) -> bool:
-        """Whether a member subscribes to that topic, by name or by expression."""
-        return topic in self.topic_counts.entries
-
     def regex_topics(self, regex: str | None) -> frozenset[str]:
         """The topics that an expression matched; none while that is not known."""
         found = self.resolved.get(regex) if regex else None
@@ -203,33 +148,10 @@ class ConsumerGroup:
 
     # -- changes ---------------------------------------------------------------------------
 
-    def set_group_epoch(self, epoch: int, metadata_hash: int) -> None:
-        """Begin another epoch of the group."""
-        self._set(replace(self.heads, group_epoch=epoch, metadata_hash=metadata_hash))
-
-    def set_assignment_epoch(self, epoch: int, timestamp_ms: int) -> None:
-        """The target is of that epoch now."""
-        count = sum(not member.is_reconciled_to(epoch) for member in self.members.entries.values())
-        self._set(
-            replace(
-                self.heads,
-                assignment_epoch=epoch,
-                assignment_timestamp_ms=timestamp_ms,
-                unreconciled_count=count,
-            )
-        )
-
     def set_topics(self, topics: tuple[TopicMetadata, ...] | None) -> None:
-        """The log has a record of these topics; None for none any more."""
-        self._set(replace(self.heads, has_topic_record=topics is not None, topics=topics or ()))
-
-    def put_target(self, member_id: str, target: Target) -> None:
-        """Set what a member shall have."""
-        self.targets.put(member_id, target)
-
-    def remove_target(self, member_id: str) -> None:
-        """Let a member have nothing."""
-        self.targets.remove(member_id)
+        """Set the topics of the record that the log has; None where it has no such record."""
+        has_record = topics is not None
+        self._update_state(replace(self.epochs, has_topic_record=has_record, topics=topics or ()))
 
     def put_member(self, member: ConsumerMember) -> None:
         """Add or replace a member.
@@ -270,26 +192,22 @@ class ConsumerGroup:
         Source: ConsumerGroup.updateResolvedRegularExpression and removeResolvedRegularExpression.
         """
         old = self.resolved.remove(regex)
-        counts = self.topic_counts
-        for topic in () if old is None else sorted(old.topics):
-            counted_down(counts, topic, by_name=False)
         if resolved is not None:
             self.resolved.put(regex, resolved)
-            for topic in sorted(resolved.topics):
-                counted_up(counts, topic, by_name=False)
+        self._count_topics(
+            () if old is None else old.topics,
+            () if resolved is None else resolved.topics,
+            by_name=False,
+        )
 
     # -- inside ----------------------------------------------------------------------------
 
     def _count(self, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
         """Count topics, assignors and expressions of a member that changes."""
-        counts = self.topic_counts
-        old_names = frozenset[str]() if old is None else old.subscribed_topic_names
-        new_names = frozenset[str]() if new is None else new.subscribed_topic_names
-        if old_names != new_names:
-            for topic in sorted(old_names):
-                counted_down(counts, topic, by_name=True)
-            for topic in sorted(new_names):
-                counted_up(counts, topic, by_name=True)
+        self._count_names(
+            () if old is None else old.subscribed_topic_names,
+            () if new is None else new.subscribed_topic_names,
+        )
         for counted, one, other in (
             (self.assignor_counts, _assignor(old), _assignor(new)),
             (self.regex_counts, _regex(old), _regex(new)),
@@ -330,32 +248,32 @@ class ConsumerGroup:
 
     def _derive(self, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
         """Count who is not where the target wants it, and derive the state."""
-        heads = self.heads
-        epoch = heads.assignment_epoch
-        count = heads.unreconciled_count
-        count -= old is not None and not old.is_reconciled_to(epoch)
-        count += new is not None and not new.is_reconciled_to(epoch)
-        classic = heads.classic_count
+        epochs = self.epochs
+        classic = epochs.classic_count
         classic -= old is not None and old.classic is not None
         classic += new is not None and new.classic is not None
         alike = is_homogeneous(
             self.regex_counts.entries, self.topic_counts.entries, len(self.members)
         )
-        self._set(
-            replace(heads, unreconciled_count=count, classic_count=classic, is_homogeneous=alike)
+        changed = replace(
+            epochs,
+            unreconciled_count=self._counted(old, new),
+            classic_count=classic,
+            is_homogeneous=alike,
         )
+        self._update_state(changed)
 
-    def _set(self, heads: Heads) -> None:
-        """The one door of the state. Source: ConsumerGroup.maybeUpdateGroupState."""
+    def _update_state(self, epochs: ConsumerGroupEpochs) -> None:
+        """Set the epochs and the state. Source: ConsumerGroup.maybeUpdateGroupState."""
         if not self.members.entries:
             state = ConsumerGroupState.EMPTY
-        elif heads.group_epoch > heads.assignment_epoch:
+        elif epochs.group_epoch > epochs.assignment_epoch:
             state = ConsumerGroupState.ASSIGNING
-        elif heads.unreconciled_count:
+        elif epochs.unreconciled_count:
             state = ConsumerGroupState.RECONCILING
         else:
             state = ConsumerGroupState.STABLE
-        self._heads.value = heads if heads.state is state else replace(heads, state=state)
+        self._epochs.value = epochs if epochs.state is state else replace(epochs, state=state)
 
 
 def _no_order(_key: tuple[bytes, int]) -> int:

@@ -16,9 +16,6 @@ from coordinator_sim.coordinator.consumer.joining import (
 )
 from coordinator_sim.coordinator.consumer.leaving import leave_consumer_group
 from coordinator_sim.coordinator.consumer.member import (
-    JOIN_EPOCH,
-    LEAVE_EPOCH,
-    STATIC_LEAVE_EPOCH,
     ConsumerMember,
     Epochs,
     Owned,
@@ -36,6 +33,7 @@ from coordinator_sim.coordinator.consumer.timers import start_consumer_session
 from coordinator_sim.coordinator.consumer.updating import Draft, assignor_of, goal_of, reconciled
 from coordinator_sim.coordinator.consumer.upgrade import upgraded
 from coordinator_sim.coordinator.effects import Effect, Parked
+from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from coordinator_sim.coordinator.expiry import CONVERTED, RemoveGroups
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.offset_records import group_tombstone

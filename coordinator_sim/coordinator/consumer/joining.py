@@ -12,8 +12,6 @@ from msgspec.structs import replace
 
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.consumer.member import (
-    JOIN_EPOCH,
-    STATIC_LEAVE_EPOCH,
     ConsumerMember,
     Owned,
     is_subset,
@@ -33,6 +31,7 @@ from coordinator_sim.coordinator.consumer.refusal import (
     unknown_member,
     unreleased_instance,
 )
+from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, STATIC_LEAVE_EPOCH
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.kafka.records import LogRecord

@@ -14,7 +14,6 @@ from coordinator_sim.coordinator.consumer.embedded import MalformedBlob
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.consumer.member import (
     NONE_OWNED,
-    STATIC_LEAVE_EPOCH,
     ConsumerMember,
 )
 from coordinator_sim.coordinator.consumer.records import (
@@ -42,6 +41,7 @@ from coordinator_sim.coordinator.consumer.timers import (
 )
 from coordinator_sim.coordinator.consumer.topics_seen import topics_seen
 from coordinator_sim.coordinator.effects import NO_EFFECT, Effect
+from coordinator_sim.coordinator.epoch_group import STATIC_LEAVE_EPOCH
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
@@ -140,7 +140,7 @@ def fence_members(
     for regex in _left_regexes(group, members):
         records.append(regex_tombstone(group_id, regex))
         topics.step(group.regex_topics(regex), -1, by_name=False)
-    epoch = group.heads.group_epoch + 1
+    epoch = group.epochs.group_epoch + 1
     seen = topics_seen(runtime, group, topics.counts)
     records += [*seen.records, group_record(group_id, epoch, seen.metadata_hash)]
     is_last = len(members) == len(group.members)

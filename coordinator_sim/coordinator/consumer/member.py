@@ -11,19 +11,13 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH
 from coordinator_sim.kafka.consumer_records import (
     ClassicMemberMetadata,
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataValue,
     TopicPartitions,
 )
-
-JOIN_EPOCH: Final = 0
-"""Epoch of a heartbeat that joins, and of a member that was never given one."""
-LEAVE_EPOCH: Final = -1
-"""Epoch of a heartbeat that leaves, and of a member on its way out."""
-STATIC_LEAVE_EPOCH: Final = -2
-"""Epoch of a heartbeat that leaves for a while, and of a static member that is away."""
 
 Epochs = Mapping[bytes, Mapping[int, int]]
 """Partitions by topic id, each with the epoch at which the member got it."""

@@ -286,7 +286,7 @@ class _Resolved:
         seen = topics_seen(runtime, group, topics.counts)
         records += seen.records
         if bumps or seen.has_changed:
-            epoch = group.heads.group_epoch + 1
+            epoch = group.epochs.group_epoch + 1
             records.append(group_record(group.group_id, epoch, seen.metadata_hash))
             group.refresh = (runtime.wall_ms + REFRESH_MS, epoch)
             group.seen_version = runtime.topics.version

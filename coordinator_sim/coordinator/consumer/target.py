@@ -107,7 +107,7 @@ def computed_targets(
             counts = {topic.topic_id: topic.partition_count for topic in topics.by_id.values()}
             found = assignors[assignor].assign(counts, asked, is_homogeneous=is_homogeneous)
         else:
-            found = _assigned_by_own(assignor, group.heads.assignment_epoch, asked, topics)
+            found = _assigned_by_own(assignor, group.epochs.assignment_epoch, asked, topics)
     except (AssignmentFailed, AssignorFault) as error:
         return TargetFailed(str(error))
     return {

@@ -46,14 +46,14 @@ def topics_seen(runtime: Runtime, group: ConsumerGroup, names: Iterable[str]) ->
     topics = runtime.topics
     if runtime.profile.consumer_hashes_topics:
         metadata_hash = topics.hash_of_all(names)
-        return TopicsSeen(metadata_hash != group.heads.metadata_hash, metadata_hash)
+        return TopicsSeen(metadata_hash != group.epochs.metadata_hash, metadata_hash)
     known = (
         topics.by_name[name]
         for name in sorted(names, key=java_string_key)
         if name in topics.by_name
     )
     found = tuple(TopicMetadata(each.topic_id, each.name, each.partition_count) for each in known)
-    if found == group.heads.topics:
+    if found == group.epochs.topics:
         return TopicsSeen(has_changed=False, topics=found)
     record = topics_record(group.group_id, found)
     return TopicsSeen(has_changed=True, records=(record,), topics=found)

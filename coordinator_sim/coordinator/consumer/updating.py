@@ -77,7 +77,7 @@ def goal_of(draft: Draft) -> Goal | Refusal:
 def last_goal(draft: Draft) -> Goal:
     """Where the member shall go by the target that there is."""
     group = draft.group
-    return _goal(draft, group.heads.assignment_epoch, group.target_of(draft.updated))
+    return _goal(draft, group.epochs.assignment_epoch, group.target_of(draft.updated))
 
 
 def _goal(draft: Draft, epoch: int, target: Target) -> Goal:
@@ -98,7 +98,7 @@ def compared_topics(draft: Draft) -> tuple[int, bool]:
     Returns:
         The group's epoch, and whether all members subscribe to the same topics.
     """
-    heads = draft.group.heads
+    epochs = draft.group.epochs
     if draft.updated.classic is not None:
         bumps = draft.names_changed or draft.regex is not RegexChange.NONE
     else:
@@ -106,11 +106,11 @@ def compared_topics(draft: Draft) -> tuple[int, bool]:
             draft.names_changed
             or draft.regex is RegexChange.RESOLVED
             or _assignor_changed(draft)
-            or heads.group_epoch == 0 == draft.runtime.profile.consumer_first_epoch
+            or epochs.group_epoch == 0 == draft.runtime.profile.consumer_first_epoch
         )
-    if bumps or has_expired(draft.runtime, draft.group):
+    if bumps or has_expired(draft.runtime, draft.group, draft.group.topic_counts.entries):
         return _compare_topics(draft, bumps=bumps)
-    return heads.group_epoch, heads.is_homogeneous
+    return epochs.group_epoch, epochs.is_homogeneous
 
 
 def _compare_topics(draft: Draft, *, bumps: bool) -> tuple[int, bool]:
@@ -120,7 +120,7 @@ def _compare_topics(draft: Draft, *, bumps: bool) -> tuple[int, bool]:
         The group's epoch, and whether all members subscribe to the same topics.
     """
     runtime, group, before, updated = draft.runtime, draft.group, draft.before, draft.updated
-    heads = group.heads
+    epochs = group.epochs
     topics = CountedTopics(group.topic_counts.entries)
     topics.replace(before, updated)
     regexes = dict(group.regex_counts.entries)
@@ -138,13 +138,13 @@ def _compare_topics(draft: Draft, *, bumps: bool) -> tuple[int, bool]:
     count = len(group.members) + (not is_known)
     seen = topics_seen(runtime, group, topics.counts)
     draft.records.extend(seen.records)
-    epoch = heads.group_epoch
+    epoch = epochs.group_epoch
     if bumps or seen.has_changed:
         epoch += 1
         draft.records.append(group_record(group.group_id, epoch, seen.metadata_hash))
     group.refresh = (runtime.wall_ms + REFRESH_MS, epoch)
     group.seen_version = runtime.topics.version
-    if heads.has_topic_record and runtime.profile.consumer_hashes_topics:
+    if epochs.has_topic_record and runtime.profile.consumer_hashes_topics:
         draft.records.append(topics_tombstone(group.group_id))
     return epoch, is_homogeneous(regexes, topics.counts, count)
 
@@ -171,9 +171,9 @@ def assignor_of(draft: Draft) -> str:
 def _target(draft: Draft, epoch: int, *, alike: bool) -> tuple[int, Target] | Refusal:
     """The epoch and the target that the member goes to: the last one, or one computed now."""
     runtime, group, updated = draft.runtime, draft.group, draft.updated
-    heads = group.heads
-    if heads.assignment_epoch >= epoch or not _is_due(draft):
-        return heads.assignment_epoch, group.target_of(updated)
+    epochs = group.epochs
+    if epochs.assignment_epoch >= epoch or not _is_due(draft):
+        return epochs.assignment_epoch, group.target_of(updated)
     view = view_with(group, updated)
     found = computed_targets(
         group,
@@ -206,7 +206,7 @@ def _is_due(draft: Draft) -> bool:
     runtime = draft.runtime
     if not runtime.profile.consumer_assignment_interval:
         return True
-    computed_ms = draft.group.heads.assignment_timestamp_ms
+    computed_ms = draft.group.epochs.assignment_timestamp_ms
     config = runtime.config_of(draft.group.group_id)
     interval_ms = config.group_consumer_assignment_interval_ms
     return not computed_ms or not interval_ms or runtime.wall_ms >= computed_ms + interval_ms

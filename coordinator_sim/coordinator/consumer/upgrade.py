@@ -123,7 +123,7 @@ def _converted(runtime: Runtime, classic: Group) -> ConsumerGroup:
     group.set_assignment_epoch(generation_id, 0)
     for member in classic.ordered():
         converted, target = _member(runtime, classic, member)
-        group.put_target(member.member_id, target)
+        group.targets.put(member.member_id, target)
         group.put_member(converted)
     seen = topics_seen(runtime, group, group.topic_counts.entries)
     group.set_group_epoch(generation_id, seen.metadata_hash)
@@ -177,17 +177,17 @@ def _by_id(partitions: TopicPartitions, topics: KnownTopics) -> Target:
 
 def _records_of(runtime: Runtime, group: ConsumerGroup) -> list[LogRecord]:
     """Everything about a group that was a classic one. Source: createConsumerGroupRecords."""
-    group_id, heads = group.group_id, group.heads
+    group_id, epochs = group.group_id, group.epochs
     members = [member for _, member in group.members.items()]
     with_epochs = runtime.profile.consumer_stores_assignment_epochs
     records = [member_record(group_id, member) for member in members]
     if not runtime.profile.consumer_hashes_topics:
-        records.append(topics_record(group_id, heads.topics))
-    records.append(group_record(group_id, heads.group_epoch, heads.metadata_hash))
+        records.append(topics_record(group_id, epochs.topics))
+    records.append(group_record(group_id, epochs.group_epoch, epochs.metadata_hash))
     records += [
         target_record(group_id, member.member_id, group.targets.get(member.member_id) or {})
         for member in members
     ]
-    records.append(target_epoch_record(group_id, heads.assignment_epoch, 0))
+    records.append(target_epoch_record(group_id, epochs.assignment_epoch, 0))
     records += [assignment_record(group_id, member, with_epochs=with_epochs) for member in members]
     return records

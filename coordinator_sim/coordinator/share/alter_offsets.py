@@ -74,7 +74,7 @@ def alter_share_offsets(
         }
         wanted[found.topic_id] = KeptTopic(topic.topic_name, frozenset(offsets), now_ms)
         if offsets:
-            epoch = group.heads.group_epoch
+            epoch = group.epochs.group_epoch
             places = tuple(
                 PartitionStart(index, epoch, offsets[index]) for index in sorted(offsets)
             )

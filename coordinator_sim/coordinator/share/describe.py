@@ -46,12 +46,12 @@ def described_share_group(
         return DescribedGroup(
             group_id=group_id, error_code=refusal.error, error_message=refusal.text
         )
-    heads = group.heads_as_of(position)
+    epochs = group.epochs_as_of(position)
     return DescribedGroup(
         group_id=group_id,
-        group_state=heads.state.value,
-        group_epoch=heads.group_epoch,
-        assignment_epoch=heads.assignment_epoch,
+        group_state=epochs.state.value,
+        group_epoch=epochs.group_epoch,
+        assignment_epoch=epochs.assignment_epoch,
         assignor_name=SIMPLE_NAME,
         members=tuple(_member(runtime, member) for _, member in group.members.items(position)),
     )

@@ -6,11 +6,12 @@ Source: kafka 4.4, GroupMetadataManager.shareGroupHeartbeat and what it calls.
 from msgspec.structs import replace
 
 from coordinator_sim.assignors.share_contract import Target
-from coordinator_sim.coordinator.consumer.member import JOIN_EPOCH, LEAVE_EPOCH, MemberState
+from coordinator_sim.coordinator.consumer.member import MemberState
 from coordinator_sim.coordinator.consumer.refusal import Refusal, unknown_member
 from coordinator_sim.coordinator.consumer.regex import REFRESH_MS
 from coordinator_sim.coordinator.consumer.subscription import CountedTopics, is_homogeneous
 from coordinator_sim.coordinator.effects import Effect, Parked
+from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, LEAVE_EPOCH
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.coordinator.share.group import ShareGroup
 from coordinator_sim.coordinator.share.initializing import (
@@ -175,20 +176,20 @@ def _compare_topics(
 ) -> Topics:
     """Write another epoch if topics, subscriptions or what may be assigned have changed."""
     before, updated = change
-    heads = group.heads
-    epoch = heads.group_epoch
+    epochs = group.epochs
+    epoch = epochs.group_epoch
     bumps = set(before.topic_names) != set(updated.topic_names)
-    is_assigned = heads.assignment_epoch >= epoch
+    is_assigned = epochs.assignment_epoch >= epoch
     if not bumps and (is_assigned or not runtime.profile.share_pending_target_is_awaited):
         bumps = has_unassigned(partition, group)
-    if not bumps and not has_expired(runtime, group):
+    if not bumps and not has_expired(runtime, group, group.topic_counts.entries):
         names = tuple(group.topic_counts.keys())
-        return Topics(epoch, False, names, heads.is_homogeneous)  # noqa: FBT003 - a struct
+        return Topics(epoch, False, names, epochs.is_homogeneous)  # noqa: FBT003 - a struct
     topics = CountedTopics(group.topic_counts.entries)
     topics.step(before.topic_names, -1, by_name=True)
     topics.step(updated.topic_names, 1, by_name=True)
     metadata_hash = runtime.topics.hash_of_all(topics.counts)
-    bumps = bumps or metadata_hash != heads.metadata_hash
+    bumps = bumps or metadata_hash != epochs.metadata_hash
     if bumps:
         epoch += 1
         records.append(group_record(group.group_id, epoch, metadata_hash))

@@ -63,7 +63,7 @@ def _fence(runtime: Runtime, group: ShareGroup, member: ShareMember) -> tuple[Lo
     group_id = group.group_id
     topics = CountedTopics(group.topic_counts.entries)
     topics.step(member.topic_names, -1, by_name=True)
-    epoch = group.heads.group_epoch + 1
+    epoch = group.epochs.group_epoch + 1
     metadata_hash = runtime.topics.hash_of_all(topics.counts)
     records = [
         *member_tombstones(group_id, member.member_id),

@@ -9,7 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.assignors.share_contract import Target, as_target, held
-from coordinator_sim.coordinator.consumer.member import JOIN_EPOCH, MemberState, member_state
+from coordinator_sim.coordinator.consumer.member import MemberState, member_state
+from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH
 from coordinator_sim.kafka.orders.iteration_order import (
     java_copy_capacity,
     java_hash_order,

@@ -59,9 +59,9 @@ def goal_of(
         records: Gets those of a new target.
     """
     epoch = seen.epoch
-    heads = group.heads
-    if heads.assignment_epoch >= epoch or not _is_due(runtime, group):
-        return Goal(heads.assignment_epoch, group.target_of(updated.member_id))
+    epochs = group.epochs
+    if epochs.assignment_epoch >= epoch or not _is_due(runtime, group):
+        return Goal(epochs.assignment_epoch, group.target_of(updated.member_id))
     members = {**dict(group.members.items()), updated.member_id: updated}
     by_name = runtime.topics.by_name
     asked = [
@@ -98,7 +98,7 @@ def _is_due(runtime: Runtime, group: ShareGroup) -> bool:
     """
     if not runtime.profile.consumer_assignment_interval:
         return True
-    computed_ms = group.heads.assignment_timestamp_ms
+    computed_ms = group.epochs.assignment_timestamp_ms
     interval_ms = runtime.config_of(group.group_id).group_share_assignment_interval_ms
     return not computed_ms or not interval_ms or runtime.wall_ms >= computed_ms + interval_ms
 

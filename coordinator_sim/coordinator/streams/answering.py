@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.coordinator.consumer.member import JOIN_EPOCH
+from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.coordinator.streams.endpoints import told_endpoints
 from coordinator_sim.coordinator.streams.group import StreamsGroup
@@ -121,7 +121,7 @@ def _listed(tasks: TaskSet) -> tuple[StreamsGroupHeartbeatResponseTaskIds, ...]:
 def _statuses(runtime: Runtime, beat: Beat) -> tuple[Status, ...]:
     told: list[tuple[StatusCode, str]] = []
     group, own_epoch = beat.group, beat.updated.topology_epoch
-    topology, trouble = group.heads.topology, beat.configured.trouble
+    topology, trouble = group.epochs.topology, beat.configured.trouble
     if topology is not None and own_epoch < topology.epoch:
         text = (
             f"The member's topology epoch {own_epoch} is behind the group's topology epoch "

@@ -80,12 +80,12 @@ def _described(
         return DescribedGroup(
             group_id=group_id, error_code=refusal.error, error_message=refusal.text
         )
-    heads = group.heads_as_of(position)
+    epochs = group.epochs_as_of(position)
     return DescribedGroup(
         group_id=group_id,
-        group_state=heads.state.value,
-        group_epoch=heads.group_epoch,
-        assignment_epoch=heads.assignment_epoch,
+        group_state=epochs.state.value,
+        group_epoch=epochs.group_epoch,
+        assignment_epoch=epochs.assignment_epoch,
         assignor_name=ASSIGNOR,
         topology=_topology(group, position),
         topology_description_status=status,
@@ -100,7 +100,7 @@ def _topology(group: StreamsGroup, position: int) -> Topology | None:
     configured = group.configured(position)
     if configured is not None and configured.is_ready:
         return _configured(configured)
-    topology = group.heads_as_of(position).topology
+    topology = group.epochs_as_of(position).topology
     if topology is None:
         return None
     parts = topology.subtopologies

@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from coordinator_sim.coordinator.consumer.group import NOT_CHECKED
+from coordinator_sim.coordinator.epoch_group import EpochGroup, GroupEpochs
 from coordinator_sim.coordinator.streams.member import NO_TOPOLOGY_EPOCH, StreamsMember
 from coordinator_sim.coordinator.streams.reconciliation import TaskOwners
 from coordinator_sim.coordinator.streams.tasks import HeldTasks, Tasks
@@ -41,29 +41,19 @@ class StreamsGroupState(Enum):
     DEAD = "Dead"
 
 
-class Heads(Struct, frozen=True):
-    """The numbers of a group.
+class StreamsGroupEpochs(GroupEpochs, frozen=True, kw_only=True):
+    """The epochs of a streams group; its hash is of the topics that its topology needs.
 
     Args:
-        group_epoch: Grows whenever a new assignment is needed.
-        assignment_epoch: The group's epoch when the target was computed.
-        metadata_hash: Of the topics that it needs when the epoch was written.
-        assignment_timestamp_ms: When the target was computed; 0 when unknown.
         validated_topology_epoch: Of the topology whose topics are as they must be.
         settings: Of the assignment, by name, as they were when the epoch was written.
         topology: What the group runs.
-        unreconciled_count: Members that are not where the target wants them.
         state: What follows from all of it.
     """
 
-    group_epoch: int
-    assignment_epoch: int
-    metadata_hash: int = 0
-    assignment_timestamp_ms: int = 0
     validated_topology_epoch: int = NO_TOPOLOGY_EPOCH
     settings: Mapping[str, str] = {}
     topology: Topology | None = None
-    unreconciled_count: int = 0
     state: StreamsGroupState = StreamsGroupState.EMPTY
 
 
@@ -84,7 +74,7 @@ class Refined(Struct, frozen=True):
     targets: Mapping[str, Tasks] = {}
 
 
-class StreamsGroup:
+class StreamsGroup(EpochGroup[StreamsMember, Tasks, StreamsGroupEpochs]):
     """One streams group.
 
     Args:
@@ -93,12 +83,7 @@ class StreamsGroup:
         profile: Of the coordinator.
 
     Attributes:
-        members: By id.
-        targets: What each member shall have; one without an entry shall have nothing.
         static_members: Instance id to member id.
-        refresh: When the topics' hash is compared again at the latest, and the group epoch that
-            was written when it last was.
-        seen_version: Of the topics when it was last compared or asked for.
         shutdown_member_id: Who asked the whole application to stop; no record tells.
         endpoint_epoch: Grows whenever a member answers queries elsewhere; no record tells.
         endpoints: Of members, as they were last told.
@@ -108,40 +93,32 @@ class StreamsGroup:
     __slots__ = (
         "_active",
         "_configured",
-        "_heads",
         "_refined",
         "_standby",
         "_timeline",
         "_warmup",
         "endpoint_epoch",
         "endpoints",
-        "group_id",
-        "members",
-        "refresh",
-        "seen_version",
         "shutdown_member_id",
         "static_members",
-        "targets",
         "task_offsets",
     )
 
     def __init__(self, timeline: Timeline, group_id: str, profile: Profile) -> None:
-        self.group_id = group_id
+        epoch = profile.streams_first_epoch
+        first = StreamsGroupEpochs(
+            group_epoch=epoch,
+            assignment_epoch=epoch,
+            validated_topology_epoch=profile.streams_first_validated_epoch,
+        )
+        super().__init__(timeline, group_id, first)
         self._timeline = timeline
-        self.members = TimelineTable[str, StreamsMember](timeline, java_string_hash)
-        self.targets = TimelineTable[str, Tasks](timeline, java_string_hash)
         self.static_members = TimelineTable[str, str](timeline, java_string_hash)
         self._active = TimelineTable[tuple[str, int], str](timeline, _no_order)
         self._standby = TimelineTable[tuple[str, int], set[str]](timeline, _no_order)
         self._warmup = TimelineTable[tuple[str, int], set[str]](timeline, _no_order)
-        epoch = profile.streams_first_epoch
-        validated = profile.streams_first_validated_epoch
-        first = Heads(epoch, epoch, validated_topology_epoch=validated)
-        self._heads = TimelineValue(timeline, first)
         self._configured = TimelineValue[ConfiguredTopology | None](timeline, None)
         self._refined = TimelineValue(timeline, Refined())
-        self.refresh = NOT_CHECKED
-        self.seen_version = 0
         self.shutdown_member_id: str | None = None
         self.endpoint_epoch = 0
         self.endpoints: dict[str, EndpointToPartitions] = {}
@@ -150,23 +127,9 @@ class StreamsGroup:
     # -- questions -------------------------------------------------------------------------
 
     @property
-    def heads(self) -> Heads:
-        """The numbers as they are."""
-        return self._heads.value
-
-    def heads_as_of(self, position: int) -> Heads:
-        """The numbers as a reader at that log position sees them."""
-        return self._heads.as_of(position)
-
-    @property
     def state(self) -> StreamsGroupState:
-        """The state as it is."""
-        return self._heads.value.state
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there are no members."""
-        return self.state is StreamsGroupState.EMPTY
+        """The current state."""
+        return self._epochs.value.state
 
     def static_member(self, instance_id: str) -> StreamsMember | None:
         """The member of that instance id."""
@@ -197,10 +160,10 @@ class StreamsGroup:
 
     def is_subscribed_to(self, topic: str) -> bool:
         """Whether its topology reads that topic. Source: StreamsGroup.isSubscribedToTopic."""
-        heads = self.heads
-        if heads.state is StreamsGroupState.EMPTY or heads.topology is None:
+        epochs = self.epochs
+        if epochs.state is StreamsGroupState.EMPTY or epochs.topology is None:
             return False
-        return topic in heads.topology.source_topics()
+        return topic in epochs.topology.source_topics()
 
     # -- what no record tells ----------------------------------------------------------------
 
@@ -220,33 +183,20 @@ class StreamsGroup:
 
     # -- changes ---------------------------------------------------------------------------
 
-    def set_group_epoch(self, heads: Heads) -> None:
-        """Begin another epoch of the group: take its numbers over from these."""
-        self._set(
-            replace(
-                self.heads,
-                group_epoch=heads.group_epoch,
-                metadata_hash=heads.metadata_hash,
-                validated_topology_epoch=heads.validated_topology_epoch,
-                settings=heads.settings,
-            )
+    def set_group_epoch(self, epochs: StreamsGroupEpochs) -> None:
+        """Begin another epoch of the group: take over what its record says of it."""
+        changed = replace(
+            self.epochs,
+            group_epoch=epochs.group_epoch,
+            metadata_hash=epochs.metadata_hash,
+            validated_topology_epoch=epochs.validated_topology_epoch,
+            settings=epochs.settings,
         )
-
-    def set_assignment_epoch(self, epoch: int, timestamp_ms: int) -> None:
-        """The target is of that epoch now."""
-        count = sum(not member.is_reconciled_to(epoch) for member in self.members.entries.values())
-        self._set(
-            replace(
-                self.heads,
-                assignment_epoch=epoch,
-                assignment_timestamp_ms=timestamp_ms,
-                unreconciled_count=count,
-            )
-        )
+        self._update_state(changed)
 
     def set_topology(self, topology: Topology | None) -> None:
         """The group runs this topology."""
-        self._set(replace(self.heads, topology=topology))
+        self._update_state(replace(self.epochs, topology=topology))
 
     def put_member(self, member: StreamsMember) -> None:
         """Add or replace a member. Source: StreamsGroup.updateMember."""
@@ -313,29 +263,25 @@ class StreamsGroup:
                 yield table, task
 
     def _derive(self, old: StreamsMember | None, new: StreamsMember | None) -> None:
-        """Count who is not where the target wants it, and derive the state."""
-        heads = self.heads
-        epoch = heads.assignment_epoch
-        count = heads.unreconciled_count
-        count -= old is not None and not old.is_reconciled_to(epoch)
-        count += new is not None and not new.is_reconciled_to(epoch)
-        self._set(replace(heads, unreconciled_count=count))
+        """Count who has not reached the target, and derive the state."""
+        count = self._counted(old, new)
+        self._update_state(replace(self.epochs, unreconciled_count=count))
 
-    def _set(self, heads: Heads) -> None:
-        """The one door of the state. Source: StreamsGroup.maybeUpdateGroupState."""
-        topology = heads.topology
+    def _update_state(self, epochs: StreamsGroupEpochs) -> None:
+        """Set the epochs and the state. Source: StreamsGroup.maybeUpdateGroupState."""
+        topology = epochs.topology
         if not self.members.entries:
             state = StreamsGroupState.EMPTY
             self.shutdown_member_id = None
-        elif topology is None or topology.epoch != heads.validated_topology_epoch:
+        elif topology is None or topology.epoch != epochs.validated_topology_epoch:
             state = StreamsGroupState.NOT_READY
-        elif heads.group_epoch > heads.assignment_epoch:
+        elif epochs.group_epoch > epochs.assignment_epoch:
             state = StreamsGroupState.ASSIGNING
-        elif heads.unreconciled_count:
+        elif epochs.unreconciled_count:
             state = StreamsGroupState.RECONCILING
         else:
             state = StreamsGroupState.STABLE
-        self._heads.value = heads if heads.state is state else replace(heads, state=state)
+        self._epochs.value = epochs if epochs.state is state else replace(epochs, state=state)
 
 
 def _listed(tasks: Mapping[str, Iterable[int]]) -> Iterator[tuple[str, int]]:

@@ -10,11 +10,10 @@ Source: kafka 4.4, GroupMetadataManager.streamsGroupHeartbeat and what it calls.
 from msgspec import Struct
 from msgspec.structs import replace
 
-from coordinator_sim.coordinator.consumer.group import NOT_CHECKED
-from coordinator_sim.coordinator.consumer.member import JOIN_EPOCH
 from coordinator_sim.coordinator.consumer.refusal import Refusal
 from coordinator_sim.coordinator.consumer.timers import cancel_rebalance
 from coordinator_sim.coordinator.effects import Effect, Parked
+from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH
 from coordinator_sim.coordinator.expiry import RemoveGroups
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.offset_records import group_tombstone
@@ -78,6 +77,7 @@ from coordinator_sim.coordinator.streams.topology import (
 )
 from coordinator_sim.coordinator.streams.validation import LEAVING
 from coordinator_sim.coordinator.timeline import Timeline
+from coordinator_sim.coordinator.topics_refresh import has_expired
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.records import LogRecord
@@ -227,11 +227,12 @@ def _drafted(
     topology = _topology(group, request, records)
     if isinstance(topology, Refusal):
         return topology
-    heads = group.heads
-    configured, metadata_hash = group.configured(), heads.metadata_hash
-    if heads.topology is None or configured is None or _has_expired(runtime, group):
+    epochs = group.epochs
+    configured, metadata_hash = group.configured(), epochs.metadata_hash
+    names = () if epochs.topology is None else epochs.topology.required_topics()
+    if epochs.topology is None or configured is None or has_expired(runtime, group, names):
         metadata_hash = runtime.topics.hash_of_all(topology.required_topics())
-        is_new = heads.topology is None or metadata_hash != heads.metadata_hash
+        is_new = epochs.topology is None or metadata_hash != epochs.metadata_hash
         if is_new or configured is None:
             made = configured_topology(topology, runtime.topics)
             if isinstance(made, Refusal):
@@ -284,7 +285,7 @@ def _topology(
     group: StreamsGroup, request: StreamsGroupHeartbeatRequest, records: list[LogRecord]
 ) -> Topology | Refusal:
     """The topology that the group runs, or shall run. Source: maybeUpdateTopology."""
-    known = group.heads.topology
+    known = group.epochs.topology
     if request.topology is None:
         if known is None:
             raise OperationAborted(f"group {group.group_id}: there is no topology")
@@ -297,17 +298,6 @@ def _topology(
     if known.epoch <= wanted.epoch and not known.is_same_as(wanted):
         return NO_TOPOLOGY_UPDATE
     return known
-
-
-def _has_expired(runtime: Runtime, group: StreamsGroup) -> bool:
-    """Whether the topics' hash is to be compared again. Source: hasMetadataExpired."""
-    topics, topology = runtime.topics, group.heads.topology
-    names = () if topology is None else topology.required_topics()
-    if topics.has_changed(names, group.seen_version):
-        group.refresh = NOT_CHECKED
-    group.seen_version = topics.version
-    deadline_ms, epoch = group.refresh
-    return runtime.wall_ms >= deadline_ms or group.heads.group_epoch < epoch
 
 
 def _invalid_tasks(draft: _Draft) -> Refusal | None:
@@ -364,7 +354,7 @@ def _needs_target(draft: _Draft, settings: dict[str, str]) -> bool:
 
     Source: hasStreamsMemberMetadataChanged, hasEpochRelevantMemberConfigChanged.
     """
-    before, updated, heads = draft.found.member, draft.updated, draft.group.heads
+    before, updated, epochs = draft.found.member, draft.updated, draft.group.epochs
     has_changed = updated != before
     if has_changed and draft.request.instance_id is not None:
         has_changed = (
@@ -375,9 +365,9 @@ def _needs_target(draft: _Draft, settings: dict[str, str]) -> bool:
         )
     return (
         has_changed
-        or draft.metadata_hash != heads.metadata_hash
-        or _validated(draft) != heads.validated_topology_epoch
-        or settings != heads.settings
+        or draft.metadata_hash != epochs.metadata_hash
+        or _validated(draft) != epochs.validated_topology_epoch
+        or settings != epochs.settings
     )
 
 
@@ -391,7 +381,7 @@ def _aim(runtime: Runtime, partition: Partition, draft: _Draft) -> Aim:
     Source: streamsGroupHeartbeat, refineAssignment (which changes nothing in 4.4) and
     refinedAssignmentForEpoch.
     """
-    group, heads, member_id = draft.group, draft.group.heads, draft.request.member_id
+    group, epochs, member_id = draft.group, draft.group.epochs, draft.request.member_id
     settings = assignment_settings(runtime, draft.group.group_id)
     recomputes = _needs_target(draft, settings)
     refined = None
@@ -400,11 +390,11 @@ def _aim(runtime: Runtime, partition: Partition, draft: _Draft) -> Aim:
         refined = dict(group.targets.entries)
         held = draft.updated.assigned
         deviates = not refined.get(member_id, NOTHING_WANTED).is_same_as(held)
-    epoch = heads.group_epoch
+    epoch = epochs.group_epoch
     if recomputes or deviates:
         epoch = epoch + 1 if epoch else _SECOND_EPOCH
         begun = replace(
-            heads,
+            epochs,
             group_epoch=epoch,
             metadata_hash=draft.metadata_hash,
             validated_topology_epoch=_validated(draft),
@@ -416,7 +406,7 @@ def _aim(runtime: Runtime, partition: Partition, draft: _Draft) -> Aim:
     if group.is_empty:
         start_initial_delay(runtime, partition, group.group_id)
     if deviates:
-        timestamp_ms = heads.assignment_timestamp_ms
+        timestamp_ms = epochs.assignment_timestamp_ms
         draft.records.append(target_epoch_record(group.group_id, epoch, timestamp_ms))
         aim = Aim(epoch, members_with(group, draft.updated)[1])
     else:

@@ -8,7 +8,6 @@ throwIfStreamsGroupMemberEpochIsInvalid, replaceStreamsMember and relabelRefined
 from msgspec import Struct
 from msgspec.structs import replace
 
-from coordinator_sim.coordinator.consumer.member import JOIN_EPOCH, STATIC_LEAVE_EPOCH
 from coordinator_sim.coordinator.consumer.refusal import (
     Refusal,
     fenced_instance,
@@ -16,6 +15,7 @@ from coordinator_sim.coordinator.consumer.refusal import (
     unknown_member,
     unreleased_instance,
 )
+from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, STATIC_LEAVE_EPOCH
 from coordinator_sim.coordinator.streams.group import Refined, StreamsGroup
 from coordinator_sim.coordinator.streams.member import StreamsMember
 from coordinator_sim.coordinator.streams.records import (

@@ -8,7 +8,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from coordinator_sim.coordinator.consumer.member import STATIC_LEAVE_EPOCH
 from coordinator_sim.coordinator.consumer.refusal import (
     Refusal,
     fenced_instance,
@@ -22,6 +21,7 @@ from coordinator_sim.coordinator.consumer.timers import (
     departure,
 )
 from coordinator_sim.coordinator.effects import Effect
+from coordinator_sim.coordinator.epoch_group import STATIC_LEAVE_EPOCH
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.coordinator.streams.member import StreamsMember
@@ -101,11 +101,11 @@ def fence_streams_member(
 
     Source: streamsGroupFenceMember.
     """
-    group_id, heads = group.group_id, group.heads
-    epoch = heads.group_epoch + 1
+    group_id, epochs = group.group_id, group.epochs
+    epoch = epochs.group_epoch + 1
     records = [
         *member_tombstones(group_id, member.member_id),
-        group_record(group_id, replace(heads, group_epoch=epoch)),
+        group_record(group_id, replace(epochs, group_epoch=epoch)),
     ]
     if len(group.members) == 1 and runtime.profile.streams_empty_group_is_assigned:
         records.append(target_epoch_record(group_id, epoch, _UNKNOWN_TIME))
@@ -145,9 +145,9 @@ def expire_initial_delay(runtime: Runtime, delay: InitialAssignment) -> None:
     group = partition.groups.get(delay.group_id)
     records: list[LogRecord] = []
     if isinstance(group, StreamsGroup) and not group.is_empty:
-        heads, configured = group.heads, group.configured()
-        if heads.group_epoch > heads.assignment_epoch and configured is not None:
-            question = Question(group, heads.group_epoch, None, configured, heads.settings)
+        epochs, configured = group.epochs, group.configured()
+        if epochs.group_epoch > epochs.assignment_epoch and configured is not None:
+            question = Question(group, epochs.group_epoch, None, configured, epochs.settings)
             updated_target(runtime, question, records)
     if records or not partition.is_settled:
         delay_ms = runtime.config_of(delay.group_id).group_streams_initial_rebalance_delay_ms

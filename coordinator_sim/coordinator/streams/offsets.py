@@ -65,7 +65,7 @@ def _epoch_error(
     """Whether the epoch is the member's, or old enough to have had all tasks by then."""
     if epoch == member.member_epoch:
         return NO_ERROR
-    topology = group.heads.topology
+    topology = group.epochs.topology
     if epoch > member.member_epoch or topology is None:
         return ErrorCode.STALE_MEMBER_EPOCH
     parts = topology.source_topics()

@@ -6,7 +6,7 @@ Source: kafka 4.4, group-coordinator/.../streams/StreamsCoordinatorRecordHelpers
 from collections.abc import Iterable
 from typing import Final
 
-from coordinator_sim.coordinator.streams.group import Heads, StreamsGroup
+from coordinator_sim.coordinator.streams.group import StreamsGroup, StreamsGroupEpochs
 from coordinator_sim.coordinator.streams.member import StreamsMember
 from coordinator_sim.coordinator.streams.tasks import HeldTasks, Tasks, sorted_epochs, sorted_tasks
 from coordinator_sim.kafka.orders.iteration_order import java_string_key
@@ -59,13 +59,13 @@ def member_record(group_id: str, member: StreamsMember) -> LogRecord:
     return _record(StreamsGroupMemberMetadataKey(group_id, member.member_id), value)
 
 
-def group_record(group_id: str, heads: Heads) -> LogRecord:
+def group_record(group_id: str, epochs: StreamsGroupEpochs) -> LogRecord:
     """Another epoch of the group."""
-    settings = heads.settings
+    settings = epochs.settings
     value = StreamsGroupMetadataValue(
-        epoch=heads.group_epoch,
-        metadata_hash=heads.metadata_hash,
-        validated_topology_epoch=heads.validated_topology_epoch,
+        epoch=epochs.group_epoch,
+        metadata_hash=epochs.metadata_hash,
+        validated_topology_epoch=epochs.validated_topology_epoch,
         last_assignment_configs=tuple(
             LastAssignmentConfig(key, settings[key])
             for key in sorted(settings, key=java_string_key)

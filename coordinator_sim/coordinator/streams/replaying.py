@@ -6,11 +6,11 @@ when a log is loaded.
 Source: kafka 4.4, GroupMetadataManager.replay and getOrMaybeCreatePersistedStreamsGroup.
 """
 
-from typing import Protocol, assert_never
+from typing import assert_never
 
 from msgspec.structs import replace
 
-from coordinator_sim.coordinator.consumer.member import LEAVE_EPOCH
+from coordinator_sim.coordinator.epoch_group import LEAVE_EPOCH
 from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.coordinator.streams.member import (
     StreamsMember,
@@ -19,7 +19,6 @@ from coordinator_sim.coordinator.streams.member import (
 )
 from coordinator_sim.coordinator.streams.tasks import NOTHING_HELD, Tasks, tasks_from
 from coordinator_sim.coordinator.streams.topology import topology_from
-from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.streams_records import (
     StreamsGroupCurrentMemberAssignmentKey,
     StreamsGroupCurrentMemberAssignmentValue,
@@ -37,41 +36,30 @@ from coordinator_sim.kafka.streams_records import (
     StreamsGroupValue,
 )
 
-_NO_EPOCH = -1
-
-
-class HoldsStreamsGroups(Protocol):
-    """Where streams groups are kept; see `GroupTable`."""
-
-    def persisted_streams(self, group_id: str, *, create: bool) -> StreamsGroup | None:
-        """The group, made if there is none; None where it is not to be made."""
-        ...
-
-    def forget_group(self, group_id: str) -> None:
-        """Remove a group."""
-        ...
-
 
 def replay_streams(
-    groups: HoldsStreamsGroups, key: StreamsGroupKey, value: StreamsGroupValue | None
-) -> None:
-    """Apply one record.
+    group: StreamsGroup, key: StreamsGroupKey, value: StreamsGroupValue | None
+) -> bool:
+    """Apply one record; a tombstone of what is not there changes nothing.
+
+    Returns:
+        Whether the group is gone.
 
     Raises:
-        OperationAborted: it contradicts what the group says of itself.
+        OperationAborted: the record contradicts the group.
     """
-    group = groups.persisted_streams(key.group_id, create=value is not None)
-    if group is None:
-        return
     match key:
         case StreamsGroupMemberMetadataKey():
             _member(group, key.member_id, value)
         case StreamsGroupMetadataKey():
-            _group(groups, group, value)
+            return _is_group_gone(group, value)
         case StreamsGroupTargetAssignmentMemberKey():
             _target(group, key.member_id, value)
         case StreamsGroupTargetAssignmentMetadataKey():
-            _target_epoch(group, value)
+            if isinstance(value, StreamsGroupTargetAssignmentMetadataValue):
+                group.set_assignment_epoch(value.assignment_epoch, value.assignment_timestamp)
+            else:
+                group.replay_target_epoch_tombstone()
         case StreamsGroupCurrentMemberAssignmentKey():
             _assignment(group, key.member_id, value)
         case StreamsGroupTopologyKey():
@@ -80,6 +68,7 @@ def replay_streams(
             )
         case _:
             assert_never(key)
+    return False
 
 
 def _uninitialised(group: StreamsGroup, member_id: str) -> StreamsMember:
@@ -90,37 +79,26 @@ def _uninitialised(group: StreamsGroup, member_id: str) -> StreamsMember:
 def _member(group: StreamsGroup, member_id: str, value: StreamsGroupValue | None) -> None:
     if isinstance(value, StreamsGroupMemberMetadataValue):
         group.put_member(with_metadata(_uninitialised(group, member_id), value))
-        return
-    known = group.members.get(member_id)
-    if known is None:
-        return
-    if known.member_epoch != LEAVE_EPOCH:
-        raise _contradiction(group, f"member {member_id} is removed while it has an epoch")
-    if member_id in group.targets:
-        raise _contradiction(group, f"member {member_id} is removed while it has a target")
-    group.remove_member(member_id)
+    else:
+        group.replay_member_tombstone(member_id)
 
 
-def _group(
-    groups: HoldsStreamsGroups, group: StreamsGroup, value: StreamsGroupValue | None
-) -> None:
+def _is_group_gone(group: StreamsGroup, value: StreamsGroupValue | None) -> bool:
     if isinstance(value, StreamsGroupMetadataValue):
         settings = {each.key: each.value for each in value.last_assignment_configs or ()}
         group.set_group_epoch(
             replace(
-                group.heads,
+                group.epochs,
                 group_epoch=value.epoch,
                 metadata_hash=value.metadata_hash,
                 validated_topology_epoch=value.validated_topology_epoch,
                 settings=settings,
             )
         )
-        return
-    if group.members.entries:
-        raise _contradiction(group, "the group is removed while it has members")
-    if group.heads.assignment_epoch != _NO_EPOCH:
-        raise _contradiction(group, "the group is removed while its target has an epoch")
-    groups.forget_group(group.group_id)
+        return False
+    group.check_members_gone()
+    group.check_target_epoch_gone()
+    return True
 
 
 def _target(group: StreamsGroup, member_id: str, value: StreamsGroupValue | None) -> None:
@@ -133,15 +111,6 @@ def _target(group: StreamsGroup, member_id: str, value: StreamsGroupValue | None
         group.targets.put(member_id, target)
     else:
         group.targets.remove(member_id)
-
-
-def _target_epoch(group: StreamsGroup, value: StreamsGroupValue | None) -> None:
-    if isinstance(value, StreamsGroupTargetAssignmentMetadataValue):
-        group.set_assignment_epoch(value.assignment_epoch, value.assignment_timestamp)
-        return
-    if group.targets.entries:
-        raise _contradiction(group, "the target is removed while members have targets")
-    group.set_assignment_epoch(_NO_EPOCH, 0)
 
 
 def _assignment(group: StreamsGroup, member_id: str, value: StreamsGroupValue | None) -> None:
@@ -158,7 +127,3 @@ def _assignment(group: StreamsGroup, member_id: str, value: StreamsGroupValue | 
             pending_revocation=NOTHING_HELD,
         )
         group.put_member(left)
-
-
-def _contradiction(group: StreamsGroup, what: str) -> OperationAborted:
-    return OperationAborted(f"group {group.group_id}: {what}")

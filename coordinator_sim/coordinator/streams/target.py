@@ -105,15 +105,15 @@ def updated_target(runtime: Runtime, question: Question, records: list[LogRecord
     Source: GroupMetadataManager.maybeUpdateStreamsTargetAssignment.
     """
     group, epoch, updated = question.group, question.epoch, question.updated
-    heads = group.heads
-    is_open = heads.assignment_epoch < epoch or runtime.profile.streams_assignment_interval
+    epochs = group.epochs
+    is_open = epochs.assignment_epoch < epoch or runtime.profile.streams_assignment_interval
     if is_open and is_delayed(runtime, group.group_id):
-        return Aim(max(heads.assignment_epoch, _FIRST_MEMBER_EPOCH), {}, _DELAYED)
+        return Aim(max(epochs.assignment_epoch, _FIRST_MEMBER_EPOCH), {}, _DELAYED)
     members, known = members_with(group, updated)
-    if heads.assignment_epoch >= epoch:
-        return Aim(heads.assignment_epoch, known)
-    if not _is_due(runtime, group.group_id, heads.assignment_timestamp_ms):
-        return Aim(heads.assignment_epoch, known, _TOO_SOON)
+    if epochs.assignment_epoch >= epoch:
+        return Aim(epochs.assignment_epoch, known)
+    if not _is_due(runtime, group.group_id, epochs.assignment_timestamp_ms):
+        return Aim(epochs.assignment_epoch, known, _TOO_SOON)
     found = _computed(runtime, question, members, known)
     for member_id, target in found.items():
         if known.get(member_id) != target:

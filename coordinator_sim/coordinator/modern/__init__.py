@@ -1,0 +1,1 @@
+"""What consumer and share groups have in common, as in Kafka's package of that name."""
