@@ -13,10 +13,10 @@ from typing import Any, Final, Protocol, cast
 
 from msgspec.structs import replace
 
+from coordinator_sim.broker.groups.describe_checks import DescribeChecks
 from coordinator_sim.broker.groups.group_protocols import (
     GroupProtocol,
     Offers,
-    unsupported_description,
     unsupported_heartbeat,
 )
 from coordinator_sim.broker.groups.internal_topics import InternalTopics
@@ -40,13 +40,6 @@ from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import old_scala_set_order
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.messages.consumer_group_describe import (
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupDescribeResponse,
-)
-from coordinator_sim.messages.consumer_group_describe import (
-    DescribedGroup as DescribedConsumerGroup,
-)
 from coordinator_sim.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -69,16 +62,12 @@ from coordinator_sim.messages.offset_commit import OffsetCommitRequest
 from coordinator_sim.messages.offset_delete import OffsetDeleteRequest
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
 from coordinator_sim.messages.requests import GroupRequest, Request, Response
-from coordinator_sim.messages.streams_group_describe import StreamsGroupDescribeRequest
 from coordinator_sim.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
 
 _SYNC_NAMES_VERSION: Final = 5
 _OPERATIONS_VERSION: Final = 3
-_HIDDEN_TOPICS: Final = (
-    "The group has described topic(s) that the client is not authorized to describe."
-)
 
 
 class AsksCoordinator(Protocol):
@@ -148,10 +137,9 @@ class GroupApis:
             ListGroupsRequest: self._list,
             DeleteGroupsRequest: self._delete,
             ConsumerGroupHeartbeatRequest: self._beat,
-            ConsumerGroupDescribeRequest: self._describe_consumer,
+            **DescribeChecks(self._access, offers).checks(),
             **ShareChecks(self._access, offers, topics).checks(),
             StreamsGroupHeartbeatRequest: streams.beat,
-            StreamsGroupDescribeRequest: streams.describe,
             OffsetCommitRequest: offsets.commit,
             TxnOffsetCommitRequest: offsets.txn_commit,
             OffsetDeleteRequest: offsets.delete,
@@ -307,70 +295,6 @@ class GroupApis:
         operations = GROUP_OPERATIONS if has_configs else OLD_GROUP_OPERATIONS
         bits = self._access.bits(context, operations, ResourceType.GROUP, group.group_id)
         return replace(group, authorized_operations=bits)
-
-    def _describe_consumer(
-        self, request: ConsumerGroupDescribeRequest, context: RequestContext
-    ) -> EdgeResult:
-        """Check ConsumerGroupDescribe; groups without DESCRIBE come first in the answer.
-
-        Source: kafka 4.4, KafkaApis.handleConsumerGroupDescribe.
-        """
-        if not self._offers(GroupProtocol.CONSUMER):
-            return answered(unsupported_description(request))
-        refused: list[DescribedConsumerGroup] = []
-        allowed: list[str] = []
-        for name in request.group_ids:
-            if self._access.allows(context, Operation.DESCRIBE, ResourceType.GROUP, name):
-                allowed.append(name)
-            else:
-                error = ErrorCode.GROUP_AUTHORIZATION_FAILED
-                refused.append(DescribedConsumerGroup(group_id=name, error_code=error))
-        wants_operations = request.include_authorized_operations
-        if not refused and not wants_operations and self._access.is_open:
-            return EdgeResult(request)
-        finish = partial(self._finish_consumer, tuple(refused), context, wants_operations)
-        return EdgeResult(replace(request, group_ids=tuple(allowed)), finish)
-
-    def _finish_consumer(
-        self,
-        refused: tuple[DescribedConsumerGroup, ...],
-        context: RequestContext,
-        wants_operations: bool,
-        response: Response | None,
-    ) -> Response:
-        described = cast("ConsumerGroupDescribeResponse", response).groups
-        if wants_operations:
-            described = tuple(
-                group
-                if group.error_code is not ErrorCode.NONE
-                else replace(
-                    group,
-                    authorized_operations=self._access.bits(
-                        context, GROUP_OPERATIONS, ResourceType.GROUP, group.group_id
-                    ),
-                )
-                for group in described
-            )
-        groups = refused + tuple(self._as_seen(group, context) for group in described)
-        return ConsumerGroupDescribeResponse(groups=groups)
-
-    def _as_seen(
-        self, group: DescribedConsumerGroup, context: RequestContext
-    ) -> DescribedConsumerGroup:
-        """A group, or an error if it has topics that the sender may not know of."""
-        topics = dict.fromkeys(
-            each.topic_name
-            for member in group.members
-            for assignment in (member.assignment, member.target_assignment)
-            for each in assignment.topic_partitions
-        )
-        if all(self.may_describe(context, topic) for topic in topics):
-            return group
-        return DescribedConsumerGroup(
-            group_id=group.group_id,
-            error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-            error_message=_HIDDEN_TOPICS,
-        )
 
     def _list(self, request: ListGroupsRequest, context: RequestContext) -> EdgeResult:
         """Check ListGroups; DESCRIBE on the cluster shows all groups, else only authorized ones."""

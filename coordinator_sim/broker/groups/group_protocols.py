@@ -4,8 +4,7 @@ Brokers offer the APIs of a protocol also where it is off: clients learn that fr
 features, or from the answers.
 
 Source: kafka 4.4, KafkaApis.isConsumerGroupProtocolEnabled, isStreamsGroupProtocolEnabled and
-isShareGroupProtocolEnabled;
-ConsumerGroupHeartbeatRequest and ConsumerGroupDescribeRequest.getErrorResponse.
+isShareGroupProtocolEnabled; ConsumerGroupHeartbeatRequest.getErrorResponse.
 """
 
 from collections.abc import Callable
@@ -16,11 +15,6 @@ from coordinator_sim.broker.configs.configs import Configs
 from coordinator_sim.broker.metadata.image import MetadataImage
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.messages.consumer_group_describe import (
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupDescribeResponse,
-    DescribedGroup,
-)
 from coordinator_sim.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 
 PROTOCOLS: Final = "group.coordinator.rebalance.protocols"
@@ -91,11 +85,3 @@ def offers_of(profile: Profile) -> Offers:
 def unsupported_heartbeat() -> ConsumerGroupHeartbeatResponse:
     """UNSUPPORTED_VERSION without a message; no field of the request is echoed."""
     return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
-
-
-def unsupported_description(request: ConsumerGroupDescribeRequest) -> ConsumerGroupDescribeResponse:
-    """UNSUPPORTED_VERSION without a message for each group, in request order."""
-    error = ErrorCode.UNSUPPORTED_VERSION
-    return ConsumerGroupDescribeResponse(
-        groups=tuple(DescribedGroup(error_code=error, group_id=each) for each in request.group_ids)
-    )

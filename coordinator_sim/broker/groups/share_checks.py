@@ -1,6 +1,6 @@
 """The edge around requests of share groups: feature, rights, names, topics.
 
-Source: kafka 4.3 and 4.4, KafkaApis.handleShareGroupHeartbeat, handleShareGroupDescribe,
+Source: kafka 4.3 and 4.4, KafkaApis.handleShareGroupHeartbeat,
 handleAlterShareGroupOffsetsRequest and handleDeleteShareGroupOffsetsRequest, which check the
 feature before authorization.
 """
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from coordinator_sim.broker.groups.group_protocols import GroupProtocol, Offers
 from coordinator_sim.broker.metadata.topic_ids import Topics
 from coordinator_sim.broker.security.access import Access, EdgeResult, answered
-from coordinator_sim.broker.security.authorizer import GROUP_OPERATIONS, Operation, ResourceType
+from coordinator_sim.broker.security.authorizer import Operation, ResourceType
 from coordinator_sim.coordinator.share.alter_offsets import refused_alteration
 from coordinator_sim.coordinator.share.delete_offsets import refused_offset_deletion
 from coordinator_sim.kafka.context import RequestContext
@@ -34,11 +34,6 @@ from coordinator_sim.messages.delete_share_group_offsets import (
 )
 from coordinator_sim.messages.requests import Request, Response
 from coordinator_sim.messages.schema import ZERO_UUID
-from coordinator_sim.messages.share_group_describe import (
-    DescribedGroup,
-    ShareGroupDescribeRequest,
-    ShareGroupDescribeResponse,
-)
 from coordinator_sim.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
@@ -46,9 +41,6 @@ from coordinator_sim.messages.share_group_heartbeat import (
 
 _LONGEST_MEMBER_ID: Final = 36
 """Characters of a UUID as people read it."""
-_HIDDEN_TOPICS: Final = (
-    "The group has described topic(s) that the client is not authorized to describe."
-)
 
 
 def is_member_id(text: str | None) -> bool:
@@ -76,7 +68,6 @@ class ShareChecks:
         """The check of each request."""
         return {
             ShareGroupHeartbeatRequest: self._beat,
-            ShareGroupDescribeRequest: self._describe,
             AlterShareGroupOffsetsRequest: self._alter,
             DeleteShareGroupOffsetsRequest: self._delete,
         }
@@ -107,64 +98,6 @@ class ShareChecks:
         if error is None:
             return EdgeResult(request)
         return answered(ShareGroupHeartbeatResponse(error_code=error))
-
-    # -- descriptions ----------------------------------------------------------------------
-
-    def _describe(self, request: ShareGroupDescribeRequest, context: RequestContext) -> EdgeResult:
-        """DESCRIBE on each group; those without it come first in the answer."""
-        if not self._offers(GroupProtocol.SHARE):
-            unsupported = ErrorCode.UNSUPPORTED_VERSION
-            groups = tuple(
-                DescribedGroup(group_id=name, error_code=unsupported) for name in request.group_ids
-            )
-            return answered(ShareGroupDescribeResponse(groups=groups))
-        refused: list[DescribedGroup] = []
-        allowed: list[str] = []
-        for name in request.group_ids:
-            if self._access.allows(context, Operation.DESCRIBE, ResourceType.GROUP, name):
-                allowed.append(name)
-            else:
-                error = ErrorCode.GROUP_AUTHORIZATION_FAILED
-                refused.append(DescribedGroup(group_id=name, error_code=error))
-        wants_operations = request.include_authorized_operations
-        if not refused and not wants_operations and self._access.is_open:
-            return EdgeResult(request)
-        finish = partial(self._described, tuple(refused), context, wants_operations)
-        return EdgeResult(replace(request, group_ids=tuple(allowed)), finish)
-
-    def _described(
-        self,
-        refused: tuple[DescribedGroup, ...],
-        context: RequestContext,
-        wants_operations: bool,
-        response: Response | None,
-    ) -> Response:
-        described = cast("ShareGroupDescribeResponse", response).groups
-        if wants_operations:
-            described = tuple(self._with_operations(group, context) for group in described)
-        seen = tuple(self._as_seen(group, context) for group in described)
-        return ShareGroupDescribeResponse(groups=refused + seen)
-
-    def _with_operations(self, group: DescribedGroup, context: RequestContext) -> DescribedGroup:
-        if group.error_code is not ErrorCode.NONE:
-            return group
-        bits = self._access.bits(context, GROUP_OPERATIONS, ResourceType.GROUP, group.group_id)
-        return replace(group, authorized_operations=bits)
-
-    def _as_seen(self, group: DescribedGroup, context: RequestContext) -> DescribedGroup:
-        """A group, or an error if it has topics that the sender may not know of."""
-        topics = dict.fromkeys(
-            each.topic_name
-            for member in group.members
-            for each in member.assignment.topic_partitions
-        )
-        if all(self._may(context, Operation.DESCRIBE, topic) for topic in topics):
-            return group
-        return DescribedGroup(
-            group_id=group.group_id,
-            error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-            error_message=_HIDDEN_TOPICS,
-        )
 
     # -- offsets ---------------------------------------------------------------------------
 

@@ -1,23 +1,22 @@
 """The edge around requests of streams groups: feature, rights, names, topics to create.
 
-Source: kafka 4.4, KafkaApis.handleStreamsGroupHeartbeat, handleStreamsGroupDescribe and
+Source: kafka 4.4, KafkaApis.handleStreamsGroupHeartbeat and
 handleStreamsGroupTopologyDescriptionUpdate.
 """
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Final, cast
 
 from msgspec.structs import replace
 
 from coordinator_sim.broker.contract import Call, Handlers
+from coordinator_sim.broker.groups.describe_checks import topology_topics
 from coordinator_sim.broker.groups.group_protocols import GroupProtocol, Offers
 from coordinator_sim.broker.groups.internal_topics import InternalTopics
 from coordinator_sim.broker.metadata.topic_names import is_internal
 from coordinator_sim.broker.security.access import Access, EdgeResult, answered
 from coordinator_sim.broker.security.authorizer import (
     CLUSTER_NAME,
-    GROUP_OPERATIONS,
     Operation,
     ResourceType,
 )
@@ -28,17 +27,10 @@ from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.topic_names import complaint
 from coordinator_sim.messages.requests import Response
-from coordinator_sim.messages.streams_group_describe import (
-    DescribedGroup,
-    StreamsGroupDescribeRequest,
-    StreamsGroupDescribeResponse,
-)
-from coordinator_sim.messages.streams_group_describe import Topology as DescribedTopology
 from coordinator_sim.messages.streams_group_heartbeat import (
     Status,
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
-    Topology,
 )
 from coordinator_sim.messages.streams_group_topology_description_update import (
     StreamsGroupTopologyDescriptionUpdateRequest,
@@ -47,9 +39,6 @@ from coordinator_sim.messages.streams_group_topology_description_update import (
 
 _TOLD_ERRORS: Final = 3
 """Topics that could not be created whose errors an answer tells."""
-_HIDDEN_TOPICS: Final = (
-    "The described group uses topics that the client is not authorized to describe."
-)
 _NO_PLUGIN: Final = "The broker has no streams group topology description plugin configured."
 
 
@@ -114,7 +103,7 @@ class StreamsChecks:
         if not self._access.allows(context, Operation.READ, ResourceType.GROUP, request.group_id):
             return _refused(ErrorCode.GROUP_AUTHORIZATION_FAILED)
         if request.topology is not None:
-            names = list(dict.fromkeys(_named(request.topology)))
+            names = list(dict.fromkeys(topology_topics(request.topology.subtopologies or ())))
             text = _wrong_names(names)
             if text is not None:
                 return _refused(ErrorCode.STREAMS_INVALID_TOPOLOGY, text)
@@ -158,66 +147,6 @@ class StreamsChecks:
             return []
         return [name for name in names if not allows(context, create, ResourceType.TOPIC, name)]
 
-    # -- StreamsGroupDescribe --------------------------------------------------------------
-
-    def describe(self, request: StreamsGroupDescribeRequest, context: RequestContext) -> EdgeResult:
-        """DESCRIBE on each group; those without it come first in the answer."""
-        if not self._offers(GroupProtocol.STREAMS):
-            return answered(_all_refused(request, ErrorCode.UNSUPPORTED_VERSION))
-        refused: list[DescribedGroup] = []
-        allowed: list[str] = []
-        for name in request.group_ids:
-            if self._access.allows(context, Operation.DESCRIBE, ResourceType.GROUP, name):
-                allowed.append(name)
-            else:
-                error = ErrorCode.GROUP_AUTHORIZATION_FAILED
-                refused.append(DescribedGroup(group_id=name, error_code=error))
-        wants_operations = request.include_authorized_operations
-        if not wants_operations and self._access.is_open:
-            return EdgeResult(request)
-        finish = partial(self._described, tuple(refused), context, wants_operations)
-        return EdgeResult(replace(request, group_ids=tuple(allowed)), finish)
-
-    def _described(
-        self,
-        refused: tuple[DescribedGroup, ...],
-        context: RequestContext,
-        wants_operations: bool,
-        response: Response | None,
-    ) -> Response:
-        groups = cast("StreamsGroupDescribeResponse", response).groups
-        if wants_operations:
-            groups = tuple(self._with_operations(group, context) for group in groups)
-        seen = tuple(self._as_seen(group, context) for group in groups)
-        return StreamsGroupDescribeResponse(groups=refused + seen)
-
-    def _with_operations(self, group: DescribedGroup, context: RequestContext) -> DescribedGroup:
-        if group.error_code is not ErrorCode.NONE:
-            return group
-        kind = ResourceType.GROUP
-        bits = self._access.bits(context, GROUP_OPERATIONS, kind, group.group_id)
-        return replace(group, authorized_operations=bits)
-
-    def _as_seen(self, group: DescribedGroup, context: RequestContext) -> DescribedGroup:
-        """A group, or an error if its topology has topics that the sender may not know of."""
-        topics = () if group.topology is None else dict.fromkeys(_named(group.topology))
-        if all(self._may_describe(context, topic) for topic in topics):
-            return group
-        return DescribedGroup(
-            group_id=group.group_id,
-            error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-            error_message=_HIDDEN_TOPICS,
-        )
-
-
-def _named(topology: Topology | DescribedTopology) -> Iterator[str]:
-    """Every topic that a topology names, as often as it does."""
-    for part in topology.subtopologies or ():
-        yield from part.source_topics
-        yield from part.repartition_sink_topics
-        yield from (each.name for each in part.repartition_source_topics)
-        yield from (each.name for each in part.state_changelog_topics)
-
 
 def _wrong_names(names: list[str]) -> str | None:
     """What is wrong with the names of a topology's topics, in Kafka's words; None if nothing is."""
@@ -231,14 +160,6 @@ def _wrong_names(names: list[str]) -> str | None:
 
 def _refused(error: ErrorCode, text: str | None = None) -> EdgeResult:
     return answered(StreamsGroupHeartbeatResponse(error_code=error, error_message=text))
-
-
-def _all_refused(
-    request: StreamsGroupDescribeRequest, error: ErrorCode
-) -> StreamsGroupDescribeResponse:
-    """An error without a message for each group, in request order."""
-    groups = tuple(DescribedGroup(error_code=error, group_id=each) for each in request.group_ids)
-    return StreamsGroupDescribeResponse(groups=groups)
 
 
 def _with_missing(
