@@ -111,6 +111,11 @@ EXPIRE-008.stored A stored offset of version 1 that names no end is kept as long
   fetch t-0 v=7             | fetch t-0=10
   wait 1001
   fetch t-0 v=7             | fetch t-0=-1 t-0.error=NONE
+EXPIRE-008.once An offset that names a retention of 0 goes at the next check
+  broker retention=1 check=1000 partitions=1
+  commit - t-0=10 v=4 retention=0
+  wait 1000
+  fetch t-0 v=7             | fetch t-0=-1
 EXPIRE-010 Up to 2.0 offsets of live groups expire, too, strictly after their time
   @ L model until=2.0
   @ GroupMetadata.scala (0.10.2)
@@ -151,6 +156,15 @@ EXPIRE-010.record Up to 2.0 the record of an offset says when it expires
   commit A t-0=10
   commit A t-1=10 v=2 retention=5000
   log offset t-0=10 version=1 expires=1060000; offset t-1=10 version=1 expires=1005000
+EXPIRE-010.loaded Up to 2.0 an offset of a record of version 0 is kept from its commit on
+  broker retention=2 check=60000 partitions=1
+  resign
+  append t-0=5 version=0 at=1000000
+  elect
+  wait 120000
+  fetch t-0                 | fetch t-0=5
+  wait 60000
+  fetch t-0                 | fetch t-0=-1
 EXPIRE-011 An Empty group goes with its last offset
   @ SJ model since=2.1
   @ GroupMetadataManagerTest.scala testGroupMetadataRemoval (trunk)
@@ -221,5 +235,43 @@ EXPIRE-017 The largest retention does not overflow
   commit - t-0=10
   wait 1000
   fetch t-0 v=7             | fetch t-0=10
+EXPIRE-SIMPLE Each commit to a simple group begins its retention anew
+  @ SJ must since=2.1
+  @ GroupMetadata.removeExpiredOffsets
+  @ ClassicGroup.offsetExpirationCondition
+  broker retention=1 check=1000 partitions=1
+  commit - t-0=10
+  wait 30000
+  commit - t-0=11
+  --
+  wait 59999
+  fetch t-0 v=7             | fetch t-0=11
+  wait 1
+  fetch t-0 v=7             | fetch t-0=-1
+  [S] log offset t-0=-
+  [J] log offset t-0=-; group gone=yes
+EXPIRE-REFUSED In Java's coordinator an expiry that cannot be stored is tried at the next check
+  @ J model
+  @ CoordinatorRuntime.EventBasedCoordinatorTimer
+  broker retention=2 check=60000 partitions=1
+  commit - t-0=10
+  wait 119999
+  fail NOT_ENOUGH_REPLICAS
+  wait 1
+  fetch t-0                 | fetch t-0=10
+  wait 59999
+  fetch t-0                 | fetch t-0=10
+  wait 1
+  fetch t-0                 | fetch t-0=-1
+EXPIRE-OPEN-TXN An offset expires beside another one of an open transaction, its group does not
+  @ J model
+  @ OffsetMetadataManager.cleanupExpiredOffsets
+  broker retention=1 check=1000 partitions=1
+  commit - t-0=10
+  txn - t-1=5 pid=7
+  --
+  wait 60000
+  log offset t-0=-
+  state Empty
 """,
 )

@@ -99,5 +99,158 @@ DEL-007 A group with no more than an id that has not joined can be deleted
   [J] log group gone=yes
   join A                    | A UNKNOWN_MEMBER_ID
   state none
+DESC-STABLE A Stable group is described with its protocol, subscriptions and assignments
+  @ LSJ must
+  @ GroupMetadata.summary
+  @ ClassicGroup.asDescribedGroup
+  stable A
+  describe                  | describe state=Stable protocol=range metadata=range work=a clients=A
+DESC-REBALANCING A group that rebalances shows no protocol; only Java's shows assignments
+  @ LSJ must
+  @ GroupMetadata.summary
+  @ ClassicGroupMember.describeNoMetadata
+  stable A B
+  join A
+  [LS] describe             | describe state=PreparingRebalance protocol=- metadata=-,- work=-,-
+  [J] describe              | describe state=PreparingRebalance protocol=- metadata=-,- work=a,b
+DESC-SYNCING The phase before Stable is AwaitingSync up to 1.0, and CompletingRebalance since
+  @ LSJ must
+  @ scala CompletingRebalance
+  completing A
+  [L] describe              | describe state=AwaitingSync
+  [SJ] describe             | describe state=CompletingRebalance
+DESC-ORDER Scala's coordinator describes groups in the order of the request, Java's by partition
+  @ SJ must
+  @ KafkaApis.handleDescribeGroupsRequest
+  @ GroupCoordinatorService.describeGroups
+  [S] describe g1 g2 b a zz g1 | describe order=g1,g2,b,a,zz,g1
+  [J] describe g1 g2 b a zz g1 | describe order=a,b,g2,g1,g1,zz
+DESC-UNCOMMITTED Only Java's coordinator hides a group until its first record is committed
+  @ SJ model
+  @ GroupMetadataManager.describeGroups
+  hold
+  commit - t-0=1
+  [S] describe              | describe state=Empty
+  [S] list                  | list groups=g
+  [J] describe              | describe state=Dead
+  [J] list                  | list groups=-
+  release
+  describe                  | describe state=Empty
+DESC-PARTITIONS A group whose partition is not led, or loads, fails alone
+  @ SJ model
+  @ GroupCoordinatorService.describeGroups
+  resign group=a
+  resign group=g
+  load begin
+  describe a g1             | describe a/error=NOT_COORDINATOR a/state=- g1/error=NONE
+  describe g g1             | describe g/error=COORDINATOR_LOAD_IN_PROGRESS g1/error=NONE
+LIST-SIMPLE A group that stores no more than offsets is listed without protocol type
+  @ SJ must
+  @ ClassicGroup.asListedGroup
+  commit - t-0=1
+  [S] list                  | list NONE groups=g g=-
+  [J] list                  | list NONE groups=g g=- g.state=Empty g.type=classic
+LIST-TYPES The filter of types takes any letter case; without a known type nothing passes
+  @ J must
+  @ GroupCoordinatorService.listGroups
+  commit - t-0=1
+  list types=Classic        | list NONE groups=g
+  list types=x,CLASSIC      | list NONE groups=g
+  list types=consumer       | list NONE groups=-
+LIST-LOADING While a partition loads, only Scala's coordinator lists the groups of the others
+  @ SJ model
+  @ GroupCoordinator.handleListGroups
+  @ GroupCoordinatorService.listGroups
+  commit - t-0=1
+  group a
+  resign group=a
+  load begin
+  [S] list                  | list COORDINATOR_LOAD_IN_PROGRESS groups=g
+  [J] list                  | list COORDINATOR_LOAD_IN_PROGRESS groups=-
+LIST-RESIGNED Groups of a partition that was given up are not listed, without an error
+  @ SJ model
+  @ GroupCoordinatorService.listGroups
+  commit - t-0=1
+  resign
+  list                      | list NONE groups=-
+DEL-SEVERAL Each group of a DeleteGroups has an error of its own
+  @ SJ must since=1.1
+  @ GroupCoordinator.handleDeleteGroups
+  @ GroupMetadataManager.validateDeleteGroup
+  stable A
+  group simple
+  commit - t-0=5
+  delete g simple x simple  | delete g=NON_EMPTY_GROUP simple=NONE x=GROUP_ID_NOT_FOUND
+  state none
+  group g
+  state Stable
+DEL-ORDER Scala's coordinator deletes in the order of a map of the names, Java's by partition
+  @ SJ must since=1.1
+  @ KafkaApis.handleDeleteGroupsRequest
+  @ GroupCoordinatorService.deleteGroups
+  [S] delete g1 nope g2 a b a | delete order=a,b,nope,g1,g2
+  [J] delete g1 nope g2 a b a | delete order=a,b,g2,g1,nope
+DEL-WAITS In Java's coordinator a deletion waits for its tombstones, and is not read before
+  @ J model
+  @ GroupCoordinatorService.deleteGroups
+  commit - t-0=5
+  hold
+  delete                    | -
+  erase t-0                 | erase GROUP_ID_NOT_FOUND
+  list                      | list groups=g
+  describe                  | describe state=Empty
+  release                   | delete g=NONE
+  list                      | list groups=-
+DEL-WAITS.scala Scala's coordinator does not wait for the tombstones of a deletion
+  @ S model
+  @ GroupMetadataManager.cleanupGroupMetadata
+  commit - t-0=5
+  hold
+  delete                    | delete g=NONE
+  list                      | list groups=-
+DEL-WAITS-TWICE Since 4.1 a deletion waits for earlier writes before it begins
+  @ J model
+  @ GroupCoordinatorService.deleteGroups
+  hold
+  commit - t-0=5            | -
+  delete                    | -
+  [4.0] erase t-0           | erase GROUP_ID_NOT_FOUND
+  [4.1 4.2 4.3 4.4] erase t-0 | -
+DEL-REFUSED In Java's coordinator a deletion that cannot be stored fails for all of its partition
+  @ J model
+  @ GroupCoordinatorService.deleteGroups
+  broker partitions=1
+  group b
+  commit - t-0=5
+  group a
+  commit - t-0=5
+  fail NOT_ENOUGH_REPLICAS
+  delete a b c              | delete a=COORDINATOR_NOT_AVAILABLE c=COORDINATOR_NOT_AVAILABLE
+  list                      | list groups=a,a,b,b
+  commit - t-0=6
+  list                      | list groups=a,b
+DEL-LATE A deletion that is not replicated in time fails, and stands
+  @ J model
+  @ CoordinatorRuntime.OperationTimeout
+  commit - t-0=5
+  hold
+  delete                    | -
+  wait 4999                 | -
+  wait 1                    | delete g=COORDINATOR_NOT_AVAILABLE
+  erase t-0                 | erase GROUP_ID_NOT_FOUND
+DEL-RESIGNED A resignation answers a deletion that waits with NOT_COORDINATOR
+  @ J model
+  @ CoordinatorRuntime.scheduleUnloadOperation
+  hold
+  commit - t-0=5            | -
+  delete                    | -
+  resign                    | - t-0=NOT_COORDINATOR; delete g=NOT_COORDINATOR
+DEL-AGAIN A commit makes a simple group of the id of a deleted one
+  @ SJ must since=1.1
+  @ GroupMetadataManager.getOrMaybeCreateClassicGroup
+  commit - t-0=5
+  delete                    | delete g=NONE
+  commit - t-0=6            | - t-0=NONE
+  state Empty gen=0
 """,
 )

@@ -284,5 +284,14 @@ COMMIT-036 In Java's coordinator each error of an append becomes one certain err
   commit - t-0=10           | - t-0=COORDINATOR_LOAD_IN_PROGRESS
   fetch t-0                 | fetch t-0=-1
   state none
+COMMIT-OUT-OF-ORDER A commit that is replicated after a later one does not replace that
+  @ S model
+  @ GroupMetadata.onOffsetCommitAppend
+  hold
+  commit - t-0=1            | -
+  hold off
+  commit - t-0=2            | - t-0=NONE
+  release                   | - t-0=NONE
+  fetch t-0 v=7             | fetch t-0=2
 """,
 )

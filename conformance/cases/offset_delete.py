@@ -130,5 +130,66 @@ DELETE-015 The offsets of a deleted topic are deleted, also those of active grou
   log offset t-0=-
   fetch t-0 u-0 v=7         | fetch t-0=-1 u-0=6
   state Stable
+DELETE-SIMPLE Only Scala's coordinator deletes a simple group with its last offset
+  @ SJ must since=2.4
+  @ GroupMetadataManager.cleanupGroupMetadata
+  commit - t-0=1
+  --
+  erase t-0                 | erase NONE t-0=NONE
+  log offset t-0=-
+  [S] state none
+  [J] state Empty
+DELETE-IN-FLIGHT An offset deleted while its commit is in flight stays deleted
+  @ S model since=2.4
+  @ GroupMetadata.onOffsetCommitAppend
+  commit - t-1=1
+  hold
+  commit - t-0=1            | -
+  erase t-0                 | erase NONE t-0=NONE
+  release                   | - t-0=NONE
+  fetch t-0 v=7             | fetch t-0=-1
+DELETE-IN-FLIGHT.txn An offset deleted while its transactional commit is in flight stays deleted
+  commit - t-1=1
+  hold
+  txn - t-0=1 pid=7         | -
+  erase t-0                 | erase NONE t-0=NONE
+  release                   | - t-0=NONE
+  hold off
+  marker COMMIT pid=7
+  fetch t-0 v=7             | fetch t-0=-1
+DELETE-TABLE-ORDER Tombstones come in the order of a table that keeps its largest size
+  @ S model since=2.4
+  @ GroupMetadataManager.cleanupGroupMetadata
+  broker topics=t:12
+  commit - t-0=1 t-1=1 t-2=1 t-3=1 t-4=1 t-5=1 t-6=1 t-7=1 t-8=1 t-9=1 t-10=1
+  erase t-2 t-3 t-4 t-5 t-7 t-8 t-9 t-10
+  --
+  delete                    | delete g=NONE
+  log offset t-1=-; offset t-0=-; offset t-6=-
+DELETE-TABLE-ORDER.doubled The twelfth offset doubles the table
+  broker topics=t:12
+  commit - t-0=1 t-1=1 t-2=1 t-3=1 t-4=1 t-5=1 t-6=1 t-7=1 t-8=1 t-9=1 t-10=1 t-11=1
+  erase t-2 t-3 t-4 t-5 t-7 t-8 t-9 t-10 t-11
+  --
+  delete                    | delete g=NONE
+  log offset t-6=-; offset t-1=-; offset t-0=-
+DELETE-TABLE-ORDER.loaded A load fills the table as commits do
+  broker topics=t:12
+  commit - t-0=1 t-1=1 t-2=1 t-3=1 t-4=1 t-5=1 t-6=1 t-7=1 t-8=1 t-9=1 t-10=1
+  resign
+  elect
+  erase t-2 t-3 t-4 t-5 t-7 t-8 t-9 t-10
+  --
+  delete                    | delete g=NONE
+  log offset t-1=-; offset t-0=-; offset t-6=-
+DELETE-TABLE-ORDER.loaded-doubled The twelfth offset of a load doubles the table
+  broker topics=t:12
+  commit - t-0=1 t-1=1 t-2=1 t-3=1 t-4=1 t-5=1 t-6=1 t-7=1 t-8=1 t-9=1 t-10=1 t-11=1
+  resign
+  elect
+  erase t-2 t-3 t-4 t-5 t-7 t-8 t-9 t-10 t-11
+  --
+  delete                    | delete g=NONE
+  log offset t-6=-; offset t-1=-; offset t-0=-
 """,
 )

@@ -98,5 +98,10 @@ FETCH-UNKNOWN A group that does not exist has no offsets, and is no error
   @ GroupMetadataManager.getOffsets
   fetch *                   | fetch NONE
   fetch t-0                 | fetch t-0=-1
+FETCH-ORDER A fetch of everything in 0.10.2 comes in the order of Scala 2.12's maps
+  @ L must
+  @ 0.10.2 GroupMetadataManager.getOffsets
+  commit - t-0=1 t-16=1 t-32=1 t-1=1 v=2
+  fetch * v=2               | fetch order=t-32,t-0,t-16,t-1
 """,
 )

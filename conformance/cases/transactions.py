@@ -31,6 +31,12 @@ TXN-002 An abort drops the offsets of its transaction; a late commit marker brin
   fetch t-0 v=7 stable=1    | fetch t-0=-1 t-0.error=NONE
   marker COMMIT pid=1000
   fetch t-0 v=7             | fetch t-0=-1 t-0.error=NONE
+TXN-002.before An abort leaves the offset before its transaction
+  commit - t-0=1
+  txn - t-0=2 pid=1000      | - t-0=NONE
+  marker ABORT pid=1000
+  marker COMMIT pid=1000
+  fetch t-0 v=7 stable=1    | fetch t-0=1 t-0.error=NONE
 TXN-003 A marker counts for the groups on its partition of the log alone
   @ SJ model since=0.11
   @ GroupCoordinatorTest.scala testFetchTxnOffsetsOneProducerMultipleGroups (trunk)
@@ -116,5 +122,128 @@ TXN-016 A commit in a transaction does not keep the session
   txn M t-0=10 pid=1000     | M t-0=NONE
   wait 200
   state Empty members=-
+TXN-MARKER-REFUSED A marker that cannot be appended leaves its transaction open
+  @ S model since=2.5
+  @ GroupMetadataManager.handleTxnCompletion
+  commit - t-0=1
+  txn - t-0=2 pid=7         | - t-0=NONE
+  fail NOT_ENOUGH_REPLICAS
+  marker COMMIT pid=7       | marker NOT_ENOUGH_REPLICAS
+  fetch t-0 v=7             | fetch t-0=1
+  fetch t-0 v=7 stable=1    | fetch t-0.error=UNSTABLE_OFFSET_COMMIT
+TXN-GROUPS One marker ends a transaction for all groups on its partition
+  @ SJ model since=2.5
+  @ GroupMetadataManager.handleTxnCompletion
+  @ OffsetMetadataManager.replayEndTransactionMarker
+  broker partitions=1
+  txn - t-0=2 pid=7         | - t-0=NONE
+  group h
+  txn - t-0=3 pid=7         | - t-0=NONE
+  marker COMMIT pid=7
+  fetch t-0 v=7             | fetch t-0=3
+  group g
+  fetch t-0 v=7             | fetch t-0=2
+TXN-GROUPS.abort One abort ends a transaction for all groups on its partition
+  broker partitions=1
+  txn - t-0=2 pid=7         | - t-0=NONE
+  group h
+  txn - t-0=3 pid=7         | - t-0=NONE
+  marker ABORT pid=7
+  fetch t-0 v=7 stable=1    | fetch t-0=-1 t-0.error=NONE
+  group g
+  fetch t-0 v=7 stable=1    | fetch t-0=-1 t-0.error=NONE
+TXN-MARKER-STOPS A marker that meets a commit in flight in one group does not reach the next
+  @ S model since=2.5
+  @ GroupMetadata.completePendingTxnOffsetCommit
+  broker partitions=1
+  txn - t-0=1 pid=7
+  group h
+  txn - t-0=1 pid=7
+  group g
+  hold
+  txn - t-1=1 pid=7         | -
+  hold off
+  marker COMMIT pid=7
+  fetch t-0 v=7 stable=1    | fetch t-0=-1 t-0.error=NONE
+  group h
+  fetch t-0 v=7 stable=1    | fetch t-0.error=UNSTABLE_OFFSET_COMMIT
+  marker COMMIT pid=7
+  fetch t-0 v=7             | fetch t-0=1
+TXN-MARKER-LOST Offsets behind one whose commit is in flight at the marker are lost
+  @ S model quirk since=2.5
+  @ GroupMetadata.completePendingTxnOffsetCommit
+  broker topics=t:12
+  txn - t-0=1 t-1=1 t-2=1 t-3=1 t-4=1 t-5=1 t-6=1 t-7=1 t-8=1 t-9=1 pid=7
+  hold
+  txn - t-2=1 pid=7         | -
+  hold off
+  marker COMMIT pid=7
+  fetch * v=7               | fetch t-3=1 t-4=1 t-5=1 count=3
+TXN-MARKER-LOST.loaded A load changes nothing about which offsets a marker loses
+  broker topics=t:12
+  txn - t-0=1 t-1=1 t-2=1 t-3=1 t-4=1 t-5=1 t-6=1 t-7=1 t-8=1 t-9=1 pid=7
+  resign
+  elect
+  hold
+  txn - t-2=1 pid=7         | -
+  hold off
+  marker COMMIT pid=7
+  fetch * v=7               | fetch t-3=1 t-4=1 t-5=1 count=3
+TXN-MARKER-LOST.doubled An offset that is put again doubles the table, and fewer are lost
+  broker topics=t:12
+  txn - t-0=1 t-1=1 t-2=1 t-3=1 t-4=1 t-5=1 t-6=1 t-7=1 t-8=1 t-9=1 t-10=1 pid=7
+  hold
+  txn - t-2=1 pid=7         | -
+  hold off
+  marker COMMIT pid=7
+  fetch * v=7               | fetch t-3=1 t-4=1 t-10=1 count=8
+TXN-MARKER-LOST.loaded-doubled A loaded table doubles, too
+  broker topics=t:12
+  txn - t-0=1 t-1=1 t-2=1 t-3=1 t-4=1 t-5=1 t-6=1 t-7=1 t-8=1 t-9=1 t-10=1 pid=7
+  resign
+  elect
+  hold
+  txn - t-2=1 pid=7         | -
+  hold off
+  marker COMMIT pid=7
+  fetch * v=7               | fetch t-3=1 t-4=1 t-10=1 count=8
+TXN-REPLACED A static member's replacement may commit in a transaction, its predecessor may not
+  @ SJ must since=2.5
+  @ GroupCoordinator.validateTxnOffsetCommit
+  @ ClassicGroup.validateOffsetCommit
+  stable M:i1
+  join N:i1
+  txn M t-0=1 pid=7         | M t-0=FENCED_INSTANCE_ID
+  txn N t-0=1 pid=7 gen=1   | N t-0=NONE
+TXN-IDS Since 3.0 all ids that a transactional commit names are checked, before only known ones
+  @ S must since=2.5
+  @ GroupCoordinator.validateTxnOffsetCommit
+  stable M
+  [2.8] txn M t-0=1 pid=7 i=nobody | M t-0=NONE
+  [2.8] txn M t-0=1 pid=7 gen=-1   | M t-0=NONE
+  [2.8] txn - t-0=1 pid=7 gen=2    | - t-0=ILLEGAL_GENERATION
+  [3.9] txn M t-0=1 pid=7 i=nobody | M t-0=UNKNOWN_MEMBER_ID
+  [3.9] txn M t-0=1 pid=7 gen=-1   | M t-0=ILLEGAL_GENERATION
+  [3.9] txn - t-0=1 pid=7 gen=2    | - t-0=UNKNOWN_MEMBER_ID
+TXN-NO-IDS A producer without ids commits beside a generation; generation 0 needs a member
+  @ SJ must since=3.0
+  @ GroupCoordinator.validateTxnOffsetCommit
+  @ ClassicGroup.validateOffsetCommit
+  txn - t-0=1 pid=7                | - t-0=NONE
+  txn - t-0=1 pid=7 gen=0          | - t-0=UNKNOWN_MEMBER_ID
+  txn - t-0=1 pid=7 id=gone        | - t-0=NONE
+  stable M
+  txn - t-0=1 pid=7                | - t-0=NONE
+  txn - t-0=1 pid=7 gen=0          | - t-0=UNKNOWN_MEMBER_ID
+  txn - t-0=1 pid=7 i=nobody       | - t-0=UNKNOWN_MEMBER_ID
+TXN-NO-IDS.unknown In Java's coordinator an unknown group has no generation 0 either
+  [J] txn - t-0=1 pid=7 gen=0 id=m | - t-0=ILLEGAL_GENERATION
+TXN-DEAD A commit in a transaction to a Dead group is COORDINATOR_NOT_AVAILABLE
+  @ SJ model since=2.5
+  @ GroupCoordinator.doTxnCommitOffsets
+  @ ClassicGroup.validateOffsetCommit
+  stable A
+  force Dead
+  txn - t-0=1 pid=7         | - t-0=COORDINATOR_NOT_AVAILABLE
 """,
 )

@@ -123,13 +123,14 @@ def _fetch(data: Json, _named: Naming) -> Words:
 
 
 def _with_count(words: Words) -> Words:
-    """Add the number of partitions that a fetch returned."""
-    return {**words, "count": str(sum(name.endswith(".epoch") for name in words))}
+    """Add the number of partitions that a fetch returned, and their order."""
+    names = [name.removesuffix(".epoch") for name in words if name.endswith(".epoch")]
+    return {**words, "count": str(len(names)), "order": ",".join(names) or "-"}
 
 
 def _describe(data: Json, named: Naming) -> Words:
     """Describe the one group asked for; with several, names are `g/state` and so on."""
-    words: Words = {}
+    words: Words = {"order": _in_order(data["groups"])}
     alone = len(data["groups"]) == 1
     for group in data["groups"]:
         prefix = "" if alone else f"{group['groupId']}/"
@@ -142,6 +143,8 @@ def _describe(data: Json, named: Naming) -> Words:
             f"{prefix}members": _joined(named(member["memberId"]) for member in members),
             f"{prefix}clients": _joined(member["clientId"] for member in members),
             f"{prefix}hosts": _joined(member["clientHost"] for member in members),
+            f"{prefix}metadata": _joined(_user_data(each["memberMetadata"]) for each in members),
+            f"{prefix}work": _joined(_bytes(member["memberAssignment"]) for member in members),
             f"{prefix}instances": _joined(
                 member["groupInstanceId"] for member in members if member.get("groupInstanceId")
             ),
@@ -160,7 +163,12 @@ def _list(data: Json, _named: Naming) -> Words:
 
 
 def _deleted(data: Json, _named: Naming) -> Words:
-    return {entry["groupId"]: error_name(entry["errorCode"]) for entry in data["results"]}
+    errors = {entry["groupId"]: error_name(entry["errorCode"]) for entry in data["results"]}
+    return {"order": _in_order(data["results"]), **errors}
+
+
+def _in_order(groups: Iterable[Json]) -> str:
+    return ",".join(group["groupId"] for group in groups) or "-"
 
 
 def _found(data: Json, _named: Naming) -> Words:

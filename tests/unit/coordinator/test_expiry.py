@@ -1,17 +1,10 @@
 """When a look for expired offsets happens, and from when an offset's retention counts."""
 
-import pytest
-
 from coordinator_sim.clock.timer_queue import TimerKind
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.group_driver import GroupDriver
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.kafka.profiles import profile_named
-from coordinator_sim.messages.offset_commit import (
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
 
 
 def group_of(profile: str = "4.4") -> GroupDriver:
@@ -28,37 +21,6 @@ def group_of(profile: str = "4.4") -> GroupDriver:
 def next_look_ms(world: Harness) -> list[int]:
     """When the next looks are due."""
     return [timer.deadline_ms for timer in world.timers() if timer.key.kind is TimerKind.EXPIRY]
-
-
-@pytest.mark.parametrize("profile", ["3.9", "4.4"])
-def test_each_commit_without_members_begins_the_retention_anew(profile: str) -> None:
-    """The group was made by the first commit, which does not matter.
-
-    Source: ClassicGroup.offsetExpirationCondition, of a group without a protocol type.
-    """
-    group = group_of(profile)
-    group.commit(1)
-    group.harness.advance(30_000)
-    group.commit(2)
-    group.harness.advance(59_999)
-    assert group.state == "Empty"
-    group.harness.advance(1)
-    assert group.state == "none"
-
-
-def test_an_offset_expires_though_a_transaction_holds_another_open() -> None:
-    """The group stays for the other's sake. Source: hasPendingTransactionalOffsets."""
-    group = group_of()
-    group.commit(1)
-    entry = OffsetCommitRequestTopic("t", partitions=(OffsetCommitRequestPartition(1, 5),))
-    request = TxnOffsetCommitRequest(
-        transactional_id="x", group_id="g", producer_id=7, producer_epoch=0, topics=(entry,)
-    )
-    group.harness.call(request, api_version=3)
-    assert group.harness.coordinator.metrics().num_offsets == 1
-    group.harness.advance(60_000)
-    assert group.harness.coordinator.metrics().num_offsets == 0
-    assert group.state == "Empty"
 
 
 def test_a_look_whose_write_times_out_is_repeated_an_interval_after_that() -> None:
