@@ -62,6 +62,10 @@ HB-007 Up to 2.5 a heartbeat in the sync phase is REBALANCE_IN_PROGRESS, and kee
   state AwaitingSync gen=1 members=A
   wait 1
   state Empty gen=2
+HB-007.unknown In the sync phase the member is checked first, and no generation
+  completing A
+  heartbeat A gen=77        | A REBALANCE_IN_PROGRESS
+  heartbeat A id=ghost      | A UNKNOWN_MEMBER_ID
 HB-009 A heartbeat to an Empty group is UNKNOWN_MEMBER_ID
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinatorTest.testHeartbeatEmptyGroup
@@ -134,5 +138,16 @@ HB-EMPTY A heartbeat of a member that an Empty group holds by a bug is UNKNOWN_M
   stable A
   force Empty
   heartbeat A               | A UNKNOWN_MEMBER_ID
+HB-INSTANCE Only Kafka before 3.0 passes over an instance id that nobody has
+  @ SJ must since=2.4
+  @ GroupCoordinator.validateCurrentMember
+  stable A
+  [2.8] heartbeat A i=nobody | A NONE
+  [3.9 J] heartbeat A i=nobody | A UNKNOWN_MEMBER_ID
+HB-GROUP-ID In 0.10.2 a heartbeat to the empty group id is UNKNOWN_MEMBER_ID
+  @ L must
+  @ 0.10.2 GroupCoordinator.handleHeartbeat
+  group -
+  heartbeat A id=m gen=1    | A UNKNOWN_MEMBER_ID
 """,
 )

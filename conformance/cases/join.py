@@ -277,6 +277,10 @@ JOIN-GROUP-ID An empty group id is INVALID_GROUP_ID for all APIs of membership
   sync A gen=1          | A INVALID_GROUP_ID
   heartbeat A gen=1     | A INVALID_GROUP_ID
   leave A               | leave INVALID_GROUP_ID
+JOIN-GROUP-ID.stored An empty group id that stores offsets is refused by heartbeats all the same
+  group -
+  commit - t-0=1            | - t-0=NONE
+  heartbeat A id=m gen=1    | A INVALID_GROUP_ID
 JOIN-MANY A group has room for more members than the first size of Java's table
   @ SJ must
   @ java.util.HashMap.resize
@@ -304,5 +308,25 @@ JOIN-SESSION A session timeout below the broker's minimum is INVALID_SESSION_TIM
   broker session_min=6000
   join A session=5999   | A INVALID_SESSION_TIMEOUT id=-
   state none
+JOIN-FIRST-REFUSED Only Java's coordinator takes a new group back when its record is refused
+  @ SJ model
+  @ GroupCoordinator.handleJoinGroup
+  @ GroupMetadataManager.classicGroupJoin
+  fail NOT_LEADER_OR_FOLLOWER
+  join A v=9
+  [S] state Empty
+  [J] state none
+JOIN-ORDER-OF-CHECKS Scala's coordinator checks its leadership before the session timeout
+  @ SJ must
+  @ GroupCoordinator.handleJoinGroup
+  @ GroupCoordinatorService.joinGroup
+  resign
+  [S] join A id=m session=1 | A NOT_COORDINATOR id=m
+  [J] join A id=m session=1 | A INVALID_SESSION_TIMEOUT id=m
+JOIN-NO-TYPE In 0.10.2 the first member of a group needs no protocol type
+  @ L must
+  @ 0.10.2 GroupCoordinator.doJoinGroup
+  join A type=              | A NONE gen=1 leader=A
+  state AwaitingSync
 """,
 )

@@ -74,6 +74,12 @@ LEAVE-PARKED Up to 2.0 the parked JoinGroup of a member that leaves is never ans
   join A                    | -
   leave A                   | leave NONE
   state PreparingRebalance members=B
+LEAVE-PARKED.completed The rebalance ends without the answer of a member that left
+  stable A
+  join B                    | -
+  leave B                   | leave NONE
+  join A                    | A NONE gen=2 members=A
+  wait 60000
 LEAVE-009 A leave ends a join phase that waited for nobody else
   @ LSJ must seen=0.10.2-4.4
   @ scala GroupCoordinator.removeMemberAndUpdateGroup
@@ -184,5 +190,19 @@ LEAVE-PENDING.stable Only Java's coordinator rebalances when an id that has not 
   leave B               | leave NONE entries=NONE
   [S] state Stable gen=1
   [J] state PreparingRebalance gen=1
+LEAVE-PENDING.static Before 3.0 an id that leaves with an instance id fails the request
+  join A v=9                | A MEMBER_ID_REQUIRED
+  [2.8] leave A:i           | leave UNKNOWN_SERVER_ERROR
+  [3.9 J] leave A:i         | leave NONE entries=NONE
+LEAVE-HELD Only Java's coordinator answers the last member's leave once its record is replicated
+  @ SJ model
+  @ GroupCoordinator.handleLeaveGroup
+  @ GroupMetadataManager.classicGroupLeave
+  stable A
+  hold
+  [S] leave A               | leave NONE
+  [S] release               | -
+  [J] leave A               | -
+  [J] release               | leave NONE
 """,
 )

@@ -90,6 +90,10 @@ LOAD-INACTIVE.name Only Scala's coordinator looks at the group id before it was 
 LOAD-INACTIVE.session A coordinator that was not started looks at no session timeout
   broker started=no session_max=1000
   join A session=5000   | A COORDINATOR_NOT_AVAILABLE
+LOAD-INACTIVE.order Scala's coordinator refuses deletions in the order of a map of the names
+  broker started=no
+  [J] delete o-5 o-1 o-3 o-4 o-2 | delete order=o-5,o-1,o-3,o-4,o-2 o-1=COORDINATOR_NOT_AVAILABLE
+  [S] delete o-5 o-1 o-3 o-4 o-2 | delete order=o-1,o-3,o-2,o-5,o-4 o-1=COORDINATOR_NOT_AVAILABLE
 LOAD-STOPPED A coordinator that was shut down answers COORDINATOR_NOT_AVAILABLE
   @ LSJ model
   @ 0.10.2 GroupCoordinator.shutdown
@@ -110,6 +114,17 @@ LOAD-STOPPED.parked Only Java's coordinator answers what is parked when it is sh
   [LS] shutdown         | -
   [J] shutdown          | B NOT_COORDINATOR
   wait 300000           | -
+LOAD-STOPPED.again A second start does nothing, nor does one after the end of Java's coordinator
+  broker started=no
+  startup
+  elect
+  startup
+  elect
+  list                      | list NONE groups=-
+  shutdown
+  [J] startup
+  list                      | list COORDINATOR_NOT_AVAILABLE groups=-
+  join A                    | A COORDINATOR_NOT_AVAILABLE
 LOAD-004 A Stable group survives a failover with members, generation and assignments
   @ LSJ must seen=3.9,4.4
   @ java GroupMetadataManagerTest.testReplayGroupMetadataRecords

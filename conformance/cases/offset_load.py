@@ -161,6 +161,17 @@ OLOAD-017 Elections and resignations of an older epoch are passed over
   elect epoch=1
   heartbeat A           | A NONE
   state Stable gen=1
+OLOAD-017.equal Only Scala's coordinator resigns at the epoch by which it was elected
+  stable A
+  elect epoch=2
+  resign epoch=2
+  [S] heartbeat A           | A NOT_COORDINATOR
+  [J] heartbeat A           | A NONE
+OLOAD-017.forgotten Java's coordinator forgets the epoch of a partition that it gave up
+  resign epoch=5
+  elect epoch=4
+  [S] join A id=m           | A NOT_COORDINATOR
+  [J] join A id=m           | A UNKNOWN_MEMBER_ID
 OLOAD-018 Ids that have not joined are lost by a load
   @ SJ model since=2.2
   @ GroupCoordinator.scala (trunk)

@@ -140,6 +140,18 @@ REB-015 The session timer of a removed member can start a rebalance much later
   heartbeat B               | B REBALANCE_IN_PROGRESS
   state PreparingRebalance gen=2
   log none
+REB-015.namesake The session timer of a removed member leaves a later group of that name alone
+  broker check=60000 partitions=1
+  stable A session=200000 rebalance=5000
+  join B session=200000 rebalance=5000
+  wait 5000                 | B NONE gen=2 members=B
+  leave B
+  wait 60000
+  state none
+  wait 100000
+  stable C session=200000 rebalance=5000
+  wait 100000               | -
+  state Stable members=C
 REB-016 The session timer of a removed member starts no rebalance
   @ SJ must seen=2.8-4.4
   @ scala GroupCoordinatorTest.testRebalanceCompletesBeforeMemberJoins

@@ -211,5 +211,31 @@ LOG-UNLOADED-TIMERS A write that failed by a resignation leaves no timer behind
   sync A A=a                | -
   resign                    | A NOT_COORDINATOR
   wait 300000               | -
+LOG-UNLOADED-TIMERS.released What is replicated after a resignation answers nobody
+  completing A
+  hold
+  sync A A=a                | -
+  resign                    | A NOT_COORDINATOR
+  release                   | -
+LOG-LOADED-UNCOMMITTED After a load, too, only a generation that is replicated is described
+  @ J model
+  @ CoordinatorRuntime.CoordinatorContext
+  completing A
+  hold
+  sync A A=a                | -
+  resign                    | A NOT_COORDINATOR
+  elect
+  describe                  | describe state=Empty
+  release                   | -
+  describe                  | describe state=Stable
+LOG-LOADED-UNCOMMITTED.deleted A deleted group is listed until its tombstone is replicated
+  commit - t-0=1
+  hold
+  delete                    | -
+  resign                    | delete g=NOT_COORDINATOR
+  elect
+  list                      | list groups=g
+  release                   | -
+  list                      | list groups=-
 """,
 )

@@ -92,5 +92,11 @@ MAX-007 Only Scala's coordinator ends the join phase by a refusal that leaves no
   [J] join B            | B GROUP_MAX_SIZE_REACHED
   [J] wait 59999        | -
   [J] wait 1            | A NONE gen=2 members=A
+MAX-NONE In 0.10.2 a group has no largest size
+  @ L must
+  @ 0.10.2 GroupCoordinator.doJoinGroup
+  broker size=1
+  stable A B
+  state Stable members=A,B
 """,
 )

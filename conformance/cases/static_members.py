@@ -193,6 +193,23 @@ STAT-020 Where no static member rejoins, the join phase goes on until their sess
   wait 1                | -
   state Empty gen=3
   log group gen=3 members=-
+STAT-020.left A group whose absent static members left waits the initial delay again
+  broker delay=3000
+  stable L:i1 F:i2 A
+  leave A
+  leave :i1 :i2             | leave NONE entries=NONE,NONE
+  state Empty
+  join B                    | -
+  wait 2999                 | -
+  wait 1                    | B NONE members=B
+STAT-020.second A static member that rejoins waits for the others until the next timeout
+  stable A L:i1 F:i2 rebalance=5000
+  leave A
+  wait 5500                 | -
+  heartbeat F
+  join L                    | -
+  wait 4499                 | -
+  wait 1                    | L NONE leader=L members=F,L
 STAT-022 A static follower that does not rejoin stays a member of the next generation
   @ SJ must since=2.3 seen=2.8-4.4
   @ scala GroupCoordinatorTest.testStaticMemberFollowerFailToRejoinBeforeRebalanceTimeout
@@ -247,5 +264,16 @@ STAT-PROTOCOL A replacement by which another protocol would be chosen rebalances
   join F2:i2 protocols=roundrobin | -
   state PreparingRebalance gen=2 members=F2,L
   log none
+STAT-NEW Only in Scala's coordinator a replacement in its first rebalance has a session
+  @ SJ model since=2.4
+  @ GroupCoordinator.updateStaticMemberAndRebalance
+  @ GroupMetadataManager.replaceStaticMember
+  stable A rebalance=600000
+  join B:i                  | -
+  join C:i                  | B FENCED_INSTANCE_ID
+  wait 5000
+  heartbeat A
+  [S] wait 5000             | C UNKNOWN_MEMBER_ID
+  [J] wait 5000             | -
 """,
 )

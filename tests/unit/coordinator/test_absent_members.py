@@ -72,28 +72,3 @@ def test_a_refused_member_does_not_end_the_wait(profile: str) -> None:
     assert answer(step, JoinGroupResponse).error_code is ErrorCode.UNKNOWN_MEMBER_ID
     assert all(event.event is not Event.LEADER_REPLACED for event in step.events)
     assert group.state == "PreparingRebalance"
-
-
-@BOTH
-def test_a_group_whose_absent_members_left_begins_as_any_other(profile: str) -> None:
-    """The next member waits for the whole initial delay: nobody looks for it any more."""
-    group, first = group_of_absent_members(profile, delay_ms=3_000)
-    group.leave((first, "i0"), ("", "i1"))
-    assert group.state == "Empty"
-    assert group.join(version=3).replies == ()
-    assert group.harness.advance(2_999).replies == ()
-    assert len(group.harness.advance(1).replies) == 1
-
-
-@BOTH
-def test_absent_members_with_a_timeout_are_looked_for_when_it_ends_again(profile: str) -> None:
-    """The first to rejoin waits for the next look, as the other may come until then."""
-    group, first = group_of_absent_members(profile, timeout_ms=5_000)
-    group.harness.advance(5_500)
-    (second,) = set(group.harness.coordinator.group("g").members) - {first}  # type: ignore[union-attr]
-    group.heartbeat(second, group.generation_id, "i1")
-    assert group.join(first, instance_id="i0").replies == ()
-    (reply,) = group.harness.advance(10_000).replies
-    assert isinstance(reply.response, JoinGroupResponse)
-    assert (reply.at_ms, reply.response.leader) == (10_000, first)
-    assert len(reply.response.members) == 2

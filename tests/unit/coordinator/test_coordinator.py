@@ -8,10 +8,6 @@ from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import DEFAULT_PROFILE
 from coordinator_sim.kafka.seeded_ids import SeededIds
-from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
-from coordinator_sim.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
-from coordinator_sim.messages.join_group import JoinGroupResponse
-from coordinator_sim.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -116,46 +112,3 @@ def test_trace_names_every_protocol_offered() -> None:
     """A JOIN_REQ event carries the names of all protocols, in the member's order."""
     step = GroupDriver(Harness()).join(protocols=("range", "cooperative-sticky"))
     assert step.events[0].attrs == {"protocols": "range,cooperative-sticky"}
-
-
-def test_group_without_a_name_has_offsets_but_no_members() -> None:
-    """A group id may be empty for a commit; a heartbeat is told so even where the group exists."""
-    for trace in (False, True):
-        driver = GroupDriver(Harness(CoordinatorConfig(trace=trace)), "")
-        driver.commit(1)
-        assert driver.heartbeat("m", 1).error_code is ErrorCode.INVALID_GROUP_ID
-
-
-def test_reader_after_a_load_sees_the_committed_generation() -> None:
-    """A generation that was loaded but is not committed is not described yet."""
-    config = CoordinatorConfig(offsets_topic_num_partitions=1, group_initial_rebalance_delay_ms=0)
-    group = GroupDriver(Harness(config))
-    harness = group.harness
-    admitted = answer(group.join(version=3), JoinGroupResponse)
-    harness.hold(high_watermark=True)
-    group.sync(admitted.member_id, 1, {admitted.member_id: b"x"})
-    harness.resign()
-    harness.elect(0, 2)
-    request = DescribeGroupsRequest(groups=("g",))
-    states = []
-    for _ in range(2):
-        described = answer(harness.call(request, api_version=5), DescribeGroupsResponse)
-        states.append(described.groups[0].group_state)
-        harness.commit()
-    assert states == ["Empty", "Stable"]
-
-
-def test_reader_after_a_load_sees_a_group_whose_tombstone_is_not_committed() -> None:
-    """A deleted group is listed until its tombstone is committed, after a load as before."""
-    group = GroupDriver(Harness(CoordinatorConfig(offsets_topic_num_partitions=1)))
-    harness = group.harness
-    group.join()
-    harness.hold(high_watermark=True)
-    harness.call(DeleteGroupsRequest(groups_names=("g",)), api_version=2)
-    harness.resign()
-    harness.elect(0, 2)
-    listed = answer(harness.call(ListGroupsRequest(), api_version=5), ListGroupsResponse)
-    assert [each.group_id for each in listed.groups] == ["g"]
-    harness.commit()
-    listed = answer(harness.call(ListGroupsRequest(), api_version=5), ListGroupsResponse)
-    assert listed.groups == ()

@@ -4,7 +4,6 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.kafka.records import GroupMetadataKey, GroupMetadataValue, LogRecord
-from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
 from coordinator_sim.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 
 
@@ -52,17 +51,3 @@ def test_group_made_after_a_load_of_nothing_is_listed_once_it_is_committed() -> 
     world.commit()
     listed = answer(world.call(request, api_version=4), ListGroupsResponse).groups
     assert [group.group_id for group in listed] == ["second"]
-
-
-def test_a_deleted_group_is_listed_until_its_tombstone_is_committed() -> None:
-    """Without a linger its batch is in the log before the group goes."""
-    config = CoordinatorConfig(offsets_topic_num_partitions=1, group_coordinator_append_linger_ms=0)
-    group = GroupDriver(Harness(config))
-    group.join()
-    group.harness.hold(high_watermark=True)
-    group.harness.call(DeleteGroupsRequest(groups_names=("g",)), api_version=2)
-    for expected in (["g"], []):
-        step = group.harness.call(ListGroupsRequest(), api_version=5)
-        listed = answer(step, ListGroupsResponse).groups
-        assert [each.group_id for each in listed] == expected
-        group.harness.commit()

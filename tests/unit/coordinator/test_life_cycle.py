@@ -4,19 +4,12 @@ import pytest
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.idle import SkippedBeat
-from coordinator_sim.harness.group_driver import GroupDriver, answer
+from coordinator_sim.harness.group_driver import GroupDriver
 from coordinator_sim.harness.harness import Harness
-from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.orders.iteration_order import scala_map_order
 from coordinator_sim.kafka.profiles import profile_named
-from coordinator_sim.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
-from coordinator_sim.messages.join_group import JoinGroupResponse
-from coordinator_sim.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from coordinator_sim.trace.events import Event
 
 BOTH = pytest.mark.parametrize("profile", ["3.9", "4.4"])
-NAMES = tuple(f"orders-{number}" for number in range(9))
-"""Nine groups, more than Scala keeps in a map in the order of their arrival."""
 
 
 def world_of(profile: str, *, started: bool = True) -> Harness:
@@ -30,30 +23,6 @@ def world_of(profile: str, *, started: bool = True) -> Harness:
     return Harness(config, known, start_ms=0, elect=started, started=started)
 
 
-def listing(world: Harness) -> ErrorCode:
-    """What ListGroups is told."""
-    step = world.call(ListGroupsRequest(), api_version=4)
-    return answer(step, ListGroupsResponse).error_code
-
-
-@BOTH
-def test_requests_are_taken_from_the_start_to_the_end(profile: str) -> None:
-    """A second start says nothing, and what was shut down never starts again."""
-    world = world_of(profile, started=False)
-    assert listing(world) is ErrorCode.COORDINATOR_NOT_AVAILABLE
-    for _ in range(2):
-        world.startup()
-        world.elect()
-        assert listing(world) is ErrorCode.NONE
-    world.shutdown()
-    assert listing(world) is ErrorCode.COORDINATOR_NOT_AVAILABLE
-    world.startup()
-    assert listing(world) is ErrorCode.COORDINATOR_NOT_AVAILABLE
-    step = GroupDriver(world).join()
-    assert answer(step, JoinGroupResponse).error_code is ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert world.timers() == ()
-
-
 def test_scala_looks_for_what_expires_an_interval_after_its_start() -> None:
     """Not after it was made. Source: GroupMetadataManager.startup."""
     world = world_of("3.9", started=False)
@@ -62,20 +31,6 @@ def test_scala_looks_for_what_expires_an_interval_after_its_start() -> None:
     world.advance(1_000)
     world.startup()
     assert [timer.deadline_ms for timer in world.timers()] == [605_000]
-
-
-@pytest.mark.parametrize(
-    ("profile", "order"), [("4.4", NAMES), ("3.9", tuple(scala_map_order(NAMES)))]
-)
-def test_groups_are_refused_in_the_order_asked_for_or_of_a_map(
-    profile: str, order: tuple[str, ...]
-) -> None:
-    """Java goes through the request; Scala's request is a set, and its answer a map."""
-    world = world_of(profile, started=False)
-    step = world.call(DeleteGroupsRequest(groups_names=NAMES), api_version=2)
-    results = answer(step, DeleteGroupsResponse).results
-    assert tuple(result.group_id for result in results) == order
-    assert {result.error_code for result in results} == {ErrorCode.COORDINATOR_NOT_AVAILABLE}
 
 
 def test_java_gives_up_at_its_end_what_it_leads_still() -> None:
