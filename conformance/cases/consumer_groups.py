@@ -263,5 +263,50 @@ CG-181 A consumer group with a member, even one that left for a while, is not de
   group g
   beat A e=-1
   delete                | delete g=NONE
+CG-FAILOVER A failover keeps a consumer group and begins its sessions
+  @ J model
+  @ GroupMetadataManager.onLoaded
+  settled A
+  resign
+  elect
+  inspect               | inspect NONE state=Stable members=A A=E A.has=foo:0-5
+  wait 44999
+  inspect               | inspect NONE members=A
+  wait 1
+  inspect               | inspect NONE state=Empty
+CG-GROWN A topic that grows moves the group with the next heartbeat
+  @ J must
+  @ GroupMetadataManager.consumerGroupHeartbeat
+  settled A
+  topic add foo 8
+  inspect               | inspect NONE epoch=E
+  beat A own=all        | A NONE epoch=E+1 has=foo:0-7
+CG-NOT-LED Only 4.0 checks that it leads the group before the form of a heartbeat
+  @ J must
+  @ GroupCoordinatorService.consumerGroupHeartbeat
+  resign
+  [4.0] beat A e=-3     | A NOT_COORDINATOR
+  [4.1 4.2 4.3 4.4] beat A e=-3 | A INVALID_REQUEST
+CG-EXPIRED An Empty consumer group goes with its last offset, which is kept from its commit on
+  @ J must
+  @ ModernGroup.offsetExpirationCondition
+  broker retention=1 check=1000 partitions=1
+  settled A
+  beat A e=-1
+  commit - foo-0=1 v=9  | - foo-0=NONE
+  wait 59999
+  inspect               | inspect NONE state=Empty
+  wait 1000
+  inspect               | inspect GROUP_ID_NOT_FOUND
+CG-INTERVAL A target waits for its interval, and then for a heartbeat
+  @ J must since=4.3
+  @ GroupMetadataManager.maybeUpdateTargetAssignment
+  broker interval=1000
+  beat A                | A NONE epoch=E
+  beat B                | B NONE epoch=E
+  inspect               | inspect NONE state=Assigning
+  wait 1000
+  inspect               | inspect NONE state=Assigning
+  beat B own=none       | B NONE epoch=E+1
 """,
 )

@@ -46,6 +46,29 @@ CG-149.down A group that is left with classic members alone is a classic group, 
   log current gone=yes; current gone=yes; target gone=yes; target gone=yes; target-epoch gone=yes; member gone=yes; member gone=yes; topics gone=yes; epoch gone=yes; group leader=A members=A
   heartbeat A           | A REBALANCE_IN_PROGRESS
   list                  | list NONE groups=g g.type=classic g.state=PreparingRebalance
+CG-149.silent A session that ends downgrades a group like a member that leaves
+  broker migration=bidirectional
+  join A topics=foo session=100000 rebalance=100000
+  sync A A=foo:0-5
+  beat C                | C NONE
+  join A                | A NONE gen=2
+  sync A                | A NONE
+  wait 45001
+  inspect               | inspect GROUP_ID_NOT_FOUND
+  heartbeat A           | A REBALANCE_IN_PROGRESS
+CG-149.policy A group stays a consumer group where downgrades are forbidden
+  [4.0 4.1 4.2] broker migration=upgrade
+  [4.0 4.1 4.2] beat C                | C NONE
+  [4.0 4.1 4.2] join A topics=foo     | A NONE
+  [4.0 4.1 4.2] beat C e=-1           | C NONE
+  [4.0 4.1 4.2] inspect               | inspect NONE members=A
+CG-149.disabled From 4.3 on, a consumer group takes classic members where the policy allows them
+  broker migration=disabled
+  beat C                | C NONE
+  [4.0 4.1 4.2] join A topics=foo | A NONE
+  [4.0 4.1 4.2] beat C e=-1       | C NONE
+  [4.0 4.1 4.2] inspect           | inspect NONE members=A
+  [4.3 4.4] join A topics=foo | A INCONSISTENT_GROUP_PROTOCOL
 CG-150 A classic member that replaces the last other one, a static one, has its target
   @ J must seen=4.0-4.4
   @ java GroupMetadataManagerTest.testLastStaticConsumerProtocolMemberReplacedByClassicProtocolMember
@@ -146,5 +169,51 @@ CG-178 A description says which protocol each member uses
   beat C                | C NONE
   join A topics=foo     | A NONE
   inspect v=1           | inspect NONE members=A,C A.kind=0 C.kind=1
+CG-GHOST A join by an unknown id forgets an Empty consumer group, and writes nothing of that
+  @ J must quirk
+  @ GroupMetadataManager.classicGroupJoin
+  beat A
+  beat A e=-1
+  --
+  join L id=ghost       | L UNKNOWN_MEMBER_ID
+  log none
+  beat B                | B NONE epoch=E
+CG-MALFORMED A subscription that cannot be read is an error of its own from 4.4 on
+  @ J must
+  @ GroupMetadataManager.classicGroupJoinToConsumerGroup
+  broker migration=bidirectional
+  beat C
+  [4.0 4.1 4.2 4.3] join A topics=- | A UNKNOWN_SERVER_ERROR
+  [4.4] join A topics=- | A INCONSISTENT_GROUP_PROTOCOL
+CG-MIGRATED A refused append takes the upgrade of a group back
+  @ J model
+  @ GroupMetadataManager.convertToConsumerGroup
+  broker migration=bidirectional
+  join A topics=foo     | A NONE gen=1
+  sync A A=foo:0-5
+  fail NOT_ENOUGH_REPLICAS
+  beat C                | C COORDINATOR_NOT_AVAILABLE
+  inspect               | inspect GROUP_ID_NOT_FOUND
+  heartbeat A           | A NONE
+CG-MIGRATED.down A refused append takes the downgrade of a group back
+  broker migration=bidirectional
+  beat C                | C NONE epoch=E
+  join A topics=foo     | A NONE
+  fail NOT_ENOUGH_REPLICAS
+  beat C e=-1           | C COORDINATOR_NOT_AVAILABLE
+  inspect               | inspect NONE members=A,C
+  beat C e=E own=none   | C NONE
+CG-MIGRATED.loaded A failover keeps the group after its upgrade and after its downgrade
+  broker migration=bidirectional
+  join A topics=foo     | A NONE gen=1
+  sync A A=foo:0-5
+  beat C                | C NONE
+  resign
+  elect
+  inspect               | inspect NONE members=A,C A.kind=0 C.kind=1
+  beat C e=-1           | C NONE
+  resign
+  elect
+  heartbeat A gen=2     | A NONE
 """,
 )

@@ -271,6 +271,10 @@ SG-063 The offsets of an Empty group can be altered, and delivery begins there
   offsets foo-0         | offsets NONE foo-0=3 foo-0.lag=2
   sharing B
   sharefetch B foo-0    | B NONE got=foo-0:3-4x1
+SG-063.unknown A group that does not exist comes into being; a partition that does not is refused
+  broker topics=foo:4 records=yes
+  alter foo-1=7 foo-9=0 | alter NONE foo-1=NONE foo-9=UNKNOWN_TOPIC_OR_PARTITION
+  shares                | shares NONE state=Empty
 SG-064 The offsets of a group with members are neither altered nor deleted: NON_EMPTY_GROUP
   @ J must since=4.2 seen=4.2.2,4.3,4.4
   @ java GroupCoordinatorService.alterShareGroupOffsets
@@ -291,6 +295,11 @@ SG-065 A group whose offsets are deleted begins anew
   share A e=-1          | A NONE epoch=-1
   forget foo            | forget NONE foo=NONE
   offsets foo-0         | offsets NONE foo-0=-1
+SG-065.again Offsets that were deleted are not deleted again
+  broker topics=foo:4 records=yes
+  alter foo-1=7         | alter NONE foo-1=NONE
+  forget foo            | forget NONE foo=NONE
+  forget foo            | forget NONE foo=UNKNOWN_TOPIC_OR_PARTITION
 SG-066 A group that left and comes back goes on where it was, and counts deliveries
   @ J must since=4.2 seen=4.2.2,4.3,4.4
   @ java SharePartition.maybeInitialize

@@ -168,6 +168,16 @@ SG-020 Offsets are neither committed to a share group nor fetched from it
   share A
   commit - foo-0=5      | - foo-0=GROUP_ID_NOT_FOUND
   fetch foo-0           | fetch NONE foo-0=-1
+SG-FAILOVER A failover keeps a share group with its partitions
+  @ J model since=4.2
+  @ GroupMetadataManager.onLoaded
+  share A
+  wait 500
+  share A               | A NONE epoch=E+1 has=foo:0-5
+  resign
+  elect
+  shares                | shares NONE state=Stable members=A A=E+1 A.has=foo:0-5
+  share A               | A NONE epoch=E+1
 """,
 )
 CASES: Final = (*_ASKED_OTHERS, *_MEMBERS)

@@ -139,5 +139,20 @@ ST-020 Offsets are committed at the member's epoch
   commit A foo-0=5 v=9  | A foo-0=NONE
   commit A foo-0=6 v=9 gen=200 | A foo-0=STALE_MEMBER_EPOCH
   fetch foo-0           | fetch NONE foo-0=5
+ST-FAILOVER A failover keeps a streams group with its tasks
+  @ J model since=4.2
+  @ GroupMetadataManager.onLoaded
+  running A
+  resign
+  elect
+  streams               | streams NONE state=Stable epoch=E members=A A.active=0:0-5
+  stream A active=all   | A NONE epoch=E
+ST-NOT-READY A group that is NotReady is listed by the name not_ready
+  @ J must since=4.2
+  @ StreamsGroup.StreamsGroupState
+  stream A topics=nope
+  list types=consumer   | list NONE groups=-
+  list states=not_ready | list NONE groups=g g.state=NotReady
+  list states=NotReady  | list NONE groups=-
 """,
 )

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig
-from coordinator_sim.coordinator.share.persister import InitializeState, PartitionStart
+from coordinator_sim.coordinator.share.persister import InitializeState
 from coordinator_sim.harness.group_driver import answer
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.kafka.errors import ErrorCode
@@ -15,17 +15,11 @@ from coordinator_sim.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequestTopic,
     AlterShareGroupOffsetsResponse,
 )
-from coordinator_sim.messages.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse,
-)
 from coordinator_sim.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from coordinator_sim.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequest,
-    DeleteShareGroupOffsetsRequestTopic,
     DeleteShareGroupOffsetsResponse,
 )
-from coordinator_sim.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from coordinator_sim.messages.share_group_describe import (
     DescribedGroup,
     ShareGroupDescribeRequest,
@@ -91,19 +85,6 @@ def test_partitions_are_assigned_once_their_state_is_kept() -> None:
     assert given(members.beat("a", first.member_epoch)) == (0, 1, 2, 3)
 
 
-def test_members_share_partitions_when_there_are_more_of_them() -> None:
-    """Three members of one partition all have it; nobody waits for another to give it up."""
-    members = Members(count=1)
-    epochs = {name: members.beat(name, 0).member_epoch for name in ("a", "b", "c")}
-    held = {name: members.beat(name, epoch) for name, epoch in epochs.items()}
-    assert {member.member_id for member in members.describe().members} == {"a", "b", "c"}
-    assert all(
-        member.assignment.topic_partitions[0].partitions == (0,)
-        for member in members.describe().members
-    )
-    assert held["c"].error_code is ErrorCode.NONE
-
-
 def test_nothing_is_assigned_while_the_share_coordinator_is_silent() -> None:
     """Heartbeats are answered all the same, and the call is not repeated at once."""
     members = Members()
@@ -140,28 +121,6 @@ def test_partitions_that_a_topic_gets_later(profile: str, starts: set[int]) -> N
     ((_, partitions),) = call.request.topics
     assert [start.partition for start in partitions] == [4, 5]
     assert {start.start_offset for start in partitions} == starts
-
-
-def test_a_member_that_is_silent_loses_its_place() -> None:
-    """Its session is over after 45 s, and its partitions go to the others."""
-    members = Members()
-    epoch = members.beat("a", 0).member_epoch
-    members.beat("b", 0)
-    members.broker.advance(30_000)
-    epoch = members.beat("a", epoch).member_epoch
-    members.broker.advance(20_000)
-    assert given(members.beat("a", epoch)) == (0, 1, 2, 3)
-    assert members.beat("b", 3).error_code is ErrorCode.UNKNOWN_MEMBER_ID
-
-
-def test_a_lost_answer_may_be_asked_for_again() -> None:
-    """The epoch before the last is taken, any other is fenced."""
-    members = Members()
-    first = members.beat("a", 0).member_epoch
-    second = members.beat("a", first).member_epoch
-    assert members.beat("a", first).member_epoch == second
-    assert members.beat("a", first - 1).error_code is ErrorCode.FENCED_MEMBER_EPOCH
-    assert members.beat("a", second + 1).error_code is ErrorCode.FENCED_MEMBER_EPOCH
 
 
 def test_a_failover_keeps_the_group_and_what_is_initialised() -> None:
@@ -213,53 +172,6 @@ def test_groups_that_stay_are_told_in_the_order_of_a_map_with_few_buckets() -> N
     assert [each.group_id for each in told.results] == ["same-1", long_name]
 
 
-def test_groups_of_two_types_do_not_mix() -> None:
-    """A consumer is turned away from a share group, which is listed under its own type."""
-    members = Members()
-    members.beat("a", 0)
-    request = ConsumerGroupHeartbeatRequest(
-        group_id="g",
-        member_id="c",
-        rebalance_timeout_ms=5_000,
-        subscribed_topic_names=("foo",),
-        topic_partitions=(),
-    )
-    refused = answer(members.broker.call(request, api_version=1), ConsumerGroupHeartbeatResponse)
-    assert refused.error_code is ErrorCode.GROUP_ID_NOT_FOUND
-    assert refused.error_message == "Group g is not a consumer group."
-    step = members.broker.call(ListGroupsRequest(types_filter=("Share",)), api_version=5)
-    (listed,) = answer(step, ListGroupsResponse).groups
-    assert (listed.group_id, listed.protocol_type, listed.group_state) == ("g", "share", "Stable")
-
-
-def test_offsets_of_an_empty_group_are_set_and_forgotten() -> None:
-    """A group that is not there comes into being; a partition that is not there is refused."""
-    members = Members()
-    alter = AlterShareGroupOffsetsRequest(
-        "g",
-        (
-            AlterShareGroupOffsetsRequestTopic(
-                "foo",
-                (
-                    AlterShareGroupOffsetsRequestPartition(1, 7),
-                    AlterShareGroupOffsetsRequestPartition(9, 0),
-                ),
-            ),
-        ),
-    )
-    altered = answer(members.broker.call(alter, api_version=0), AlterShareGroupOffsetsResponse)
-    errors = [each.error_code for each in altered.responses[0].partitions]
-    assert errors == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
-    (call,) = members.broker.persister.calls
-    assert isinstance(call.request, InitializeState)
-    assert call.request.topics == ((FOO, (PartitionStart(1, 1, 7),)),)
-    forget = DeleteShareGroupOffsetsRequest("g", (DeleteShareGroupOffsetsRequestTopic("foo"),))
-    forgotten = answer(members.broker.call(forget, api_version=0), DeleteShareGroupOffsetsResponse)
-    assert forgotten.responses[0].error_code is ErrorCode.NONE
-    again = answer(members.broker.call(forget, api_version=0), DeleteShareGroupOffsetsResponse)
-    assert again.responses[0].error_code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-
-
 def test_setting_offsets_is_answered_after_those_who_wait_for_the_record_behind_it() -> None:
     """The share coordinator's answer is noted first, which commits what another waited for."""
     members = Members()
@@ -274,17 +186,6 @@ def test_setting_offsets_is_answered_after_those_who_wait_for_the_record_behind_
     step = members.broker.answer_persister(ErrorCode.NONE)
     told = [type(reply.response) for reply in step.replies]
     assert told == [DeleteShareGroupOffsetsResponse, AlterShareGroupOffsetsResponse]
-
-
-def test_offsets_of_a_group_with_members_stay() -> None:
-    """Neither request is taken."""
-    members = Members()
-    members.beat("a", 0)
-    alter = members.broker.call(AlterShareGroupOffsetsRequest("g"), api_version=0)
-    forget = members.broker.call(DeleteShareGroupOffsetsRequest("g"), api_version=0)
-    refused = ErrorCode.NON_EMPTY_GROUP
-    assert answer(alter, AlterShareGroupOffsetsResponse).error_code is refused
-    assert answer(forget, DeleteShareGroupOffsetsResponse).error_code is refused
 
 
 @pytest.mark.parametrize("profile", ["3.9", "4.1"])

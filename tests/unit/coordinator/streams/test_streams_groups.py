@@ -1,14 +1,10 @@
 """Stories of streams groups, told by heartbeats. The oracle judges the rest; see `differ`."""
 
-import pytest
-
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.streams.topology import StatusCode
 from coordinator_sim.harness.group_driver import answer
 from coordinator_sim.harness.harness import Harness, TimedReply
-from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import profile_named
-from coordinator_sim.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from coordinator_sim.messages.streams_group_describe import (
     DescribedGroup,
     StreamsGroupDescribeRequest,
@@ -105,41 +101,6 @@ def statuses(response: StreamsGroupHeartbeatResponse) -> list[StatusCode]:
     return [StatusCode(each.status_code) for each in response.status or ()]
 
 
-@pytest.mark.parametrize("profile", ["4.2", "4.3", "4.4"])
-def test_the_first_member_gets_every_task(profile: str) -> None:
-    """Its join is answered with a task for each partition, at epoch 2."""
-    application = Application(PLAIN, profile)
-    joined = application.beat("m1", 0)
-    assert (joined.member_epoch, tasks(joined)) == (2, {"0": (0, 1, 2, 3)})
-    assert application.describe().group_state == "Stable"
-
-
-def test_a_second_member_waits_until_the_first_has_given_up() -> None:
-    """Tasks go over when their member no longer reports them."""
-    application = Application(PLAIN)
-    application.beat("m1", 0)
-    second = application.beat("m2", 0, process="q")
-    assert (second.member_epoch, tasks(second)) == (3, {})
-    kept = tasks(application.beat("m1", 2, owned="0123"))
-    assert kept == {"0": (0, 1)}
-    assert application.describe().group_state == "Reconciling"
-    assert application.beat("m1", 2, owned="01").member_epoch == 3
-    assert tasks(application.beat("m2", 3, owned="")) == {"0": (2, 3)}
-    assert application.describe().group_state == "Stable"
-
-
-def test_a_member_that_does_not_give_up_is_fenced_in_time() -> None:
-    """Its rebalance timeout is over before its session is, and the other one gets everything."""
-    application = Application(PLAIN)
-    application.beat("m1", 0)
-    application.beat("m2", 0, process="q")
-    application.beat("m1", 2, owned="0123")
-    application.broker.advance(5_000)
-    late = application.beat("m1", 2, owned="0123")
-    assert late.error_code is ErrorCode.UNKNOWN_MEMBER_ID
-    assert tasks(application.beat("m2", 3, owned="")) == {"0": (0, 1, 2, 3)}
-
-
 def test_internal_topics_are_asked_for_and_then_the_group_is_ready() -> None:
     """Their numbers follow from the source; tasks wait for them."""
     application = Application(TWO_PARTS)
@@ -180,50 +141,3 @@ def test_copies_go_to_another_process() -> None:
         (active,), (standby,) = member.assignment.active_tasks, member.assignment.standby_tasks
         assert {*active.partitions, *standby.partitions} == {0, 1, 2, 3}
         assert not {*active.partitions} & {*standby.partitions}
-
-
-def test_the_first_target_waits_for_more_members() -> None:
-    """Until the delay is over, members are told so; then the next heartbeat has the tasks."""
-    application = Application(PLAIN, delay_ms=3_000)
-    assert statuses(application.beat("m1", 0)) == [StatusCode.ASSIGNMENT_DELAYED]
-    assert tasks(application.beat("m2", 0, process="q")) == {}
-    application.broker.advance(3_000)
-    first, second = (application.beat(name, 1, owned="") for name in ("m1", "m2"))
-    assert tasks(first) == {"0": (0, 2)}
-    assert tasks(second) == {"0": (1, 3)}
-
-
-def test_a_group_that_moves_goes_on_where_it_was() -> None:
-    """Another leader finds members, tasks and topology in the log."""
-    application = Application(PLAIN)
-    application.beat("m1", 0)
-    before = application.describe()
-    application.broker.resign(0)
-    application.broker.elect(0)
-    assert application.describe() == before
-    assert application.beat("m1", 2, owned="0123").member_epoch == 2
-
-
-def test_another_topology_of_the_same_epoch_is_refused() -> None:
-    """Updates of a topology are not supported by any release."""
-    application = Application(PLAIN)
-    application.beat("m1", 0)
-    application.topology = STATEFUL
-    refused = application.beat("m2", 0)
-    assert refused.error_code is ErrorCode.INVALID_REQUEST
-    assert refused.error_message == "Topology updates are not supported yet."
-
-
-def test_groups_are_listed_by_type_and_by_state() -> None:
-    """NotReady is found by another name than the one that is told."""
-    application = Application(TWO_PARTS)
-    application.beat("m1", 0)
-    for types, states, count in (
-        (("streams",), (), 1),
-        (("consumer",), (), 0),
-        ((), ("not_ready",), 1),
-        ((), ("NotReady",), 0),
-    ):
-        request = ListGroupsRequest(states_filter=states, types_filter=types)
-        listed = answer(application.broker.call(request, api_version=5), ListGroupsResponse)
-        assert len(listed.groups) == count, (types, states)
