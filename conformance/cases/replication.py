@@ -237,5 +237,81 @@ LOG-LOADED-UNCOMMITTED.deleted A deleted group is listed until its tombstone is 
   list                      | list groups=g
   release                   | -
   list                      | list groups=-
+LOG-LINGER Writes within the linger are appended and answered together, and not read before
+  @ J model
+  @ CoordinatorRuntime.CoordinatorContext.maybeFlushCurrentBatch
+  broker linger=5
+  commit - t-0=1            | -
+  wait 3                    | -
+  commit - t-0=2            | -
+  describe                  | describe state=Dead
+  fetch t-0                 | fetch t-0=-1
+  log none
+  wait 2                    | - t-0=NONE; - t-0=NONE
+  describe                  | describe state=Empty
+  log offset t-0=1; offset t-0=2
+LOG-LINGER.one A linger of one millisecond ends a millisecond later
+  broker linger=1
+  commit - t-0=1            | -
+  wait 1                    | - t-0=NONE
+LOG-LINGER.refused A refused append fails and undoes all that lingered
+  broker linger=5 partitions=1
+  commit - t-0=1
+  wait 5
+  commit - t-0=2            | -
+  group other
+  commit - t-0=3            | -
+  fail NOT_LEADER_OR_FOLLOWER
+  wait 5                    | - t-0=NOT_COORDINATOR; - t-0=NOT_COORDINATOR
+  state none
+  group g
+  fetch t-0                 | fetch t-0=1
+LOG-LINGER.stable A require-stable fetch waits for what lingers, and fails with it
+  broker linger=5
+  commit - t-0=1            | -
+  fetch t-0 stable=1        | -
+  wait 5                    | - t-0=NONE; fetch t-0=1
+  commit - t-0=2            | -
+  fetch t-0 stable=1        | -
+  fail NOT_LEADER_OR_FOLLOWER
+  wait 5                    | - t-0=NOT_COORDINATOR; fetch NOT_COORDINATOR
+LOG-LINGER.marker A marker appends what lingers first
+  broker linger=5
+  commit - t-0=1            | -
+  marker COMMIT pid=7       | - t-0=NONE; marker NONE
+  log offset t-0=1; marker is=COMMIT
+LOG-LINGER.deleted A deletion that lingers is undone by a refused append
+  broker linger=5
+  commit - t-0=1
+  wait 5
+  delete                    | -
+  erase t-0                 | erase GROUP_ID_NOT_FOUND
+  describe                  | describe state=Empty
+  fail NOT_LEADER_OR_FOLLOWER
+  wait 5                    | delete g=NOT_COORDINATOR
+  describe                  | describe state=Empty
+  fetch t-0                 | fetch t-0=1
+LOG-LINGER.resigned A resignation drops what lingers
+  broker linger=5
+  commit - t-0=1            | -
+  resign                    | - t-0=NOT_COORDINATOR
+  wait 10                   | -
+  log none
+LOG-TOGETHER Deletions that a commit lets go on share one append, and its error
+  @ J model since=4.3
+  @ CoordinatorRuntime.CoordinatorContext.maybeFlushCurrentBatch
+  broker linger=-1 partitions=1
+  group a
+  commit - t-0=1
+  group b
+  commit - t-0=1
+  hold
+  commit - t-0=2            | -
+  delete a                  | -
+  delete b                  | -
+  hold off
+  fail NOT_LEADER_OR_FOLLOWER
+  release                   | - t-0=NONE; delete a=NOT_COORDINATOR; delete b=NOT_COORDINATOR
+  delete a b                | delete a=NONE b=NONE
 """,
 )
