@@ -3,29 +3,21 @@
 import pytest
 
 from coordinator_sim.clock.timer_queue import TimerKind
-from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.group_driver import GroupDriver, answer
-from coordinator_sim.harness.harness import Harness
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.messages.join_group import JoinGroupResponse
 from coordinator_sim.trace.events import Event
+from tests.unit.coordinator.worlds import world_of
 
 BOTH = pytest.mark.parametrize("profile", ["3.9", "4.4"])
 
 
-def group_of_absent_members(
-    profile: str, delay_ms: int = 0, timeout_ms: int = 0
-) -> tuple[GroupDriver, str]:
-    """Static i0 and i1 of that rebalance timeout, left alone by another member."""
-    config = CoordinatorConfig(
-        offsets_topic_num_partitions=1, group_initial_rebalance_delay_ms=delay_ms
-    )
-    group = GroupDriver(Harness(config, profile_named(profile), start_ms=0))
-    begun = (*group.join(version=3).replies, *group.harness.advance(delay_ms).replies)
-    (lead,) = [reply.response.member_id for reply in begun]  # type: ignore[union-attr]
+def group_of_absent_members(profile: str) -> tuple[GroupDriver, str]:
+    """Static i0 and i1 of the rebalance timeout 0, left alone by another member."""
+    group = GroupDriver(world_of(profile))
+    lead = answer(group.join(version=3), JoinGroupResponse).member_id
     group.sync(lead, 1, {lead: b""})
-    group.rebalance_timeout_ms = timeout_ms
+    group.rebalance_timeout_ms = 0
     steps = [group.join(instance_id="i0"), group.join(instance_id="i1")]
     group.rebalance_timeout_ms = 5_000
     steps.append(group.join(lead))

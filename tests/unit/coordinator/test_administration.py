@@ -2,11 +2,9 @@
 
 import pytest
 
-from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.messages.delete_groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,
@@ -18,16 +16,9 @@ from coordinator_sim.messages.describe_groups import (
     DescribeGroupsResponse,
 )
 from coordinator_sim.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from tests.unit.coordinator.worlds import world_of
 
 FAMILIES = ("java-4.x", "scala-3.x", "legacy-0.10.2")
-
-
-def make_harness(profile: str = "java-4.x", partitions: int = 50) -> Harness:
-    """A broker without initial delay."""
-    config = CoordinatorConfig(
-        offsets_topic_num_partitions=partitions, group_initial_rebalance_delay_ms=0
-    )
-    return Harness(config, profile_named(profile))
 
 
 def describe(harness: Harness, *names: str, version: int = 5) -> tuple[DescribedGroup, ...]:
@@ -55,7 +46,7 @@ def delete(harness: Harness, *names: str) -> tuple[DeletableGroupResult, ...]:
 
 def test_unknown_group_is_an_error_from_version_6() -> None:
     """From version 6 on an unknown group is Dead and GROUP_ID_NOT_FOUND, with a message."""
-    (group,) = describe(make_harness(), "nobody", version=6)
+    (group,) = describe(world_of(), "nobody", version=6)
     assert (group.group_state, group.error_code) == ("Dead", ErrorCode.GROUP_ID_NOT_FOUND)
     assert group.error_message == "Group nobody not found."
 
@@ -63,7 +54,7 @@ def test_unknown_group_is_an_error_from_version_6() -> None:
 @pytest.mark.parametrize("profile", ["2.8", "4.4"])
 def test_group_that_is_named_often_is_looked_at_once(profile: str) -> None:
     """A short request would otherwise cost members times names; each name has its answer."""
-    groups = describe(make_harness(profile), "b", "a", "b", "a", "b")
+    groups = describe(world_of(profile), "b", "a", "b", "a", "b")
 
     assert sorted(each.group_id for each in groups) == ["a", "a", "b", "b", "b"]
     assert len({id(each) for each in groups}) == len({each.group_id for each in groups})
@@ -86,7 +77,7 @@ def test_group_that_is_named_often_is_looked_at_once(profile: str) -> None:
 )
 def test_state_filter(profile: str, wanted: str, *, found: bool) -> None:
     """Case and blanks in the filter count in some Kafkas; an unknown name matches nothing."""
-    group = GroupDriver(make_harness(profile))
+    group = GroupDriver(world_of(profile))
     group.stable(1)
     assert bool(list_groups(group.harness, states=(wanted,)).groups) is found
 
@@ -97,5 +88,5 @@ def test_state_filter(profile: str, wanted: str, *, found: bool) -> None:
 @pytest.mark.parametrize("profile", FAMILIES)
 def test_requests_without_groups(profile: str) -> None:
     """Requests that name no group are answered with empty lists."""
-    harness = make_harness(profile)
+    harness = world_of(profile)
     assert (describe(harness), delete(harness)) == ((), ())

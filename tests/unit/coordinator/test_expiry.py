@@ -1,21 +1,20 @@
 """When a look for expired offsets happens, and from when an offset's retention counts."""
 
 from coordinator_sim.clock.timer_queue import TimerKind
-from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.group_driver import GroupDriver
 from coordinator_sim.harness.harness import Harness
-from coordinator_sim.kafka.profiles import profile_named
+from tests.unit.coordinator.worlds import world_of
 
 
 def group_of(profile: str = "4.4") -> GroupDriver:
     """A group on a broker that keeps offsets for a minute, and looks every ten seconds."""
-    config = CoordinatorConfig(
-        offsets_topic_num_partitions=1,
+    world = world_of(
+        profile,
         offsets_retention_ms=60_000,
         offsets_retention_check_interval_ms=10_000,
         group_coordinator_append_linger_ms=0,
     )
-    return GroupDriver(Harness(config, profile_named(profile), start_ms=0))
+    return GroupDriver(world)
 
 
 def next_look_ms(world: Harness) -> list[int]:

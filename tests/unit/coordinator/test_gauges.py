@@ -1,10 +1,9 @@
 """The timers of Kafka's gauges."""
 
 from coordinator_sim.clock.timer_queue import TimerKind
-from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.group_driver import GroupDriver
 from coordinator_sim.harness.harness import Harness
-from coordinator_sim.kafka.profiles import profile_named
+from tests.unit.coordinator.worlds import world_of
 
 
 def gauges(harness: Harness) -> list[int]:
@@ -12,15 +11,9 @@ def gauges(harness: Harness) -> list[int]:
     return [t.deadline_ms for t in harness.timers() if t.key.kind is TimerKind.GAUGE]
 
 
-def harness(profile: str = "4.4", *, wanted: bool = True) -> Harness:
-    """A broker with one offsets partition."""
-    config = CoordinatorConfig(offsets_topic_num_partitions=1, idle_timers=wanted)
-    return Harness(config, profile_named(profile), start_ms=0)
-
-
 def test_gauge_runs_every_minute_and_says_nothing() -> None:
     """Each loaded partition has its gauge, which is armed anew when it fires."""
-    broker = harness()
+    broker = world_of(idle_timers=True)
     assert gauges(broker) == [60_000]
     step = broker.advance(60_000)
     assert (step.replies, step.batches) == ((), ())
@@ -29,7 +22,7 @@ def test_gauge_runs_every_minute_and_says_nothing() -> None:
 
 def test_gauge_that_waits_too_long_is_repeated_soon() -> None:
     """A run behind uncommitted writes times out and comes again after half a second."""
-    broker = harness()
+    broker = world_of(idle_timers=True)
     broker.hold(high_watermark=True)
     GroupDriver(broker).commit(1)
     broker.advance(65_000)
@@ -38,7 +31,7 @@ def test_gauge_that_waits_too_long_is_repeated_soon() -> None:
 
 def test_gauge_goes_with_the_leadership() -> None:
     """A resigned partition counts nothing, even if a run was waiting."""
-    broker = harness()
+    broker = world_of(idle_timers=True)
     broker.hold(high_watermark=True)
     GroupDriver(broker).commit(1)
     broker.advance(60_000)
@@ -48,5 +41,5 @@ def test_gauge_goes_with_the_leadership() -> None:
 
 def test_no_gauge_unless_wanted_and_kept_by_that_kafka() -> None:
     """Drivers that compare nothing go without; Scala's coordinator has none."""
-    assert gauges(harness(wanted=False)) == []
-    assert gauges(harness("3.9")) == []
+    assert gauges(world_of()) == []
+    assert gauges(world_of("3.9", idle_timers=True)) == []

@@ -1,10 +1,9 @@
 """The order of a partition's groups in Kafka's table."""
 
-from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.group_driver import GroupDriver, answer
-from coordinator_sim.harness.harness import Harness
 from coordinator_sim.kafka.records import GroupMetadataKey, GroupMetadataValue, LogRecord
 from coordinator_sim.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from tests.unit.coordinator.worlds import world_of
 
 
 def record(group_id: str, generation_id: int) -> LogRecord:
@@ -17,8 +16,7 @@ def record(group_id: str, generation_id: int) -> LogRecord:
 
 def listed(*records: LogRecord) -> list[str]:
     """The groups that ListGroups names after a load of these records."""
-    config = CoordinatorConfig(offsets_topic_num_partitions=1)
-    world = Harness(config, elect=False)
+    world = world_of(elect=False)
     world.append(0, records)
     world.elect(0)
     response = world.call(ListGroupsRequest(), api_version=4).response
@@ -37,7 +35,7 @@ def test_table_grows_for_a_group_that_is_loaded_again() -> None:
 
 def test_group_made_after_a_load_of_nothing_is_listed_once_it_is_committed() -> None:
     """The log goes on where it ended, though all of it was compacted away."""
-    world = Harness(CoordinatorConfig(offsets_topic_num_partitions=1))
+    world = world_of()
     first = GroupDriver(world, "first")
     first.commit(1)
     first.commit(2)

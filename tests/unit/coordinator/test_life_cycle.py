@@ -2,30 +2,28 @@
 
 import pytest
 
-from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.idle import SkippedBeat
 from coordinator_sim.harness.group_driver import GroupDriver
 from coordinator_sim.harness.harness import Harness
-from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.trace.events import Event
+from tests.unit.coordinator.worlds import world_of
 
 BOTH = pytest.mark.parametrize("profile", ["3.9", "4.4"])
 
 
-def world_of(profile: str, *, started: bool = True) -> Harness:
-    """A broker with two offsets partitions and no initial delay."""
-    config = CoordinatorConfig(
+def two_partitions(profile: str, *, started: bool = True) -> Harness:
+    """A broker with two offsets partitions whose writes do not linger."""
+    return world_of(
+        profile,
+        started=started,
         offsets_topic_num_partitions=2,
-        group_initial_rebalance_delay_ms=0,
         group_coordinator_append_linger_ms=0,
     )
-    known = profile_named(profile)
-    return Harness(config, known, start_ms=0, elect=started, started=started)
 
 
 def test_scala_looks_for_what_expires_an_interval_after_its_start() -> None:
     """Not after it was made. Source: GroupMetadataManager.startup."""
-    world = world_of("3.9", started=False)
+    world = two_partitions("3.9", started=False)
     world.advance(5_000)
     world.startup()
     world.advance(1_000)
@@ -35,7 +33,7 @@ def test_scala_looks_for_what_expires_an_interval_after_its_start() -> None:
 
 def test_java_gives_up_at_its_end_what_it_leads_still() -> None:
     """The partition that went before is told of once."""
-    world = world_of("4.4")
+    world = two_partitions("4.4")
     world.resign(0)
     events = world.shutdown().events
     resigned = [each.offsets_partition for each in events if each.event is Event.COORD_RESIGNED]
@@ -44,7 +42,7 @@ def test_java_gives_up_at_its_end_what_it_leads_still() -> None:
 
 def test_scala_hears_of_no_election_after_its_end() -> None:
     """Who waits when it ends is told nothing, then or later."""
-    world = world_of("3.9")
+    world = two_partitions("3.9")
     group = GroupDriver(world)
     leader, _ = group.stable(2)
     assert group.join(leader).response is None
@@ -56,7 +54,7 @@ def test_scala_hears_of_no_election_after_its_end() -> None:
 @BOTH
 def test_idle_sessions_have_their_deadlines_and_skipped_heartbeats_move_them(profile: str) -> None:
     """A heartbeat that a driver skipped counts as one that was sent."""
-    world = world_of(profile)
+    world = two_partitions(profile)
     group = GroupDriver(world)
     (leader,) = group.stable(1)
     assert world.coordinator.idle_sessions() == {("g", leader): 10_000}
@@ -71,11 +69,11 @@ def test_idle_sessions_have_their_deadlines_and_skipped_heartbeats_move_them(pro
 
 def test_a_rebalance_is_not_idle_and_the_oldest_profile_never() -> None:
     """There a session of the past may start a rebalance at any time."""
-    group = GroupDriver(world_of("4.4"))
+    group = GroupDriver(two_partitions("4.4"))
     leader, _ = group.stable(2)
     group.join(leader)
     assert group.harness.coordinator.idle_sessions() is None
-    group = GroupDriver(world_of("0.10.2"))
+    group = GroupDriver(two_partitions("0.10.2"))
     (leader,) = group.stable(1)
     group.harness.advance(1_000)
     group.heartbeat(leader, 1)
@@ -84,7 +82,7 @@ def test_a_rebalance_is_not_idle_and_the_oldest_profile_never() -> None:
 
 def test_a_generation_that_not_all_have_synced_is_not_idle() -> None:
     """It is Stable already, and who does not come in time is evicted."""
-    group = GroupDriver(world_of("4.4"))
+    group = GroupDriver(two_partitions("4.4"))
     leader, follower = group.stable(2)
     group.join(leader)
     group.join(follower)
@@ -97,7 +95,7 @@ def test_a_generation_that_not_all_have_synced_is_not_idle() -> None:
 
 def test_a_coordinator_whose_log_waits_for_replication_is_not_idle() -> None:
     """Heartbeats wait for it, even when the write itself has given up."""
-    world = world_of("4.4")
+    world = two_partitions("4.4")
     group = GroupDriver(world)
     (leader,) = group.stable(1)
     world.hold(high_watermark=True)

@@ -2,16 +2,13 @@
 
 import pytest
 
-from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.group_driver import GroupDriver
-from coordinator_sim.harness.harness import Harness
-from coordinator_sim.kafka.profiles import profile_named
+from tests.unit.coordinator.worlds import world_of
 
 
 def drive(profile: str) -> GroupDriver:
-    """One group on a broker whose offsets topic has one partition."""
-    config = CoordinatorConfig(offsets_topic_num_partitions=1)
-    return GroupDriver(Harness(config, profile_named(profile), start_ms=0))
+    """One group on a broker whose linger is the release's own."""
+    return GroupDriver(world_of(profile))
 
 
 @pytest.mark.parametrize("profile", ["4.0", "4.1"])

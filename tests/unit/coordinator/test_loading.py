@@ -3,11 +3,9 @@
 import pytest
 
 from coordinator_sim.clock.timer_queue import TimerKind
-from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.kafka.records import (
     GroupMetadataKey,
     GroupMetadataMember,
@@ -19,14 +17,9 @@ from coordinator_sim.kafka.records import (
 )
 from coordinator_sim.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from coordinator_sim.trace.events import Event
+from tests.unit.coordinator.worlds import world_of
 
 BOTH = pytest.mark.parametrize("profile", ["3.9", "4.4"])
-
-
-def world_of(profile: str, *, elect: bool = True) -> Harness:
-    """A broker with one offsets partition and no initial delay."""
-    config = CoordinatorConfig(offsets_topic_num_partitions=1, group_initial_rebalance_delay_ms=0)
-    return Harness(config, profile_named(profile), start_ms=0, elect=elect)
 
 
 def generation(*members: str) -> LogRecord:

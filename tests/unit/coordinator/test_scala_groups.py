@@ -3,12 +3,10 @@
 import pytest
 
 from coordinator_sim.clock.timer_queue import TimerKind
-from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.group_driver import GroupDriver, answer
-from coordinator_sim.harness.harness import Harness
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.messages.join_group import JoinGroupResponse
+from tests.unit.coordinator.worlds import world_of
 
 
 def comes_to(*, scala: object, java: object) -> pytest.MarkDecorator:
@@ -19,13 +17,8 @@ def comes_to(*, scala: object, java: object) -> pytest.MarkDecorator:
 
 
 def drive(profile: str, **settings: int) -> GroupDriver:
-    """One group on a broker of that profile, without initial delay unless told otherwise."""
-    config = CoordinatorConfig(
-        offsets_topic_num_partitions=1,
-        group_initial_rebalance_delay_ms=settings.pop("delay_ms", 0),
-        group_max_size=settings.pop("max_size", 2_147_483_647),
-    )
-    return GroupDriver(Harness(config, profile_named(profile), start_ms=0), **settings)
+    """One group on a broker of that profile; `settings` are those of its members."""
+    return GroupDriver(world_of(profile), **settings)
 
 
 @comes_to(scala=("Stable", True), java=("PreparingRebalance", False))
@@ -67,27 +60,14 @@ def test_failed_replacement_and_the_protocols(profile: str, expected: list[str])
 @comes_to(scala=TimerKind.JOIN, java=TimerKind.SESSION)
 def test_shrinking_loaded_group_and_its_sessions(profile: str, expected: TimerKind) -> None:
     """The join timer of an over-sized group is armed before the sessions in Scala."""
-    group = drive(profile, max_size=2, rebalance_timeout_ms=10_000)
+    group = drive(profile, rebalance_timeout_ms=10_000)
     group.stable(2)
-    small = Harness(
-        CoordinatorConfig(
-            offsets_topic_num_partitions=1, group_max_size=1, group_initial_rebalance_delay_ms=0
-        ),
-        profile_named(profile),
-        start_ms=0,
-        elect=False,
-    )
+    small = world_of(profile, elect=False, group_max_size=1)
     for batch in group.harness.log(0):
         small.append(0, batch.records)
     small.elect()
     kinds = [t.key.kind for t in small.timers() if t.key.group_id == "g"]
     assert kinds[0] is expected
-
-
-def old(**settings: int) -> GroupDriver:
-    """One group on a broker of 0.10.2, whose JoinGroup has no version that knows static members."""
-    config = CoordinatorConfig(offsets_topic_num_partitions=1)
-    return GroupDriver(Harness(config, profile_named("0.10.2"), start_ms=0), **settings)
 
 
 def test_0_10_2_keeps_the_older_of_two_sessions_that_end_at_one_instant() -> None:

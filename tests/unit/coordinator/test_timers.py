@@ -3,10 +3,8 @@
 import pytest
 
 from coordinator_sim.clock.timer_queue import TimerKind
-from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.group_driver import GroupDriver
 from coordinator_sim.harness.harness import Harness
-from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
 from coordinator_sim.messages.join_group import JoinGroupResponse
 from coordinator_sim.messages.offset_commit import (
@@ -15,15 +13,9 @@ from coordinator_sim.messages.offset_commit import (
 )
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
 from coordinator_sim.trace.events import Event
+from tests.unit.coordinator.worlds import world_of
 
 BOTH = pytest.mark.parametrize("profile", ["3.9", "4.4"])
-
-
-def world_of(profile: str, **settings: int | bool) -> Harness:
-    """A broker with one offsets partition and no initial delay."""
-    defaults = {"offsets_topic_num_partitions": 1, "group_initial_rebalance_delay_ms": 0}
-    config = CoordinatorConfig(**defaults | settings)  # type: ignore[arg-type]
-    return Harness(config, profile_named(profile), start_ms=0)
 
 
 def armed(world: Harness, kind: TimerKind) -> list[tuple[str, int]]:

@@ -4,11 +4,9 @@ from collections.abc import Iterable
 
 import pytest
 
-from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness, Step
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.kafka.records import LogBatch, OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.kafka.records import LogRecord as Record
 from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
@@ -22,21 +20,14 @@ from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim_conformance.differ.programs import Program
 from coordinator_sim_conformance.differ.references import REFERENCES
 from coordinator_sim_conformance.differ.sides import Simulator
+from tests.unit.coordinator.worlds import world_of
 
 BOTH = pytest.mark.parametrize("profile", ["3.9", "4.4"])
 
 
-def world_of(profile: str = "4.4", **settings: int) -> Harness:
-    """A broker with one offsets partition and no initial delay."""
-    config = CoordinatorConfig(
-        **{
-            "offsets_topic_num_partitions": 1,
-            "group_initial_rebalance_delay_ms": 0,
-            "group_coordinator_append_linger_ms": 0,
-            **settings,
-        }  # type: ignore[arg-type]
-    )
-    return Harness(config, profile_named(profile), start_ms=0)
+def prompt(profile: str = "4.4", **settings: int) -> Harness:
+    """A broker whose writes do not linger."""
+    return world_of(profile, **{"group_coordinator_append_linger_ms": 0, **settings})
 
 
 def told(step: Step | Iterable[TraceEvent], event: Event) -> list[TraceEvent]:
@@ -63,7 +54,7 @@ def test_without_a_trace_nothing_is_told(name: str) -> None:
 @BOTH
 def test_without_a_trace_a_member_that_did_not_rejoin_goes_untold(profile: str) -> None:
     """As the programs above, whose members come back."""
-    group = GroupDriver(world_of(profile, trace=False), rebalance_timeout_ms=5_000)
+    group = GroupDriver(prompt(profile, trace=False), rebalance_timeout_ms=5_000)
     leader, _ = group.stable(2)
     group.join(leader)
     assert group.harness.advance(5_000).events == ()
@@ -73,7 +64,7 @@ def test_without_a_trace_a_member_that_did_not_rejoin_goes_untold(profile: str) 
 @BOTH
 def test_without_a_trace_what_happens_to_ids_goes_untold(profile: str) -> None:
     """Of instances that come again or are fenced, and of a handed-out id that leaves."""
-    group = GroupDriver(world_of(profile, trace=False))
+    group = GroupDriver(prompt(profile, trace=False))
     heard: list[TraceEvent] = []
     group.harness.told = heard.extend
     (former,) = group.stable(1, static=True)
@@ -89,7 +80,7 @@ def test_without_a_trace_what_happens_to_ids_goes_untold(profile: str) -> None:
 @BOTH
 def test_a_leaver_whose_instance_has_another_id_is_told_and_a_stranger_is_not(profile: str) -> None:
     """The trace says who has it now."""
-    group = GroupDriver(world_of(profile))
+    group = GroupDriver(prompt(profile))
     (former,) = group.stable(1, static=True)
     current = answer(group.join(instance_id="i0"), JoinGroupResponse).member_id
     heard: list[TraceEvent] = []
@@ -114,7 +105,7 @@ def stored(records: tuple[Record, ...]) -> LogBatch:
 @BOTH
 def test_a_load_tells_its_length_and_its_records(profile: str) -> None:
     """Counted anew for each load; what follows the load counts no more."""
-    world = world_of(profile)
+    world = prompt(profile)
     coordinator = world.coordinator
     coordinator.unload(0, None, 0)
     for epoch, records in ((2, (offset_record(0), offset_record(1))), (3, ())):
@@ -131,7 +122,7 @@ def test_a_load_tells_its_length_and_its_records(profile: str) -> None:
 @BOTH
 def test_a_load_that_fails_says_why(profile: str) -> None:
     """The error is the driver's, the epoch that of the load."""
-    world = world_of(profile)
+    world = prompt(profile)
     world.resign(0)
     world.coordinator.begin_load(0, 2, 10)
     result = world.coordinator.finish_load(0, ErrorCode.UNKNOWN_SERVER_ERROR, 20)
@@ -145,7 +136,7 @@ def test_a_resignation_names_the_new_leaders_epoch(
     epoch: int | None, attrs: dict[str, str]
 ) -> None:
     """If there is one; both events of an unload have it."""
-    world = world_of()
+    world = prompt()
     GroupDriver(world).commit(5)
     step = world.resign(0, epoch)
     assert [each.attrs for each in told(step, Event.COORD_RESIGNED)] == [attrs]
@@ -166,7 +157,7 @@ def test_a_new_group_that_cannot_be_stored(error: ErrorCode, code: ErrorCode) ->
     Source: GroupMetadataManager.appendGroupMetadataErrorToResponseError, which is asked before
     GroupCoordinatorService's table of errors.
     """
-    world = world_of(group_initial_rebalance_delay_ms=3_000)
+    world = prompt(group_initial_rebalance_delay_ms=3_000)
     world.fail_appends(error)
     step = GroupDriver(world).join(version=3)
     assert answer(step, JoinGroupResponse).error_code is code
@@ -178,7 +169,7 @@ def test_a_new_group_that_cannot_be_stored(error: ErrorCode, code: ErrorCode) ->
 @BOTH
 def test_an_empty_generation_that_cannot_be_stored_is_told(profile: str) -> None:
     """No member is left to hear of it."""
-    world = world_of(profile)
+    world = prompt(profile)
     group = GroupDriver(world)
     (leader,) = group.stable(1)
     world.fail_appends(ErrorCode.NOT_ENOUGH_REPLICAS)
@@ -207,7 +198,7 @@ def joined_by_static(world: Harness, reason: str | None) -> Step:
 @pytest.mark.parametrize(("reason", "shown"), [(None, "not provided"), ("rolling", "rolling")])
 def test_a_member_is_told_with_all_that_is_known_of_it(reason: str | None, shown: str) -> None:
     """Where it is, how long it may be silent, and why it came."""
-    step = joined_by_static(world_of(), reason)
+    step = joined_by_static(prompt(), reason)
     (added,) = told(step, Event.MEMBER_ADDED)
     assert (added.client_id, added.client_host, added.group_instance_id) == (
         "shop",
@@ -223,7 +214,7 @@ def test_a_member_is_told_with_all_that_is_known_of_it(reason: str | None, shown
 
 def test_a_dynamic_member_has_no_instance_id() -> None:
     """Kafka's log has null for it."""
-    (begun,) = told(GroupDriver(world_of()).join(version=3), Event.PREPARE_REBALANCE)
+    (begun,) = told(GroupDriver(prompt()).join(version=3), Event.PREPARE_REBALANCE)
     assert begun.reason_text is not None
     assert "with group instance id null; client reason: not provided" in begun.reason_text
 
@@ -231,7 +222,7 @@ def test_a_dynamic_member_has_no_instance_id() -> None:
 @BOTH
 def test_a_leader_that_did_not_rejoin_is_told_with_its_successor(profile: str) -> None:
     """Both with their instance ids, and what the new leader offers."""
-    world = world_of(profile)
+    world = prompt(profile)
     group = GroupDriver(world, rebalance_timeout_ms=5_000)
     leader, follower = group.stable(2, static=True)
     group.join(follower, instance_id="i1", protocols=("range", "sticky"))
@@ -249,9 +240,7 @@ def test_a_leader_that_did_not_rejoin_is_told_with_its_successor(profile: str) -
 @BOTH
 def test_expired_offsets_are_told_once_with_their_number(profile: str) -> None:
     """A run that finds nothing tells of nothing."""
-    world = world_of(
-        profile, offsets_retention_ms=60_000, offsets_retention_check_interval_ms=10_000
-    )
+    world = prompt(profile, offsets_retention_ms=60_000, offsets_retention_check_interval_ms=10_000)
     group = GroupDriver(world)
     group.commit(1)
     assert told(world.advance(59_999), Event.OFFSET_EXPIRED) == []
@@ -262,7 +251,7 @@ def test_expired_offsets_are_told_once_with_their_number(profile: str) -> None:
 @pytest.mark.parametrize(("reason", "shown"), [(None, "not provided"), ("bye", "bye")])
 def test_scala_gives_each_leavers_reason(reason: str | None, shown: str) -> None:
     """Removals are followed by a rebalance each, for the reason that the member gave."""
-    group = GroupDriver(world_of("3.9"))
+    group = GroupDriver(prompt("3.9"))
     _, follower = group.stable(2)
     request = LeaveGroupRequest(
         group_id="g", members=(MemberIdentity(member_id=follower, reason=reason),)
@@ -276,7 +265,7 @@ def test_scala_gives_each_leavers_reason(reason: str | None, shown: str) -> None
 
 def test_scala_tells_of_the_session_of_a_dead_group() -> None:
     """It runs out though the partition is led elsewhere. Source: onExpireHeartbeat."""
-    group = GroupDriver(world_of("3.9"))
+    group = GroupDriver(prompt("3.9"))
     (leader,) = group.stable(1)
     group.harness.resign()
     (ended,) = told(group.harness.advance(20_000), Event.LIFECYCLE)
@@ -286,7 +275,7 @@ def test_scala_tells_of_the_session_of_a_dead_group() -> None:
 @BOTH
 def test_a_group_that_is_deleted_dies_once(profile: str) -> None:
     """Whoever told the cause does not tell the step of states again; its offsets are counted."""
-    world = world_of(profile)
+    world = prompt(profile)
     GroupDriver(world).commit(1)
     step = world.call(DeleteGroupsRequest(groups_names=("g",)), api_version=2)
     assert len(told(step, Event.GROUP_DEAD)) == 1

@@ -19,15 +19,15 @@ from coordinator_sim.messages.offset_delete import (
 )
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from coordinator_sim.trace.events import Event, TraceEvent
+from tests.unit.coordinator.worlds import world_of
 
 FETCH = OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id="g", topics=None),))
 BOTH = pytest.mark.parametrize("profile", ["3.9", "4.4"])
 
 
 def drive(profile: str) -> GroupDriver:
-    """One group on a broker of that profile, without initial delay."""
-    config = CoordinatorConfig(offsets_topic_num_partitions=1, group_initial_rebalance_delay_ms=0)
-    return GroupDriver(Harness(config, profile_named(profile), start_ms=0))
+    """One group on a broker of that profile."""
+    return GroupDriver(world_of(profile))
 
 
 def events(step: Step, kind: Event) -> list[TraceEvent]:

@@ -1,20 +1,13 @@
 """Timers that outlive the leadership of their partition."""
 
 from coordinator_sim.clock.timer_queue import TimerKind
-from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.group_driver import GroupDriver
-from coordinator_sim.harness.harness import Harness
-from coordinator_sim.kafka.profiles import profile_named
+from tests.unit.coordinator.worlds import world_of
 
 
 def armed_after_resigning(profile: str) -> list[TimerKind]:
     """The timers left when a partition goes while an assignment waits for the log."""
-    config = CoordinatorConfig(
-        offsets_topic_num_partitions=1,
-        group_initial_rebalance_delay_ms=0,
-        group_coordinator_append_linger_ms=0,
-    )
-    world = Harness(config, profile_named(profile))
+    world = world_of(profile, group_coordinator_append_linger_ms=0)
     driver = GroupDriver(world)
     (leader,) = driver.stable(1)
     driver.join(leader)
