@@ -61,7 +61,6 @@ from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.seeded_ids import SeededIds
 from coordinator_sim.log.memory_store import MemoryStore
-from coordinator_sim.messages.requests import GROUP_COORDINATOR_APIS
 from coordinator_sim.trace.events import TraceEvent
 
 TraceSink = Callable[[int, tuple[TraceEvent, ...]], None]
@@ -99,7 +98,7 @@ class Cluster:
         jobs: Requests that take long, and what waits behind others.
         quotas: How much clients may use.
         faults: What is done to requests on purpose.
-        scheduler: What is to be done later.
+        scheduler: Its tasks and deadlines.
         operations: What is done to the cluster from outside.
         trace: Takes events; None drops them.
         latest: The newest instants that a request, a fault rule or a deadline saw.
@@ -169,8 +168,7 @@ class Cluster:
         self.transactions.listen(self.cluster_events)
         self.groups.verifier = self.transactions.verifier
         self.data = self._data_apis()
-        upkeep = LogMaintenance(self.logs, self.configs, self._storage_failed, self._trouble)
-        self.scheduler.watch(self.groups, self.data, self.transactions, upkeep)
+        self.scheduler.watch(self.groups, self.data, self.transactions, self._upkeep())
         self._handlers: dict[ApiKey, Handler] = {}
         self.versions = self._serve_families()
         for broker_id in settings.broker_ids:
@@ -184,7 +182,6 @@ class Cluster:
         cluster_events.partitions_added.append(self.groups.topic_changed)
         cluster_events.topic_deleted += (self.groups.topic_deleted, self.logs.topic_deleted)
         cluster_events.leader_changed += (self.groups.leader_changed, self.logs.leader_changed)
-        cluster_events.readable.append(lambda _topic, _partition: self.scheduler.look_again())
 
     def _serve_families(self) -> VersionsApi:
         """Collect the handlers of all APIs, and compute the versions that are offered."""
@@ -213,7 +210,9 @@ class Cluster:
         self.cluster_events.topic_deleted.append(kept.topic_deleted)
         kept.storage_failed = self._storage_failed
         kept.trouble = self._trouble
-        self.scheduler.watch(kept)
+        kept.schedule(self.scheduler)
+        self.cluster_events.readable.append(lambda _topic, _partition: kept.arm())
+        self.logs.changed.append(kept.arm)
         self.latest = now
         self.topics.restore()
         self.change(ClusterStarted(self.settings.broker_ids))
@@ -283,8 +282,16 @@ class Cluster:
             cluster_events=self.cluster_events,
             gate=self.transactions.brokers,
             quotas=self.quotas,
+            scheduler=self.scheduler,
             settings=DataSettings.of(self.configs, self.settings.profile),
         )
+
+    def _upkeep(self) -> LogMaintenance:
+        upkeep = LogMaintenance(
+            self.logs, self.configs, self._storage_failed, self._trouble, self.scheduler
+        )
+        upkeep.listen(self.cluster_events)
+        return upkeep
 
     def _storage_failed(self, place: Place, error: OSError) -> None:
         """A partition's leader cannot write any more, and resigns."""
@@ -363,16 +370,13 @@ class Cluster:
         if is_measured:
             place = self.quotas.watched(call, place)
         self._pending[call.context.token] = place
-        if call.api not in GROUP_COORDINATOR_APIS:
-            # The group coordinators tell the scheduler themselves: they are asked most often.
-            self.scheduler.look_again()
         try:
             response = self._handlers[call.api](call)
         except OSError as error:
             response = self._unkept(call, error)
         except Exception:
             # A DataError Kafka finds when it reads the request. There is no answer.
-            self.scheduler.look_again()
+            self.scheduler.arm()
             self._pending.pop(call.context.token, None)
             raise
         if response is not None:
@@ -382,13 +386,13 @@ class Cluster:
 
     def _unkept(self, call: Call[Any], error: OSError) -> Struct:
         """The answer of a request whose change could not be kept."""
-        self.scheduler.look_again()
+        self.scheduler.arm()
         self._trouble(f"{call.api.name}: {error}; refused")
         version = call.context.api_version
         return error_answer(call.api, version, call.request, ErrorCode.KAFKA_STORAGE_ERROR)
 
     def answer(self, token: int, response: Struct | None) -> None:
-        """Answer the request of that token; None sends nothing. Nobody waits for it: nothing."""
+        """Answer a pending request; None completes it without a reply. Ignores unknown tokens."""
         pending = self._pending.pop(token, None)
         if pending is not None:
             pending.answered(response)
@@ -429,7 +433,6 @@ class Cluster:
             Exception: The request met a bug; its connection is closed.
         """
         self.latest = now
-        self.scheduler.look_again()
         try:
             self.jobs.work(now)
         finally:
@@ -438,10 +441,10 @@ class Cluster:
     # -- time ------------------------------------------------------------------------------
 
     def expire(self, now: Instants) -> None:
-        """Fire everything that is due on either clock; what fails keeps nothing else from it.
+        """Fire everything that is due on either clock.
 
         Raises:
-            ExceptionGroup: what failed, when all is done.
+            ExceptionGroup: All failures, after everything else has run.
         """
         self.latest = now
         try:
@@ -450,16 +453,16 @@ class Cluster:
             self.go_on(now)
 
     def next_group_deadline_ms(self) -> int | None:
-        """When `expire` has something to do by the group clock, or a little before."""
-        return self.scheduler.next_group_deadline_ms()
+        """When `expire` is due by the group clock, or earlier; None if nothing is armed."""
+        return self.scheduler.group_ms
 
     def exact_group_deadline_ms(self) -> int | None:
-        """When `expire` has something to do by the group clock; dearer to ask."""
-        return self.scheduler.exact_group_deadline_ms(self.groups)
+        """When `expire` is due by the group clock, exactly; expensive."""
+        return self.scheduler.exact_group_deadline_ms()
 
     def next_wall_deadline_ms(self) -> int | None:
-        """When `expire` has something to do by the wall clock, or a little before."""
-        return self.scheduler.next_wall_deadline_ms()
+        """When `expire` is due by the wall clock, or earlier; None if nothing is armed."""
+        return self.scheduler.wall_ms
 
     # -- metadata --------------------------------------------------------------------------
 
@@ -478,7 +481,6 @@ class Cluster:
             self.shares.features_changed()
         elif type(change) is QuotaSet:
             self.quotas.changed()
-        self.scheduler.look_again()
 
     @property
     def append_failure(self) -> ErrorCode:
@@ -495,5 +497,4 @@ class Cluster:
         self.latest = now = now or self.latest
         for told in self.cluster_events.disconnected:
             told(connection)
-        self.scheduler.look_again()
         self.go_on(now)

@@ -76,16 +76,19 @@ class Family(Protocol):
 
 
 class Timed(Protocol):
-    """A family with deadlines of its own, on either clock."""
+    """A family with timers of its own, on either clock.
+
+    It calls `Scheduler.wake_by_group_ms` or `wake_by_wall_ms` whenever it arms one.
+    """
 
     def expire(self, now: Instants) -> None:
         """Run what is due; late answers go through `Answers`."""
         ...
 
-    def next_group_deadline_ms(self) -> int | None:
-        """The earliest deadline on the group clock, None when there is none."""
+    def arm(self) -> None:
+        """Arm the scheduler for the next deadline on each clock."""
         ...
 
-    def next_wall_deadline_ms(self) -> int | None:
-        """The earliest deadline on the wall clock, None when there is none."""
+    def next_group_deadline_ms(self) -> int | None:
+        """The earliest deadline on the group clock, None if there is none."""
         ...

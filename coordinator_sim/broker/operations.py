@@ -156,7 +156,7 @@ class Operations:
         self._status[broker_id] = BrokerStatus.RUNNING
         if was is BrokerStatus.PAUSED:
             cluster.groups.thaw(broker_id, now)
-        cluster.scheduler.look_again()
+        cluster.scheduler.arm()
         if was is BrokerStatus.STOPPED or broker_id in cluster.fenced:
             cluster.fenced.pop(broker_id, None)
             self._return(broker_id, now)

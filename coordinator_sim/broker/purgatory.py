@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import Final, Generic, Protocol, TypeVar
 
+from coordinator_sim.broker.scheduler import WakeBy
+
 Place = tuple[str, int]
 """A partition: its topic's name and its number."""
 
@@ -50,11 +52,16 @@ class _Watched(Generic[P]):
 
 
 class Purgatory(Generic[P]):
-    """The waiting requests of one API."""
+    """The waiting requests of one API.
 
-    __slots__ = ("_by_connection", "_by_place", "_deadlines", "_next_id", "_watched")
+    Args:
+        wake_by: Arms the alarm for a deadline, by the clock of all deadlines.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_by_connection", "_by_place", "_deadlines", "_next_id", "_wake_by", "_watched")
+
+    def __init__(self, wake_by: WakeBy) -> None:
+        self._wake_by = wake_by
         self._watched: dict[int, _Watched[P]] = {}
         self._by_place: dict[P, dict[int, None]] = {}
         self._by_connection: dict[int, dict[int, None]] = {}
@@ -84,6 +91,7 @@ class Purgatory(Generic[P]):
             self._by_place.setdefault(place, {})[number] = None
         self._by_connection.setdefault(connection, {})[number] = None
         heappush(self._deadlines, (deadline_ms, number))
+        self._wake_by(deadline_ms)
 
     def touched(self, place: P) -> None:
         """Complete the requests that a change of a partition completes, in order of arrival."""
@@ -118,6 +126,10 @@ class Purgatory(Generic[P]):
             if watched is not None:
                 self._forget(number)
                 watched.delayed.expire()
+
+    def arm(self) -> None:
+        """Arm the alarm for the earliest deadline."""
+        self._wake_by(self.next_deadline_ms())
 
     def next_deadline_ms(self) -> int | None:
         """The earliest deadline; None when no request waits."""

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from coordinator_sim.broker.scheduler import Scheduler
 from coordinator_sim.broker.share_coordinator.operations import StateResponse
 from coordinator_sim.broker.share_coordinator.ports import ShareCoordinatorConfig
 from coordinator_sim.broker.share_coordinator.service import ShareCoordinator
@@ -162,7 +163,7 @@ class ShareStateLines:
 
     def _begin(self, config: ShareCoordinatorConfig) -> None:
         self._log = MemoryStateLog(self._committed, self._appended)
-        self._coordinator = ShareCoordinator(config, self._log, self)
+        self._coordinator = ShareCoordinator(config, self._log, self, Scheduler().wake_by_group_ms)
 
     def _committed(self, partition: int, offset: int) -> None:
         self._coordinator.runtime.committed(partition, offset)

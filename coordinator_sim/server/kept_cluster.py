@@ -22,6 +22,7 @@ from coordinator_sim.broker.metadata.image_changes import changes_of
 from coordinator_sim.broker.metadata.topic_ids import topic_id_for
 from coordinator_sim.broker.metadata.topic_operations import INTERNAL_TOPICS, internal_configs
 from coordinator_sim.broker.purgatory import Place
+from coordinator_sim.broker.scheduler import Scheduler
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.disk.log_directory import METADATA_JOURNAL, LogDirectory
 from coordinator_sim.errors import ConfigError, InvariantViolation
@@ -63,6 +64,7 @@ class KeptCluster:
         "_inventory_due_ms",
         "_journal",
         "_late",
+        "_scheduler",
         "_seen_ms",
         "image",
         "storage_failed",
@@ -72,6 +74,7 @@ class KeptCluster:
     def __init__(self, directory: LogDirectory) -> None:
         self._directory = directory
         self._late: list[Change] = []
+        self._scheduler: Scheduler | None = None
         self._seen_ms = 0
         self._inventory_due_ms: int | None = None
         self.image = MetadataImage()
@@ -165,6 +168,7 @@ class KeptCluster:
             OSError: the change could not be written.
         """
         self._directory.is_stale = True
+        self.arm()
         try:
             if self._journal.is_grown:
                 self._directory.rewrite(self._journal, changes_of(self.image))
@@ -189,7 +193,7 @@ class KeptCluster:
 
     def expire(self, now: Instants) -> None:
         """Flush the logs that are due by `flush.ms`; write the inventory every 5 s."""
-        due_ms = self.next_wall_deadline_ms()
+        due_ms = self._next_inventory_ms()
         self._seen_ms = now.wall_ms
         for place, error in self._directory.flush_due(now.group_ms):
             if self.storage_failed is not None:
@@ -208,7 +212,18 @@ class KeptCluster:
         """When the next flush is due, on the group clock."""
         return self._directory.next_flush_ms()
 
-    def next_wall_deadline_ms(self) -> int | None:
+    def schedule(self, scheduler: Scheduler) -> None:
+        """Use a scheduler, which calls `expire` in time."""
+        self._scheduler = scheduler
+        scheduler.watch(self)
+
+    def arm(self) -> None:
+        """Arm the scheduler for the next flush and the next writing of the inventory."""
+        if self._scheduler is not None:
+            self._scheduler.wake_by_group_ms(self.next_group_deadline_ms())
+            self._scheduler.wake_by_wall_ms(self._next_inventory_ms())
+
+    def _next_inventory_ms(self) -> int | None:
         """When the inventory is written next; None while it is up to date."""
         if self._inventory_due_ms is None and self._directory.is_stale:
             self._inventory_due_ms = self._seen_ms + _INVENTORY_MS

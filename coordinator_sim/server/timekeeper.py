@@ -1,6 +1,6 @@
-"""Who turns deadlines into calls: one alarm for both clocks, and the verbs of a virtual one.
+"""Fires the deadlines of a cluster: one alarm for both clocks, and the moves of a virtual clock.
 
-A driver calls `settled` after everything that may have changed a deadline.
+A driver calls `settled` after everything that may have armed a deadline.
 """
 
 import asyncio
@@ -17,9 +17,9 @@ from coordinator_sim.server.clocks import LATEST_MS, Clock, MovableClock, Virtua
 AUTO_QUIET_MS: Final = 50
 """Wall time without a request after which an automatic clock jumps."""
 _LOOK_S: Final = 0.001
-"""Deadlines are looked at no more often: they are in milliseconds, and every family is asked."""
+"""Interval of checks while a virtual clock waits for clients."""
 _PAUSE_S: Final = 0.25
-"""After deadlines that failed they are tried again no sooner."""
+"""Pause after a deadline that failed."""
 FARTHEST_MS: Final = 315_576_000_000
 """A clock is moved on by at most ten years at a time: whatever expires has expired by then."""
 _SLICE_S: Final = 0.02
@@ -37,15 +37,15 @@ class Timed(Protocol):
         ...
 
     def next_group_deadline_ms(self) -> int | None:
-        """The earliest deadline on the group clock, None when there is none."""
+        """When `expire` is due by the group clock, or earlier; None if nothing is armed."""
         ...
 
     def exact_group_deadline_ms(self) -> int | None:
-        """The same where that one may be a little early."""
+        """When `expire` is due by the group clock, exactly."""
         ...
 
     def next_wall_deadline_ms(self) -> int | None:
-        """The earliest deadline on the wall clock, None when there is none."""
+        """When `expire` is due by the wall clock, or earlier; None if nothing is armed."""
         ...
 
 
@@ -91,11 +91,10 @@ class Timekeeper:
     __slots__ = (
         "_alarm",
         "_alarm_at",
+        "_armed_for",
         "_cluster",
         "_failure",
         "_jump",
-        "_look",
-        "_looked_at",
         "_loop",
         "_paused_until",
         "_quiet_ms",
@@ -111,8 +110,7 @@ class Timekeeper:
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at: float | None = None
         self._jump: asyncio.TimerHandle | None = None
-        self._look: asyncio.TimerHandle | None = None
-        self._looked_at = -_LOOK_S
+        self._armed_for: tuple[int | None, int | None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._paused_until = 0.0
         self._quiet_since = 0.0
@@ -120,20 +118,14 @@ class Timekeeper:
         self.under_way: Advance | None = None
 
     def settled(self) -> None:
-        """Requests were worked on, or a verb: arm the alarm if a deadline is earlier than before.
-
-        Within a millisecond after the last look it is put off to the end of that.
-        """
-        if self._look is not None and not isinstance(self.clock, VirtualClock):
-            return
+        """Arm the alarm if a request or another verb has armed an earlier deadline."""
         loop = self._running_loop()
         self._await_quiet(loop)
-        if self._look is None:
-            next_look = self._looked_at + _LOOK_S
-            if loop.time() >= next_look:
-                self._arm(loop)
-            else:
-                self._look = loop.call_at(next_look, self._arm, loop)
+        cluster = self._cluster
+        due = (cluster.next_group_deadline_ms(), cluster.next_wall_deadline_ms())
+        if due != self._armed_for:
+            self._armed_for = due
+            self._arm(loop)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         """The loop of the first use; asking asyncio for it costs a system call each time."""
@@ -142,14 +134,10 @@ class Timekeeper:
         return self._loop
 
     def _arm(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Look at all deadlines.
+        """Arm the alarm for the next deadline, unless an earlier alarm is armed.
 
-        An alarm whose deadline has moved away rings in vain, and is armed anew then.
+        An alarm for a postponed deadline fires, finds nothing due and is re-armed.
         """
-        if self._look is not None:
-            self._look.cancel()
-            self._look = None
-        self._looked_at = loop.time()
         delay_ms = self._delay_ms(self.clock.now())
         if delay_ms is None:
             return
@@ -162,12 +150,12 @@ class Timekeeper:
         self._alarm = loop.call_at(at, self._ring)
 
     def stop(self) -> None:
-        """Fire nothing any more, and call off an advance."""
+        """Fire nothing more, and cancel an advance."""
         self.call_off()
-        for handle in (self._alarm, self._jump, self._look):
+        for handle in (self._alarm, self._jump):
             if handle is not None:
                 handle.cancel()
-        self._alarm = self._alarm_at = self._jump = self._look = None
+        self._alarm = self._alarm_at = self._jump = None
 
     def serve(self, cluster: Timed) -> None:
         """Fire the deadlines of another cluster from now on."""
@@ -322,10 +310,9 @@ class Timekeeper:
         clock.move_to(group_ms)
 
     def _settle_now(self) -> None:
-        """Look at all deadlines now, without waiting for the end of the millisecond."""
-        loop = self._running_loop()
-        self._await_quiet(loop)
-        self._arm(loop)
+        """Arm the alarm though no deadline is earlier: time has moved, or the alarm has fired."""
+        self._armed_for = None
+        self.settled()
 
     def _delay_ms(self, now: Instants) -> int | None:
         group_ms = self._cluster.next_group_deadline_ms()
@@ -348,7 +335,7 @@ class Timekeeper:
         self._settle_now()
 
     def _pause(self, error: Exception) -> None:
-        """Deadlines have failed, and may again: tell it, and try them again after a while."""
+        """Report a deadline that failed, and fire deadlines again after a pause."""
         _LOG.error("%s", error)
         self._failure = described(error)
         self._paused_until = self._running_loop().time() + _PAUSE_S

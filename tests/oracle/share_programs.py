@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from coordinator_sim.broker.configs.setting_types import settings_of
 from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.scheduler import Scheduler
 from coordinator_sim.broker.shares.acquisition_locks import AcquisitionLocks
 from coordinator_sim.broker.shares.in_flight_batch import InFlightBatch
 from coordinator_sim.broker.shares.in_flight_state import InFlightState
@@ -114,7 +115,7 @@ class OurPartition:
         batches = tuple(StateBatch(*batch) for batch in stored["batches"])
         self._persister = HeldPersister(StateRead(stored["stateEpoch"], stored["start"], batches))
         self._letters = HeldLetters()
-        self._locks = AcquisitionLocks()
+        self._locks = AcquisitionLocks(Scheduler().wake_by_group_ms)
         self._locks.start(self._now)
         self._reset = command["reset"]
         self._set(command["settings"])

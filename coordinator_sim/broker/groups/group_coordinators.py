@@ -20,7 +20,7 @@ from coordinator_sim.broker.metadata.image import (
 )
 from coordinator_sim.broker.metadata.topic_ids import Topics
 from coordinator_sim.broker.metadata.zookeeper_offsets import ZooKeeperOffsets
-from coordinator_sim.broker.scheduler import Scheduler, Task
+from coordinator_sim.broker.scheduler import Scheduler, Task, earliest
 from coordinator_sim.broker.security.authorizer import Authorizer
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.clock.wall_clock import TRUE, WallClock
@@ -56,7 +56,7 @@ class GroupCoordinators:
         catalogue: What topics there are.
         deliver: Takes what a coordinator caused.
         ids_of: See `IdsOf`.
-        scheduler: Ends loads that take time (`ClusterSettings.load_ms`).
+        scheduler: Ends loads that take time (`ClusterSettings.load_ms`), and wakes coordinators.
         configs: Settings of brokers and groups, as clients change them.
 
     Attributes:
@@ -221,7 +221,6 @@ class GroupCoordinators:
             elif broker_id in self._deposed.get(partition, ()):
                 leader_epoch = None if state is None else state.leader_epoch
                 self._resign(broker_id, partition, leader_epoch, now.group_ms)
-        self._scheduler.look_again()
 
     def tell_heartbeats(self, wanted: bool) -> None:
         """Whether coordinators that tell what happens tell of heartbeats too."""
@@ -447,19 +446,14 @@ class GroupCoordinators:
         for broker in self._moving():
             self._settle(broker, now.group_ms)
 
+    def arm(self) -> None:
+        """Arm the scheduler for the timers of the brokers whose time goes on."""
+        for broker in self._moving():
+            self._scheduler.wake_by_group_ms(broker.wake_up_ms())
+
     def next_group_deadline_ms(self) -> int | None:
-        """When `expire` has something to do, or a little before."""
-        found = (broker.coordinator.wake_up_ms() for broker in self._moving())
-        return min((each for each in found if each is not None), default=None)
-
-    def exact_group_deadline_ms(self) -> int | None:
-        """When `expire` has something to do; dearer to ask than `next_group_deadline_ms`."""
-        found = (broker.coordinator.next_deadline_ms() for broker in self._moving())
-        return min((each for each in found if each is not None), default=None)
-
-    def next_wall_deadline_ms(self) -> int | None:
-        """Groups know nothing of the wall's clock."""
-        return None
+        """The earliest deadline of any group, None if there is none."""
+        return earliest(broker.coordinator.next_deadline_ms() for broker in self._moving())
 
     def _moving(self) -> list[Broker]:
         living = self.living.values()
@@ -468,7 +462,7 @@ class GroupCoordinators:
     def _carry_out(self, broker: Broker, result: CoordinatorResult) -> None:
         """Deliver what a verb of a coordinator caused that is not a client's request."""
         self._deliver(broker.broker_id, broker.pass_on(result))
-        self._scheduler.look_again()
+        self._scheduler.wake_by_group_ms(broker.wake_up_ms())
 
     def _settle(self, broker: Broker, now_ms: int) -> None:
         """Fire what is due already: a delay of 0 ms ends within the verb that armed it."""

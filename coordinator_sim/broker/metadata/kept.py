@@ -7,6 +7,7 @@ from coordinator_sim.broker.contract import Instants, Timed
 from coordinator_sim.broker.metadata.changes import Change
 from coordinator_sim.broker.metadata.image import MetadataImage
 from coordinator_sim.broker.purgatory import Place
+from coordinator_sim.broker.scheduler import Scheduler
 from coordinator_sim.log.contract import SegmentStore
 
 
@@ -22,6 +23,10 @@ class Kept(Timed, Protocol):
     image: MetadataImage
     storage_failed: Callable[[Place, OSError], None] | None
     trouble: Callable[[str], None] | None
+
+    def schedule(self, scheduler: Scheduler) -> None:
+        """Have `expire` called in time; `arm` follows appends and changes of settings."""
+        ...
 
     def journal(self, change: Change) -> None:
         """Write a change before it takes effect.

@@ -24,6 +24,7 @@ from coordinator_sim.broker.records.fetch_sessions import (
 from coordinator_sim.broker.records.offset_lookup import OffsetApi
 from coordinator_sim.broker.records.produce import ProduceApi, ProduceRules
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
+from coordinator_sim.broker.scheduler import Scheduler
 from coordinator_sim.broker.security.access import Access
 from coordinator_sim.broker.transactions.gate import OpenGate, TransactionGate
 from coordinator_sim.kafka.profiles import Profile
@@ -71,6 +72,7 @@ class DataApis:
         partitions: The partitions that the brokers host.
         access: Authorizes requests.
         jobs: Requests that are worked on in steps, because they take long.
+        scheduler: Ends waits of requests.
         draw: Draws ids of fetch sessions.
         cluster_events: Told of what is appended; what they tell is passed on to requests.
         gate: Verifies transactions for Produce.
@@ -86,6 +88,7 @@ class DataApis:
         access: Access,
         jobs: Jobs,
         *,
+        scheduler: Scheduler,
         draw: DrawId,
         cluster_events: ClusterEvents,
         gate: TransactionGate | None = None,
@@ -101,6 +104,7 @@ class DataApis:
             lambda: FetchSessionCache(
                 settings.fetch_session_slots, draw, settings.fetch_session_shards
             ),
+            wake_by=scheduler.wake_by_wall_ms,
             quotas=quotas,
             max_bytes=settings.fetch_max_bytes,
             conceals_topics=conceals,
@@ -109,6 +113,7 @@ class DataApis:
             partitions,
             access,
             jobs,
+            wake_by=scheduler.wake_by_wall_ms,
             gate=OpenGate() if gate is None else gate,
             touched=cluster_events.touched,
             rules=ProduceRules(
@@ -166,14 +171,11 @@ class DataApis:
         self.produces.purgatory.expire(now.wall_ms)
         self.fetches.expire(now.wall_ms)
 
-    def next_group_deadline_ms(self) -> int | None:
-        """None: the data APIs have no deadline on the group clock."""
-        return None
+    def arm(self) -> None:
+        """Arm the scheduler for the earliest end of a wait."""
+        self.produces.purgatory.arm()
+        self.fetches.purgatory.arm()
 
-    def next_wall_deadline_ms(self) -> int | None:
-        """The earliest end of a wait."""
-        found = (
-            self.produces.purgatory.next_deadline_ms(),
-            self.fetches.purgatory.next_deadline_ms(),
-        )
-        return min((each for each in found if each is not None), default=None)
+    def next_group_deadline_ms(self) -> int | None:
+        """None: waits end by the wall clock."""
+        return None

@@ -34,6 +34,7 @@ from coordinator_sim.broker.records.fetch_sessions import (
 )
 from coordinator_sim.broker.records.log_reads import MAGIC_2_SINCE, LogReader, refusal
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
+from coordinator_sim.broker.scheduler import WakeBy
 from coordinator_sim.broker.security.access import Access
 from coordinator_sim.broker.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 from coordinator_sim.kafka.api_keys import ApiKey
@@ -62,6 +63,7 @@ class FetchApi:
         access: Authorizes requests.
         jobs: Runs long work in steps, and takes late answers.
         new_sessions: Makes the session cache of a broker that has just started.
+        wake_by: Arms the alarm for the end of a wait, by the wall clock.
         quotas: How much consumers may fetch; None without limits.
         max_bytes: `fetch.max.bytes`.
         conceals_topics: Whether topics without DESCRIBE are answered as unknown.
@@ -88,6 +90,7 @@ class FetchApi:
         jobs: Jobs,
         new_sessions: Callable[[], FetchSessionCache],
         *,
+        wake_by: WakeBy,
         quotas: Quotas | None = None,
         max_bytes: int = DEFAULT_FETCH_MAX_BYTES,
         conceals_topics: bool = False,
@@ -101,7 +104,7 @@ class FetchApi:
         self.conceals_topics = conceals_topics
         self._sessions: dict[int, FetchSessionCache] = {}
         self._wall_ms = 0
-        self.purgatory = Purgatory[Place]()
+        self.purgatory = Purgatory[Place](wake_by)
         self.reader = LogReader(partitions)
 
     def handlers(self) -> Handlers:

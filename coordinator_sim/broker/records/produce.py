@@ -23,6 +23,7 @@ from coordinator_sim.broker.records.pending_produce import (
 )
 from coordinator_sim.broker.records.produced_records import Walk, edge_error, first_magic, walk
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
+from coordinator_sim.broker.scheduler import WakeBy
 from coordinator_sim.broker.security.access import Access
 from coordinator_sim.broker.security.authorizer import Operation, ResourceType
 from coordinator_sim.broker.transactions.gate import TransactionalWrite, TransactionGate
@@ -96,6 +97,7 @@ class ProduceApi:
         partitions: The partitions that the brokers host.
         access: Authorizes requests.
         jobs: Runs long work in steps, and takes late answers.
+        wake_by: Arms the alarm for the end of a wait, by the wall clock.
         gate: Verifies transactions.
         touched: Called for each partition that was appended to.
         rules: Rules that differ between releases.
@@ -111,12 +113,13 @@ class ProduceApi:
         "purgatory",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what the API needs, by keyword
         self,
         partitions: ReplicaManager,
         access: Access,
         jobs: Jobs,
         *,
+        wake_by: WakeBy,
         gate: TransactionGate,
         touched: Touched,
         rules: ProduceRules,
@@ -127,7 +130,7 @@ class ProduceApi:
         self._gate = gate
         self._touched = touched
         self._rules = rules
-        self.purgatory = Purgatory[Place]()
+        self.purgatory = Purgatory[Place](wake_by)
 
     def handlers(self) -> Handlers:
         """The handler of Produce."""

@@ -10,10 +10,12 @@ UnifiedLog.java (producerExpireCheck); kafka 2.8, LogManager.ProducerIdExpiratio
 from collections.abc import Callable
 from typing import Final
 
+from coordinator_sim.broker.cluster_events import ClusterEvents
 from coordinator_sim.broker.configs.configs import Configs
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.purgatory import Place
 from coordinator_sim.broker.replicas.log_manager import LogManager
+from coordinator_sim.broker.scheduler import Scheduler
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.log.partition_log import PartitionLog
 
@@ -46,12 +48,14 @@ class LogMaintenance:
         configs: Settings; give the intervals, and whether there is a cleaner.
         storage_failed: See `StorageFailed`.
         trouble: Called with one line for a log that cannot be cleaned.
+        scheduler: Calls `expire` in time.
     """
 
     __slots__ = (
         "_configs",
         "_due_ms",
         "_logs",
+        "_scheduler",
         "_seen_ms",
         "_storage_failed",
         "_trouble",
@@ -65,8 +69,10 @@ class LogMaintenance:
         configs: Configs,
         storage_failed: StorageFailed,
         trouble: Callable[[str], None],
+        scheduler: Scheduler,
     ) -> None:
         self._logs = logs
+        self._scheduler = scheduler
         self._configs = configs
         self._storage_failed = storage_failed
         self._trouble = trouble
@@ -74,6 +80,16 @@ class LogMaintenance:
         self._due_ms: dict[str, int] = {}
         self._unfinished: list[PartitionLog] = []
         self._waiting: list[PartitionLog] = []
+
+    def listen(self, cluster_events: ClusterEvents) -> None:
+        """Subscribe to the first records of a log: they are appended, or found on disk."""
+        cluster_events.readable.append(lambda _topic, _partition: self._begin())
+        self._logs.changed.append(self._begin)
+
+    def _begin(self) -> None:
+        """Schedule the turns that are not scheduled yet."""
+        if len(self._due_ms) < len(_INTERVALS_MS):
+            self.arm()
 
     def expire(self, now: Instants) -> None:
         """Run what is due, or the next slice of retention or of the cleaner."""
@@ -107,9 +123,9 @@ class LogMaintenance:
                 self._due_ms.setdefault(name, self._seen_ms + interval_ms)
         return min(self._due_ms.values(), default=None)
 
-    def next_wall_deadline_ms(self) -> int | None:
-        """None: logs age by the group clock."""
-        return None
+    def arm(self) -> None:
+        """Arm the scheduler for the next turn; logs age by the group clock."""
+        self._scheduler.wake_by_group_ms(self.next_group_deadline_ms())
 
     def _is_due(self, name: str) -> bool:
         """Whether the turn with that interval is due; it is due only once."""

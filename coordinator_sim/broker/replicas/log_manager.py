@@ -39,15 +39,19 @@ class LogManager:
         image: The metadata.
         new_store: See `NewStore`.
         config_of: See `ConfigOf`; called again whenever the metadata changed.
+
+    Attributes:
+        changed: Listeners, called when a log was opened, or may have got other settings.
     """
 
-    __slots__ = ("_config_of", "_image", "_kept", "_new_store")
+    __slots__ = ("_config_of", "_image", "_kept", "_new_store", "changed")
 
     def __init__(self, image: MetadataImage, new_store: NewStore, config_of: ConfigOf) -> None:
         self._image = image
         self._new_store = new_store
         self._config_of = config_of
         self._kept: dict[Place, _Kept] = {}
+        self.changed: list[Callable[[], None]] = []
 
     def log_of(self, topic: str, partition: int) -> PartitionLog | None:
         """The log of a partition; None when there is no such partition.
@@ -75,6 +79,8 @@ class LogManager:
             kept.log = PartitionLog(topic, partition, kept.store, config)
             kept.is_broken = False
         kept.image_version = self._image.version
+        for listener in self.changed:
+            listener()
         if kept.log.leader_epoch < state.leader_epoch:
             kept.log.become_leader(state.leader_epoch)
         return kept.log

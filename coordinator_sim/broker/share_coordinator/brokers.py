@@ -14,6 +14,7 @@ from coordinator_sim.broker.cluster_events import ClusterEvents
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.metadata.image import NO_LEADER, MetadataImage
 from coordinator_sim.broker.replicas.state_topic import StateTopic
+from coordinator_sim.broker.scheduler import WakeBy, earliest
 from coordinator_sim.broker.share_coordinator.ports import ShareCoordinatorConfig
 from coordinator_sim.broker.share_coordinator.service import ShareCoordinator
 from coordinator_sim.kafka.partitioning import SHARE_STATE_TOPIC
@@ -53,6 +54,7 @@ class ShareCoordinators:
         log: The topic.
         is_running: Whether a broker is alive and not frozen.
         present: The instants of what is under way.
+        wake_by: Arms the alarm for a deadline, by the group clock.
     """
 
     __slots__ = (
@@ -65,6 +67,7 @@ class ShareCoordinators:
         "_present",
         "_seen_version",
         "_topics",
+        "_wake_by",
     )
 
     def __init__(
@@ -75,12 +78,14 @@ class ShareCoordinators:
         *,
         is_running: Callable[[int], bool],
         present: Callable[[], Instants],
+        wake_by: WakeBy,
     ) -> None:
         self._config = config
         self._image = image
         self._log = log
         self._is_running = is_running
         self._present = present
+        self._wake_by = wake_by
         self._topics = _Topics(image)
         self._members: dict[int, tuple[int, ShareCoordinator]] = {}
         self._led: dict[int, _Led] = {}
@@ -97,7 +102,7 @@ class ShareCoordinators:
         known = self._members.get(broker_id)
         if known is not None and known[0] == broker_epoch:
             return known[1]
-        coordinator = ShareCoordinator(self._own_config(), self._log, self._topics)
+        coordinator = ShareCoordinator(self._own_config(), self._log, self._topics, self._wake_by)
         coordinator.startup()
         coordinator.enable(is_enabled=self._is_enabled(), now_ms=now.group_ms)
         self._members[broker_id] = (broker_epoch, coordinator)
@@ -177,8 +182,7 @@ class ShareCoordinators:
 
     def next_deadline_ms(self) -> int | None:
         """The earliest deadline of a running broker, on the group clock."""
-        found = (each.next_deadline_ms() for each in self._running())
-        return min((each for each in found if each is not None), default=None)
+        return earliest(each.next_deadline_ms() for each in self._running())
 
     def _running(self) -> list[ShareCoordinator]:
         return [

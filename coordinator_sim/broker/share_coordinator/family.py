@@ -111,7 +111,7 @@ class ShareCoordination:
         persister: How share partitions and group coordinators ask them.
     """
 
-    __slots__ = ("_apis", "_is_known", "brokers", "persister")
+    __slots__ = ("_apis", "_is_known", "_scheduler", "brokers", "persister")
 
     def __init__(self, cluster: ClusterParts, draw: Callable[[], float]) -> None:
         groups = cluster.groups
@@ -130,6 +130,7 @@ class ShareCoordination:
             log,
             is_running=groups.is_running,
             present=lambda: cluster.latest,
+            wake_by=cluster.scheduler.wake_by_group_ms,
         )
         self.persister: Persister = (
             StatePersister(
@@ -146,7 +147,8 @@ class ShareCoordination:
         )
         self._apis = ShareStateApis(cluster.access, self.brokers.coordinator, cluster.jobs)
         self.brokers.listen(cluster.cluster_events)
-        cluster.scheduler.watch(self)
+        self._scheduler = cluster.scheduler
+        self._scheduler.watch(self)
 
     def handlers(self) -> Handlers:
         """Handlers of the APIs of the share coordinator; none in a Kafka without share groups."""
@@ -156,10 +158,10 @@ class ShareCoordination:
         """Run due upkeep, timeouts and loads."""
         self.brokers.expire(now)
 
+    def arm(self) -> None:
+        """Arm the scheduler for the earliest of them; the persister's retries are tasks."""
+        self._scheduler.wake_by_group_ms(self.next_group_deadline_ms())
+
     def next_group_deadline_ms(self) -> int | None:
         """The earliest of them that will find something to do."""
         return self.brokers.next_deadline_ms()
-
-    def next_wall_deadline_ms(self) -> int | None:
-        """Retries of the persister are tasks of the scheduler."""
-        return None

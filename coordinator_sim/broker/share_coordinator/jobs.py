@@ -88,6 +88,7 @@ class PeriodicJobs:
     def _arm_at(self, deadline_ms: int, job: _Job) -> None:
         key = self._runtime.new_timer(TimerKind.UPKEEP, deadline_ms, lambda: self._due(key))
         self._armed[key] = job
+        self.arm()
 
     def _due(self, key: TimerKey) -> None:
         job = self._armed.pop(key)
@@ -119,6 +120,13 @@ class PeriodicJobs:
         hidden = () if self._has_work() else self._armed
         timers = (timer for timer in self._runtime.timers if timer.key not in hidden)
         return min((timer.deadline_ms for timer in timers), default=None)
+
+    def arm(self) -> None:
+        """Arm the alarm for the jobs, if they have something to do."""
+        if self._armed and self._has_work():
+            for key in self._armed:
+                timer = self._runtime.timers.get(key)
+                self._runtime.wake_by(None if timer is None else timer.deadline_ms)
 
     def _has_work(self) -> bool:
         """Whether a partition has state, or a log that can be cut."""

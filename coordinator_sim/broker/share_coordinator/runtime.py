@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from coordinator_sim.broker.scheduler import WakeBy
 from coordinator_sim.broker.share_coordinator.ports import (
     KnownTopics,
     ShareCoordinatorConfig,
@@ -108,8 +109,11 @@ class ShareCoordinatorRuntime:
         config: Of the broker.
         log: The topic.
         topics: What topics there are.
+        wake_by: Arms the alarm for a deadline, by the group clock.
 
     Attributes:
+        wake_by: See above.
+        idle: Called when no event is left; None for nobody.
         now_ms: Instant of the verb under way.
         timers: All timers, in Kafka's order.
     """
@@ -123,11 +127,17 @@ class ShareCoordinatorRuntime:
         "_order",
         "_timer_count",
         "_topics",
+        "idle",
         "now_ms",
         "timers",
+        "wake_by",
     )
 
-    def __init__(self, config: ShareCoordinatorConfig, log: StateLog, topics: KnownTopics) -> None:
+    def __init__(
+        self, config: ShareCoordinatorConfig, log: StateLog, topics: KnownTopics, wake_by: WakeBy
+    ) -> None:
+        self.wake_by = wake_by
+        self.idle: Callable[[], None] | None = None
         self._config = config
         self._log = log
         self._topics = topics
@@ -159,6 +169,8 @@ class ShareCoordinatorRuntime:
                 self._events.popleft()()
         finally:
             self._is_busy = False
+            if self.idle is not None:
+                self.idle()
 
     # -- operations ---------------------------------------------------------------------------
 
@@ -260,12 +272,8 @@ class ShareCoordinatorRuntime:
         if linger_ms == ADAPTIVE:
             self.enqueue(flush)
         elif linger_ms > 0:
-            self.timers.schedule(
-                _linger_key(context),
-                self.now_ms + linger_ms,
-                now_ms=self.now_ms,
-                data=partial(self._enqueue_first, flush),
-            )
+            at_ms = self.now_ms + linger_ms
+            self._schedule(_linger_key(context), at_ms, partial(self._enqueue_first, flush))
 
     def _flush_batch(self, context: _Context, batch: _OpenBatch) -> None:
         if context.batch is batch:
@@ -424,8 +432,13 @@ class ShareCoordinatorRuntime:
         """Run a task at an instant; the name of its timer."""
         self._timer_count += 1
         key = TimerKey(kind, "", str(self._timer_count))
-        self.timers.schedule(key, deadline_ms, now_ms=self.now_ms, data=task)
+        self._schedule(key, deadline_ms, task)
         return key
+
+    def _schedule(self, key: TimerKey, deadline_ms: int, task: Callable[[], None]) -> None:
+        self.timers.schedule(key, deadline_ms, now_ms=self.now_ms, data=task)
+        if key.kind is not TimerKind.UPKEEP:
+            self.wake_by(deadline_ms)
 
     def expire(self, now_ms: int) -> None:
         """Run what is due, in Kafka's order."""

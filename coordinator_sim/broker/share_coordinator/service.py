@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from coordinator_sim.broker.scheduler import WakeBy
 from coordinator_sim.broker.share_coordinator.jobs import PeriodicJobs
 from coordinator_sim.broker.share_coordinator.operations import (
     API_OPERATIONS,
@@ -133,6 +134,7 @@ class ShareCoordinator:
         config: Settings of the broker.
         log: The topic.
         topics: What topics there are.
+        wake_by: Arms the alarm for a deadline, by the group clock.
 
     Attributes:
         runtime: The partitions that it leads.
@@ -141,11 +143,14 @@ class ShareCoordinator:
 
     __slots__ = ("_config", "_is_active", "jobs", "runtime")
 
-    def __init__(self, config: ShareCoordinatorConfig, log: StateLog, topics: KnownTopics) -> None:
+    def __init__(
+        self, config: ShareCoordinatorConfig, log: StateLog, topics: KnownTopics, wake_by: WakeBy
+    ) -> None:
         self._config = config
         self._is_active = False
-        self.runtime = ShareCoordinatorRuntime(config, log, topics)
+        self.runtime = ShareCoordinatorRuntime(config, log, topics, wake_by)
         self.jobs = PeriodicJobs(config, self.runtime, log)
+        self.runtime.idle = self.jobs.arm
 
     # -- life ---------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final, Protocol, cast
 
 from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.scheduler import WakeBy
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind, TimerQueue
 
 _SLICE: Final = 100
@@ -113,11 +114,16 @@ class AcquisitionLock:
 
 
 class AcquisitionLocks:
-    """The locks of all share partitions of a broker, in the order in which they run out."""
+    """The locks of all share partitions of a broker, in the order in which they run out.
 
-    __slots__ = ("_count", "_expired_ms", "_expiring", "_queue")
+    Args:
+        wake_by: Arms the alarm for a deadline, by the group clock.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_count", "_expired_ms", "_expiring", "_queue", "_wake_by")
+
+    def __init__(self, wake_by: WakeBy) -> None:
+        self._wake_by = wake_by
         self._queue = TimerQueue()
         self._count = 0
         self._expiring: Iterator[tuple[LockOwner, tuple[int, int]]] | None = None
@@ -159,6 +165,7 @@ class AcquisitionLocks:
         )
         # `now_ms` starts a wheel, and this one is started.
         self._queue.schedule(lock.key, deadline_ms, now_ms=deadline_ms, data=lock)
+        self.arm()
         return lock
 
     def cancel(self, lock: AcquisitionLock) -> None:
@@ -184,6 +191,10 @@ class AcquisitionLocks:
                 if not left:
                     return
             self._expiring = None
+
+    def arm(self) -> None:
+        """Arm the alarm for the earliest deadline."""
+        self._wake_by(self.next_deadline_ms())
 
     def next_deadline_ms(self) -> int | None:
         """An instant not after the earliest deadline, on the group clock; None without locks."""

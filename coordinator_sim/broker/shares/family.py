@@ -15,7 +15,7 @@ from coordinator_sim.broker.jobs import Jobs
 from coordinator_sim.broker.pending_answer import AnswerPlace
 from coordinator_sim.broker.quotas.quotas import Quotas
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
-from coordinator_sim.broker.scheduler import Scheduler
+from coordinator_sim.broker.scheduler import Scheduler, earliest
 from coordinator_sim.broker.security.access import Access
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.broker.shares.dead_letter_queue import ShareGroupDeadLetters
@@ -112,6 +112,7 @@ class Shares:
                 self._cluster.configs,
                 persister=self._persister,
                 dead_letters=letters,
+                scheduler=self._cluster.scheduler,
             )
         return found
 
@@ -182,15 +183,14 @@ class Shares:
         for broker in self._moving():
             broker.expire(now)
 
+    def arm(self) -> None:
+        """Arm the scheduler for the locks and fetches of brokers whose time goes on."""
+        for broker in self._moving():
+            broker.arm()
+
     def next_group_deadline_ms(self) -> int | None:
         """When the next lock on records runs out, or a little before."""
-        found = (broker.next_group_deadline_ms() for broker in self._moving())
-        return min((each for each in found if each is not None), default=None)
-
-    def next_wall_deadline_ms(self) -> int | None:
-        """When the next fetch has waited enough."""
-        found = (broker.next_wall_deadline_ms() for broker in self._moving())
-        return min((each for each in found if each is not None), default=None)
+        return earliest(broker.next_group_deadline_ms() for broker in self._moving())
 
     def _moving(self) -> list[SharePartitionManager]:
         frozen = self._cluster.groups.frozen

@@ -13,6 +13,7 @@ from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.purgatory import Place, Purgatory
 from coordinator_sim.broker.records.fetch_sessions import FetchPlace
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
+from coordinator_sim.broker.scheduler import Scheduler
 from coordinator_sim.broker.shares.acknowledgements import Batches, Outcomes, outcome
 from coordinator_sim.broker.shares.acquisition_locks import AcquisitionLocks
 from coordinator_sim.broker.shares.answers import Found
@@ -75,6 +76,7 @@ class SharePartitionManager:
         configs: Settings of groups.
         persister: Keeps the state.
         dead_letters: Takes records that are given up; None where the release knows of none.
+        scheduler: Calls `expire` in time.
 
     Attributes:
         reader: Reads logs.
@@ -108,15 +110,16 @@ class SharePartitionManager:
         *,
         persister: Persister,
         dead_letters: DeadLetterQueue | None,
+        scheduler: Scheduler,
     ) -> None:
         self._broker_id = broker_id
         self._hosted = hosted
         self._configs = configs
         self._persister = persister
         self._dead_letters = dead_letters
-        self._locks = AcquisitionLocks()
+        self._locks = AcquisitionLocks(scheduler.wake_by_group_ms)
         self._partitions: dict[SharePartitionKey, SharePartition] = {}
-        self._purgatory = Purgatory[WatchKey]()
+        self._purgatory = Purgatory[WatchKey](scheduler.wake_by_wall_ms)
         self._touched: deque[WatchKey] = deque()
         self._is_settling = False
         self._fetch_count = 0
@@ -349,13 +352,14 @@ class SharePartitionManager:
         self._purgatory.expire(now.wall_ms)
         self._settle()
 
+    def arm(self) -> None:
+        """Arm the scheduler for the next lock that runs out, and the next fetch."""
+        self._locks.arm()
+        self._purgatory.arm()
+
     def next_group_deadline_ms(self) -> int | None:
         """When the next lock runs out, or a little before."""
         return self._locks.next_deadline_ms()
-
-    def next_wall_deadline_ms(self) -> int | None:
-        """When the next fetch has waited enough."""
-        return self._purgatory.next_deadline_ms()
 
 
 class _Gathering:

@@ -15,6 +15,7 @@ from coordinator_sim.broker.cluster_events import ClusterEvents
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.metadata.changes import Change
 from coordinator_sim.broker.metadata.image import NO_LEADER, MetadataImage
+from coordinator_sim.broker.scheduler import Scheduler, earliest
 from coordinator_sim.broker.transactions.coordinator import (
     ProducerIdentity,
     TransactionCoordinator,
@@ -59,6 +60,7 @@ class TransactionBrokers:
         writing: Sends markers to the leaders of partitions.
         change: Applies a change of the metadata.
         is_running: Whether a broker is alive and not frozen.
+        scheduler: Calls `expire` in time.
     """
 
     __slots__ = (
@@ -69,11 +71,12 @@ class TransactionBrokers:
         "_led",
         "_log",
         "_members",
+        "_scheduler",
         "_seen_version",
         "_writing",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what coordinators need, by keyword
         self,
         config: TransactionConfig,
         image: MetadataImage,
@@ -82,6 +85,7 @@ class TransactionBrokers:
         *,
         change: Callable[[Change], None],
         is_running: Callable[[int], bool],
+        scheduler: Scheduler,
     ) -> None:
         self._config = config
         self._image = image
@@ -89,6 +93,7 @@ class TransactionBrokers:
         self._writing = writing
         self._change = change
         self._is_running = is_running
+        self._scheduler = scheduler
         self._members: dict[int, tuple[int, TransactionCoordinator]] = {}
         self._led: dict[int, _Led] = {}
         self._seen_version = -1
@@ -109,6 +114,7 @@ class TransactionBrokers:
             TransactionStates(self._config, self._image, self._log),
             ProducerIds(self._image, self._change),
             self._writing,
+            self._scheduler,
             now.group_ms,
         )
         self._members[broker_id] = (broker_epoch, coordinator)
@@ -229,14 +235,13 @@ class TransactionBrokers:
         return [coordinator.expire(now) for coordinator in self._running()]
 
     def next_group_deadline_ms(self) -> int | None:
-        """The earliest sweep of a broker that will find something to do."""
-        found = (each.next_group_deadline_ms() for each in self._running())
-        return min((each for each in found if each is not None), default=None)
+        """The earliest sweep of a running broker that will find something to do."""
+        return earliest(each.next_group_deadline_ms() for each in self._running())
 
-    def next_wall_deadline_ms(self) -> int | None:
-        """The earliest instant at which a marker is sent again."""
-        found = (each.markers.due_ms for each in self._running())
-        return min((each for each in found if each is not None), default=None)
+    def arm(self) -> None:
+        """Arm the scheduler for the deadlines of every running broker."""
+        for coordinator in self._running():
+            coordinator.arm()
 
     def _running(self) -> list[TransactionCoordinator]:
         return [

@@ -13,6 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.scheduler import Scheduler, earliest
 from coordinator_sim.broker.transactions.ending import (
     EndRequest,
     find_end_with_tv1,
@@ -83,6 +84,7 @@ class TransactionCoordinator:
         states: State of the transactional ids.
         producer_ids: Source of new producer ids.
         writing: Sends markers to the leaders of partitions.
+        scheduler: Calls `expire` in time.
         started_ms: When the broker started, by the group clock.
     """
 
@@ -91,6 +93,7 @@ class TransactionCoordinator:
         "_config",
         "_expiry_swept_ms",
         "_producer_ids",
+        "_scheduler",
         "markers",
         "states",
     )
@@ -101,10 +104,12 @@ class TransactionCoordinator:
         states: TransactionStates,
         producer_ids: ProducerIdSource,
         writing: MarkerWriting,
+        scheduler: Scheduler,
         started_ms: int,
     ) -> None:
         self.states = states
-        self.markers = MarkerChannel(states, writing)
+        self.markers = MarkerChannel(states, writing, scheduler.wake_by_wall_ms)
+        self._scheduler = scheduler
         self._config = config
         self._producer_ids = producer_ids
         self._abort_swept_ms = started_ms
@@ -163,7 +168,7 @@ class TransactionCoordinator:
         owned = self.states.find(transactional_id)
         if owned is not None:
             return owned
-        return self.states.put(
+        put = self.states.put(
             TransactionMetadata(
                 transactional_id,
                 self._producer_ids.next_producer_id(),
@@ -171,6 +176,8 @@ class TransactionCoordinator:
                 updated_ms=now_ms,
             )
         )
+        self.arm()
+        return put
 
     def _next_identity(
         self,
@@ -231,7 +238,10 @@ class TransactionCoordinator:
         if is_open and all(place in metadata.partitions for place in places):
             return ErrorCode.NONE
         transit = metadata.prepare_add(places, now.group_ms, client_version)
-        return self.states.append(transactional_id, owned.coordinator_epoch, transit, now.group_ms)
+        epoch = owned.coordinator_epoch
+        error = self.states.append(transactional_id, epoch, transit, now.group_ms)
+        self.arm()
+        return error
 
     def verify_partitions(
         self, transactional_id: str, producer: ProducerIdentity, places: Sequence[TopicPartition]
@@ -340,6 +350,7 @@ class TransactionCoordinator:
         self.states.begin_load(partition, coordinator_epoch)
         for owned, transit in self.states.finish_load(partition, now.group_ms):
             self._send_markers(owned, transit, now)
+        self.arm()
 
     def on_resignation(self, partition: int) -> None:
         """Resign as leader of a partition. Source: TransactionCoordinator.onResignation."""
@@ -366,8 +377,12 @@ class TransactionCoordinator:
 
     def next_group_deadline_ms(self) -> int | None:
         """When `expire` has something to do by the group clock."""
-        found = (self._abort_deadline_ms(), self._expiry_deadline_ms())
-        return min((each for each in found if each is not None), default=None)
+        return earliest((self._abort_deadline_ms(), self._expiry_deadline_ms()))
+
+    def arm(self) -> None:
+        """Arm the scheduler for the next sweep and the next retry of a marker."""
+        self._scheduler.wake_by_group_ms(self.next_group_deadline_ms())
+        self._scheduler.wake_by_wall_ms(self.markers.due_ms)
 
     def _abort_deadline_ms(self) -> int | None:
         due_ms = self.states.earliest_timeout_ms()

@@ -13,6 +13,7 @@ from coordinator_sim.broker.metadata.image import MetadataImage
 from coordinator_sim.broker.pending_answer import AnswerPlace
 from coordinator_sim.broker.replicas.log_manager import LogManager
 from coordinator_sim.broker.replicas.state_topic import HostedLogs, StateTopic
+from coordinator_sim.broker.scheduler import Scheduler
 from coordinator_sim.broker.security.access import Access
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.broker.transactions.apis import TransactionApis
@@ -53,6 +54,7 @@ class ClusterParts(Answers, Protocol):
     logs: LogManager
     latest: Instants
     jobs: Jobs
+    scheduler: Scheduler
 
     @property
     def hosted(self) -> HostedLogs:
@@ -138,6 +140,7 @@ class Transactions:
             delivery,
             change=cluster.change,
             is_running=groups.is_running,
+            scheduler=cluster.scheduler,
         )
         offsets_partitions = cluster.settings.coordinator.offsets_topic_num_partitions
         self.verifier = OffsetsVerifier(
@@ -171,10 +174,10 @@ class Transactions:
         for due in self.brokers.expire(now):
             self._jobs.start(NO_TOKEN, due)
 
+    def arm(self) -> None:
+        """Arm the scheduler for the earliest sweep and the earliest retry of a marker."""
+        self.brokers.arm()
+
     def next_group_deadline_ms(self) -> int | None:
         """The earliest sweep that will find something to do."""
         return self.brokers.next_group_deadline_ms()
-
-    def next_wall_deadline_ms(self) -> int | None:
-        """The earliest retry of a marker."""
-        return self.brokers.next_wall_deadline_ms()

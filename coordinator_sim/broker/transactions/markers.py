@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.metadata.image import NO_LEADER
+from coordinator_sim.broker.scheduler import WakeBy
 from coordinator_sim.broker.transactions.metadata import TxnTransit
 from coordinator_sim.broker.transactions.ports import Marker, MarkerWriting
 from coordinator_sim.broker.transactions.states import Owned, TransactionStates
@@ -54,17 +55,22 @@ class MarkerChannel:
     Args:
         states: The broker's transactional ids.
         writing: Sends markers to the leaders of partitions.
+        wake_by: Arms the alarm for a retry, by the wall clock.
+
+    Attributes:
+        due_ms: When `retry` is due by the wall clock; None when there is nothing to retry.
     """
 
-    __slots__ = ("_due_ms", "_log_retries", "_pending", "_queue", "_states", "_writing")
+    __slots__ = ("_log_retries", "_pending", "_queue", "_states", "_wake_by", "_writing", "due_ms")
 
-    def __init__(self, states: TransactionStates, writing: MarkerWriting) -> None:
+    def __init__(self, states: TransactionStates, writing: MarkerWriting, wake_by: WakeBy) -> None:
         self._states = states
         self._writing = writing
+        self._wake_by = wake_by
         self._pending: dict[str, Completion] = {}
         self._queue: list[tuple[Completion, TopicPartition]] = []
         self._log_retries: list[Completion] = []
-        self._due_ms: int | None = None
+        self.due_ms: int | None = None
 
     def send(self, completion: Completion, now: Instants) -> None:
         """Write the markers of a transaction, and complete it after the last one."""
@@ -75,7 +81,7 @@ class MarkerChannel:
 
     def retry(self, now: Instants) -> None:
         """Send the markers and steps again that could not be written."""
-        self._due_ms = None
+        self.due_ms = None
         log_retries, self._log_retries = self._log_retries, []
         for completion in log_retries:
             self._append(completion, now)
@@ -83,11 +89,6 @@ class MarkerChannel:
         for completion, place in queue:
             if self._is_current(completion):
                 self._send_one(completion, place, now)
-
-    @property
-    def due_ms(self) -> int | None:
-        """When `retry` is due by the wall clock; None when there is nothing to retry."""
-        return self._due_ms
 
     @property
     def pending_count(self) -> int:
@@ -122,7 +123,11 @@ class MarkerChannel:
 
     def _again(self, completion: Completion, place: TopicPartition, now: Instants) -> None:
         self._queue.append((completion, place))
-        self._due_ms = now.wall_ms + RETRY_MS
+        self._retry_later(now)
+
+    def _retry_later(self, now: Instants) -> None:
+        self.due_ms = now.wall_ms + RETRY_MS
+        self._wake_by(self.due_ms)
 
     def _written(
         self, completion: Completion, place: TopicPartition, error: ErrorCode, now: Instants
@@ -166,4 +171,4 @@ class MarkerChannel:
         )
         if error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
             self._log_retries.append(completion)
-            self._due_ms = now.wall_ms + RETRY_MS
+            self._retry_later(now)

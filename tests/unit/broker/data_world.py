@@ -13,6 +13,7 @@ from coordinator_sim.broker.metadata.image import TOPIC_RESOURCE, MetadataImage
 from coordinator_sim.broker.records.families import DataApis, DataSettings
 from coordinator_sim.broker.replicas.log_manager import LogManager
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
+from coordinator_sim.broker.scheduler import Scheduler
 from coordinator_sim.broker.security.access import Access
 from coordinator_sim.broker.security.authorizer import Authorizer
 from coordinator_sim.broker.settings import Endpoint
@@ -93,15 +94,18 @@ class DataWorld:
             trouble=self.troubles.append,
         )
         self.jobs = Jobs(self)
+        self.scheduler = Scheduler()
         self.apis = DataApis(
             partitions,
             Access(authorizer),
             self.jobs,
+            scheduler=self.scheduler,
             draw=self._draw,
             cluster_events=ClusterEvents(),
             gate=gate,
             settings=settings,
         )
+        self.scheduler.watch(self.apis)
         self.handlers = self.apis.handlers()
         self.image.apply(TopicCreated("t", TOPIC_ID, ((1, 2), (2, 1))))
 
@@ -158,7 +162,7 @@ class DataWorld:
     def pass_time(self, ms: int) -> None:
         """Let both clocks go on."""
         self.now_ms += ms
-        self.apis.expire(Instants(self.now_ms, self.now_ms))
+        self.scheduler.expire(Instants(self.now_ms, self.now_ms))
 
     # -- requests ------------------------------------------------------------------------
 

@@ -185,7 +185,7 @@ def test_a_fetch_waits_for_records(world: DataWorld) -> None:
     late = world.late(ApiKey.FETCH, 12, token)
     assert late is not None
     assert partition_of(late)["highWatermark"] == 1
-    assert world.apis.next_wall_deadline_ms() is None
+    assert not world.apis.fetches.purgatory
 
 
 def test_a_fetch_waits_for_min_bytes_and_no_longer_than_max_wait(world: DataWorld) -> None:
@@ -193,7 +193,7 @@ def test_a_fetch_waits_for_min_bytes_and_no_longer_than_max_wait(world: DataWorl
     token, _ = world.fetch(maxWaitMs=500, minBytes=10_000)
     world.produce(batch_of(b"a"))
     assert not world.answers
-    assert world.apis.next_wall_deadline_ms() == world.now_ms + 500
+    assert world.scheduler.wall_ms == world.now_ms + 500
     world.pass_time(499)
     assert not world.answers
     world.pass_time(1)
@@ -235,7 +235,7 @@ def test_a_closed_connection_frees_what_waits_on_it(world: DataWorld) -> None:
     assert world.answers == {token: None}
     world.produce(batch_of(b"a"))
     assert world.answers == {token: None}
-    assert world.apis.next_wall_deadline_ms() is None
+    assert not world.apis.fetches.purgatory
 
 
 def test_an_append_does_not_look_at_fetches_of_other_partitions(world: DataWorld) -> None:

@@ -10,6 +10,7 @@ from coordinator_sim.broker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURC
 from coordinator_sim.broker.purgatory import Place
 from coordinator_sim.broker.replicas.log_maintenance import LogMaintenance
 from coordinator_sim.broker.replicas.log_manager import LogManager
+from coordinator_sim.broker.scheduler import Scheduler
 from coordinator_sim.kafka.profiles import PROFILES
 from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
 from coordinator_sim.log.format.record_bytes import Record
@@ -36,6 +37,7 @@ class World:
             self.configs,
             lambda place, _: self.failed.append(place),
             self.troubles.append,
+            Scheduler(),
         )
         self.image.apply(TopicCreated("t", bytes(16), ((1,),)))
 

@@ -149,14 +149,14 @@ def test_acks_all_that_waits_too_long_is_request_timed_out(world: DataWorld) -> 
     """The records stay, and their offset is told."""
     world.log().hold_high_watermark(0)
     token, _ = world.produce(batch_of(b"a"), acks=-1, timeoutMs=500)
-    assert world.apis.next_wall_deadline_ms() == world.now_ms + 500
+    assert world.scheduler.wall_ms == world.now_ms + 500
     world.pass_time(500)
     late = world.late(ApiKey.PRODUCE, 12, token)
     assert late is not None
     assert partition_of(late)["errorCode"] == ErrorCode.REQUEST_TIMED_OUT
     assert partition_of(late)["baseOffset"] == 0
     assert world.log().end_offset == 1
-    assert world.apis.next_wall_deadline_ms() is None
+    assert world.scheduler.wall_ms is None
 
 
 def test_acks_all_that_loses_its_leader_is_told_so(world: DataWorld) -> None:

@@ -9,6 +9,7 @@ from coordinator_sim.broker.metadata.changes import (
     TopicCreated,
 )
 from coordinator_sim.broker.metadata.image import NO_LEADER, MetadataImage
+from coordinator_sim.broker.scheduler import Scheduler
 from coordinator_sim.broker.transactions.coordinator import (
     InitRequest,
     ProducerIdentity,
@@ -138,7 +139,9 @@ class Bench:
     def _new(self) -> TransactionCoordinator:
         states = TransactionStates(self.config, self.image, self.log)
         ids = ProducerIds(self.image, self.image.apply)
-        return TransactionCoordinator(self.config, states, ids, self.markers, self.now_ms)
+        return TransactionCoordinator(
+            self.config, states, ids, self.markers, Scheduler(), self.now_ms
+        )
 
     @property
     def now(self) -> Instants:

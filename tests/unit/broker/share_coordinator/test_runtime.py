@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from coordinator_sim.broker.scheduler import Scheduler
 from coordinator_sim.broker.share_coordinator.operations import StateResponse
 from coordinator_sim.broker.share_coordinator.ports import ShareCoordinatorConfig
 from coordinator_sim.broker.share_coordinator.service import ShareCoordinator
@@ -32,7 +33,7 @@ class Bench:
         config = ShareCoordinatorConfig(
             state_topic_partitions=1, append_linger_ms=linger_ms, write_timeout_ms=1_000
         )
-        self.coordinator = ShareCoordinator(config, self.log, self)
+        self.coordinator = ShareCoordinator(config, self.log, self, Scheduler().wake_by_group_ms)
         self.coordinator.startup()
         self.answers: list[StateResponse] = []
 

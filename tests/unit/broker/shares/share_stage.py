@@ -1,6 +1,7 @@
 """A share partition with all that it talks to, and a clock that a test turns."""
 
 from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.scheduler import Scheduler
 from coordinator_sim.broker.shares.acquisition_locks import AcquisitionLocks
 from coordinator_sim.broker.shares.persister import SharePartitionKey, StateBatch, StateRead
 from coordinator_sim.broker.shares.share_partition import SharePartition
@@ -52,7 +53,7 @@ class Stage:
             settings=lambda: self.settings,
             persister=self.persister,
             offsets=ScriptedOffsets(offsets or {}),
-            locks=AcquisitionLocks(),
+            locks=AcquisitionLocks(Scheduler().wake_by_group_ms),
             on_fetchable=self._became_fetchable,
             dead_letters=letters,
         )
