@@ -144,11 +144,10 @@ class TimerQueue:
         timer = self._timers.get(key)
         if timer is None:
             timer = self._timers[key] = Timer(key, deadline_ms, 0, data)
+            self._place(timer)
         else:
-            self._withdraw(timer)
-            timer.deadline_ms = deadline_ms
             timer.data = data
-        self._place(timer)
+            self.postpone(timer, deadline_ms)
         return timer
 
     def postpone(self, timer: Timer, deadline_ms: int) -> None:

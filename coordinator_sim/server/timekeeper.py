@@ -119,13 +119,13 @@ class Timekeeper:
 
     def settled(self) -> None:
         """Arm the alarm if a request or another verb has armed an earlier deadline."""
-        loop = self._running_loop()
-        self._await_quiet(loop)
+        if isinstance(self.clock, VirtualClock):
+            self._await_quiet(self.clock, self._running_loop())
         cluster = self._cluster
         due = (cluster.next_group_deadline_ms(), cluster.next_wall_deadline_ms())
         if due != self._armed_for:
             self._armed_for = due
-            self._arm(loop)
+            self._arm(self._running_loop())
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         """The loop of the first use; asking asyncio for it costs a system call each time."""
@@ -340,11 +340,9 @@ class Timekeeper:
         self._failure = described(error)
         self._paused_until = self._running_loop().time() + _PAUSE_S
 
-    def _await_quiet(self, loop: asyncio.AbstractEventLoop) -> None:
-        if not isinstance(self.clock, VirtualClock):
-            return
+    def _await_quiet(self, clock: VirtualClock, loop: asyncio.AbstractEventLoop) -> None:
         self._quiet_since = loop.time()
-        if self.clock.auto and self._jump is None:
+        if clock.auto and self._jump is None:
             self._jump = loop.call_later(self._quiet_ms / 1000, self._jump_when_quiet)
 
     def _jump_when_quiet(self) -> None:

@@ -403,7 +403,8 @@ class Configs:
         return {**dict.fromkeys(ids, str(broker_id)), **self._given}
 
     def _cached(self, resource_type: int, resource: str, name: str) -> Value:
-        self._forget_old()
+        if self._cached_version != self._image.configs_version:
+            self._forget_old()
         key = (resource_type, resource, name)
         if key not in self._cache:
             self._cache[key] = self._found(resource_type, resource, name)

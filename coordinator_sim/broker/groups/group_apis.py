@@ -241,8 +241,8 @@ class GroupApis:
         if not self._access.allows(context, Operation.READ, ResourceType.GROUP, request.group_id):
             error = ErrorCode.GROUP_AUTHORIZATION_FAILED
             return answered(ConsumerGroupHeartbeatResponse(error_code=error))
-        names = request.subscribed_topic_names or ()
-        if not all(self.may_describe(context, name) for name in names):
+        names = request.subscribed_topic_names
+        if names and not all(self.may_describe(context, name) for name in names):
             error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             return answered(ConsumerGroupHeartbeatResponse(error_code=error))
         return EdgeResult(request)

@@ -127,7 +127,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
         member_id: str | None = member.member_id
         if member.instance_id is not None:
             member_id = self.static_members.get(member.instance_id)
-        found = None if member_id is None else self.targets.get(member_id)
+        found = None if member_id is None else self.targets.entries.get(member_id)
         return {} if found is None else found
 
     def partition_epoch(self, topic_id: bytes, partition: int) -> int:

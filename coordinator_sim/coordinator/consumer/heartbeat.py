@@ -47,6 +47,7 @@ from coordinator_sim.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupHeartbeatResponseTopicPartitions,
+    TopicPartitions,
 )
 from coordinator_sim.trace.epoch_groups import NOTHING_BESIDE, Beside
 
@@ -83,7 +84,7 @@ def _beat(
     if refusal is not None:
         return refusal
     member_id = request.member_id or new_member_id(runtime)
-    owned = _owned(request)
+    owned = None if request.topic_partitions is None else _owned(request.topic_partitions)
     found = found_member(runtime.profile, group, request, member_id, owned)
     if isinstance(found, Refusal):
         return found
@@ -137,11 +138,9 @@ def _group_of(
     return ConsumerGroup(Timeline(), group_id, runtime.profile)
 
 
-def _owned(request: ConsumerGroupHeartbeatRequest) -> Owned | None:
-    """What the member reports to have; None when it says nothing of it."""
-    if request.topic_partitions is None:
-        return None
-    return tuple((each.topic_id, each.partitions) for each in request.topic_partitions)
+def _owned(reported: tuple[TopicPartitions, ...]) -> Owned:
+    """The partitions that a member reports to have."""
+    return tuple((each.topic_id, each.partitions) for each in reported)
 
 
 def _updated(
@@ -153,13 +152,14 @@ def _updated(
     """
     names = request.subscribed_topic_names
     regex = request.subscribed_topic_regex
+    assignor = request.server_assignor
     timeout_ms = request.rebalance_timeout_ms
     return replace(
         member,
-        instance_id=_said(request.instance_id, member.instance_id),
-        rack_id=_said(request.rack_id, member.rack_id),
+        instance_id=member.instance_id if request.instance_id is None else request.instance_id,
+        rack_id=member.rack_id if request.rack_id is None else request.rack_id,
         rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
-        server_assignor=_said(request.server_assignor, member.server_assignor),
+        server_assignor=member.server_assignor if assignor is None else assignor,
         subscribed_topic_names=(
             member.subscribed_topic_names if names is None else frozenset(names)
         ),
@@ -168,10 +168,6 @@ def _updated(
         client_host=context.client_host,
         classic=None,
     )
-
-
-def _said(said: str | None, known: str | None) -> str | None:
-    return known if said is None else said
 
 
 def _answer(
@@ -189,7 +185,7 @@ def _answer(
         )
     )
     is_told = request.member_epoch == JOIN_EPOCH or is_full
-    if not is_told:
+    if not is_told and before.assigned is not after.assigned:
         is_told = _has_changed(runtime, before.assigned, after.assigned)
     return ConsumerGroupHeartbeatResponse(
         member_id=after.member_id,

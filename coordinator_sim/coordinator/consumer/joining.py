@@ -56,7 +56,7 @@ def full_group(
     replaces = instance_id is not None and instance_id in group.static_members
     if replaces and profile.consumer_full_group_takes_replacement:
         return None
-    is_known = bool(member_id) and member_id in group.members
+    is_known = bool(member_id) and member_id in group.members.entries
     return None if is_known or len(group.members) < limit else group_is_full(limit)
 
 
@@ -91,7 +91,7 @@ def found_member(
     """
     if request.instance_id is not None:
         return _static(profile, group, request, member_id, owned)
-    member = group.members.get(member_id)
+    member = group.members.entries.get(member_id)
     if member is None:
         if request.member_epoch != JOIN_EPOCH:
             return unknown_member(group.group_id, member_id)

@@ -82,7 +82,8 @@ def last_goal(draft: Draft) -> Goal:
 
 def _goal(draft: Draft, epoch: int, target: Target) -> Goal:
     runtime, updated = draft.runtime, draft.updated
-    matched = draft.group.regex_topics(updated.subscribed_topic_regex)
+    regex = updated.subscribed_topic_regex
+    matched = draft.group.regex_topics(regex) if regex else frozenset[str]()
     return Goal(
         epoch=epoch,
         target=target,
@@ -150,11 +151,19 @@ def _compare_topics(draft: Draft, *, bumps: bool) -> tuple[int, bool]:
 
 
 def _assignor_changed(draft: Draft) -> bool:
-    """Whether the group would like another assignor now, and that is reason enough."""
+    """Whether the preferred assignor changes, and that bumps the epoch.
+
+    While two assignors are preferred equally, it may change though no member's choice does: see
+    `CopiedCounts`.
+    """
+    group, before, updated = draft.group, draft.before, draft.updated
+    is_same = updated.server_assignor == before.server_assignor
+    if is_same and len(group.assignor_counts.entries) < 2:  # noqa: PLR2004 - no second one
+        return False
     if not draft.runtime.profile.consumer_assignor_change_bumps:
         return False
     default = draft.runtime.config.group_consumer_assignors[0]
-    return (draft.group.preferred_assignor() or default) != assignor_of(draft)
+    return (group.preferred_assignor() or default) != assignor_of(draft)
 
 
 def assignor_of(draft: Draft) -> str:

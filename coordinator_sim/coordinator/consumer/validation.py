@@ -23,14 +23,16 @@ def invalid_heartbeat(
 ) -> Refusal | None:
     """What is wrong with a heartbeat by itself; None if nothing is. The first finding counts."""
     epoch = request.member_epoch
-    if api_version >= _NAMED_VERSION or epoch > JOIN_EPOCH or epoch == LEAVE_EPOCH:
-        named = (("MemberId", request.member_id), *_names(request))
-    else:
-        named = _names(request)
-    for name, text in named:
-        if is_blank(text):
-            return _invalid(f"{name} can't be empty.")
-    text = _epoch_fault(request)
+    has_id = api_version >= _NAMED_VERSION or epoch > JOIN_EPOCH or epoch == LEAVE_EPOCH
+    empty = empty_field(
+        MemberId=request.member_id if has_id else None,
+        GroupId=request.group_id,
+        InstanceId=request.instance_id,
+        RackId=request.rack_id,
+    )
+    if empty is not None:
+        return _invalid(f"{empty} can't be empty.")
+    text = None if epoch > JOIN_EPOCH else _epoch_fault(request)
     if text is not None:
         return _invalid(text)
     assignor = request.server_assignor
@@ -43,17 +45,12 @@ def invalid_heartbeat(
     return None
 
 
-def is_blank(text: str | None) -> bool:
-    """Whether a field is given, and holds nothing. Source: throwIfEmptyString."""
-    return text is not None and not text.strip(_TRIMMED)
-
-
-def _names(request: ConsumerGroupHeartbeatRequest) -> tuple[tuple[str, str | None], ...]:
-    return (
-        ("GroupId", request.group_id),
-        ("InstanceId", request.instance_id),
-        ("RackId", request.rack_id),
-    )
+def empty_field(**fields: str | None) -> str | None:
+    """The name of the first field that is empty but not null. Source: throwIfEmptyString."""
+    for name, text in fields.items():
+        if text is not None and not text.strip(_TRIMMED):
+            return name
+    return None
 
 
 def _epoch_fault(request: ConsumerGroupHeartbeatRequest) -> str | None:

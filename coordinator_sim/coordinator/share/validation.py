@@ -4,7 +4,7 @@ Source: kafka 4.4, GroupCoordinatorService.throwIfShareGroupHeartbeatRequestIsIn
 """
 
 from coordinator_sim.coordinator.consumer.refusal import Refusal
-from coordinator_sim.coordinator.consumer.validation import is_blank
+from coordinator_sim.coordinator.consumer.validation import empty_field
 from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, LEAVE_EPOCH
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
@@ -12,13 +12,11 @@ from coordinator_sim.messages.share_group_heartbeat import ShareGroupHeartbeatRe
 
 def invalid_share_heartbeat(request: ShareGroupHeartbeatRequest) -> Refusal | None:
     """What is wrong with a heartbeat by itself; None if nothing is. The first finding counts."""
-    for name, text in (
-        ("MemberId", request.member_id),
-        ("GroupId", request.group_id),
-        ("RackId", request.rack_id),
-    ):
-        if is_blank(text):
-            return _invalid(f"{name} can't be empty.")
+    empty = empty_field(
+        MemberId=request.member_id, GroupId=request.group_id, RackId=request.rack_id
+    )
+    if empty is not None:
+        return _invalid(f"{empty} can't be empty.")
     if request.member_epoch == JOIN_EPOCH:
         if not request.subscribed_topic_names:
             return _invalid("SubscribedTopicNames must be set in first request.")
