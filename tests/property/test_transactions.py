@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.connection import Connection
@@ -31,6 +31,7 @@ from coordinator_sim.log.partition_log import PartitionLog
 from coordinator_sim.messages.catalogue import API_NAMES, newest_version
 from coordinator_sim.messages.codec.frames import RequestHeader
 from coordinator_sim_conformance.field_frames import Fields, read_response_frame, request_frame
+from tests.unit.broker.wake_ups import missed_wake_ups
 
 pytestmark = pytest.mark.property
 
@@ -116,6 +117,11 @@ class Transactions(RuleBasedStateMachine):
         """The finalized version of transactions; clients speak it."""
         self.bumps = level > 0
         self.cluster.change(FeatureSet("transaction.version", level))
+
+    @invariant()
+    def wake_in_time(self) -> None:
+        """No sweep and no retry of a marker is missed."""
+        assert missed_wake_ups(self.cluster) == []
 
     @property
     def now(self) -> Instants:
