@@ -1,6 +1,7 @@
 """A client of a served cluster whose bytes go through the server's protocol, without a socket."""
 
-from asyncio import Transport
+from asyncio import Transport, get_running_loop
+from collections.abc import Callable
 
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.connection import Connection
@@ -8,6 +9,8 @@ from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.pending_answer import Output
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.codec.frames import RequestHeader
+from coordinator_sim.server.clocks import WallClock
+from coordinator_sim.server.timekeeper import Timekeeper
 from coordinator_sim.server.wire_protocol import WireProtocol
 from coordinator_sim_conformance.field_frames import Fields, read_response_frame, request_frame
 
@@ -23,8 +26,16 @@ class _Wire(Transport):
         self.written += data
 
 
+class _Clock(WallClock):
+    """Begins at the same instant in every process: timers lie in the same slots of their wheel."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        super().__init__(monotonic)
+        self._wall = lambda: 1_700_000_000_000 + int(monotonic() * 1000)
+
+
 class Loopback:
-    """One connection to broker 1, at an instant that stands still.
+    """One connection to broker 1, with the alarm of its server; lives on a running event loop.
 
     Args:
         cluster: The cluster.
@@ -32,7 +43,8 @@ class Loopback:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._now = Instants(1_700_000_000_000, 1_700_000_000_000)
+        self._clock = _Clock(get_running_loop().time)
+        self._timekeeper = Timekeeper(cluster, self._clock)
         self._wire = _Wire()
         self._protocol = WireProtocol(self, self._connect)
         self._protocol.connection_made(self._wire)
@@ -65,10 +77,11 @@ class Loopback:
 
     def now(self) -> Instants:
         """The present."""
-        return self._now
+        return self._clock.now()
 
     def settled(self) -> None:
-        """No alarm is set: time stands still."""
+        """Arm the alarm, as the server does."""
+        self._timekeeper.settled()
 
     def opened(self, protocol: WireProtocol) -> None:
         """The one connection."""
