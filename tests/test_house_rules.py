@@ -5,43 +5,22 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("coordinator_sim", "coordinator_sim_pytest", "conformance", "reports", "scenarios")
-FUNCTION_LINES = 70
-MODULE_LINES = 500
-TEST_MODULE_LINES = 800
-NESTING = 4
-"""Blocks inside one another in a function; a loop with a guarded body is two."""
+from tools.commit_message import faults
+from tools.house_ceilings import PLACES, complaints, counts, read_ceilings
+from tools.house_facts import facts_of, runs_data, sources, text_of
+from tools.prose import PACKAGES, ROOT
+
+MODULE_LINES = 800
+SUBJECTS = 20
+"""Newest commits whose subjects are checked: a bad one that was merged is not red for ever."""
+SUBJECTS_SINCE = "2026-11-29T00:00:00Z"
+"""Subjects of earlier commits are not checked."""
 TAGS = ("QUIRK", "DEVIATION", "UNSPECIFIED", "INVARIANT")
 BANNED_MODULE_NAMES = {"utils", "common", "helpers", "misc", "manager"}
-
-
-def sources(*tops: str) -> Iterator[Path]:
-    """Python files below the named folders, sorted."""
-    for top in tops:
-        yield from sorted((ROOT / top).rglob("*.py"))
-
-
-@cache
-def text_of(path: Path) -> str:
-    """A file's text, read once for all rules."""
-    return path.read_text(encoding="utf-8")
-
-
-RUNNING_MODULES = frozenset(
-    {"pickle", "_pickle", "pickletools", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
-)
-"""Modules that run what data says."""
-RUNNING_CALLS = frozenset(
-    {"eval", "exec", "Unpickler", "read_pickle", "unsafe_load", "full_load", "BaseManager"}
-)
 REVIEWED_CALLS = {
     "coordinator_sim/messages/codec/source.py": "compiles the codecs that are made of our schemas",
     "coordinator_sim/messages/codec/write_source.py": "constants of that source",
@@ -49,99 +28,15 @@ REVIEWED_CALLS = {
 """Modules with such calls, and why they run nothing from a file or a socket."""
 
 
-def runs_data(node: ast.AST) -> bool:
-    """Whether a node runs what data says, or imports what does."""
-    if isinstance(node, ast.Import):
-        return any(each.name.partition(".")[0] in RUNNING_MODULES for each in node.names)
-    if isinstance(node, ast.ImportFrom):
-        names = {each.name for each in node.names} & RUNNING_CALLS
-        return (node.module or "").partition(".")[0] in RUNNING_MODULES or bool(names)
-    if isinstance(node, ast.keyword):
-        return node.arg == "allow_pickle"
-    if not isinstance(node, ast.Call):
-        return False
-    called = ast.unparse(node.func)
-    return called.rpartition(".")[2] in RUNNING_CALLS or called in ("yaml.load", "torch.load")
-
-
-def where(path: Path, node: ast.AST) -> str:
-    """A place a reader can jump to."""
-    return f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
-
-
-def depth(node: ast.AST, level: int = 0) -> int:
-    """The deepest nesting of blocks below a node."""
-    blocks = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Match, ast.AsyncFor, ast.AsyncWith)
-    deepest = level
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            continue
-        is_elif = isinstance(node, ast.If) and isinstance(child, ast.If) and child in node.orelse
-        step = 1 if isinstance(child, blocks) and not is_elif else 0
-        deepest = max(deepest, depth(child, level + step))
-    return deepest
-
-
-def is_set_expression(node: ast.expr) -> bool:
-    """Whether an expression plainly builds a set."""
-    if isinstance(node, ast.Set | ast.SetComp):
-        return True
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id in {"set", "frozenset"}
-    )
-
-
-def iterated_by(node: ast.AST) -> list[ast.expr]:
-    """What a loop, a comprehension or a call goes through."""
-    if isinstance(node, ast.For):
-        return [node.iter]
-    if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.DictComp):
-        return [generator.iter for generator in node.generators]
-    if (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id in {"list", "tuple", "iter", "next"}
-    ):
-        return node.args[:1]
-    return []
-
-
-class Places(NamedTuple):
-    """Where a file breaks a rule about its syntax tree."""
-
-    long: list[str]
-    nested: list[str]
-    unordered: list[str]
-
-
-@cache
-def places_in(path: Path) -> Places:
-    """Parse a file once for all rules; trees are too large to be kept."""
-    found = Places([], [], [])
-    for node in ast.walk(ast.parse(text_of(path))):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            place = f"{where(path, node)} {node.name}"
-            if (node.end_lineno or 0) - node.lineno + 1 > FUNCTION_LINES:
-                found.long.append(place)
-            if depth(node) > NESTING:
-                found.nested.append(place)
-        found.unordered.extend(
-            where(path, node) for each in iterated_by(node) if is_set_expression(each)
-        )
-    return found
-
-
 def test_no_function_is_longer_than_a_screen() -> None:
     """Functions stay within 70 lines."""
     everywhere = sources(*PACKAGES, "tools", "benchmarks", "tests")
-    assert [place for path in everywhere for place in places_in(path).long] == []
+    assert [place for path in everywhere for place in facts_of(path).long] == []
 
 
 def test_blocks_do_not_nest_deeply() -> None:
     """No function nests its blocks more than four deep."""
-    assert [place for path in sources(*PACKAGES) for place in places_in(path).nested] == []
+    assert [place for path in sources(*PACKAGES) for place in facts_of(path).nested] == []
 
 
 def test_every_package_of_the_wheel_says_that_it_is_typed() -> None:
@@ -153,17 +48,17 @@ def test_every_package_of_the_wheel_says_that_it_is_typed() -> None:
 
 def test_no_iteration_over_a_set() -> None:
     """Set order depends on the hash seed; it never reaches an output."""
-    assert [place for path in sources(*PACKAGES) for place in places_in(path).unordered] == []
+    assert [place for path in sources(*PACKAGES) for place in facts_of(path).unordered] == []
 
 
 def test_no_module_outgrows_its_room() -> None:
-    """Modules stay within 500 lines, test modules within 800."""
+    """Modules stay within 800 lines."""
 
     def line_count(path: Path) -> int:
         return text_of(path).count("\n")
 
-    large = [p for p in sources(*PACKAGES, "tools", "benchmarks") if line_count(p) > MODULE_LINES]
-    large += [p for p in sources("tests") if line_count(p) > TEST_MODULE_LINES]
+    everywhere = sources(*PACKAGES, "tools", "benchmarks", "tests")
+    large = [path for path in everywhere if line_count(path) > MODULE_LINES]
     assert [str(p.relative_to(ROOT)) for p in large] == []
 
 
@@ -185,15 +80,56 @@ def test_module_names_say_what_they_hold() -> None:
     assert bad == []
 
 
+def git_lines(*arguments: str) -> list[str]:
+    """What git prints about this checkout."""
+    done = subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        pytest.skip("not a git checkout")
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("subject", "fault"),
+    [
+        ("Close idle connections", "write `area: what changes`"),
+        (f"broker: close {'idle ' * 12}connections", "it has 85 characters; shorten it to 72"),
+        ("broker: what a client leaves when it goes", "'What' begins with a question word"),
+        ("ingest, cli: what was said twice", "'said' is speech without a speaker"),
+        ("cli: one answer for nobody", "'nobody' is archaic"),
+    ],
+)
+def test_commit_subject_with_a_fault_is_found(subject: str, fault: str) -> None:
+    """Form, length and riddles, each with its mend."""
+    assert any(each.startswith(fault) for each in faults(subject))
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        "broker: release a disconnected client's share locks",
+        "harness, docs: one check of field types, and plainer summaries",
+        "Merge branch 'deadlines'",
+        'Revert "broker: what a client leaves"',
+    ],
+)
+def test_plain_commit_subject_has_no_fault(subject: str) -> None:
+    """Subjects that name a thing and what changes, and those that git writes."""
+    assert faults(subject) == []
+
+
+def test_subjects_of_new_commits_are_plain() -> None:
+    """The newest commits since the rule; a shallow clone shows fewer of them."""
+    count = f"-{SUBJECTS}"
+    newest = git_lines("log", count, "--no-merges", f"--since={SUBJECTS_SINCE}", "--format=%s")
+    assert {subject: faults(subject) for subject in newest if faults(subject)} == {}
+
+
 def files_with(pattern: str) -> list[str]:
     """Text files of the repo in which a pattern is found."""
-    listed = subprocess.run(
-        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    if listed.returncode:
-        pytest.skip("not a git checkout")
     suffixes = {".py", ".md", ".toml", ".txt", ".sh", ".log", ".json", ".yml", ""}
-    paths = [ROOT / name for name in listed.stdout.split()]
+    paths = [ROOT / name for name in git_lines("ls-files")]
     return [
         str(path.relative_to(ROOT))
         for path in paths
@@ -239,10 +175,18 @@ def test_nothing_from_a_file_or_a_socket_is_run() -> None:
     found = {
         str(path.relative_to(ROOT))
         for path in sources(*PACKAGES, "tools", "benchmarks")
-        for node in ast.walk(ast.parse(text_of(path)))
-        if runs_data(node)
+        if facts_of(path).running
     }
     assert found == REVIEWED_CALLS.keys()
+
+
+@pytest.mark.parametrize("table", PLACES)
+def test_number_stays_at_its_ceiling_and_only_falls(table: str) -> None:
+    """Riddles, words of a dialect, lone Protocols, equal lines and small modules become fewer.
+
+    `python -m tools.house_ceilings --show TABLE NAME` lists the places of a number.
+    """
+    assert complaints(counts(table), read_ceilings()[table]) == []
 
 
 def test_generated_pages_are_fresh() -> None:

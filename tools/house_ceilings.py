@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+from tools.house_measures import Places, dialect, equal_lines, protocols, riddles, small_modules
+
 ROOT: Final = Path(__file__).resolve().parents[1]
 FILE: Final = ROOT / "tests" / "house_ceilings.toml"
 LOWER: Final = "python -m tools.house_ceilings --lower"
@@ -33,8 +35,19 @@ def walks() -> dict[str, int]:
     return {f"{row['walk']}: {unit}": row[unit] for row in rows for unit in ("calls", "modules")}
 
 
-MEASURES: Final[Mapping[str, Callable[[], Counts]]] = {"walks": walks}
-"""What is counted, by the name of its table in the file."""
+PLACES: Final[Mapping[str, Callable[[], Places]]] = {
+    measure.__name__: measure
+    for measure in (riddles, dialect, protocols, equal_lines, small_modules)
+}
+"""What is counted in the text of the packages, by the name of its table in the file."""
+TABLES: Final = ("walks", *PLACES)
+
+
+def counts(table: str) -> Counts:
+    """The numbers of one table, as they are now."""
+    if table == "walks":
+        return walks()
+    return {name: len(places) for name, places in PLACES[table]().items()}
 
 
 def read_ceilings() -> dict[str, dict[str, int]]:
@@ -77,22 +90,32 @@ def written(tables: Mapping[str, Counts]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Check the ceilings, or lower them; 1 if one has to be looked at."""
-    if arguments not in ([], ["--lower"]):
-        sys.stdout.write(f"{__doc__}\n")
-        return 2
+    """Check the ceilings, lower them, or show places; 1 if a ceiling has to be looked at."""
+    match arguments:
+        case [] | ["--lower"]:
+            lines = _checked(is_lowering=bool(arguments))
+            sys.stdout.write("\n".join(lines or ["every number is at its ceiling"]) + "\n")
+            return 1 if lines else 0
+        case ["--show", table, name] if table in PLACES:
+            sys.stdout.writelines(f"{place}\n" for place in PLACES[table]().get(name, ()))
+            return 0
+        case _:
+            sys.stderr.write(f"{__doc__}\nTables with places: {', '.join(PLACES)}\n")
+            return 2
+
+
+def _checked(*, is_lowering: bool) -> list[str]:
+    """Lower the ceilings first, if so ordered; complaints about all tables."""
     ceilings = read_ceilings()
-    found = {table: measure() for table, measure in MEASURES.items()}
-    if arguments:
-        ceilings = {table: lowered(found[table], ceilings.get(table)) for table in MEASURES}
+    found = {table: counts(table) for table in TABLES}
+    if is_lowering:
+        ceilings = {table: lowered(found[table], ceilings.get(table)) for table in TABLES}
         FILE.write_text(written(ceilings), encoding="utf-8")
-    lines = [
+    return [
         f"[{table}] {line}"
-        for table in MEASURES
+        for table in TABLES
         for line in complaints(found[table], ceilings.get(table, {}))
     ]
-    sys.stdout.write("\n".join(lines or ["every number is at its ceiling"]) + "\n")
-    return 1 if lines else 0
 
 
 if __name__ == "__main__":
