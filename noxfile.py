@@ -20,6 +20,8 @@ DAYS_OF_A_WEEK = 7
 
 ON_EVERY_PROCESSOR = ("-n", "auto", "--maxprocesses", "8")
 """`auto` is one process more than processors; see `tests/conftest.py`."""
+NOT_BY_DEFAULT = ("property", "oracle", "nightly", "real_kafka")
+"""Markers of tests that have sessions of their own."""
 BY_FILE = ("--dist", "loadfile", "--no-loadscope-reorder")
 """A process takes whole files, in the tests' order: the tests of one share what is made once."""
 BY_TEST = ("--dist", "worksteal")
@@ -58,10 +60,29 @@ def test(session: nox.Session) -> None:
 
     `-- -n 0` runs it in one process, as a debugger wants it.
     """
-    others = ("property", "oracle", "nightly", "real_kafka")
-    chosen = " and ".join(f"not {marker}" for marker in others)
+    chosen = " and ".join(f"not {marker}" for marker in NOT_BY_DEFAULT)
     command = ("pytest", *ON_EVERY_PROCESSOR, *BY_FILE, "-m", chosen)
     session.run(*command, *session.posargs, env=COMPILED_ONCE)
+
+
+@nox.session
+def quick(session: nox.Session) -> None:
+    """Within a minute: cases of the newest release, unit tests but the slow ones, house rules.
+
+    `./dev quick coordinator`: the cases, and the unit tests of that room. Needs nothing but Python.
+    """
+    from coordinator_sim.kafka.profiles import DEFAULT_PROFILE
+
+    unit = ROOT / "tests" / "unit"
+    for room in session.posargs:
+        if not (unit / room).is_dir():
+            rooms = ", ".join(sorted(each.name for each in unit.iterdir() if each.is_dir()))
+            session.error(f"tests/unit has no folder {room!r}; there are: {rooms}")
+    session.run("conformance", "run", "--profile", DEFAULT_PROFILE.name, silent=True)
+    chosen = "not slow and not " + " and not ".join((*NOT_BY_DEFAULT, "spark", "browser"))
+    whole = ("tests/unit", "tests/test_house_rules.py", "tests/test_walks.py")
+    paths = [f"tests/unit/{room}" for room in session.posargs] or whole
+    session.run("pytest", "-q", "-n", "0", "-m", chosen, *paths, env=COMPILED_ONCE)
 
 
 @nox.session(name="property")
