@@ -78,7 +78,7 @@ def admission_error(
 
 
 def invalid_form(runtime: Runtime, request: OneGroupRequest, api_version: int) -> Response | None:
-    """The answer to a request that is wrong by itself; None for one that is not."""
+    """The refusal of a heartbeat whose own fields are invalid; None for a valid request."""
     if not runtime.is_active:
         return None
     if isinstance(request, ConsumerGroupHeartbeatRequest):

@@ -73,7 +73,7 @@ class AppendPolicy(Protocol):
         ...
 
     def takes_unacknowledged(self, batch: LogBatch) -> bool:
-        """Whether a batch is appended of which nobody hears the outcome, as Scala's tombstones."""
+        """Append a batch whose outcome no request awaits, as Scala's tombstones; False if lost."""
         ...
 
 

@@ -381,9 +381,9 @@ class GroupCoordinator:
         self._runtime.wall_clock = clock
 
     def hold_high_watermark(self, hold: bool, partition: int | None = None) -> None:
-        """From now on, whether appends wait for `advance_high_watermark`: all, or of one partition.
+        """Make appends wait for `advance_high_watermark`, in one partition or in all, or stop that.
 
-        One that is held while another broker leads it, unknown here, commits nothing any more.
+        A deposed leader that has not noticed yet commits nothing further.
         """
         if partition is None:
             self._runtime.hold_high_watermark = hold
@@ -391,7 +391,7 @@ class GroupCoordinator:
             part.is_replicated = not hold
 
     def end_offset(self, partition: int) -> int:
-        """Where the next record of that offsets partition goes; 0 for one never led."""
+        """The offset of the next record in an offsets partition; 0 if it was never led here."""
         part = self._runtime.partitions.get(partition)
         return 0 if part is None else part.end_offset
 

@@ -88,7 +88,7 @@ def deletion_error(group: AnyGroup | None) -> ErrorCode:
 
 
 class DeletionUnderWay:
-    """One DeleteGroups and the partitions of it that are through."""
+    """One DeleteGroups request, and the outcomes of the offsets partitions that have finished."""
 
     __slots__ = ("_context", "_found", "_missing_count", "runtime")
 

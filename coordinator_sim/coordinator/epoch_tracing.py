@@ -1,8 +1,8 @@
-"""How the life of groups with epochs is told to the trace. Called only while the trace is on.
+"""Trace events of consumer, share and streams groups. Called only while the trace is on.
 
-These are consumer, share and streams groups. What a batch of records tells is said in
-`trace.epoch_batches`, for this trace and for those that are read from an offsets topic. Here is
-what only the coordinator knows: topics' names, requests and their answers, loads.
+`trace.epoch_batches` derives events from a batch of records, for this trace and for an offsets
+topic that is read. This module adds the facts that only the coordinator has: topic names, requests
+and their responses, and loads.
 """
 
 from collections.abc import Iterable, Iterator
@@ -142,7 +142,7 @@ def _topic_name(trace: Trace, topic_id: bytes) -> str:
 
 
 def _story(trace: Trace, partition: Partition, group_id: str, group_type: str) -> EpochGroupStory:
-    """What was told of a group; of one that nothing was told of, what it is."""
+    """The trace state of a group, built from its records if it was not traced yet."""
     found = trace.stories.get(group_id)
     if found is None or found.group_type != group_type:
         found = trace.stories[group_id] = EpochGroupStory(group_type)
@@ -290,7 +290,7 @@ def _state_of(group: AssignedGroup) -> GroupState | None:
 
 
 def trace_heartbeat_request(trace: Trace, request: EpochHeartbeat, context: RequestContext) -> None:
-    """Tell of a heartbeat that joins or leaves; the others are told when answered."""
+    """Emit an event for a heartbeat that joins or leaves; other heartbeats emit when answered."""
     if request.member_epoch > JOIN_EPOCH:
         return
     joins = request.member_epoch == JOIN_EPOCH

@@ -38,7 +38,7 @@ class FetchGroup(Protocol):
 
 
 class FetchUnderWay:
-    """One OffsetFetch and the groups of it that are read.
+    """One OffsetFetch request, and the results of the groups that were read so far.
 
     Args:
         fetch_group: How this coordinator reads a group.

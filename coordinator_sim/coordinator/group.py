@@ -200,7 +200,7 @@ class Group(MemberTable):
         return max(self._table_order.votes(votes), key=votes.__getitem__)
 
     def member_list(self) -> tuple[JoinGroupResponseMember, ...]:
-        """The members as the leader is told of them. Source: currentClassicGroupMembers."""
+        """The members that a JoinGroup response lists. Source: currentClassicGroupMembers."""
         name = self.protocol_name
         return tuple(
             [

@@ -101,7 +101,7 @@ def described(
 
 
 def _read_position(runtime: Runtime, partition: Partition) -> int:
-    """How far readers see: what is committed; in Scala whatever is in memory."""
+    """The log position that readers see: the committed one in Java, the latest in Scala."""
     return partition.high_watermark if runtime.profile.has_coordinator_runtime else LATEST
 
 

@@ -208,7 +208,7 @@ def complete_join_of(
 
 
 def current_generation(group: Group, member_id: str, *, with_members: bool) -> JoinGroupResponse:
-    """The generation as a JoinGroup is told of it."""
+    """The JoinGroup response that describes the group's current generation."""
     return JoinGroupResponse(
         generation_id=group.generation_id,
         protocol_type=group.protocol_type,

@@ -96,7 +96,7 @@ def configured(base: CoordinatorConfig, properties: Mapping[str, str]) -> Coordi
 
 
 def _policy(text: str) -> MigrationPolicy:
-    """The policy of that name, in whatever case.
+    """The migration policy of a name, upper or lower case.
 
     Raises:
         ConfigError: there is no such policy.
@@ -122,9 +122,10 @@ def _assignors(text: str) -> tuple[str, ...]:
 
 
 def properties_of(config: CoordinatorConfig) -> dict[str, str]:
-    """What a configuration says otherwise than Kafka, as properties.
+    """The settings of a configuration that differ from Kafka's defaults, as broker properties.
 
-    A retention that is no whole number of minutes is left out: Kafka has no word for it.
+    A retention that is not a whole number of minutes is omitted, because Kafka's property counts
+    minutes.
     """
     usual = CoordinatorConfig()
     found: dict[str, str] = {}

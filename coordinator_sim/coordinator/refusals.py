@@ -98,7 +98,7 @@ def numbered(response: JoinGroupResponse, generation_id: int) -> JoinGroupRespon
 
 
 def metadata_append_error(error: ErrorCode, profile: Profile) -> ErrorCode:
-    """What a member is told when storing its group failed.
+    """The error that a member receives when storing its group failed.
 
     Source: GroupMetadataManager.appendGroupMetadataErrorToResponseError.
     """
@@ -115,21 +115,21 @@ def metadata_append_error(error: ErrorCode, profile: Profile) -> ErrorCode:
 
 
 def dead_error(profile: Profile) -> ErrorCode:
-    """What a request to a Dead group is told."""
+    """The error code of a response to a request for a Dead group."""
     if profile.dead_group_is_unknown:
         return ErrorCode.UNKNOWN_MEMBER_ID
     return ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 def operation_error(error: ErrorCode, profile: Profile) -> ErrorCode:
-    """What a client is told when the operation itself failed. Source: handleOperationException."""
+    """The error a client receives when the operation failed. Source: handleOperationException."""
     if error is ErrorCode.NETWORK_EXCEPTION:
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     return metadata_append_error(error, profile)
 
 
 def fetch_error(error: ErrorCode) -> ErrorCode:
-    """What a require-stable OffsetFetch is told. Source: handleOffsetFetchException."""
+    """The error of a require-stable OffsetFetch. Source: handleOffsetFetchException."""
     return _FETCH_ERRORS.get(error, error)
 
 
@@ -164,7 +164,7 @@ def outcomes_by_topic(
 
 
 def commit_error(error: ErrorCode) -> ErrorCode:
-    """What a client of the Scala coordinator is told when storing offsets failed.
+    """The error that a client of the Scala coordinator receives when storing offsets failed.
 
     Source: kafka 3.9, GroupMetadataManager.maybeConvertOffsetCommitError.
     """

@@ -278,7 +278,7 @@ class Runtime:
     def take(self) -> CoordinatorResult:
         """Everything gathered since the last call, once what is scheduled has run.
 
-        That may schedule more. It ends because a request is gone on with once.
+        A scheduled step may schedule more. Terminates: each request is resumed at most once.
         """
         while self.scheduled:
             self.run_scheduled()

@@ -1,9 +1,10 @@
-"""What a generation's members subscribe to, as far as a broker reads it.
+"""The topics that the members of a generation subscribe to, as a broker parses them.
 
-A broker reads the subscriptions of consumers alone, and only to know which offsets are in use. It
-does so when a generation begins and when a group is loaded, not when a member changes its mind.
-DEVIATION: up to 4.3 a subscription with a name cut short, or a count beyond its end, stops Kafka's
-generation half-way, and its members wait in vain; here it is as good as unreadable.
+A broker parses consumers' subscriptions only, to find which offsets are in use. It does so when a
+generation begins and when a group is loaded, not when a member changes its subscription.
+
+DEVIATION: up to 4.3 a subscription with a truncated name, or a count beyond its end, stops Kafka's
+generation half-way and its members never get a reply; here it counts as unreadable.
 
 Source: kafka trunk, ClassicGroup.computeSubscribedTopics and isSubscribedToTopic.
 """

@@ -144,7 +144,7 @@ class TimelineTable(Generic[K, V]):
         return None
 
     def reader(self, position: int) -> Callable[[K], V | None]:
-        """What `get` tells at that log position, for many keys in a row."""
+        """A function that answers `get` at a log position, for lookups of many keys."""
         if position == LATEST or not (self._starts or self._replaced):
             return self.entries.get
         return partial(self.get, position=position)

@@ -1,4 +1,4 @@
-"""How requests and answers are told to the trace.
+"""Trace events of group requests and their responses.
 
 Called only while the trace is on.
 """
@@ -46,7 +46,7 @@ class Trace(EpochTrace, Protocol):
 
 
 def trace_request(trace: Trace, request: GroupRequest, context: RequestContext) -> None:
-    """Tell of a request that asks for a change of membership; commits are told when answered."""
+    """Emit an event for a request that changes membership; commits emit when answered."""
     if isinstance(request, EpochHeartbeat):
         trace_heartbeat_request(trace, request, context)
         return
@@ -97,7 +97,7 @@ def trace_request(trace: Trace, request: GroupRequest, context: RequestContext) 
 
 
 def trace_response(trace: Trace, parked: Parked, response: Response) -> None:
-    """Tell of an answer, if there is an event for it."""
+    """Emit the event of a response, if the trace has one for it."""
     tell = _ANSWERS.get(type(response))
     if tell is not None:
         tell(trace, parked.request, parked.context, response)
@@ -217,7 +217,7 @@ _Fencing = JoinGroupRequest | SyncGroupRequest | HeartbeatRequest
 
 
 def _fencing(trace: Trace, request: _Fencing, error: ErrorCode) -> dict[str, str]:
-    """Who has the instance id of a request that was fenced."""
+    """The member that owns the instance id of a fenced request, as event attributes."""
     if error is not ErrorCode.FENCED_INSTANCE_ID:
         return {}
     group = trace.groups.get(request.group_id)
@@ -230,7 +230,7 @@ def _fencing(trace: Trace, request: _Fencing, error: ErrorCode) -> dict[str, str
 
 
 def trace_fetch(trace: Trace, context: RequestContext, response: OffsetFetchResponse) -> None:
-    """Tell of what was read, group by group."""
+    """Emit one event per group that an OffsetFetch read."""
     for group in response.groups:
         trace.emit(
             Event.OFFSET_FETCH,
@@ -257,7 +257,7 @@ def trace_fetch(trace: Trace, context: RequestContext, response: OffsetFetchResp
 
 
 def trace_member_loaded(group: Group, member: Member) -> None:
-    """Tell of a member in a stored record. Source: GroupMetadata.loadGroup (Scala)."""
+    """Emit the event of a member in a loaded record. Source: GroupMetadata.loadGroup (Scala)."""
     group.emit(
         Event.LIFECYCLE,
         member,
@@ -267,7 +267,7 @@ def trace_member_loaded(group: Group, member: Member) -> None:
 
 
 def trace_stale_resignation(trace: Trace, partition: Partition, epoch: int | None) -> None:
-    """Tell of a resignation that had nothing to unload, or came too late for its epoch.
+    """Emit an event for a resignation that found nothing to unload or had an old epoch.
 
     Source: GroupMetadataManager.removeGroupsAndOffsets (Scala).
     """
@@ -286,7 +286,7 @@ def trace_stale_resignation(trace: Trace, partition: Partition, epoch: int | Non
 
 
 def trace_fenced_leave(group: Group, entry: MemberIdentity) -> None:
-    """Tell that a member would leave whose instance id another one has."""
+    """Emit the fencing of a LeaveGroup entry whose instance id another member owns."""
     current = group.static_members.get(entry.group_instance_id or "", "")
     group.tell(
         Event.MEMBER_FENCED,
@@ -299,7 +299,7 @@ def trace_fenced_leave(group: Group, entry: MemberIdentity) -> None:
 def trace_groups_deleted(
     trace: Trace, partition: Partition | None, gone: list[tuple[str, int]]
 ) -> None:
-    """Tell of a DeleteGroups, which Java handles by offsets partition: groups and their offsets."""
+    """Emit the outcome of a DeleteGroups, which Java handles one offsets partition at a time."""
     trace.emit(
         Event.LIFECYCLE,
         offsets_partition=None if partition is None else partition.index,
@@ -312,18 +312,18 @@ def trace_groups_deleted(
 
 
 def trace_offsets_deleted(group: Group, keys: list[OffsetCommitKey]) -> None:
-    """Tell of an OffsetDelete."""
+    """Emit the event of an OffsetDelete, by the offset keys it removed."""
     places = [TopicPartition(key.topic, key.partition) for key in keys]
     trace_partitions_deleted(group, places, len(keys))
 
 
 def trace_partitions_deleted(group: Group, places: list[TopicPartition], count: int) -> None:
-    """Tell of an OffsetDelete of these partitions, of which so many had an offset."""
+    """Emit the event of an OffsetDelete of these partitions; `count` of them had an offset."""
     group.tell(Event.OFFSET_TOMBSTONE, attrs=_deleted(places, count))
 
 
 def trace_topics_deleted(trace: Trace, places: list[TopicPartition], count: int) -> None:
-    """Tell how many offsets of all groups went with these partitions."""
+    """Emit how many offsets of all groups were deleted with these partitions."""
     trace.emit(Event.OFFSET_TOMBSTONE, attrs=_deleted(places, count))
 
 
@@ -333,7 +333,7 @@ def _deleted(places: list[TopicPartition], count: int) -> dict[str, str]:
 
 
 def trace_offsets_expired(trace: Trace, partition: Partition | None, count: int) -> None:
-    """Tell of offsets, of one partition or of all, whose retention is over."""
+    """Emit how many offsets expired, in one offsets partition or in all (None)."""
     trace.emit(
         Event.OFFSET_EXPIRED,
         offsets_partition=None if partition is None else partition.index,

@@ -1,4 +1,4 @@
-"""The way of a write: the two of Kafka's coordinators, one of which a `Runtime` is given.
+"""How records are appended: the Java and the Scala strategy, one of which a `Runtime` has.
 
 The Java coordinator applies records as it appends them, takes them back when the append is
 refused, and lets every answer wait for the log position that the operation saw. The Scala

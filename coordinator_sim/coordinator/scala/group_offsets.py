@@ -171,7 +171,7 @@ class GroupOffsets:
     # -- removal ---------------------------------------------------------------------------
 
     def remove(self, places: Iterable[Place]) -> list[Place]:
-        """Remove whatever there is of these; those that were committed, in Kafka's order.
+        """Remove offsets, pending ones too; return the committed ones among them in Kafka's order.
 
         Source: removeOffsets.
         """
@@ -287,7 +287,7 @@ class LoadedOffsets:
                 self.committed.get(key.group_id, {}).pop(place, None)
 
     def recorded_order(self) -> list[str]:
-        """The groups that there is a record of, in the order of Kafka's table of them."""
+        """The groups that have a metadata record, in the order of Kafka's hash table."""
         capacity = self._capacity
         return sorted(
             self.recorded, key=lambda group_id: scala_place(java_string_hash(group_id), capacity)

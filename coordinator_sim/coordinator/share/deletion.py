@@ -1,4 +1,4 @@
-"""What the share coordinator is told before share groups are deleted.
+"""Requests to the share coordinator that delete share-group state before the groups.
 
 Source: kafka 4.4, GroupCoordinatorShard.sharePartitionDeleteRequests, GroupMetadataManager
 .shareGroupBuildPartitionDeleteRequest; GroupCoordinatorService.performShareGroupsDeletion and

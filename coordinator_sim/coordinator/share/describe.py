@@ -35,7 +35,7 @@ def undescribed_shares(names: Iterable[str], error: ErrorCode) -> ShareGroupDesc
 def described_share_group(
     runtime: Runtime, partition: Partition | None, group_id: str
 ) -> DescribedGroup:
-    """One group, or why there is nothing to tell of it."""
+    """The description of one share group, or the error that prevents it."""
     if partition is None or partition.state is not PartitionState.ACTIVE:
         refused = undescribed_shares((group_id,), partition_error(partition, runtime.profile))
         return refused.groups[0]

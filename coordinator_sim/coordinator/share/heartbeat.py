@@ -156,7 +156,7 @@ def _member_of(
 def _updated(
     member: ShareMember, request: ShareGroupHeartbeatRequest, context: RequestContext
 ) -> ShareMember:
-    """The member with what the heartbeat says of it; what is not said stays."""
+    """The member updated by a heartbeat; fields that are null in the request stay unchanged."""
     names = request.subscribed_topic_names
     return replace(
         member,

@@ -209,7 +209,7 @@ def _initialize(runtime: Runtime, partition: Partition, group_id: str, places: P
 
 
 def uninitialize(runtime: Runtime, partition: Partition, group_id: str, places: Places) -> None:
-    """These partitions are asked for no more. Source: uninitializeShareGroupState."""
+    """Stop initializing these share partitions. Source: uninitializeShareGroupState."""
     if partition.state is not PartitionState.ACTIVE:
         return
     state = partition.share_states.get(group_id)

@@ -62,7 +62,7 @@ def set_order(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def is_same(one: Target, other: Target) -> bool:
-    """Whether two targets have the same partitions, in whatever order."""
+    """Whether two targets have the same partitions; their order is ignored."""
     return one == other or _as_sets(one) == _as_sets(other)
 
 

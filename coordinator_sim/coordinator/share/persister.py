@@ -1,7 +1,7 @@
-"""What a group coordinator asks of the share coordinator, and what it is told.
+"""Requests of a group coordinator to the share coordinator, and their responses.
 
-Plain data: a call leaves with the result of a verb, a driver carries it out, and its answer comes
-back by `GroupCoordinator.persister_answered`.
+Plain data. A call is part of a verb's result; the driver executes it and passes the response to
+`GroupCoordinator.persister_answered`.
 
 Source: kafka 4.4, server-common/.../share/persister/Persister.java and its parameters and results.
 """

@@ -44,7 +44,7 @@ def _tombstone(key: ShareGroupKey) -> LogRecord:
 
 
 def member_record(group_id: str, member: ShareMember) -> LogRecord:
-    """What a member said of itself."""
+    """The record of a member's metadata: rack, client and subscribed topics."""
     value = ShareGroupMemberMetadataValue(
         rack_id=member.rack_id,
         client_id=member.client_id,

@@ -41,12 +41,12 @@ KeptTopics = Mapping[bytes, KeptTopic]
 
 
 class ShareState(Struct, frozen=True, gc=False):
-    """What is known of one group.
+    """The share partitions of one group, by how far the share coordinator has them.
 
     Args:
-        initializing: The share coordinator was asked to begin with them.
-        initialized: It has begun.
-        deleting: Topic ids that it was asked to forget.
+        initializing: Partitions whose InitializeShareGroupState is under way.
+        initialized: Partitions that the share coordinator has initialized.
+        deleting: Ids of topics whose DeleteShareGroupState is under way.
     """
 
     initializing: KeptTopics = {}
@@ -71,7 +71,7 @@ def topic_name(topics: KnownTopics, topic_id: bytes) -> str:
 
 
 def state_of(value: ShareGroupStatePartitionMetadataValue, now_ms: int) -> ShareState:
-    """What a record says, applied at that instant."""
+    """The share state that a record holds; its topics date from `now_ms`."""
     return ShareState(
         _read(value.initializing_topics, now_ms),
         _read(value.initialized_topics, now_ms),

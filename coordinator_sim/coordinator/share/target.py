@@ -18,7 +18,7 @@ from coordinator_sim.kafka.records import LogRecord
 
 
 class Goal(Struct, frozen=True):
-    """What a member shall have, and the epoch of that."""
+    """A member's target partitions, and the epoch of that assignment."""
 
     epoch: int
     target: Target

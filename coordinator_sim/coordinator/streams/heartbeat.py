@@ -248,7 +248,7 @@ def _updated(
     request: StreamsGroupHeartbeatRequest,
     context: RequestContext,
 ) -> StreamsMember:
-    """The member with what the heartbeat says of it; what is not said stays.
+    """The member updated by a heartbeat; fields that the request leaves unset stay unchanged.
 
     Source: StreamsGroupMember.Builder.maybeUpdate...
     """
@@ -421,7 +421,10 @@ _STABLE = StreamsGroupState.STABLE
 def _refined(
     runtime: Runtime, group: StreamsGroup, aim: Aim, refined: dict[str, Tasks] | None
 ) -> Aim:
-    """What members went towards at that epoch first counts for all of them."""
+    """The aim with the targets that its epoch was refined to.
+
+    They are remembered for all members while the group may have warm-up replicas.
+    """
     if not runtime.profile.streams_refines:
         return aim
     keeps = runtime.config_of(group.group_id).group_streams_num_warmup_replicas > 0

@@ -214,7 +214,7 @@ class Reconciliation(Struct, frozen=True):
 
 
 def _demote(held: HeldTasks, standby: Difference) -> None:
-    """An active task that becomes a copy of the same member is one at once."""
+    """Grant a copy immediately where the member runs the same task as active."""
     for name, epochs in held.active.items():
         for number in epochs:
             _grant_now(standby, name, number)

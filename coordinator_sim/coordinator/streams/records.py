@@ -43,7 +43,7 @@ def _tombstone(key: StreamsGroupKey) -> LogRecord:
 
 
 def member_record(group_id: str, member: StreamsMember) -> LogRecord:
-    """What a member said of itself."""
+    """The record of a member's metadata: client, topology, process, endpoint and tags."""
     tags = member.client_tags
     value = StreamsGroupMemberMetadataValue(
         instance_id=member.instance_id,

@@ -24,7 +24,7 @@ from coordinator_sim.messages import streams_group_heartbeat as told
 
 @unique
 class StatusCode(IntEnum):
-    """What the answer to a heartbeat says of the group.
+    """Statuses of a streams group in a heartbeat response.
 
     Source: StreamsGroupHeartbeatResponse.Status.
     """
@@ -50,7 +50,7 @@ class Topology(Struct, frozen=True):
     subtopologies: dict[str, Subtopology]
 
     def is_same_as(self, other: "Topology") -> bool:
-        """Whether both say the same, whatever the order of subtopologies."""
+        """Whether both topologies have one epoch and equal subtopologies; order is ignored."""
         return self.epoch == other.epoch and self.subtopologies == other.subtopologies
 
     def source_topics(self) -> dict[str, Subtopology]:

@@ -19,7 +19,7 @@ _TRIMMED: Final = "".join(chr(code) for code in range(ord(" ") + 1))
 def invalid_streams_heartbeat(
     request: StreamsGroupHeartbeatRequest, profile: Profile
 ) -> Refusal | None:
-    """What is wrong with a heartbeat by itself; None if nothing is. The first finding counts."""
+    """The first invalid field of a streams heartbeat; None for a valid request."""
     text = _unsupported(request, profile) or _empty_name(request)
     if text is not None:
         return _invalid(text)
