@@ -27,8 +27,8 @@ _OUTCOMES: Final = {
     "OPEN": "the trace ends before it does",
 }
 _OUTCOMES_OF_EPOCHS: Final = {
-    "SUPERSEDED": "the next epoch began before all had reached it",
-    "OPEN": "when all had reached it is not told",
+    "SUPERSEDED": "the next epoch began before all members reached it",
+    "OPEN": "the trace does not show when all members reached it",
 }
 
 
@@ -153,7 +153,7 @@ def generations(rebalance: "RebalanceStory") -> str:
 
 
 def course(rebalance: "RebalanceStory") -> str:
-    """What came of it: phases, members, leader, outcome."""
+    """The course of a rebalance in one line: phases, members, assignor, leader, outcome."""
     parts = []
     about = "" if rebalance.is_exact else "about "
     is_epoch = rebalance.is_epoch
@@ -207,7 +207,7 @@ def closing(story: "GroupStory") -> list[str]:
 
 
 def rebalancing(story: "GroupStory") -> str:
-    """How long the group rebalanced, and what of it is not known."""
+    """A line with the group's total rebalancing time, and the rebalances it leaves out."""
     about = "" if story.is_exact else "about "
     span_ms = story.last_ms - story.first_ms
     share = f" ({100 * story.rebalancing_ms / span_ms:.1f} % of the time)" if span_ms else ""
