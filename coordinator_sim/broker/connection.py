@@ -1,7 +1,7 @@
 """One client's connection to one broker: frames in, answers out in the order of the requests.
 
-Kafka mutes a channel from a request to its answer: what a client sends behind a JoinGroup or Fetch
-that waits is worked on afterwards. So it is here, but it is read all the same, and kept.
+Requests of a connection are handled one at a time, as in Kafka, which mutes the channel from a
+request to its answer. Unlike Kafka, later requests are read and queued.
 
 Source: kafka trunk, SocketServer.scala (Processor.processCompletedReceives, mute and unmute),
 RequestContext.java, KafkaApis.handle.
@@ -102,7 +102,7 @@ class Connection:
 
     @property
     def is_known(self) -> bool:
-        """Whether SASL, where there is any, is over: before, secrets come and go."""
+        """Whether authentication is complete. Earlier frames may hold secrets."""
         return self._authentication is None or self._authentication.is_complete
 
     @property
@@ -114,7 +114,7 @@ class Connection:
 
     @property
     def is_full(self) -> bool:
-        """Whether so much waits for its turn that no more should be read."""
+        """Whether the queue of unhandled requests is at its limit, in number or in bytes."""
         return len(self._waiting) >= MAX_WAITING_COUNT or self._waiting_bytes >= MAX_WAITING_BYTES
 
     @property

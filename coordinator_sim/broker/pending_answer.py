@@ -29,15 +29,15 @@ class Asker(Protocol):
     """Who waits for an answer."""
 
     def answered(self, frame: bytes | None) -> None:
-        """The answer without its length has come; None says that there is none."""
+        """Take the response frame without its length prefix; None means that none is sent."""
         ...
 
     def overtaken(self, frame: bytes, within_ms: int) -> None:
-        """Send the answer behind the next one, or after so much wall time where none comes."""
+        """Send the answer after the next one, or after `within_ms` of wall time without a next."""
         ...
 
     def throttled(self, throttle_time_ms: int) -> None:
-        """Take no further request for so much wall time from now on."""
+        """Take no further request for `throttle_time_ms` of wall time from now on."""
         ...
 
     def ended(self, reason: str) -> None:
@@ -53,23 +53,25 @@ class AnswerPlace(Protocol):
         ...
 
     def throttled(self, throttle_time_ms: int) -> None:
-        """The sender's next request waits for so much wall time from now on, and for the answer."""
+        """Delay the sender's next request by that much wall time, and until the answer is sent."""
         ...
 
     def closed(self) -> None:
-        """No answer comes: the connection is to end."""
+        """Close the connection without an answer."""
         ...
 
 
 class PendingAnswer:
-    """The place of one answer; long answers are written in slices.
+    """Encodes and sends the response of one request; long responses are written in slices.
 
-    Whoever answers is at work for somebody else perhaps: an answer that cannot be written ends the
-    connection that waits for it, and raises nothing.
+    Encoding errors close this connection and are never raised, because the caller may be serving
+    another client.
 
     Args:
-        asker: Who waits for it.
-        api: Of the request, as its version.
+        asker: The connection that waits for it.
+        api: API of the request.
+        version: Version of the request.
+        correlation_id: Correlation id of the request.
         jobs: Runs the remaining slices of a long answer.
 
     Attributes:

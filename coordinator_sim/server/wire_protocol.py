@@ -23,9 +23,9 @@ Address = tuple[str, int] | tuple[str, int, int, int] | None
 _LOG: Final = logging.getLogger(__name__)
 _LENGTH_BYTES: Final = 4
 FRAMES_A_TURN: Final = 100
-"""Requests of one connection that are worked on before others have their turn."""
+"""Requests handled per connection before yielding to the event loop."""
 TURN_S: Final = 0.01
-"""Time after which others have their turn, however few requests it took."""
+"""Seconds that a connection may handle requests before it yields to the event loop."""
 
 
 class Host(Protocol):
@@ -127,7 +127,7 @@ class WireProtocol(asyncio.Protocol):
         if self._tap is not None:
             self._tap.closed(self)
         self._host.closed(self)
-        # The two know each other: one lets go, so that both go at once.
+        # Break the reference cycle so that both are freed immediately.
         self._connection = None
 
     def data_received(self, data: bytes) -> None:

@@ -318,7 +318,7 @@ class Configs:
         return default_of(setting) if value is None else value
 
     def topic_defaults(self) -> tuple[TopicDefault, ...]:
-        """What a new topic has without settings of its own, by name; internal ones are left out.
+        """The default settings of a new topic, sorted by name; internal settings are omitted.
 
         Source: KafkaConfigSchema.resolveEffectiveTopicConfigs.
         """

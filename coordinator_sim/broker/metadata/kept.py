@@ -1,4 +1,4 @@
-"""What a cluster asks of whatever keeps its state beyond the process; a driver has the files."""
+"""The interface through which a cluster saves its state; a driver implements it with files."""
 
 from collections.abc import Callable
 from typing import Protocol

@@ -50,7 +50,7 @@ class DeleteRecordsApi:
         return {ApiKey.DELETE_RECORDS: self._jobs.handler(self._deletions)}
 
     def _deletions(self, call: Call[DeleteRecordsRequest]) -> Steps[DeleteRecordsResponse]:
-        """Answer at once, without waiting: replicas share one log, so all of them follow at once.
+        """Answer without waiting: replicas share one log, so all delete in the same instant.
 
         UNSPECIFIED: Kafka's order of topics and partitions is that of a hash map; here it is the
         request's.

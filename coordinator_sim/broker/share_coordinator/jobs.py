@@ -1,7 +1,7 @@
-"""What a share coordinator does every few minutes: it cuts its log, and writes cold state anew.
+"""Periodic jobs of a share coordinator: it prunes its log, and rewrites cold snapshots.
 
-Each job is armed again when it is through. While no partition has anything to do for a job, its
-timer is not shown to drivers and goes on by itself: it fires when Kafka's would.
+Each job re-arms when it has finished. While no partition needs a job, its timer is hidden from
+drivers and keeps running, so that it fires when Kafka's would.
 
 Source: kafka 4.3, ShareCoordinatorService.java: setupRecordPruning, performRecordPruning,
 setupSnapshotColdPartitions, onMetadataUpdate.

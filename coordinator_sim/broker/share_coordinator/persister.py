@@ -349,7 +349,7 @@ class _Call(Struct, eq=False):
 
 
 class _Outcomes:
-    """What becomes of the share partitions of one call, in Java's order of them.
+    """Collects the results of one call's share partitions, in the order of Java's maps.
 
     Source: DefaultStatePersister.initializeResponsesToResult and deleteResponsesToResult.
     """
@@ -369,7 +369,7 @@ class _Outcomes:
             partitions.compute(key.partition, lambda: ErrorCode.NONE)
 
     def told_of(self, key: SharePartitionKey) -> Told:
-        """Who hears of one share partition."""
+        """The callback that records the result of one share partition."""
 
         def told(_found: object, error: ErrorCode, _message: str | None) -> None:
             partitions = self._topics.get(key.topic_id)

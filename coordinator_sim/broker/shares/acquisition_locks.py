@@ -85,13 +85,13 @@ class AcquisitionLock:
         self.has_expired = False
 
     def drop(self) -> None:
-        """One of the states has the lock no more; the last one stops the time."""
+        """Release one holder of the lock; the last release cancels the timer."""
         self.holder_count -= 1
         if not self.holder_count:
             self._locks.cancel(self)
 
     def of_records(self, records: SplitRecords) -> "AcquisitionLock":
-        """Another lock with the same deadline on the same records, each by itself."""
+        """A new lock with the same deadline that covers the records one by one."""
         return self._locks.schedule(
             self._owner,
             self.member_id,
@@ -101,7 +101,7 @@ class AcquisitionLock:
         )
 
     def expire(self) -> Iterator[tuple[LockOwner, tuple[int, int]]]:
-        """Whom to tell that the time is over, and of which records; each in its turn.
+        """Yield the owners to notify of the expiry, each with its first and last offset.
 
         Source: AcquisitionLockTimerTask.run.
         """

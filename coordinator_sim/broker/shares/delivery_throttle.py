@@ -50,9 +50,10 @@ class DeliveryThrottle:
         return self._limit > _LEAST_ISOLATED and state.delivery_count == self._limit
 
     def bound(self, batch_size: int, state: InFlightState) -> int | None:
-        """How many records go with one; None where it is not throttled.
+        """The most records that one acquisition may take with this one; None if not throttled.
 
-        The number is halved with each delivery from the first throttled one on.
+        The bound is half of `batch_size` at the first throttled delivery, and halves with each
+        further delivery; it is at least 1.
         """
         beyond = state.delivery_count - self._throttled_from
         return None if beyond < 0 else max(1, batch_size >> (beyond + 1))

@@ -15,7 +15,7 @@ NO_MEMBER: Final = ""
 
 @unique
 class RecordState(IntEnum):
-    """What became of a record; the numbers are those of the share coordinator's log."""
+    """Delivery states of a record, numbered as in the share coordinator's log."""
 
     AVAILABLE = 0
     ACQUIRED = 1

@@ -30,7 +30,7 @@ _UNTOLD: Final = frozenset({ErrorCode.SASL_AUTHENTICATION_FAILED, ErrorCode.UNSU
 
 
 def persister_refusal(error: ErrorCode, text: str | None) -> Refusal | None:
-    """What a member is told of the share coordinator's answer; None where that is no error.
+    """The error a member gets for a share coordinator's response; None if that is no error.
 
     Source: SharePartition.fetchPersisterError.
     """

@@ -1,7 +1,7 @@
-"""What share partitions ask of the share coordinator, and what they are told.
+"""Requests of share partitions to the share coordinator, and their responses.
 
-Plain data, and the port by which it goes. A call names what happens with its answer; the answer may
-come before the call returns, or later.
+Plain data, and the port that carries it. A call passes a callback for its response, which may
+arrive before the call returns, or later.
 
 Source: kafka 4.3.1, server-common/.../share/persister/Persister.java, its parameters and results.
 """

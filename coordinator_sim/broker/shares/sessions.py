@@ -80,7 +80,7 @@ class ShareSession:
 
 
 def partition_of(place: FetchPlace) -> PartitionOf:
-    """How sessions tell a partition apart."""
+    """The key of a partition in a share session: topic id and partition number."""
     return place.topic_id, place.partition
 
 

@@ -192,7 +192,7 @@ class SharePartitionManager:
         self._purgatory.watch(delayed, keys, deadline_ms, fetch.connection)
 
     def _get_or_create(self, key: SharePartitionKey, place: FetchPlace) -> SharePartition | Refusal:
-        """The share partition, made anew where there is none; only a leader has any."""
+        """The share partition, created if absent; refused if this broker does not lead it."""
         found = self._partitions.get(key)
         if found is not None:
             return found

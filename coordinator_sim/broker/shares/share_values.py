@@ -94,15 +94,15 @@ def fetched_batches(data: bytes) -> tuple[FetchedBatch, ...]:
 
 
 class AcquireRequest(Struct, frozen=True, kw_only=True, gc=False):
-    """What was fetched for a member, who wants as much of it as may be.
+    """Records that were fetched for one member, and how many of them it may acquire.
 
     Args:
         member_id: The member.
         mode: How the number is bounded.
-        batch_size: About how many records one entry of the answer is to have.
-        max_fetch_records: How many records are wanted.
-        fetch_offset: Where the log was read from.
-        batches: What was read, in order.
+        batch_size: Approximate number of records in one entry of the response.
+        max_fetch_records: Records that the member wants, at most.
+        fetch_offset: Offset from which the log was read.
+        batches: The batches read, in offset order.
         aborted: The aborted transactions with records among them.
         is_read_committed: Whether records of aborted transactions are left out.
     """
