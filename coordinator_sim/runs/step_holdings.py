@@ -1,10 +1,10 @@
-"""Who held what when in a consumer or a streams group, of its members' own words or their steps.
+"""Ownership intervals of consumer and streams groups, from member callbacks or coordinator steps.
 
-An assignment of the target is a wish; a member holds what it was last told to have, and what it
-has to give up until it has done so. Where members themselves tell of the partitions that they get,
-give up and lose, that counts instead. A classic member, of a group that goes over to the protocol
-or back, holds what its SyncGroup answer says, until its eager rejoin or its next answer. The Spark
-report reads its ownership from here too.
+A target assignment gives no ownership. A member holds the partitions of its last heartbeat answer,
+and those it must revoke until it has revoked them. Where members report the partitions that they
+get, revoke and lose, the reports count instead. A classic member, in a group that migrates to the
+protocol or back, holds the assignment of its SyncGroup answer until its eager rejoin or its next
+answer. The Spark report reads its ownership from here, too.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""What the records of a group with epochs tell, batch by batch, as events.
+"""Derives trace events of a group with epochs from its batches of records.
 
 Source: kafka 4.4, GroupMetadataManager: which records each operation writes, and in which order.
 """
@@ -75,13 +75,13 @@ def told_by(story: EpochGroupStory, records: Sequence[LogRecord], known: Beside)
 def load(
     story: EpochGroupStory, records: Iterable[LogRecord], said: EpochValue, target_epoch: int
 ) -> None:
-    """Follow records of members without telling of them: they are what the group is.
+    """Load the state of a group from records of its members, and emit no events.
 
     Args:
-        story: Of a group that nothing was told of.
-        records: Of its members.
-        said: What the last record of its epoch says.
-        target_epoch: Of its last target.
+        story: A group that has no state yet.
+        records: Records of its members.
+        said: Value of its last epoch record.
+        target_epoch: Epoch of its last target.
     """
     for _ in told_by(story, tuple(records), NOTHING_BESIDE):
         pass

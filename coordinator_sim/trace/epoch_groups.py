@@ -1,9 +1,9 @@
 """A group with epochs, followed record by record: consumer, share and streams groups.
 
 Everything that a coordinator decides about such a group is a batch of records. The coordinator's
-own trace and the offsets topic's are therefore one derivation: a `EpochGroupStory` is what the
-records of one group have said, and `epoch_batches` says of each batch what happened. Whoever knows
-more than the records do, such as why a member goes, says so.
+own trace and the offsets topic's are therefore one derivation: an `EpochGroupStory` is the state of
+one group by its records, and `epoch_batches` derives the events of each batch. Callers pass facts
+that records lack, such as why a member left, as a `Beside`.
 """
 
 from collections import Counter
@@ -52,7 +52,7 @@ Told = tuple[Event, dict[str, Any]]
 
 
 class Beside(Struct, frozen=True, kw_only=True, gc=False):
-    """What is known of a batch beside its records.
+    """Facts about a batch that its records lack.
 
     Args:
         departure: The event of members that go: they left, failed, or were removed.
@@ -77,21 +77,19 @@ class Beside(Struct, frozen=True, kw_only=True, gc=False):
 
 
 NOTHING_BESIDE: Final = Beside()
-"""The records say it all."""
+"""No facts beyond the records."""
 
 
 class EpochGroupStory:
-    """One group, as its records have told of it.
+    """State of one group, followed record by record.
 
     Args:
         group_type: One of `epoch_records.GROUP_TYPES`.
 
-    Attributes:
-        said: What the last record of its epoch says; None before the first.
-        target_epoch: Of the last target.
-        members: By id, in the order in which they came.
-        topic_names: By id, as far as records tell them.
-        sources: Of a streams group: the topics that a subtopology reads.
+    Attributes:     said: Value of the group's last epoch record; None before the first.
+    target_epoch: Epoch of the last target.     members: Members by id, in the order in which they
+    came.     topic_names: Topic names by id, for topics that records name.     sources: The topics
+    that each subtopology of a streams group reads.
     """
 
     __slots__ = (
@@ -133,7 +131,7 @@ class EpochGroupStory:
 
     @property
     def group_epoch(self) -> int:
-        """Its epoch by the last record that says so."""
+        """The group epoch of the last epoch record; NO_EPOCH before the first."""
         return NO_EPOCH if self.said is None else self.said.epoch
 
     @property
@@ -146,7 +144,7 @@ class EpochGroupStory:
         )
 
     def is_as(self, other: "EpochGroupStory") -> bool:
-        """Whether both tell of the same members at the same epochs."""
+        """Whether both states have the same epochs and equal members."""
         epochs = self.group_epoch, self.target_epoch
         return epochs == (other.group_epoch, other.target_epoch) and self.members == other.members
 

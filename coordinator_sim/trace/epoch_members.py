@@ -1,9 +1,9 @@
-"""Members of a group with epochs as its records tell of them, and what they hold in a trace.
+"""Members of a group with epochs, built from its records, and what they hold in a trace.
 
-Assignments have the bytes that a leader of the classic protocol would send, so that all readers of
-a trace read them alike. Topics are called by their names where those are known. A task of a streams
-group stands there like a partition, under its subtopology's name; only active tasks do, for a copy
-is no owner.
+Assignments have the bytes that a leader of the classic protocol would send, so that every reader of
+a trace decodes them alike. Topics have their names where those are known. A task of a streams group
+is written like a partition, under its subtopology's name; only active tasks are, because a copy is
+no owner.
 
 Source: kafka 4.4, ConsumerGroupMemberMetadataValue.json and
 ConsumerGroupCurrentMemberAssignmentValue.json, and those of share and streams groups;
@@ -106,7 +106,7 @@ class Part(Struct, frozen=True):
     warmup: Held = NONE_HELD
 
     def lacking(self, other: "Part") -> int:
-        """How many of these the other one does not have in the same role."""
+        """The number of this part's resources that the other part lacks in the same role."""
         return sum(
             len(set(numbers) - set(there.get(name, ())))
             for here, there in (
@@ -147,15 +147,15 @@ TargetValue = (
 
 
 class SeenMember(Struct, frozen=True, kw_only=True):
-    """A member as its records tell of it.
+    """A member of a group with epochs, built from its records.
 
     Args:
-        topology_epoch: Of a streams group: of the topology that it runs.
-        process: Of a streams group: its process, rack and tags.
-        epoch: 0 until it was given one, `AWAY_EPOCH` of a static member that is away.
-        state: How far it has come, in Kafka's words.
-        assigned: What it has and may use.
-        revoking: What it has and must give up.
+        topology_epoch: Epoch of the topology that a streams member runs.
+        process: Process, rack and tags of a streams member.
+        epoch: Member epoch; 0 before its first, `AWAY_EPOCH` of a static member that is away.
+        state: State of its reconciliation, in Kafka's words.
+        assigned: Partitions or tasks that it has and may use.
+        revoking: Partitions or tasks that it has and must give up.
     """
 
     member_id: str
@@ -239,16 +239,16 @@ class SeenMember(Struct, frozen=True, kw_only=True):
         }
 
     def subscription(self) -> bytes | None:
-        """Its topics as a subscription's bytes; None where it is not they that decide alone.
+        """The member's topics as subscription bytes; None if it also has a regex or a topology.
 
-        An expression adds to them; a member of a streams group has a topology in place of topics.
+        An expression adds to the topics; a streams member has a topology in place of topics.
         """
         if self.regex is not None or self.topology_epoch is not None:
             return None
         return encode_subscription(Subscription(topics=self.topics))
 
     def wishes(self) -> dict[str, str]:
-        """What it asks for beside topics, as attributes of an event."""
+        """Event attributes for what a member requests besides topics: regex, assignor, topology."""
         epoch = self.topology_epoch
         wishes = {
             "regex": self.regex,

@@ -139,7 +139,7 @@ class OffsetEntry(Struct, frozen=True, gc=False):
 
 
 class TraceEvent(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One event. Column meanings are those of `docs/trace-schema.md`; None means not known.
+    """An event of a trace. `docs/trace-schema.md` defines the columns; None means not known.
 
     `ts_us` is microseconds since the Unix epoch (UTC), or since the start of a simulation.
     `seq`, `trace_id`, `cluster_id` and `source` are added by the writer; `source`, `source_ref`

@@ -37,7 +37,7 @@ class Exchanges:
     """Turns exchanges into events; those of one cluster are to come in the order of answers.
 
     The events of an exchange are not in the order of their times: a request was received long
-    before its answer. Whoever merges them orders them.
+    before its answer. The merge stage sorts them.
 
     Args:
         source: REQUEST_LOG or WIRE.

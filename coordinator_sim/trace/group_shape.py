@@ -40,19 +40,19 @@ class SeenRestart(Struct, frozen=True, kw_only=True):
 
 
 class SeenGroup(Struct, frozen=True, kw_only=True):
-    """What a source tells of a consumer group.
+    """A consumer group as one source describes it.
 
     Args:
         members: `group.instance.id` by the member's name; None is a dynamic member.
-        topics: Partitions by topic; empty where the source does not tell.
+        topics: Number of partitions by topic; empty where the source lacks it.
         assignor: Protocol name of the last generation; None is unknown.
-        restarts: In the order of their instants.
-        first_us: Time of its first event.
-        last_us: Time of its last event.
-        protocol_type: `consumer`, `connect`; None where the source does not tell.
-        session_timeout_ms: Of its members, the usual one; None where the source does not tell.
+        restarts: Restarts in the order of their instants.
+        first_us: Time of its first event, microseconds.
+        last_us: Time of its last event, microseconds.
+        protocol_type: `consumer`, `connect`; None where the source lacks it.
+        session_timeout_ms: The members' most common one; None where the source lacks it.
         rebalance_timeout_ms: As above; a consumer's `max.poll.interval.ms`.
-        software: Names and versions of its clients, where the source tells them.
+        software: Names and versions of its clients, where the source has them.
     """
 
     group_id: str

@@ -79,7 +79,7 @@ class TransactionEnd(Struct, frozen=True, gc=False):
 
 @dataclass(slots=True)
 class _Group:
-    """What the last record of a group said."""
+    """State of a group by its last GroupMetadata record."""
 
     generation: int
     members: dict[str, GroupMetadataMember] = field(default_factory=dict)
@@ -434,7 +434,7 @@ class OffsetsTopic:
 
 
 def _run_of(stored: StoredRecord | TransactionEnd) -> int | tuple[str, int, int]:
-    """Return what commits of one request have in common; a number of its own for others."""
+    """The key of the request that wrote a record; its own offset where none is recorded."""
     if isinstance(stored, TransactionEnd):
         return -1
     key = stored.record.key
@@ -480,7 +480,7 @@ def _inferred(columns: dict[str, Any], confidence: float) -> dict[str, Any]:
 
 
 def _longest_us(value: GroupMetadataValue) -> int:
-    """How long a leader may take to assign: the longest rebalance timeout that is told."""
+    """The longest time a leader may take to assign: the members' longest timeout."""
     timeouts = [
         max(member.rebalance_timeout_ms, member.session_timeout_ms) for member in value.members
     ]

@@ -50,6 +50,6 @@ class Silences:
         return None if session_us is None else session_us // _MS
 
     def forget(self, member_id: str) -> None:
-        """Forget a member that is none any more."""
+        """Stop following a member that has left the group."""
         self._heard_us.pop(member_id, None)
         self._session_us.pop(member_id, None)

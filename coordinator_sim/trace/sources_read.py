@@ -6,22 +6,22 @@ from coordinator_sim.trace.events import Source
 
 
 class SourceFile(Struct, frozen=True, kw_only=True):
-    """One file of an import, and how much of it was understood.
+    """A file of an import, and how much of it was understood.
 
     Args:
         path: The file.
-        kind: What it is, as `ingest` calls it.
+        kind: Its kind, by the name that `ingest` shows.
         lines: Lines of a text, records of a segment, messages of a capture.
-        parsed: Those that tell something of a group.
-        known: Those that are known to tell nothing.
-        unparsed: Those that could not be read.
+        parsed: Lines with a fact about a group.
+        known: Lines of a known form that hold no such fact.
+        unparsed: Lines that could not be read.
         events: Events of the trace that name this file.
         repeated: Events and records that another file has, too.
         offsets: Offsets from a segment's first to its last; None for other kinds.
-        missing_offsets: Offsets of these that the segment lacks, as after compaction.
+        missing_offsets: Offsets of that range that the segment lacks, as after compaction.
         skipped_bytes: Bytes of a segment that hold no good batch.
-        copy_of: The file that holds the same; None for none.
-        problem: Why it was not used, or not as a whole; None for none.
+        copy_of: The file with the same contents; None for none.
+        problem: Why the file was not used, or only in part; None for none.
     """
 
     path: str

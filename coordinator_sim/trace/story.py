@@ -243,7 +243,7 @@ def _copies(event: TraceEvent, prefix: str = "", before: str = "") -> str | None
 
 
 def _status(event: TraceEvent) -> str | None:
-    """What a coordinator told a member of a streams group beside its tasks."""
+    """The status in a streams group's heartbeat response, from the event's attributes."""
     return event.attrs.get("status")
 
 

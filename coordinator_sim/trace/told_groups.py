@@ -51,7 +51,7 @@ class ToldGroup:
         return old_id
 
     def remove(self, member_id: str | None) -> bool:
-        """Take a member out; False where it is none."""
+        """Remove a member; False if the group has no such member."""
         if member_id is None or member_id not in self.members:
             return False
         del self.members[member_id]
