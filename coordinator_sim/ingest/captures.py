@@ -23,7 +23,7 @@ MISSING: Final = (
 
 
 def tshark() -> str | None:
-    """Where tshark is; None where it is not installed."""
+    """The path of the tshark executable; None if it is not installed."""
     return shutil.which("tshark")
 
 

@@ -108,7 +108,7 @@ def _check_regular(path: Path) -> None:
 
 
 def recognise(path: Path) -> Kind | str:
-    """What a file is; text that says what is wrong with it, and what to do."""
+    """The kind of a file, or a message with the problem and its fix."""
     try:
         with unpacked(path) as source:
             sample = source.read(SAMPLE_BYTES)

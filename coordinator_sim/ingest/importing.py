@@ -217,7 +217,7 @@ def _more_kinds(one: Import) -> Kind | None:
 
 
 def run_info(importing: Importing, options: Options) -> RunInfo:
-    """What the trace shares; the same files and options give the same trace id."""
+    """The run info of an import; equal files and options give an equal trace id."""
     files = [(one.name, one.path.stat().st_size) for one in importing.files]
     digest = hashlib.sha256(repr((files, options.tz, options.cluster)).encode())
     sources = [SOURCE_OF[kind] for one in importing.usable for kind in one.kinds]

@@ -11,7 +11,7 @@ from coordinator_sim.trace.sources_read import SourceFile
 
 @dataclass(slots=True)
 class SegmentCounts:
-    """What a segment held, beside the events of its records."""
+    """Counts of a segment's batches, records and defects."""
 
     partition: int | None = None
     """Of `__consumer_offsets`; None where neither folder nor file name it."""
@@ -48,7 +48,7 @@ class SegmentCounts:
 
     @property
     def missing_offsets(self) -> int:
-        """How many of these offsets are not there."""
+        """The number of offsets in the segment's range that have no record."""
         return self.offsets - self.records - self.held_back
 
     @property
@@ -59,20 +59,20 @@ class SegmentCounts:
 
 @dataclass(slots=True)
 class Import:
-    """One file: where it is, what it is, how it is read, what came of it.
+    """A file of an import: its path, kind, counts and problem.
 
-    A copy of another file is not read; one that overlaps others gives only what they have not.
+    A copy of another file is not read; a file that overlaps others adds only what they lack.
 
     Args:
-        path: Where it is read.
-        kind: What it is.
+        path: Path of the file that is read.
+        kind: Its kind.
         summary: Counts of its lines or records, and of its events.
-        problem: Why it could not be used, or not as a whole.
-        copy_of: The file that holds the same.
+        problem: Why the file could not be used, or only in part.
+        copy_of: The file with the same contents.
         more: A further kind of lines in the same file: a log with requests in it.
-        segment: What a segment held.
-        notes: What a reader must know of how it was read.
-        named: What the user named, where that is no path: the URI that `path` is a copy of.
+        segment: Counts of a segment; None for other kinds.
+        notes: Remarks on the reading, for the user.
+        named: The name that the user gave, if that is no path: the URI that `path` is a copy of.
     """
 
     path: Path
@@ -97,7 +97,7 @@ class Import:
 
     @property
     def as_read(self) -> SourceFile:
-        """What the trace keeps of it."""
+        """The row of the trace that describes this file."""
         summary, segment = self.summary, self.segment
         offsets = None if segment is None else segment.offsets
         return SourceFile(

@@ -138,7 +138,7 @@ def is_left_over(name: str) -> bool:
 
 
 def topic_of(folder: str) -> str | None:
-    """The topic of a partition's folder; None where the name is none of such a folder."""
+    """The topic of a partition's folder; None for a name of another form."""
     found = _FOLDER.fullmatch(folder)
     return None if found is None else found[1]
 

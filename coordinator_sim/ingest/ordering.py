@@ -27,7 +27,7 @@ _PARKED: Final = ("JOIN_GROUP", "SYNC_GROUP", "api_key=11,", "api_key=14,")
 
 
 def longest_wait_us(lines: Iterable[str]) -> int:
-    """How long the longest request of a log took, as far as requests of groups go."""
+    """The longest total time in a request log of a request that parks, in microseconds."""
     longest_ms = 0
     for line in lines:
         if REQUEST_MARK in line and any(name in line for name in _PARKED):

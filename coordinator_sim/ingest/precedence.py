@@ -1,9 +1,9 @@
-"""Several sources of one cluster: what two of them tell counts once, in the words of the better.
+"""Merges several sources of one cluster: a fact that two of them have counts once.
 
-A fact is, for example, that a group's generation 7 was joined. Of the sources that tell it within
-two seconds the most exact one gives the time; what one leaves open is filled from the others. Times
-are never averaged. Where a broker's log has the fact, the event stays its line, for replay and for
-whoever looks it up.
+A fact is, for example, that a group's generation 7 was joined. Of the sources that have it within
+two seconds the most exact one gives the time, and the others fill the columns that it leaves open.
+Times are never averaged. Where a broker's log has the fact, the event keeps its line, for replay
+and for look-ups.
 """
 
 from collections import deque
@@ -87,13 +87,13 @@ class _Part:
     waits: "_Waiting"
     entry: OffsetEntry | None = None
     also: tuple[Source, ...] = ()
-    """Sources that told it as well, once each."""
+    """Other sources that have the same fact, once each."""
     is_gone: bool = False
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """A place in the line, with an event that may still be told by a better source."""
+    """A position in the queue, with an event that a better source may still report."""
 
     event: TraceEvent
     source: Source | None
@@ -101,7 +101,7 @@ class _Waiting:
     parts: list[_Part] = field(default_factory=list)
 
     def left(self) -> TraceEvent | None:
-        """What is to be told of it; None where better sources told all."""
+        """The event to emit; None if better sources already cover it."""
         if not any(part.is_gone for part in self.parts):
             return self.event
         entries = tuple(
@@ -181,7 +181,7 @@ class Precedence:
         self.drop(event, False)  # noqa: FBT003 - of a Callable
 
     def _drop_entries(self, waiting: _Waiting) -> None:
-        """Tell of an event whose entries are all told by better sources; others are told of."""
+        """Count an offset event as repeated, because better sources have all its entries."""
         if waiting.event.event in _OFFSET_FACTS:
             self.drop(waiting.event, False)  # noqa: FBT003 - of a Callable
 
@@ -265,7 +265,7 @@ class Precedence:
             self._facts.setdefault(part.key, []).append(part)
 
     def _told_by_another(self, part: _Part) -> _Part | None:
-        """Return the same fact as another source told it, and this one has not yet."""
+        """Return a waiting fact that equals this one and comes from another source."""
         event = part.waits.event
         for other in self._facts.get(part.key, ()):
             apart_us = abs(other.waits.event.ts_us - event.ts_us)
@@ -336,7 +336,7 @@ def _facts_of(event: TraceEvent) -> Iterator[tuple[_Key, OffsetEntry | None]]:
 
 
 def _with_time(event: TraceEvent, better: TraceEvent) -> TraceEvent:
-    """Return an event with the time that the better source of the same fact tells."""
+    """Return an event with the time of the same fact in the better source."""
     if event.source is better.source:
         return event
     return replace(event, ts_us=better.ts_us, ts_kind=better.ts_kind, ts_err_us=better.ts_err_us)

@@ -10,10 +10,10 @@ _SAMPLE_BYTES: Final = 65_536
 
 
 class FileMark(Struct, frozen=True):
-    """What tells a file from others without reading all of it.
+    """Fingerprint of a file: its size, and a digest of both ends.
 
     Args:
-        path: Where it was.
+        path: Path at which the file was read.
         size: Its size in bytes.
         digest: Of its first and last 64 KiB.
     """

@@ -30,7 +30,7 @@ class Skews:
         self._times = {}
 
     def note(self, source: Source, event: TraceEvent) -> None:
-        """Take an event that numbers a generation; one that a source tells twice is not used."""
+        """Take an event that numbers a generation; a fact that a source repeats is dropped."""
         times = self._times.setdefault(source, {})
         fact = (event.event, event.group_id, event.generation)
         if fact in times:
@@ -52,10 +52,10 @@ class Skews:
         return found
 
     def check(self) -> None:
-        """Refuse sources whose clocks are too far apart to tell what both of them tell.
+        """Refuse sources whose clocks differ too much to recognise the facts that both have.
 
         Raises:
-            DataError: They are; the message says by how much, and what to do.
+            DataError: Two clocks differ too much; the message gives the difference and a fix.
         """
         for skew in self.found():
             if abs(skew.median_us) <= _LARGEST_US or skew.facts < _FEWEST:

@@ -50,7 +50,7 @@ class Rest(Struct, frozen=True):
 
 @dataclass(slots=True)
 class Appendable:
-    """What streams go on from when further files come.
+    """State from which an import continues when further files come.
 
     Args:
         settled_us: Events before this time are written for good.
