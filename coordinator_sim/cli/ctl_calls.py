@@ -1,4 +1,4 @@
-"""How `ctl` calls a control surface, and prints what it is told."""
+"""The HTTP client of `ctl`: calls a control surface and prints its responses."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

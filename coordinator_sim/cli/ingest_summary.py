@@ -177,7 +177,7 @@ def _damages(segments: list[Import]) -> list[str]:
 
 
 def _between_sources(importing: Importing) -> list[str]:
-    """What several sources tell, and how far their clocks are apart."""
+    """Lines on facts that several sources have, clock skews, and files left out."""
     lines = [
         f"{count} facts of {source.value} are told by another source, too; counted once."
         for source, count in importing.left_out.items()

@@ -222,7 +222,7 @@ async def live_until_told(make: "MakeMember", narrator: Narrator, for_s: float) 
 
 
 def _reader(options: "ConsumerOptions", narrator: Narrator) -> "RecordReader | None":
-    """Where records come from; None, said aloud, where the library for them is absent."""
+    """The reader of records; None, with a MEMBERSHIP_ONLY event, if its library is missing."""
     from coordinator_sim.live.story import MemberEvent
 
     try:

@@ -15,7 +15,7 @@ _Result_co = TypeVar("_Result_co", covariant=True)
 
 
 class _SparkJob(Protocol[_Result_co]):
-    """Work that tells its present step, if there is somebody to tell."""
+    """A Spark job that reports its current step to an optional callback."""
 
     def __call__(self, *, progress: Callable[[str], None] | None = None) -> _Result_co: ...
 

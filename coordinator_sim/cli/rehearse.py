@@ -173,7 +173,7 @@ def read_told(trace: Path, partitions: list[str]) -> "Told":
 def wishes_of(
     assignors: list[str], remote_assignor: str, *, pace: str, down: str, profile: str, top: int
 ) -> "Wishes":
-    """What the command line says beside the trace.
+    """Parse the options of a rehearsal that do not come from the trace.
 
     Raises:
         ConfigError: An assignor is unknown, or a length cannot be read.

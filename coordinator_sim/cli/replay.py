@@ -179,7 +179,7 @@ def print_tables(report: "ReplayReport", out: Path | None) -> None:
 
 
 def print_fidelity(console: "PrintableConsole", report: "ReplayReport") -> None:
-    """One row a file and group: reproduced of those in the source, assumed in brackets."""
+    """Print a table with a row per file and group: facts reproduced of those in the source."""
     from rich.table import Table
 
     kinds = list(report.totals())
@@ -291,7 +291,7 @@ def _place(group: "GroupFidelity") -> str:
 
 
 def _named_groups(group_ids: list[str]) -> str:
-    """How many groups, and the first of them by name."""
+    """The number of groups, and the names of the first few."""
     names = ", ".join(group_ids[:_NAMED])
     more = "" if len(group_ids) <= _NAMED else " and others"
     return f"{counted(len(group_ids), 'group')} ({names}{more})"

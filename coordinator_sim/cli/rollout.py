@@ -188,7 +188,7 @@ def print_plans(summary: "RolloutSummary", console: "PrintableConsole") -> None:
 
 
 def _cells(each: "RolloutCosts", members: int) -> dict[str, str]:
-    """What tells the plans apart, by the titles of the columns."""
+    """The cells that distinguish a plan, by column title."""
     plan = each.plan
     return {
         "batch": "all" if plan.batch == members else str(plan.batch),

@@ -268,7 +268,7 @@ def _control(host: str, port: int, token: str) -> "ControlOptions":
 
 
 def _properties(config: Path | None, pairs: list[str], profile: str) -> dict[str, str]:
-    """What a file says of settings that there are, and over it what the command line says."""
+    """Merge broker properties: those of the file, overridden by those of the command line."""
     from coordinator_sim.cli.arguments import parse_settings
 
     found = {} if config is None else _known_in(config, profile)

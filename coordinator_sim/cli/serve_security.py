@@ -1,4 +1,4 @@
-"""What `serve` is told of users, certificates and mechanisms. No secret is ever shown."""
+"""Parses the options of `serve` for users, certificates and mechanisms; shows no secret."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path

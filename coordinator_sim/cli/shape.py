@@ -184,7 +184,7 @@ def _variety(processing: str, processing_ms: str, calm: str) -> "Variety":
 
 
 def _seen(like: Path | None, bootstrap: str, group: str) -> "SeenGroup | None":
-    """What a trace or a cluster tells; None where the command line gives the size itself."""
+    """The group's shape from a trace or a live cluster; None if neither is named."""
     if like is not None and bootstrap:
         raise ConfigError("--like and --bootstrap exclude each other: leave one out")
     if like is None and not bootstrap:

@@ -107,16 +107,16 @@ def simulate(
     request_log: Path | None = None,
     on_result: "Callable[[RunResult], None] | None" = None,
 ) -> list[TraceEvent]:
-    """Run the scenario, write its run directory, and answer the events for whoever tells them.
+    """Run the scenario, write its run directory, and return the events.
 
     Args:
-        simulation: What to run.
+        simulation: The scenario to run.
         out: Run directory to write; an older trace there is replaced.
         trace_format: Form of the events on disk.
-        on_progress: Told the virtual time reached, in microseconds, now and then.
-        log_dir: Where to write the offsets log as segments, a folder a partition.
-        request_log: Where to write the brokers' request log; replaced if it is there.
-        on_result: Told what the run came to, beside its events.
+        on_progress: Called now and then with the virtual time reached, in microseconds.
+        log_dir: Directory for the offsets log as segments, a folder per partition.
+        request_log: File for the brokers' request log; replaced if it exists.
+        on_result: Called with the result of the run.
     """
     from coordinator_sim.runs.run_directory import RunDirectoryWriter
     from coordinator_sim.sim.runner import run_scenario

@@ -167,7 +167,7 @@ def print_reservations(console: "PrintableConsole", report: "ReplayReport") -> N
 
 
 def columns_of(runs: "list[RunFigures]") -> list[str]:
-    """The columns that tell something of any of these runs."""
+    """The columns that have a value in at least one of these runs."""
     columns = list(_ALWAYS)
     if any(run.returns for run in runs):
         columns.extend(_STATIC)
