@@ -63,9 +63,9 @@ class TableStore:
         return table
 
     def keep_if(self, is_known: bool, name: str, make: Callable[[], "DataFrame"]) -> "DataFrame":
-        """Write a table, or one without rows where the trace tells nothing of it.
+        """Write a table, or an empty one if the trace lacks its events.
 
-        What builds on a table without rows leaves out what comes of nothing.
+        Tables that depend on an empty table omit the derived columns.
 
         Args:
             is_known: Whether the trace has anything that such rows come from.

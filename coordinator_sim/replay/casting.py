@@ -76,7 +76,7 @@ def _leads_first(plan: GroupPlan) -> "_LeadsFirst":
 
 
 class _LeadsFirst:
-    """Sort key that puts the leader of the loaded generation first, as far as lines tell."""
+    """Sort key that puts the leader of the loaded generation first, if lines identify it."""
 
     def __init__(self, leaders: list[str], follower: str | None) -> None:
         self._leaders = leaders

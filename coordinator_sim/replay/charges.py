@@ -1,4 +1,4 @@
-"""What each rebalance of a group cost, as far as its trace tells: downtime, moves, records.
+"""The cost of each rebalance of a group: downtime, moves, records; None where unknown.
 
 A cost belongs to the last rebalance that began before the cost ended. The definitions are those of
 `docs/trace-schema.md`; the reports compute the same in Spark.

@@ -229,7 +229,7 @@ def _replay_group(
 
 
 def _share_initial_delay(plans: list[GroupPlan]) -> None:
-    """Assume in episodes that tell no initial delay what the others of the group tell."""
+    """Copy a group's initial delay to the episodes whose lines do not show it."""
     told = (plan.assumed_initial_delay_ms for plan in plans)
     known = next((delay_ms for delay_ms in told if delay_ms is not None), None)
     for plan in plans:

@@ -46,7 +46,7 @@ class Muster:
         return None if former is None or former is newcomer or former.is_over else former
 
     def named(self, member_id: str | None) -> Player | None:
-        """Return the player of that member id; None when there is none."""
+        """Return the player with a member id; None for an unknown id."""
         player = self._by_id.get(member_id or "")
         return player if player is not None and player.member_id == member_id else None
 

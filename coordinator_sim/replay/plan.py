@@ -189,5 +189,5 @@ class GroupPlan:
 
     @property
     def group_max_size(self) -> int:
-        """Largest group that the broker allows, as far as the trace tells."""
+        """The broker's `group.max.size` if the trace shows that it was exceeded, else no limit."""
         return len(self.loaded) - 1 if self.is_over_capacity else NEVER_MS

@@ -188,7 +188,7 @@ class _Planner:
         roster.is_open = True
 
     def _trigger(self, rebalance: Rebalance, at_ms: int) -> None:
-        """Add the cause that the reason names, unless a line of its own told it already."""
+        """Add the cause that a rebalance's reason names, unless an earlier line added it."""
         roster = self._roster
         line = rebalance.first_line
         names = members_of(line) if rebalance.start is not None else (None,)

@@ -78,7 +78,7 @@ class Roster:
         )
 
     def member(self, name: str) -> Actor | None:
-        """Return the present member of that id; None when there is none."""
+        """Return the present member with this id; None if absent."""
         return next((actor for actor in self.present if actor.name == name), None)
 
     def is_candidate(self, name: str) -> bool:
@@ -86,7 +86,7 @@ class Roster:
         return name in self._candidates
 
     def static_member(self, group_instance_id: str | None) -> Actor | None:
-        """Return the present member of that instance id; None when there is none."""
+        """Return the present member with this instance id; None if absent."""
         if group_instance_id is None:
             return None
         return next(

@@ -48,7 +48,7 @@ class Saved(Struct, frozen=True, kw_only=True):
 
 
 class Weighed(Struct, frozen=True, kw_only=True):
-    """A finding, and why its saving is not computed; empty where it is, or where there is none."""
+    """A finding, and why its saving is not computed; empty if computed or if nothing is saved."""
 
     finding: Finding
     not_computed: str = ""

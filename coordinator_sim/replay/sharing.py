@@ -1,4 +1,4 @@
-"""What it costs to share work out anew: moves, needless moves, standstill, work without owner.
+"""The cost of redistributing work: moves, needless moves, standstill, unowned work.
 
 The rounds and absences of a run are taken as they are; the strategies are this project's own.
 """

@@ -150,10 +150,10 @@ def _consumer_items(event: TraceEvent) -> list[tuple[str, int]]:
 
 
 class OwnTimes(Struct, frozen=True, kw_only=True):
-    """What the rebalances of a group cost in time, as its trace tells; milliseconds.
+    """Times that the rebalances of a group cost, in milliseconds, as the trace shows them.
 
     Args:
-        paused_ms: Pauses of members; None, as the next two, where the trace tells nothing.
+        paused_ms: Pauses of members; this and the next two are None where the trace lacks them.
         is_bound: Whether pauses and standstill are upper bounds.
     """
 
@@ -165,14 +165,14 @@ class OwnTimes(Struct, frozen=True, kw_only=True):
 
 
 class KnownGroups(Struct, frozen=True):
-    """What is known of each group beside the lines of its coordinator.
+    """Facts about each group that its coordinator's lines lack.
 
     Args:
-        works: By group, what its members share out, as the trace's assignments tell.
-        given: Partitions given by the user, for groups whose assignments the trace lacks.
-        heartbeats_ms: Heartbeat interval of the members, by group, as the trace's heartbeats tell.
-        rejoins_ms: By group and member id, when it sent a JoinGroup, in ascending order.
-        own_times: By file and group, what its rebalances cost in time.
+        works: By group, the resources its members share, by the trace's assignments.
+        given: Partitions that the user named, for groups whose assignments the trace lacks.
+        heartbeats_ms: Heartbeat interval of the members, by group, from the trace's heartbeats.
+        rejoins_ms: By group and member id, the times of its JoinGroups, ascending.
+        own_times: By file and group, the times that its rebalances cost.
     """
 
     works: dict[str, GroupWork] = {}
@@ -191,7 +191,7 @@ NOTHING_KNOWN: Final = KnownGroups()
 
 
 def known_groups(events: Sequence[TraceEvent], given: Partitions) -> KnownGroups:
-    """Return what a trace tells of its groups beside the lines of their coordinators."""
+    """Collect the facts about groups from events other than the coordinators' lines."""
     return KnownGroups(works_in(events), given, _heartbeats_in(events), _rejoins_in(events))
 
 

@@ -34,7 +34,7 @@ _FIRST: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Charged:
-    """Tables that costs of rebalances come of; without rows where the trace tells nothing.
+    """Input tables of rebalance costs; empty if the trace lacks the events.
 
     Args:
         derived: Tables of a summary.

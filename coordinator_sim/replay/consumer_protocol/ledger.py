@@ -101,7 +101,7 @@ class Ledger:
     # -- what moves --------------------------------------------------------------------------
 
     def computed(self, keys: tuple[str, ...], now_ms: int) -> None:
-        """Note that there is another target, of these members; `given` tells it."""
+        """Note that a new target was computed for these members; `given` reports its contents."""
         self._settle()
         self._keys = keys
         self._counts_target = self._is_within(now_ms)

@@ -57,7 +57,7 @@ class Topics:
 
 
 def _id_of(name: str) -> bytes:
-    """Return an id for a topic, the same in every run; a trace tells none."""
+    """Return a topic id derived from the name, because a trace has none; equal in every run."""
     return sha256(name.encode()).digest()[:_ID_BYTES]
 
 
