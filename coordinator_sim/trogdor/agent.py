@@ -30,7 +30,7 @@ class WorkFailed(CoordinatorSimError):
 
 
 class Work(Protocol):
-    """What a worker does; it tells its `Progress`, now or later."""
+    """The work of a worker; it reports to its `Progress` when it has started and ended."""
 
     def begin(self) -> None:
         """Start, and tell when that is over.

@@ -54,7 +54,7 @@ class AgentAnswers:
         self._status = StatusReader()
 
     def answer_of(self, call: AgentCall, response: HttpResponse) -> Answer:
-        """What an answer says; of an agent that answers nonsense, that it failed."""
+        """The answer in an HTTP response; `Failed` if its status or body is not as expected."""
         if response.status != _OK:
             return Failed(f"HTTP {response.status}: {_line(response.body[:_SHOWN_BYTES])}")
         if not isinstance(call, GetStatus):
@@ -66,6 +66,6 @@ class AgentAnswers:
 
 
 def _line(said: bytes) -> str:
-    """What somebody said as one line that can be shown on a terminal."""
+    """The bytes of a response as one printable line for a terminal."""
     text = said.decode(errors="replace")
     return " ".join("".join(each if each.isprintable() else " " for each in text).split())

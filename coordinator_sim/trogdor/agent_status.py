@@ -61,10 +61,10 @@ class StatusWriter:
 
 
 class StatusReader:
-    """Reads the statuses of one agent: a worker that is told in the same bytes is the same value.
+    """Reads the statuses of one agent; a worker with unchanged bytes keeps its earlier value.
 
-    DEVIATION: of a worker that an answer tells twice Jackson reads both, and refuses the answer
-    where the first is wrong; here only the last is looked at.
+    DEVIATION: if an answer has the same worker twice, Jackson reads both, and refuses the answer
+    when the first is malformed; here only the last is read.
     """
 
     __slots__ = ("_read",)

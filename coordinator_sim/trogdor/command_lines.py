@@ -12,7 +12,7 @@ from coordinator_sim.trogdor.refusals import TrogdorRefusal
 
 
 class Said(Struct, frozen=True, kw_only=True):
-    """What a line of a program's output says.
+    """The fields of one line of a program's output.
 
     Args:
         status: The task's new status, any JSON value; UNSET for none.
@@ -26,7 +26,7 @@ class Said(Struct, frozen=True, kw_only=True):
 
 
 def read_output(line: str) -> Said:
-    """What a line of a program's standard output says; nothing for what is no object of JSON."""
+    """Parse a line of a program's standard output; no fields for a line that is no object."""
     try:
         found = jackson.read_tree(line)
     except TrogdorRefusal:

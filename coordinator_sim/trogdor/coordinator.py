@@ -79,7 +79,7 @@ class Coordinator:
         return self._tasks.tasks(matches)
 
     def shut_down(self, *, stop_agents: bool) -> Calls:
-        """Do nothing any more; the agents go on with what they do unless they are stopped too."""
+        """Stop coordinating; agents keep running their workers unless they are shut down, too."""
         calls: Calls = []
         for name, node in self._nodes.items():
             calls += [(name, call) for call in node.shut_down(stop_agent=stop_agents)]

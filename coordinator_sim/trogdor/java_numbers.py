@@ -32,7 +32,7 @@ def as_single(value: float) -> float:
 
 
 def shortest_single(value: float) -> float:
-    """The number that a Java float is written as: with the fewest digits that tell it from others.
+    """The double with the fewest digits that rounds to the same Java float.
 
     Args:
         value: A number with the precision of a float, see `as_single`.

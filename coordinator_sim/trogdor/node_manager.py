@@ -114,7 +114,7 @@ class NodeManager:
         return None if self._beat is not None or self._is_shut_down else self._due_ms
 
     def shut_down(self, *, stop_agent: bool) -> list[AgentCall]:
-        """Do nothing any more; tell the agent to shut down too, if wanted."""
+        """Cancel the calls to the agent; with `stop_agent`, return the call that shuts it down."""
         self._is_shut_down = True
         self._mailbox.clear()
         self._beat = None

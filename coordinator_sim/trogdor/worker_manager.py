@@ -112,7 +112,7 @@ class WorkerManager:
     def create_worker(
         self, worker_id: int, task_id: str, spec: TaskSpec | None, now_ms: int
     ) -> list[WorkEffect]:
-        """Create a worker, which starts at once; the same request again changes nothing.
+        """Create and start a worker; repeating the same request changes nothing.
 
         The end of a task is an instant of the coordinator's clock: an agent whose clock is ahead
         finds it over.

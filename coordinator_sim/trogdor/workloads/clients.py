@@ -258,7 +258,7 @@ class Clients(Protocol):
         ...
 
     def interrupt(self) -> None:
-        """Stop every thread: none runs on from where it is, and none is started any more."""
+        """Interrupt every thread where it stands, and start none afterwards."""
         ...
 
     def draw(self, below: int) -> int:

@@ -16,7 +16,7 @@ FRACTIONS: Final = (0.5, 0.95, 0.99)
 
 
 class Summary(Struct, frozen=True):
-    """What a histogram says.
+    """Summary of a histogram: count, average and percentiles of its samples.
 
     Args:
         count: Number of samples.

@@ -70,7 +70,7 @@ C = TypeVar("C", bound=_Client)
 
 
 class _Connection(ABC, Generic[C]):
-    """One client, which is made anew after a failure. Source: ClaimableConnection."""
+    """A client that is replaced by a new one after a failure. Source: ClaimableConnection."""
 
     def __init__(self, spec: SustainedConnectionSpec, clients: Clients, tally: _Tally) -> None:
         self._spec = spec

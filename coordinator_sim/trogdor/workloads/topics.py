@@ -63,7 +63,7 @@ def partitions_of(topics: Topics) -> list[TopicPartition]:
 def prepare_topics(
     clients: Clients, report: Report, spec: MakesTopics, topics: Topics
 ) -> Blocking[None]:
-    """Make the topics that do not exist, check the others, and tell so in the status.
+    """Create the topics that do not exist, check the existing ones, and report the status.
 
     Raises:
         ClientFailed: a topic cannot be made, or has another number of partitions.
