@@ -204,9 +204,9 @@ class _Cutter:
         return tenancy
 
     def _is_deposed(self, tenancy: Tenancy) -> bool:
-        """Whether another broker leads its partition: a broker that was paused hears of it late.
+        """Whether another broker leads the partition; a paused broker learns of that late.
 
-        What it says meanwhile, and what it refuses afterwards, belongs to its old tenancy.
+        Its events until then, and its refusals afterwards, belong to its old tenancy.
         """
         if tenancy.offsets_partition is None:
             return False

@@ -154,7 +154,7 @@ class _Steps:
                 del self._owners[resource]
 
     def forget_all(self) -> None:
-        """What was told is taken back in part, and nothing says what."""
+        """Forget all held partitions, because the trace no longer shows which are still held."""
         self._held.clear()
         self._owners.clear()
 

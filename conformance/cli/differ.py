@@ -206,7 +206,7 @@ def _sides(
 
 
 def _compare(plan: "Plan", ours: "Side", theirs: "LinesProcess", out: Path | None) -> bool:
-    """Run programs and tell what comes of it; True when there is no difference."""
+    """Run the programs and print the outcome; True for no difference."""
     from coordinator_sim_conformance.differ.loop import run
 
     with progress_bar(f"comparing with {plan.reference.name}", plan.steps) as progress:
@@ -230,7 +230,7 @@ def _left_out(names: str) -> tuple[str, ...]:
 def _play(
     script: Path, record: Path | None, ours: "Side", theirs: "LinesProcess", reference: str
 ) -> bool:
-    """Run a script on both sides and tell the first difference; True when there is none."""
+    """Run a script on both sides and print the first difference; True for no difference."""
     from coordinator_sim_conformance.differ.scripts import play, read_script, write_recording
     from coordinator_sim_conformance.differ.story import tell
 

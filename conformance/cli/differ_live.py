@@ -42,7 +42,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
 
 
 def compare_live(wanted: Wanted, plan: "Plan") -> bool:
-    """Compare with an endpoint and tell what comes of it; True when there is no difference.
+    """Compare with an endpoint and print the outcome; True for no difference.
 
     Args:
         wanted: The endpoint, and what to do there.
@@ -50,7 +50,7 @@ def compare_live(wanted: Wanted, plan: "Plan") -> bool:
 
     Raises:
         ConfigError: an address or a profile is unknown.
-        DataError: nobody answers there.
+        DataError: no broker answers there.
     """
     profile = None if wanted.profile is None else profile_named(wanted.profile).name
     endpoint = endpoint_at(
@@ -80,7 +80,7 @@ def compare_live(wanted: Wanted, plan: "Plan") -> bool:
 
 
 def _play(session: "LiveSession", script: Path, reference: str) -> bool:
-    """Play a script and tell the first difference; True when there is none."""
+    """Play a script and print the first difference; True for no difference."""
     from coordinator_sim_conformance.differ.replay import replayed
     from coordinator_sim_conformance.differ.scripts import read_script
     from coordinator_sim_conformance.differ.story import tell
@@ -95,7 +95,7 @@ def _play(session: "LiveSession", script: Path, reference: str) -> bool:
 
 
 def _compare(wanted: Wanted, plan: "Plan", session: "LiveSession") -> bool:
-    """Run programs and tell what comes of it; True when there is no difference."""
+    """Run programs on the endpoint and print the outcome; True for no difference."""
     from coordinator_sim_conformance.differ.live_loop import run_live
 
     with progress_bar(f"comparing with {plan.reference.name}", plan.steps) as progress:

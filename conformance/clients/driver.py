@@ -64,7 +64,7 @@ class Event(Struct, frozen=True):
 
 
 class Hello(Struct, frozen=True):
-    """What a driver says of its client.
+    """A driver's description of its client.
 
     Args:
         client: Name of the client.

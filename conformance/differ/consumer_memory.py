@@ -14,12 +14,12 @@ _FENCED: Final = (25, 110, 111, 82)
 
 @dataclass(slots=True)
 class Known:
-    """A member as its answers tell of it.
+    """A member's state by the answers that it received.
 
     Args:
-        epoch: Of its last answer.
-        owned: What it was given and has not given up.
-        wanted: What it was given last.
+        epoch: Member epoch of its last answer.
+        owned: Partitions that it was assigned and has not revoked.
+        wanted: Partitions of its last assignment.
         instance: Its instance id.
     """
 

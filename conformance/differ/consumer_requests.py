@@ -192,7 +192,7 @@ def fetch(memory: Memory) -> Call:
 
 
 def _who(memory: Memory) -> tuple[str, str, int]:
-    """A group, a member of it or nobody, and an epoch."""
+    """Draw a group, a member id (real or unknown) and an epoch."""
     group_id = memory.group_id()
     members = memory.consumers.of(group_id)
     if not members or memory.chance(0.15):

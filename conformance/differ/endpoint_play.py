@@ -78,10 +78,10 @@ class Played:
 
 
 class EndpointPlay:
-    """One program on an endpoint, with groups of its own.
+    """Plays one program on an endpoint, in groups that no other play uses.
 
     Args:
-        endpoint: Where it is played.
+        endpoint: The endpoint.
         label: Part of the names of its groups, another for each play.
         clearance: How late things may be.
         topics: Names of the topics that all programs share: the program's -> the endpoint's.

@@ -117,7 +117,7 @@ def diagram(found: Counterexample) -> Iterator[str]:
 
 
 class _Actors:
-    """Who sends the requests: members by their ids, others by their client ids."""
+    """Aliases of the senders of requests, by member id, or by client id if there is none."""
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}

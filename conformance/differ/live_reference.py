@@ -85,7 +85,7 @@ def reference_of(
 
 
 def creates_topics(endpoint: Endpoint) -> bool:
-    """Whether topics can be created there, as far as it says."""
+    """Whether the endpoint's ApiVersions list CreateTopics."""
     return "CreateTopics" in endpoint.versions
 
 

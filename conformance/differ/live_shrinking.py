@@ -77,7 +77,7 @@ def _count_through(commands: Sequence[Json], call_id: int) -> int:
 
 
 class _LiveShrinker(Shrinker):
-    """Removes several parts at once, each tried by itself beside the others.
+    """Shrinks a program by trying several removals concurrently, each on a program of its own.
 
     Args:
         trial: Plays a program.

@@ -13,14 +13,14 @@ _FENCED: Final = (25, 110, 111, 82)
 
 @dataclass(slots=True)
 class KnownStreams:
-    """A member as its answers tell of it.
+    """A streams member's state by the answers that it received.
 
     Args:
-        epoch: Of its last answer.
-        owned: What it was given and has not given up, by role.
-        wanted: What it was given last, by role.
+        epoch: Member epoch of its last answer.
+        owned: Tasks that it was assigned and has not revoked, by role.
+        wanted: Tasks of its last assignment, by role.
         instance: Its instance id.
-        endpoint_epoch: Of the endpoints that it was told last.
+        endpoint_epoch: Epoch of the endpoints that it received last.
     """
 
     epoch: int = 0

@@ -249,7 +249,7 @@ _KFAKE_LEAVES_TO_CHANCE: Final = {
 
 
 def _kfake_variants() -> tuple[Variant, ...]:
-    """It has no initial delay, and a lower longest session than Kafka unless told."""
+    """The variants for kfake: no initial delay, and a longest session of 30 minutes."""
     found = []
     for each in _VARIANTS:
         settings = {name: value for name, value in each.settings.items() if name != DELAY}

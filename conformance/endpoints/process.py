@@ -1,4 +1,4 @@
-"""A server in a process of its own, and a watchdog that says when it has ended or hangs."""
+"""A server as a child process, and a watchdog that reports when it ends or hangs."""
 
 import os
 import signal

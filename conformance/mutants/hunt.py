@@ -122,7 +122,7 @@ def _in_a_fork(work: Callable[[], int]) -> int | None:
 
 
 def _bound_memory() -> None:
-    """Let this process take so much more and no more, where the system says what it has."""
+    """Limit this process's memory to a fixed amount above its present size (Linux only)."""
     if not _SIZE.exists():
         return
     pages = int(_SIZE.read_bytes().split()[0])

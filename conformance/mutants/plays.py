@@ -61,7 +61,7 @@ class Play(Struct, frozen=True):
     stage: int = 0
 
     def may_notice(self, place: tuple[str, str]) -> bool:
-        """Whether it calls that function of that module, as far as is known."""
+        """Whether the play calls a function of a module; True if its calls are unknown."""
         return self.reached is None or place in self.reached
 
 

@@ -33,10 +33,10 @@ class Recent(OrderedDict[_K, _V]):
 
 
 class Generation(Struct, kw_only=True):
-    """One completed join phase, as far as its answers passed.
+    """A completed join phase, built from the answers that passed so far.
 
-    A coordinator that loads its group from the log counts a generation again that nobody has
-    synced: an answer belongs here if its request was sent before the first answer came.
+    A coordinator that loads its group from the log reuses the number of a generation that no member
+    has synced: an answer belongs here if its request was sent before the first answer came.
 
     Args:
         first: Place of the first answer.

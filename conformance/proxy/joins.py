@@ -9,7 +9,7 @@ from coordinator_sim_conformance.proxy.groups import Generation, GroupModel, Mem
 
 
 def judge_join(group: GroupModel, exchange: Exchange) -> Iterator[Flag]:
-    """Flag an answer to JoinGroup, by itself and beside those of its generation."""
+    """Flag an answer to JoinGroup by its own fields, and against its generation's answers."""
     reply = exchange.reply
     has_id = exchange.member_id or exchange.instance_id is not None
     if exchange.error == ErrorCode.MEMBER_ID_REQUIRED and (has_id or not reply["memberId"]):

@@ -194,7 +194,7 @@ class _Front(_Side):
         self.connect()
 
     def data_received(self, data: bytes) -> None:
-        """Pass on what came, once it can go on; read no more until then."""
+        """Relay received bytes, or hold them and stop reading until the other side is connected."""
         if self.other is not None:
             super().data_received(data)
         elif self.transport is not None:

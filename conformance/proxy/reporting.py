@@ -1,4 +1,4 @@
-"""What the proxy says: a line for each flag, and a log with the frames."""
+"""The proxy's output: a line for each flag, and a log with the frames."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

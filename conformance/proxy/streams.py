@@ -1,4 +1,4 @@
-"""A stream of bytes cut into frames; large ones that nobody looks into go on in pieces."""
+"""Cuts a byte stream into frames; large frames that no rule reads are relayed in pieces."""
 
 from collections.abc import Callable, Iterator
 from typing import Final

@@ -1,7 +1,7 @@
-"""Raw requests about offsets of version 0, beside those of versions 1 and 2, for one broker.
+"""Raw offset requests of version 0, and of versions 1 and 2 for comparison, to one broker.
 
-The same questions go to real brokers and to ours: where offsets are kept, which requests are
-refused, and the order of partitions in answers. They use only one broker.
+Real brokers and the simulated one get equal requests. They show where offsets are stored, which
+requests are refused, and the order of partitions in answers.
 """
 
 import json

@@ -173,7 +173,7 @@ class ShareStory(ShareAsking):
         self._end("m")
 
     def _leaving(self) -> None:
-        """A connection goes with what its member had; others have it at once."""
+        """A closed connection releases its member's records, and another member acquires them."""
         link = self._connect()
         one: dict[str, Any] = {"wanted": {"bills": (0,)}}
         self._share("acquired", connection=link, **one)

@@ -138,7 +138,7 @@ def read_recording(
 
 
 def _broken_connections(lines: Sequence[Line], nodes: dict[int, int]) -> Iterator[tuple[int, int]]:
-    """Yield broken connections of the group; a client closes others by itself."""
+    """Yield connections of the group, by time and broker, that broke rather than were closed."""
     group = {line["conn"]: None for line in lines if line.get("api_key") in COMPARED}
     ends = [(line["t_ms"], line["conn"]) for line in lines if line["dir"] == "eof"]
     instants = [ms for ms, number in ends if number in group]

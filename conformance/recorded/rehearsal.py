@@ -291,7 +291,7 @@ class Rehearsal:
             self._compare(correlation_id, request)
 
     def _found_ms(self) -> int:
-        """Return when a look-up is answered: as one that was under way then, or at once."""
+        """Return when a look-up is answered: as a recorded one under way, or a round trip later."""
         now_ms = self._now_ms
         for lookup in self._expected[ApiKey.FIND_COORDINATOR]:
             answered_ms = lookup.answered_at_ms

@@ -15,7 +15,7 @@ _CLOSING_US: Final = 50_000
 
 @dataclass(slots=True)
 class _Gap:
-    """How long partitions were without an owner, of those that had one before."""
+    """The longest time that partitions were without an owner, after their first owner."""
 
     since_ms: dict[str, int] = field(default_factory=dict)
     longest_ms: int = 0

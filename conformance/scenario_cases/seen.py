@@ -1,4 +1,4 @@
-"""One run of a scenario, and queries of it for cases. No case is here."""
+"""A finished run of a scenario, and queries of it for cases. No case is here."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -24,10 +24,10 @@ FOREVER_MS: Final = 1 << 62
 
 
 class Round(Struct, frozen=True):
-    """One generation of a Connect cluster as its workers were told of it.
+    """A generation of a Connect cluster, by the assignments that its workers received.
 
     Args:
-        at_ms: When the first worker was told.
+        at_ms: When the first worker received its assignment.
         leader: Name of the worker that assigned.
         told: Assignment of each worker by its name.
     """

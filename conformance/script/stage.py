@@ -451,7 +451,7 @@ class Stage:
             actor.protocol_name = answer.data["protocolName"]
 
     def _learn_epoch(self, actor: Actor, words: Words, data: Json) -> None:
-        """Keep what a member was told by a heartbeat; one that left joins anew."""
+        """Store the member id, epoch and assignment of a heartbeat's answer."""
         actor.member_id = data["memberId"]
         actor.generation_id = max(data["memberEpoch"], -1)
         told = words["active"] if "active" in words else words["has"]

@@ -1,4 +1,4 @@
-"""One JoinGroup of a fresh group, which tells what settings do. Nothing here knows whose."""
+"""A lone JoinGroup of a fresh group, from whose answer settings are inferred."""
 
 import time
 from typing import Final

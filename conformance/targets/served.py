@@ -247,7 +247,7 @@ class ServedTarget:
         return asyncio.run_coroutine_threadsafe(done(), self._loop).result()
 
     def _create(self, topic: str, partitions: int) -> None:
-        """Create a topic, or give one that there is more partitions."""
+        """Create a topic, or add partitions to an existing one."""
 
         def create(cluster: Cluster) -> None:
             known = cluster.image.topics.get(topic)

@@ -167,7 +167,7 @@ def view_of(group: Json) -> GroupView | None:
 
 
 class Target(Protocol):
-    """One broker under test; `start` creates it anew."""
+    """A broker under test; `start` replaces it by a new, empty one."""
 
     @property
     def name(self) -> str:
@@ -244,11 +244,11 @@ class Target(Protocol):
 
 
 class Declared(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a user says of an endpoint, in a TOML file.
+    """A user's declaration of an endpoint, in a TOML file.
 
     Args:
         name: Name in results; by default its address.
-        settings: Broker settings by Kafka's names, where the endpoint does not tell them.
+        settings: Broker settings by Kafka's names, where the endpoint does not report them.
         lacks: Ids of cases that it need not pass, with the reasons.
         newest: API by Kafka's name -> newest version to send where a script does not insist, for
             endpoints that offer more than they can read.

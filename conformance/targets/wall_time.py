@@ -107,7 +107,7 @@ class Margins(Struct, frozen=True):
 
     @property
     def early_s(self) -> float:
-        """How long before the end of a wait its answers may come, beside the commands' own time."""
+        """Seconds that an answer may precede the end of a wait, besides the commands' own time."""
         return 0.02 * self.factor
 
     @property

@@ -78,7 +78,7 @@ def destroyed_worker_is_forgotten(trogdor: Trogdor) -> None:
 
 @trogdor_case("G07", "WorkerManager.StopWorker")
 def stopping_an_unknown_worker_is_no_error(trogdor: Trogdor) -> None:
-    """Whoever stops a worker that the agent does not know is told that all is well."""
+    """Stopping an unknown worker succeeds."""
     expect("answer", stop_worker(trogdor, NODE, 5), OK)
 
 

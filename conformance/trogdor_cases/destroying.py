@@ -21,7 +21,7 @@ from coordinator_sim_conformance.trogdor_cases.trogdor import Trogdor
 
 @trogdor_case("D01", "CoordinatorTest.testTaskDestruction")
 def destroying_an_unknown_task_is_no_error(trogdor: Trogdor) -> None:
-    """Whoever destroys a task that nobody knows is told that all is well."""
+    """Destroying an unknown task succeeds."""
     expect("answer", destroy(trogdor, "foo"), OK)
 
 

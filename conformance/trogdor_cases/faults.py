@@ -174,6 +174,6 @@ def _unreadable(mount: str) -> Json:
 
 
 def _faults(trogdor: Trogdor) -> Json:
-    """What Kibosh's control file says."""
+    """The contents of Kibosh's control file; None if there is no file."""
     content = trogdor.file(_CONTROL)
     return None if content is None else msgspec.json.decode(content)

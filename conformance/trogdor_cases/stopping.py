@@ -57,7 +57,7 @@ def stop_reaches_the_agent_at_once_and_is_seen_a_beat_later(trogdor: Trogdor) ->
 
 @trogdor_case("C03", "TaskManager.CancelTask")
 def stopping_an_unknown_task_is_no_error(trogdor: Trogdor) -> None:
-    """Whoever stops a task that nobody knows is told that all is well."""
+    """Stopping an unknown task succeeds."""
     expect("answer", stop(trogdor, "nope"), OK)
 
 

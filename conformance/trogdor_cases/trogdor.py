@@ -12,7 +12,7 @@ Json = Any
 
 
 class Reply(Struct, frozen=True):
-    """An answer of REST: its status, and its JSON; the text where it is none."""
+    """A REST response: its status, and its body as JSON, or as text if it is not JSON."""
 
     status: int
     body: Json
@@ -74,7 +74,7 @@ class Trogdor(Protocol):
 
     @property
     def slack_ms(self) -> int:
-        """How much later something may be than a case says; 0 in virtual time."""
+        """Milliseconds by which an event may be later than a case states; 0 in virtual time."""
         ...
 
     @property

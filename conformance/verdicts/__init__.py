@@ -1,1 +1,1 @@
-"""What a run says of a target: result files, known gaps, reports for CI, and the matrix."""
+"""Results of a run against a target: result files, known gaps, CI reports, the matrix."""

@@ -58,7 +58,7 @@ class Column(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """What is told of a case: its requirement in a sentence, and where that comes from."""
+    """A row of the matrix: a case with its requirement in a sentence and its sources."""
 
     case_id: str
     area: str

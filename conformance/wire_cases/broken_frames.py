@@ -1,4 +1,4 @@
-"""Bytes that are no request: the connection that they came on ends, the others go on."""
+"""Malformed frames: the broker closes their connection and keeps the others open."""
 
 from typing import Final
 

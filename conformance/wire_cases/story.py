@@ -1,4 +1,4 @@
-"""One group and its member, told request by request, each in a version of its own."""
+"""A group with one member, driven request by request, each in a version of its own."""
 
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -174,7 +174,7 @@ class Story:
 
     @property
     def topic_id(self) -> str:
-        """The topic's id; where the broker does not tell it, one that nobody has."""
+        """The topic's id; an unused id if the broker offers no Metadata version with topic ids."""
         known = [each for each in self.known("Metadata") if each >= _FIRST_WITH_TOPIC_IDS]
         if not known:
             return _NO_ID

@@ -1,1 +1,1 @@
-"""What must be seen on the wire of a client, by area; `registry.py` beside it joins the modules."""
+"""Expectations of a client's requests on the wire, by area; `registry.py` collects them."""

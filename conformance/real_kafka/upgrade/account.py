@@ -28,10 +28,10 @@ _END: float = float("inf")
 
 
 class Event(Struct, frozen=True):
-    """What a member tells.
+    """An event that a member reports.
 
     Args:
-        at_us: When, microseconds; of a clock that all members share.
+        at_us: Time in microseconds, of a clock that all members share.
         who: The member, of one life.
         what: `assigned`, `revoked`, `lost`, `read`, `committing`, `committed`, `killed`, `closed`.
         place: The partition, as `TOPIC-PARTITION`; empty where there is none.

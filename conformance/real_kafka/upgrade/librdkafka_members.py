@@ -1,4 +1,4 @@
-"""Members of groups on librdkafka, each in a thread of its own, that tell what happens to them.
+"""Group members on librdkafka, one thread per member, that print what happens to them.
 
 `python -m coordinator_sim_conformance.real_kafka.upgrade.librdkafka_members BOOTSTRAP` takes the
 lines "start NAME TOPIC,TOPIC SETTING=VALUE..." and "stop NAME", and prints the lines of
