@@ -1,6 +1,6 @@
-"""Columns of the tables of which a trace may tell nothing: such a table is kept without any plan.
+"""Columns of tables that are empty if the trace lacks their events, and need no plan then.
 
-To build the plan of a table and to find out that nothing comes of it took as long as a small job.
+Planning such a table, only to find that it is empty, takes as long as a small job.
 """
 
 from typing import TYPE_CHECKING, Final

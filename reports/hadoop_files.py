@@ -73,7 +73,7 @@ def check_folder(out: Path, wanted_for: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FileSize:
-    """What `stat` tells of a file behind a URI.
+    """The `stat` result of a file behind a URI.
 
     Args:
         st_size: Its size in bytes.

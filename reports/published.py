@@ -86,7 +86,7 @@ def append_behind_uri(
 
 
 def _changing(appending: Appending, trace: HadoopPath) -> Iterator[HadoopPath]:
-    """The files of a trace that are written anew, or are no part of it any more."""
+    """The Parquet files of a trace that appending rewrites or removes."""
     for name in appending.table_names:
         table = trace / name
         for path in table.rglob("part-*.parquet") if table.is_dir() else ():

@@ -1,4 +1,4 @@
-"""What the figures of a rehearsal rest on: told by the trace, given, assumed, or unknown."""
+"""The inputs of a rehearsal's figures: from the trace, from the user, assumed, or unknown."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal
@@ -43,12 +43,12 @@ class Fact(Struct, frozen=True, kw_only=True):
 
 
 class Wishes(Struct, frozen=True, kw_only=True):
-    """What the command line says beside the trace.
+    """Options of a rehearsal that do not come from the trace.
 
     Args:
         assignors: Assignor by group id; the empty id is every group.
-        pace_ms: From one stop of a deploy to the next; None takes what the trace tells.
-        down_ms: Time without a process; None takes what the trace tells.
+        pace_ms: From one stop of a deploy to the next; None takes the trace's.
+        down_ms: Time without a process; None takes the trace's.
         remote_assignor: `group.remote.assignor` of the members of the consumer protocol.
         profile: Kafka release of the brokers where the trace's has no consumer protocol.
         top: Most groups to rehearse, those with most rebalances.

@@ -1,4 +1,4 @@
-"""What a rehearsal comes to, in sentences and cells: the same on the page and on the terminal."""
+"""The results of a rehearsal as sentences and cells, for both the page and the terminal."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -73,7 +73,7 @@ class ReportTables:
         return self._session.read.parquet(str(path.absolute()))
 
     def close(self) -> None:
-        """Stop the Spark session that was started here; one that was active before goes on."""
+        """Stop the Spark session if this object started it; an earlier session keeps running."""
         self._session = None
         self._stack.close()
 

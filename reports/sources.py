@@ -87,7 +87,7 @@ def open_traces(paths: Sequence[Path]) -> list[RunDirectory]:
 
 
 def events_of(runs: Sequence[RunDirectory]) -> int:
-    """Return how many events traces have together, as far as they tell it."""
+    """Return the total number of events of traces; a trace without a count adds 0."""
     return sum(run.info.counts.get("events", 0) for run in runs)
 
 

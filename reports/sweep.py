@@ -230,7 +230,7 @@ def _simulated(
     traces: Path,
     tell: Callable[[int], None],
 ) -> list[Finished]:
-    """Simulate trials, each as a task; `tell` is called with the number of those that are done."""
+    """Simulate trials, one Spark task each; `tell` is called with the number of finished ones."""
     if not isinstance(traces, Path):
         return simulate_behind_uri(spark, grid, asked, traces, tell)
     simulate = partial(simulate_trial, out=str(traces.absolute()), asked=asked)

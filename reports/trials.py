@@ -149,7 +149,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 
 
 def compared_assignors() -> tuple[str, ...]:
-    """Return the assignors that a sweep compares unless it is told others."""
+    """Return the assignors that a sweep compares by default, the user's own included."""
     return (*COMPARED, *own_assignors())
 
 

@@ -86,7 +86,7 @@ def _lasted_ms(row: Row, label: RunLabel) -> float:
 
 
 def _ends_us(row: Row, label: RunLabel) -> tuple[int, int]:
-    """Return when a rebalance began and ended, as far as the trace tells."""
+    """Return the start and end of a rebalance; first sight and trace end where unknown."""
     start_us = row["start_us"] if row["start_us"] is not None else row["seen_us"]
     return start_us, row["end_us"] if row["end_us"] is not None else label.end_us
 

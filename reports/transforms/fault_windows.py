@@ -99,7 +99,7 @@ def _happening_windows(faults: "DataFrame") -> "DataFrame":
 
 
 def _struck(attrs: Column) -> Column:
-    """Describe what a happening strikes: member, broker, group, partition, as far as it says."""
+    """Describe the target of a fault: member, broker, group, partition, those that it names."""
     return F.concat_ws(
         ", ",
         attrs["member"],

@@ -1,4 +1,4 @@
-"""All workers give up their work by themselves and are given the same again.
+"""All workers stop their work voluntarily and are assigned all of it again.
 
 The only broker is away for 8 s, which is less than the workers' session of 30 s. Without a
 coordinator for `heartbeat.interval.ms` each worker stops all that it runs. When the broker is back
