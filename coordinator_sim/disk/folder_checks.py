@@ -149,7 +149,7 @@ class FolderChecks:
                 self._missing(place, None if expected is None else expected[place])
 
     def opening(self, place: Place, settings: SegmentSettings | None = None) -> Opening:
-        """How to open a checked partition, with the facts known of it."""
+        """The parameters that open a checked partition, with the facts known about it."""
         return Opening(
             folder=self._folder(place),
             settings=settings or SegmentSettings(),

@@ -15,12 +15,12 @@ from coordinator_sim.log.columns.segment_columns import SegmentColumns, SegmentF
 
 
 class SegmentReport(Struct, frozen=True, kw_only=True):
-    """What one segment, or a range of it, was found to hold.
+    """Facts about one segment, or about a range of it.
 
     Args:
         path: The file.
         start: Position at which the reading began.
-        facts: What was found.
+        facts: Counts, offsets and damage of the bytes read.
     """
 
     path: str

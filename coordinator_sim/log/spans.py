@@ -33,7 +33,7 @@ def batches_in(data: bytes) -> Iterator[StoredBatch]:
 
 
 def end_of(data: bytes) -> int:
-    """The offset after the last of these batches; 0 if there is none."""
+    """The offset after the last batch in the bytes; 0 for no batch."""
     counted = counted_batch(data)
     end = 0 if counted is None else counted.next_offset
     for batch in batches_in(data):

@@ -110,7 +110,7 @@ def is_other_key(raw: bytes) -> bool:
 
 
 def _control(batch: StoredBatch) -> ExactRows:
-    """The end of a transaction; one that says nothing of a commit ends it without."""
+    """Read the marker that ends a transaction; an unreadable marker counts as an abort."""
     records = [record for record in batch.streamed(MAX_CONTENT) if record is not None]
     marker = read_marker(records[0]) if records else None
     is_commit = marker is not None and marker.committed

@@ -17,7 +17,7 @@ LISTED_DAMAGE: Final = 100
 
 
 class SegmentFacts(Struct, frozen=True, kw_only=True):
-    """What a segment, or a range of it, was found to hold.
+    """Facts about a segment, or about a range of it: sizes, counts, offsets and damage.
 
     Args:
         size: Bytes of the segment, or of the range.
@@ -115,7 +115,7 @@ class SegmentColumns:
             self._note([self._pieces.damage])
 
     def facts(self) -> SegmentFacts:
-        """What was found so far; all of it once the chunks have been read."""
+        """The facts about the chunks read so far."""
         return SegmentFacts(
             size=self._size,
             batch_count=self._batch_count,

@@ -1,8 +1,8 @@
-"""A hash table of short byte strings that looks thousands of them up at once.
+"""A hash table of short byte strings that looks up thousands of strings per call.
 
-A string is read as 64-bit words from where it lies, and is compared word by word with the one in
-the table, so that equal hashes do no harm. A string that is not in one of the first places of its
-hash is not found, and belongs in a dictionary beside: so many strings of one hash cost little.
+A string is read as 64-bit words from its buffer, and is compared word by word with the one in the
+table, so that equal hashes do no harm. A string that is not in one of the first slots of its hash
+is not found, and belongs in a dictionary of the caller: many strings of one hash stay cheap.
 """
 
 from typing import Any, Final

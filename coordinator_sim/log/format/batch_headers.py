@@ -25,7 +25,7 @@ Header = tuple[int, int, int, int]
 
 
 def header_at(data: bytes, at: int) -> Header | None:
-    """The header at a position; None if there is none, or only a part of it.
+    """The header of the batch at a position; None if the bytes end before the header does.
 
     Before magic 2 the base offset is set to the last offset: only the records know it.
     """

@@ -63,7 +63,7 @@ DEFAULT_FORM: Final = BatchForm()
 
 
 def form_of(profile: Profile) -> BatchForm:
-    """How a broker of that profile writes with default settings."""
+    """The batch format that a broker of a profile writes with default settings."""
     return BatchForm(magic=profile.log_magic, sequenced=profile.log_sequences_every_batch)
 
 

@@ -1,7 +1,7 @@
-"""Reads a log in blocks: lines of known forms all at once, the others one by one.
+"""Reads a log in blocks: lines of known forms together, all other lines one by one.
 
-What comes out is what `BrokerLog.read` gives for the same lines, in the same order. A form is used
-in a log only after a line of it was read alone there, so that evidence of versions is complete.
+The events are those of `BrokerLog.read` for equal lines, in the same order. A form is used in a log
+only after one line of it was read individually there, so that evidence of versions is complete.
 """
 
 from bisect import bisect_left

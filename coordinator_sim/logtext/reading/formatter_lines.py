@@ -29,7 +29,7 @@ _MARKS: Final = re.compile(r'["\\{}]')
 
 
 class _Placed:
-    """Gives each record the time that it tells, or that of the one before."""
+    """Gives each record the time in its value, or else that of the record before."""
 
     def __init__(self) -> None:
         self._last_ms = 0
@@ -159,7 +159,7 @@ def _bracketed(chunks: Iterable[str], summary: IngestSummary) -> Iterator[str]:
 
 @dataclass(slots=True)
 class _Braces:
-    """How deep a place in JSON is nested, told its braces, quotation marks and backslashes."""
+    """Nesting depth at a position in JSON, updated by braces, quotation marks, backslashes."""
 
     depth: int = 0
     is_text: bool = False

@@ -274,7 +274,7 @@ def _shapes(values: Sequence[str], literals: Sequence[str]) -> tuple[Shape, ...]
 
 @cache
 def _tried(literals: tuple[str, ...], shapes: tuple[Shape, ...], row_number: int) -> Form | None:
-    """Return the form of these parts if all lines of it that are tried are read as it says."""
+    """Return the form of these parts, if all sample lines of it are read as the form claims."""
     others = [_missing(literals, row) for row in CATALOGUE[:row_number]]
     own_lead = CATALOGUE[row_number].required[0]
     if _comes_early(literals, shapes, own_lead):

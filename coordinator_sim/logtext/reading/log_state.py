@@ -165,7 +165,7 @@ class Evidence:
         return told
 
     def follow(self, observations: Iterable[Observation]) -> bool:
-        """Take what a range observed into account; return whether its events tell the same."""
+        """Add a range's observations; return whether its events stay equal."""
         is_same = True
         for one in observations:
             told = None
@@ -254,7 +254,7 @@ class Border:
 
 @dataclass(slots=True)
 class RangeState:
-    """What a range began with, what it asked of that, and what it left."""
+    """State of a range of lines: its start, the earlier state that it used, and its end."""
 
     began: Pending
     ended: Pending

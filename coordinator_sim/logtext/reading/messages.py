@@ -12,7 +12,7 @@ Anchored = tuple[tuple[str, Row], ...]
 
 
 def _anchored(rows: tuple[Row, ...]) -> Anchored:
-    """Return the rows, each with the literal text of its own that the fewest others have."""
+    """Return the rows, each with its literal text that is rarest among all rows."""
     texts = ["\n".join(row.required) for row in rows]
 
     def rarity(literal: str) -> tuple[int, int]:

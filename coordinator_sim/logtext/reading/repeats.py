@@ -109,7 +109,7 @@ def _parts_of(lines: Iterable[str]) -> Iterator[ContentPart]:
 
 
 def _blocks_of(part: ContentPart, first_end: int) -> Iterator[int]:
-    """Yield the blocks that end at a line or behind it, those of telling lines alone."""
+    """Yield digests of the blocks that end at or after a line and contain a telling line."""
     digests, telling = part.digests, part.telling
     for end in range(max(first_end, BLOCK_LINES), len(telling) + 1):
         start = end - BLOCK_LINES

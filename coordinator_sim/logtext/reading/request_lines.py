@@ -41,7 +41,7 @@ _BAD: Final = (CoordinatorSimError, KeyError, TypeError, ValueError, AttributeEr
 
 
 class _Timed(Struct, frozen=True):
-    """What a line says beside the messages, times in microseconds."""
+    """Times (microseconds) and connection of a request-log line, without the messages."""
 
     total_us: int
     sending_us: int

@@ -71,10 +71,10 @@ _NONE: Final = frozenset({"None", "Some(null)", "null", "", None})
 
 
 def formatter_record(text: str) -> LogRecord | None:
-    """The record that one line of a formatter says; None for a line that is none.
+    """Parse one line of a formatter as a record; None for a line of another form.
 
     Raises:
-        DataError: It begins as one, and is cut or of another form.
+        DataError: The line begins like a record, and is cut or malformed.
     """
     found = _OFFSET_LINE.match(text)
     if found is not None:
