@@ -42,7 +42,7 @@ class IdlePhases(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class IdleSkip(Struct, frozen=True, kw_only=True, gc=False):
-    """What an idle consumer did in a skipped stretch, and where it goes on: before a poll.
+    """Counts and times of an idle consumer's skipped stretch; it resumes before a poll.
 
     Args:
         heartbeat_due_ms: When its next heartbeat is due.

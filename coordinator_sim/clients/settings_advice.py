@@ -261,13 +261,13 @@ def session_advice(
 def heartbeat_advice(
     settings: Mapping[str, str], heartbeat_ms: int, session_ms: int, who: str
 ) -> Iterator[Advice]:
-    """What follows from a heartbeat interval beside a session timeout.
+    """Advice on a heartbeat interval that is too long for its session timeout.
 
     Args:
         settings: The settings.
         heartbeat_ms: The interval.
         session_ms: The session timeout.
-        who: Who does not start with an interval that is too long.
+        who: The client that does not start with an interval that is too long.
     """
     name = "heartbeat.interval.ms"
     if heartbeat_ms >= session_ms:

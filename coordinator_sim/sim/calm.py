@@ -39,7 +39,7 @@ _GRAIN_US: Final = 60_000_000
 
 
 class _Scripted(NamedTuple):
-    """What the scenario says of an instant."""
+    """An action of the scenario at an instant."""
 
     at_us: int
     key: int

@@ -95,7 +95,7 @@ class ConnectCluster:
         self._order("PUT", f"{_path(connector)}/config", body)
 
     def remove_connector(self, connector: str) -> None:
-        """Delete a connector; ignored when there is none of that name."""
+        """Delete a connector; an unknown name is ignored."""
         self._order("DELETE", _path(connector))
 
     def _order(self, method: str, target: str, body: bytes = b"") -> None:

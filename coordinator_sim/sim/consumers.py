@@ -245,7 +245,7 @@ class ConsumerProcess(ClientProcess):
             self._process()
 
     def _process(self, commit_error: str | None = None) -> None:
-        """Process the taken records, or as many of them as are allowed before a commit."""
+        """Process the taken records, at most as many as may precede the next commit."""
         self._survive(commit_error, "commit")
         self._processing, self._taken = self._taken, []
         if self._policy.when == "every":

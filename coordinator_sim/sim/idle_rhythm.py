@@ -23,7 +23,7 @@ _ATTEMPTS = 8
 
 
 class Landing(NamedTuple):
-    """Where a consumer goes on: at a poll before which everything is answered.
+    """The poll at which a consumer resumes after a skipped stretch; all requests are answered.
 
     Args:
         poll_us: Instant of that poll.
@@ -87,7 +87,7 @@ class IdleRhythm(Struct, frozen=True, kw_only=True):
 
     @property
     def steps(self) -> tuple[tuple[str, int, int], ...]:
-        """What consumers that send or poll at the same instants have in common."""
+        """Periods and phases of heartbeats and polls; consumers with equal ones act together."""
         interval_us, due_us = self.phases.heartbeat_interval_ms, self.phases.heartbeat_due_ms
         return (
             ("beat", interval_us, due_us % interval_us),

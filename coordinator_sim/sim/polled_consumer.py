@@ -30,7 +30,7 @@ _OF_CONSUMERS: Final = frozenset({*SETTINGS[Scope.CONSUMER], "auto.offset.reset"
 
 
 class PolledConsumer(ConsumerProcess):
-    """One consumer of a workload, in a group or with partitions of its own choice.
+    """A consumer of a workload, in a group or with partitions that it chooses itself.
 
     Args:
         world: Shared parts of the run.
@@ -147,7 +147,7 @@ class PolledConsumer(ConsumerProcess):
             yield Wait(self._gone)
 
     def interrupt(self) -> None:
-        """End the call that a thread is in; nobody calls any more, but its heartbeats go on."""
+        """Wake the thread that is polling; the consumer's heartbeats continue."""
         if self._is_polling:
             self._wake_up()
 

@@ -60,7 +60,7 @@ class TopicLogs:
         self._rates.pop(topic, None)
 
     def append(self, partition: TopicPartition, count: int) -> None:
-        """Write records, beside those of the topic's rate."""
+        """Append records, in addition to those that the topic's rate adds."""
         self._written[partition] = self._written.get(partition, 0) + count
 
     def append_record(self, partition: TopicPartition, record: WrittenRecord, now_us: int) -> None:

@@ -50,7 +50,7 @@ _FETCH_WAIT_MS: Final = 500
 
 
 class _PollEvent:
-    """What the network thread was told of a poll. Source: AsyncPollEvent."""
+    """State of one poll, set by the network thread. Source: AsyncPollEvent."""
 
     __slots__ = ("deadline_ms", "error", "is_complete")
 

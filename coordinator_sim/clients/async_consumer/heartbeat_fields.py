@@ -15,7 +15,7 @@ from coordinator_sim.messages.consumer_group_heartbeat import (
 
 
 class Membership(Struct, frozen=True, kw_only=True):
-    """A member as its heartbeats tell of it.
+    """The fields of a member from which its heartbeat is built.
 
     Args:
         member_epoch: 0 to join, -1 to leave, -2 for a static member that will come back.
@@ -23,8 +23,8 @@ class Membership(Struct, frozen=True, kw_only=True):
         topics: Topics of the subscription by name.
         regex: RE2 expression that the coordinator resolves; None for none.
         server_assignor: `group.remote.assignor`; None leaves the choice to the coordinator.
-        assignment: What the member has.
-        is_joining: Whether every field is told.
+        assignment: The member's current assignment.
+        is_joining: Whether the heartbeat has every field.
     """
 
     group_id: str
@@ -41,9 +41,9 @@ class Membership(Struct, frozen=True, kw_only=True):
 
 
 class SentFields:
-    """What the coordinator was told last; a failed heartbeat makes the member tell all of it again.
+    """The fields sent last; the next heartbeat has those that changed, or all after a failure.
 
-    A forgotten subscription by names is told again even if it is empty, an absent regex is not.
+    After a reset an empty subscription by names is sent again, an absent regex is not.
     """
 
     __slots__ = ("_assignment", "_rebalance_timeout_ms", "_regex", "_server_assignor", "_topics")

@@ -257,7 +257,7 @@ class LibrdkafkaCoordinator(LibrdkafkaAssignment):
         """Handle the beginning of a turn of the main thread that a timer began."""
 
     def _coordinator_changed(self, now_ms: int) -> None:
-        """Handle another coordinator, or the loss of it; members of classic groups go on."""
+        """React to a changed or lost coordinator; members of classic groups do nothing."""
 
     # What the parts above provide.
 

@@ -255,7 +255,10 @@ class LibrdkafkaHeartbeats(LibrdkafkaTargets):
         self._waits_for_leave = False
 
     def _reset_membership(self) -> None:
-        """Begin anew under the same id. Source: rdkafka_cgrp.c, rd_kafka_cgrp_consumer_reset."""
+        """Forget epoch and targets, keep the member id.
+
+        Source: rdkafka_cgrp.c, rd_kafka_cgrp_consumer_reset.
+        """
         self._generation_id = 0
         self._forget_targets()
         self._sends_everything = self._wants_rejoin = False

@@ -156,7 +156,7 @@ class LibrdkafkaNewConsumer(LibrdkafkaHeartbeats):
         return leaves
 
     def _polls_stopped(self, now_ms: int) -> None:
-        """Give everything up as lost, and leave when the application has been told of it."""
+        """Request a rejoin, and leave the group once its partitions are unassigned as lost."""
         self._wants_rejoin = True
         self._leaves_on_unassign_done = True
         self._expedite_heartbeat(now_ms)

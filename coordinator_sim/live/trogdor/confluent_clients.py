@@ -132,7 +132,7 @@ class ConfluentClients:
 
 
 def _looked_up(server: str) -> list[Address]:
-    """The address of a `host:port`, which may have a protocol before it; empty where it is none."""
+    """The addresses of `host:port`, with or without a protocol; empty for a malformed one."""
     host, _, port = server.rpartition("://")[2].rpartition(":")
     if not host or not port.isdecimal():
         return []

@@ -317,7 +317,7 @@ def _node(topology: Topology, name: str) -> Node:
 
 
 def _interface(node: Node) -> str:
-    """The interface of a node: loopback where it is on this host alone, otherwise all of them."""
+    """The interface to bind for a node: loopback if it is on this host only, otherwise all."""
     if node.hostname not in LOOPBACK:
         return ""
     return "127.0.0.1" if node.hostname == "localhost" else node.hostname

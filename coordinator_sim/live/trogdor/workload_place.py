@@ -1,4 +1,4 @@
-"""What the clients of one workload share: its threads, what is logged, how errors are told."""
+"""State shared by the clients of one workload: its threads, its log and its error reports."""
 
 from collections.abc import Callable
 from functools import partial
@@ -111,10 +111,10 @@ class WorkloadPlace:
 
 
 class Errors:
-    """What goes wrong with a client beside its calls.
+    """Errors that a client reports outside its calls.
 
     Args:
-        place: Where the client is.
+        place: The process of the client.
     """
 
     def __init__(self, place: WorkloadPlace) -> None:
@@ -139,7 +139,7 @@ class Errors:
 
 
 def text_of(error: KafkaError) -> str:
-    """What an error says, or its name."""
+    """The message of an error, or its name if it has none."""
     return error.str() or error.name()
 
 

@@ -49,14 +49,13 @@ _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 class Lines:
-    """What the process says: an object of JSON a line; `Report` of its workload.
+    """Writes the output of the process, a JSON object per line; the workload's `Report`.
 
     Args:
-        output: Where to.
+        output: Stream that is written to.
 
-    Attributes:
-        over: Gets something when the workload is over, or is to be.
-        error: What the workload ended with; None before its end.
+    Attributes:     over: Receives an item when the workload is over, or is to end.     error: Error
+    that the workload ended with; None before its end.
     """
 
     def __init__(self, output: IO[bytes]) -> None:

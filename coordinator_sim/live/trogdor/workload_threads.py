@@ -27,7 +27,7 @@ def now_ms() -> int:
 
 
 class WorkloadThreads:
-    """The threads of one workload; made and interrupted by one thread that is none of them."""
+    """The threads of one workload, which a thread outside them makes and interrupts."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()

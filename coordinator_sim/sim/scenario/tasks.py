@@ -272,7 +272,7 @@ class _Places:
         self.members += process_names(workloads)
 
     def command_of(self, process: str) -> str:
-        """What a list of processes says of one: its name, and its class where it has one."""
+        """The command line of a process in a process list: its name, and its class if any."""
         return f"{process} {self._kinds.get(process, '')}"
 
     def of(self, node: str, origin: str) -> tuple[str, ...]:
