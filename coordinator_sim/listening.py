@@ -1,6 +1,6 @@
-"""Sockets that HTTP servers listen on, bound before anybody is told of them, and who may call them.
+"""Sockets of HTTP servers, bound before their address is published, and access checks.
 
-On the loopback address everybody on the machine has access, but no page of another site in a
+On the loopback address every user of the machine has access, but no page of another site in a
 browser: `Host` must name this server, and `Origin`, if present, must be its own. With a token,
 every caller that has it gets access; a listener on another address needs one.
 """

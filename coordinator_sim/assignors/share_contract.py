@@ -167,7 +167,7 @@ class Dealing:
         return not self._unfilled
 
     def next_place(self) -> int | None:
-        """Whose turn it is; None when a whole round brought nothing, or nobody is left."""
+        """The next member's index; None if all are full, or if a whole round gave nothing."""
         place = next(self._turns, None)
         if place is None and self._has_given:
             self._turns = iter(list(self._unfilled))

@@ -65,7 +65,7 @@ def _new_places() -> JavaHashSet[_Place]:
 
 
 class _Alike:
-    """One assignment where all members subscribe to the same topics."""
+    """Computes an assignment of a group whose members all subscribe to equal topics."""
 
     __slots__ = (
         "_counts",

@@ -29,11 +29,11 @@ _Indexes = JavaHashMap[int, JavaHashSet[int]]
 
 
 def assign_mixed(members: Sequence[ShareMember], topics: ShareTopics) -> dict[str, Target]:
-    """What each member shall have; nobody anything when no topic that is named exists.
+    """Each member's target, by id; empty when no subscribed topic exists.
 
     Args:
         members: In the order of their map.
-        topics: What may be assigned.
+        topics: Topics and partitions that may be assigned.
     """
     subscribed = JavaHashSet(uuid_hash)
     places: dict[bytes, list[int]] = {}

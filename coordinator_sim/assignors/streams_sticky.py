@@ -161,7 +161,7 @@ class _Process:
 
 
 class _Quota:
-    """How many tasks a member may have while others have fewer. It shrinks as members are full."""
+    """The most tasks a member may have while others have fewer; shrinks as members fill up."""
 
     __slots__ = ("_members", "_tasks", "share")
 

@@ -411,7 +411,7 @@ class Harness:
         return iter((partition,))
 
     def _hear_own(self, result: CoordinatorResult, token: int) -> CoordinatorResult:
-        """Move a request's own answer behind the others, where it is expected last."""
+        """Move a request's own answer after the other answers, if the harness is set to."""
         if not self.hears_own_last:
             return result
         ordered = sorted(result.replies, key=lambda reply: reply.token == token)

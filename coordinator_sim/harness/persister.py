@@ -1,4 +1,4 @@
-"""A share coordinator that does what it is asked at once, or when told to, or not at all."""
+"""A stand-in share coordinator: succeeds immediately, on release, or never."""
 
 from collections import deque
 

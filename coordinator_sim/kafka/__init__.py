@@ -1,1 +1,1 @@
-"""What Kafka says, as plain data: error codes, API keys, names, log records, states, profiles."""
+"""Kafka's constants and formats: error codes, API keys, log records, states, profiles."""

@@ -21,11 +21,11 @@ Versions = Mapping[ApiKey, tuple[int, int]]
 
 
 class LoweredVersions(Struct, frozen=True, kw_only=True):
-    """What the same broker offers where features are finalized at levels below its own.
+    """Versions that a broker offers while features are finalized below its own levels.
 
     Args:
-        features: Their levels.
-        ranges: By API number, only of the APIs that differ; None for one that goes away.
+        features: The finalized levels, by feature.
+        ranges: By API number, only of the APIs that differ; None for an API that is not offered.
     """
 
     features: dict[str, int]

@@ -1,4 +1,4 @@
-"""Who sent a request, and what stands for a member or generation that there is not."""
+"""The sender of a request, and the constants for an absent member or generation."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ NO_GENERATION_ID: Final = -1
 
 
 class RequestContext(Struct, frozen=True, kw_only=True, gc=False):
-    """Who sent a request and how: what the broker's network layer knows of it.
+    """The sender of a request, with the facts that the broker's network layer has.
 
     Args:
         token: Names the reply; unique among the requests a coordinator has not answered.

@@ -1,7 +1,7 @@
-"""Who held what, from when to when, as a trace's assignments and members' own events tell it.
+"""Ownership intervals of partitions, from a trace's assignments and its members' own events.
 
-Costs of rebalances (`replay.downtime`), of deploys and of rehearsals all begin here. The
-definitions are those of `docs/trace-schema.md`; the reports compute the same in Spark.
+Costs of rebalances (`replay.downtime`), of deploys and of rehearsals all use them. The definitions
+are those of `docs/trace-schema.md`; the reports compute the same in Spark.
 """
 
 from collections import defaultdict

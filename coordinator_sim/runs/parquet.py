@@ -30,7 +30,7 @@ CELLS_PER_FILE: Final = 2_000_000
 
 
 class TableState(msgspec.Struct, frozen=True):
-    """Where a table goes on.
+    """Position at which appending to a table continues.
 
     Args:
         part: Number of the next file.

@@ -1,4 +1,4 @@
-"""How SIGTERM and SIGINT end a process: cleanly if its event loop runs, else at once.
+"""Ends a process on SIGTERM or SIGINT: cleanly if its event loop runs, otherwise by force.
 
 This module knows nothing of clusters.
 """

@@ -66,7 +66,7 @@ class AskedAssignor:
         return _handed_over(goal, asked) if is_cooperative(self._name) else goal
 
     def goal(self, topics: Topics, members: tuple[Member, ...]) -> Assignment:
-        """Return what each member shall have in the end, whatever others still own; sorted.
+        """Return each member's final assignment, sorted, before cooperative revocations.
 
         Raises:
             AssignorFault: the assignor fails, or its answer is no assignment of this group.

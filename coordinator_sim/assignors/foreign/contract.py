@@ -54,7 +54,7 @@ AssignorKind = Literal["python", "process", "java"]
 
 
 class OwnAssignor(Struct, frozen=True, kw_only=True):
-    """Where an assignor from outside is, for whoever has to find it again in another process.
+    """Location of a user's assignor, from which another process can load it again.
 
     Args:
         name: Its name in JoinGroup. Beginning with `cooperative-`, it is a cooperative one.

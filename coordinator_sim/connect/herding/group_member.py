@@ -20,7 +20,7 @@ from coordinator_sim.kafka.resources import ConnectorTaskId
 
 
 class RebalanceListener(Protocol):
-    """What the membership tells the herder, on the herder's thread."""
+    """Callbacks of the group membership to the herder, on the herder's thread."""
 
     def on_assigned(self) -> Blocking[None]:
         """Handle a new assignment, which `GroupMember.coordinator.assignment` holds."""

@@ -35,7 +35,7 @@ _LONG_MAX: Final = (1 << 63) - 1
 
 
 def source_manifest(version: str) -> ConnectorManifest:
-    """Manifest of FileStreamSource: one task, whatever `tasks.max` says."""
+    """Manifest of FileStreamSource, which has one task and ignores `tasks.max`."""
     settings = (
         SettingSpec(name="file", optional=True, documentation="File to read; absent for stdin."),
         SettingSpec(name="topic", non_empty=True, documentation="Topic to write the lines to."),

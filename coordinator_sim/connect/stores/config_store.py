@@ -97,7 +97,7 @@ class ConfigStore:
     # -- start and stop --------------------------------------------------------------------
 
     def start(self) -> Blocking[None]:
-        """Read the topic to its end; from then on the listener hears of records.
+        """Read the topic to its end; later records are passed to the listener.
 
         Raises:
             ConfigException: the topic has more than one partition, or is not compacted alone.

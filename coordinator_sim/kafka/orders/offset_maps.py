@@ -48,7 +48,7 @@ class OffsetMaps(Enum):
 
     @property
     def rearranges(self) -> bool:
-        """Whether KafkaApis has maps of its own, besides those of the coordinator."""
+        """Whether KafkaApis copies the coordinator's result into maps that change its order."""
         return self in (OffsetMaps.PARTITIONS, OffsetMaps.JAVA)
 
 

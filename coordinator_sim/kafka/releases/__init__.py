@@ -1,4 +1,4 @@
-"""The Kafkas we follow: a folder each, with what a broker of that release says of itself.
+"""Recorded data of the Kafka releases that are simulated, a folder per release.
 
 `tools/record_release.py` writes a folder from the release's own classes and a running broker:
 

@@ -96,7 +96,7 @@ def _fitted_fetch(
 
 
 def _usual_message(error: ErrorCode, version: int) -> str:
-    """What is said beside an error: its own text up to version 3, nothing from 4 on.
+    """Error message of a response: Kafka's text up to version 3, empty from 4.
 
     Source: kafka 3.9, KafkaApis.handleFindCoordinatorRequestLessThanV4 and ...V4AndAbove.
     """
@@ -151,7 +151,7 @@ def fitted(response: Any, version: int, request: Any = None) -> Any:  # noqa: AN
 def _understood_find(
     response: FindCoordinatorResponse, version: int, request: FindCoordinatorRequest | None
 ) -> FindCoordinatorResponse:
-    """Before version 4 the key is that of the request; a usual text says nothing more."""
+    """Take the key from the request before version 4, and drop an error's default message."""
 
     def understood_one(each: Coordinator) -> Coordinator:
         key = each.key

@@ -55,7 +55,7 @@ def _carefully(read: Careful) -> Callable[[bytes, int, str], tuple[Any, int]]:
 
 
 def _by_reading(read: Careful, field: str) -> Explain:
-    """What is wrong with bytes, as the cursor says it."""
+    """The error of malformed bytes, found by reading them again with the checking reader."""
 
     def explain(scope: Scope, fault: Exception) -> CoordinatorSimError:
         try:

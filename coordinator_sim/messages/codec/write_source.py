@@ -35,7 +35,7 @@ def _must_not_be_null(field: str) -> Explain:
 
 
 def _length(size: int, field: str) -> bytes:
-    """How a compact string says its length."""
+    """The length prefix of a compact string."""
     if size > MAX_STRING_LENGTH:
         raise DataError(f"{field} has {size} bytes, at most {MAX_STRING_LENGTH} can be said")
     return unsigned_varint_bytes(size + 1)

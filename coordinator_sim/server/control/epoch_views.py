@@ -144,7 +144,7 @@ def _member(member: _Member, timeout_ms: int, session: Timer | None) -> MemberVi
 
 
 def _brought(session: Timer | None) -> int | None:
-    """The session timeout of a classic member, which no description tells; None of others."""
+    """The session timeout of a classic member, which descriptions omit; None for others."""
     if session is None or not isinstance(session.data, MemberTimeout):
         return None
     group = session.data.partition.consumer_group(session.data.group_id)

@@ -82,7 +82,7 @@ class ServerPatch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class PartitionView(Struct, frozen=True, kw_only=True):
-    """One partition; `leader_id` is -1 while nobody leads it.
+    """A partition of a topic; `leader_id` is -1 while it has no leader.
 
     Args:
         end_offset: Where the next record goes; null where no records are kept.
