@@ -132,7 +132,7 @@ def a_later_plan_that_got_lost_is_forgotten(bench: Bench) -> None:
     "IncrementalCooperativeAssignorTest.testTaskAssignmentWhenTasksDuplicatedInWorkerAssignment",
 )
 def work_of_two_owners_is_taken_from_both(bench: Bench) -> None:
-    """What two workers run both must stop; it is given to one of them in the next round."""
+    """Work that two workers run is revoked from both, and assigned to one in the next round."""
     cluster = start(2, {"connector1": 2})
     both = load("C1 C1-0 C1-1")
     cluster.running = {"worker1": both, "worker2": both}

@@ -20,7 +20,7 @@ _INT_MAX = 2_147_483_647
     "AbstractCoordinator.JoinGroupResponseHandler",
 )
 def required_member_id_is_used_at_once(bench: Bench) -> None:
-    """Told its member id, a new member joins again with it at once, and says why."""
+    """After MEMBER_ID_REQUIRED a new member rejoins at once with its id and a reason."""
     consumer = bench.consumer()
     consumer.poll()
     consumer.refuse_join(ErrorCode.MEMBER_ID_REQUIRED, MEMBER)

@@ -50,7 +50,7 @@ def static_member_does_not_leave(bench: Bench) -> None:
 
 @client_case("C-LEAVE-03", "ConsumerCoordinatorTest.testPendingMemberShouldLeaveGroup")
 def pending_member_leaves(bench: Bench) -> None:
-    """A member that has been told no more than its id leaves with it."""
+    """A pending member that has only a member id leaves with that id."""
     consumer = bench.consumer()
     consumer.poll()
     consumer.refuse_join(ErrorCode.MEMBER_ID_REQUIRED, MEMBER)

@@ -49,7 +49,7 @@ def deploy_moves_nothing_twice(seen: Seen) -> None:
 
 @shows("connect-worker-bounce")
 def bounced_worker_gets_its_work_back(seen: Seen) -> None:
-    """What each restarted worker had is given to it again; the others stop nothing."""
+    """Each restarted worker is assigned its earlier work; the other workers stop nothing."""
     seen.expect("run twice", seen.run_twice(), [])
     expect_even(seen)
 

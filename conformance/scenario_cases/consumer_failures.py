@@ -152,7 +152,7 @@ def dead_members_are_waited_for_once(seen: Seen) -> None:
 
 @shows("removed-while-joining")
 def removed_member_gives_up_before_it_joins_anew(seen: Seen) -> None:
-    """What it held is lost before its next JoinGroup, and nobody reads a partition with another."""
+    """A removed member loses its partitions before its next JoinGroup; none is read twice."""
     lost = seen.of(Event.LOST, member="consumer-2")
     held = sorted(name for event in lost for name in event.attrs["resources"].split())
     seen.expect("lost", held, ["p:orders-1", "p:orders-3", "p:orders-5"])

@@ -134,7 +134,7 @@ def fenced_member_loses_all_and_rejoins(seen: Seen) -> None:
 
 @shows("new-coordinator-moved")
 def reconciliation_survives_the_move(seen: Seen) -> None:
-    """What was given up before the move is handed out after it, and nobody loses anything."""
+    """Partitions revoked before the move are assigned after it, and no member loses any."""
     seen.expect("lost", seen.of(Event.LOST), [])
     seen.expect("given up after the move", given_up(seen, 31_500, FOREVER_MS), [])
     (got,) = seen.of(Event.ASSIGNED, member="newcomer")

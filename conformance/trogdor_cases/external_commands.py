@@ -89,7 +89,7 @@ def command_that_goes_on_is_killed(agent: OneTaskAgent) -> None:
 
 @exec_case("J19.2", "ExternalCommandWorker.stop", "java.lang.Process.destroy")
 def command_that_is_to_end_is_not_heard(agent: OneTaskAgent) -> None:
-    """What a command says after SIGTERM changes neither its status nor its error."""
+    """Output of a command after SIGTERM changes neither its status nor its error."""
     last_words = (
         """trap 'echo "{\\"status\\": \\"late\\", \\"error\\": \\"late\\"}"; exit 3' TERM"""
     )

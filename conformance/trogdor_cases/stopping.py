@@ -27,7 +27,7 @@ from coordinator_sim_conformance.trogdor_cases.trogdor import Json, Setup, Trogd
 
 @trogdor_case("C01", "TaskManager.CancelTask")
 def stopped_before_its_start_a_task_never_runs(trogdor: Trogdor) -> None:
-    """A task that is stopped while it is PENDING is done at once, and no agent hears of it."""
+    """A task that is stopped while it is PENDING is done at once, and no agent runs it."""
     spec = no_op(start_ms=2_000, duration_ms=10)
     create(trogdor, "foo", spec)
 

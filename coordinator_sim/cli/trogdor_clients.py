@@ -68,7 +68,7 @@ def show_task(
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Show one task. Exit code 1 when there is none of that id."""
+    """Show one task. Exit code 1 for an unknown id."""
     from coordinator_sim.trogdor.refusals import TrogdorRefusal
 
     try:

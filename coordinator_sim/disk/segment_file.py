@@ -1,4 +1,4 @@
-"""One segment of a log as a file, with its indexes in files beside it.
+"""A log segment as a file, with its indexes in separate files.
 
 Writes go to positions, so the remains of a failed write are never read and soon overwritten.
 Index entries are collected in memory and written when the segment is closed, flushed or rolled;

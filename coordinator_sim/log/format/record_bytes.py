@@ -243,7 +243,7 @@ MIN_LEGACY_SIZE: Final = 14
 
 
 class LegacyEntry(Struct, frozen=True, kw_only=True, gc=False):
-    """One entry of a message set of magic 0 or 1, which may wrap others.
+    """An entry of a message set of magic 0 or 1, which may wrap further entries.
 
     Args:
         record: The record inside, with offset and timestamp as written.

@@ -1,8 +1,8 @@
-"""What versions of a group API's answer say differently, beside its fields.
+"""Converts responses of group APIs to and from the conventions of one version.
 
-A coordinator answers in one form for all versions. `fitted` makes of it what a broker sends in one
-version, as the constructors of Kafka's responses do; `understood` adds what a client knows from its
-request, where an old version does not repeat it.
+A coordinator answers in one form for all versions. `fitted` turns it into the response that a
+broker sends in one version, as the constructors of Kafka's responses do; `understood` adds what a
+client takes from its request, where an old version does not repeat it.
 
 Source: kafka trunk, clients/.../common/requests/{JoinGroup,LeaveGroup,OffsetFetch,
 FindCoordinator}Response.java.
