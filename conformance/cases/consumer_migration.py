@@ -56,12 +56,6 @@ CG-149.silent A session that ends downgrades a group like a member that leaves
   wait 45001
   inspect               | inspect GROUP_ID_NOT_FOUND
   heartbeat A           | A REBALANCE_IN_PROGRESS
-CG-149.policy A group stays a consumer group where downgrades are forbidden
-  [4.0 4.1 4.2] broker migration=upgrade
-  [4.0 4.1 4.2] beat C                | C NONE
-  [4.0 4.1 4.2] join A topics=foo     | A NONE
-  [4.0 4.1 4.2] beat C e=-1           | C NONE
-  [4.0 4.1 4.2] inspect               | inspect NONE members=A
 CG-149.disabled From 4.3 on, a consumer group takes classic members where the policy allows them
   broker migration=disabled
   beat C                | C NONE

@@ -120,9 +120,11 @@ DESC-SYNCING The phase before Stable is AwaitingSync up to 1.0, and CompletingRe
   [L] describe              | describe state=AwaitingSync
   [SJ] describe             | describe state=CompletingRebalance
 DESC-ORDER Scala's coordinator describes groups in the order of the request, Java's by partition
-  @ SJ must
+  @ SJ model
   @ KafkaApis.handleDescribeGroupsRequest
   @ GroupCoordinatorService.describeGroups
+  partition a 47
+  partition b 48
   [S] describe g1 g2 b a zz g1 | describe order=g1,g2,b,a,zz,g1
   [J] describe g1 g2 b a zz g1 | describe order=a,b,g2,g1,g1,zz
 DESC-UNCOMMITTED Only Java's coordinator hides a group until its first record is committed
@@ -185,9 +187,11 @@ DEL-SEVERAL Each group of a DeleteGroups has an error of its own
   group g
   state Stable
 DEL-ORDER Scala's coordinator deletes in the order of a map of the names, Java's by partition
-  @ SJ must since=1.1
+  @ SJ model since=1.1
   @ KafkaApis.handleDeleteGroupsRequest
   @ GroupCoordinatorService.deleteGroups
+  partition a 47
+  partition b 48
   [S] delete g1 nope g2 a b a | delete order=a,b,nope,g1,g2
   [J] delete g1 nope g2 a b a | delete order=a,b,g2,g1,nope
 DEL-WAITS In Java's coordinator a deletion waits for its tombstones, and is not read before

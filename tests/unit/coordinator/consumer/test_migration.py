@@ -17,6 +17,7 @@ from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.migration_policy import MigrationPolicy
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from coordinator_sim.messages.embedded.consumer_protocol import (
     encode_assignment,
     encode_subscription,
@@ -87,6 +88,16 @@ def test_an_assignment_of_an_own_assignor_stops_the_upgrade() -> None:
     assert refused.error_code is ErrorCode.GROUP_ID_NOT_FOUND
     assert refused.error_message is not None
     assert "custom assignor" in refused.error_message
+
+
+def test_a_group_stays_a_consumer_group_where_only_upgrades_are_allowed() -> None:
+    """A classic member alone is left when the only new one goes."""
+    members = Members("4.2", group_consumer_migration_policy=MigrationPolicy.UPGRADE)
+    members.join("new")
+    classic_join(members, ("range", SUBSCRIPTION))
+    leaving = ConsumerGroupHeartbeatRequest(group_id="g", member_id="new", member_epoch=-1)
+    members.broker.call(leaving, api_version=1)
+    assert len(members.describe().members) == 1
 
 
 def test_the_policy_is_a_property_in_any_case() -> None:
