@@ -147,6 +147,16 @@ ST-FAILOVER A failover keeps a streams group with its tasks
   elect
   streams               | streams NONE state=Stable epoch=E members=A A.active=0:0-5
   stream A active=all   | A NONE epoch=E
+ST-FAILOVER.unrevoked A failover begins the rebalance timeout of a member that is to give up
+  running A rebalance=10000
+  stream B
+  stream A active=all
+  resign
+  elect
+  wait 9999
+  stream A              | A NONE epoch=E
+  wait 2
+  stream A              | A UNKNOWN_MEMBER_ID
 ST-NOT-READY A group that is NotReady is listed by the name not_ready
   @ J must since=4.2
   @ StreamsGroup.StreamsGroupState

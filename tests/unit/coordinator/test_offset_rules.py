@@ -167,3 +167,16 @@ def test_the_id_that_a_deleted_group_handed_out_expires_without_effect() -> None
     group.harness.call(DeleteGroupsRequest(groups_names=("g",)), api_version=2)
     (event,) = group.harness.advance(10_000).events
     assert (event.event, event.reason_text) == (Event.LIFECYCLE, "session of a dead group")
+
+
+def test_scala_leaves_the_newer_offset_where_an_older_commit_is_replicated_later() -> None:
+    """A third commit is in flight all the while."""
+    group = GroupDriver(make("3.9"))
+    for offset, is_held in ((1, True), (2, False), (3, True)):
+        group.harness.hold(high_watermark=is_held)
+        group.commit(offset, version=2)
+    found = []
+    for position in (2, 3):
+        assert len(group.harness.commit(0, position).replies) == 1
+        found.append(fetched(group.harness).committed_offset)
+    assert found == [2, 3]
