@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 
-from coordinator_sim.broker.scheduler import Scheduler
 from coordinator_sim.broker.share_coordinator.operations import StateResponse
 from coordinator_sim.broker.share_coordinator.ports import ShareCoordinatorConfig
 from coordinator_sim.broker.share_coordinator.service import ShareCoordinator
@@ -33,7 +32,8 @@ class Bench:
         config = ShareCoordinatorConfig(
             state_topic_partitions=1, append_linger_ms=linger_ms, write_timeout_ms=1_000
         )
-        self.coordinator = ShareCoordinator(config, self.log, self, Scheduler().wake_by_group_ms)
+        self.armed: list[int | None] = []
+        self.coordinator = ShareCoordinator(config, self.log, self, self.armed.append)
         self.coordinator.startup()
         self.answers: list[StateResponse] = []
 
@@ -76,6 +76,21 @@ def test_a_batch_lingers_for_more_records() -> None:
     bench.coordinator.expire(120)
     assert bench.errors() == [[ErrorCode.NONE] * 2, [ErrorCode.NONE]]
     assert [record["base"] for record in bench.appended] == [0, 0]
+
+
+def test_upkeep_arms_the_alarm_once_there_is_state() -> None:
+    """Written here, or loaded by the coordinator after it."""
+    bench = Bench()
+    bench.coordinator.enable(is_enabled=True, now_ms=0)
+    bench.coordinator.on_election(0, 1, 0)
+    assert (bench.armed, bench.coordinator.next_deadline_ms()) == ([], None)
+    bench.initialize(0)
+    assert bench.coordinator.next_deadline_ms() in bench.armed
+
+    follower = Bench(log=bench.log)
+    follower.coordinator.enable(is_enabled=True, now_ms=0)
+    follower.coordinator.on_election(0, 2, 0)
+    assert follower.coordinator.next_deadline_ms() in follower.armed
 
 
 def test_a_write_that_nobody_commits_times_out() -> None:
