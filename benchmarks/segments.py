@@ -27,7 +27,6 @@ from benchmarks.churn import Usage
 from coordinator_sim.disk.last_offsets import read_last_offsets
 from coordinator_sim.disk.segment_sources import find_logs
 from coordinator_sim.errors import CoordinatorSimError
-from coordinator_sim.kafka.records import LogBatch, LogRecord, OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.log.columns.batch_scan import PADDING, SegmentInMemory, scan_batches
 from coordinator_sim.log.columns.compiled import LOAD_AFTER, LOOPS
 from coordinator_sim.log.columns.key_table import KeyTable
@@ -37,6 +36,7 @@ from coordinator_sim.log.columns.segment_columns import SegmentColumns
 from coordinator_sim.log.format.compression import Compression
 from coordinator_sim.log.format.log_batches import BatchForm, decode_batches, encode_batch
 from coordinator_sim.log.format.segments import SegmentReader, segment_name
+from coordinator_sim.messages.records import LogBatch, LogRecord, OffsetCommitKey, OffsetCommitValue
 
 RECORDS: Final = 600_000
 GROUPS: Final = 2_000

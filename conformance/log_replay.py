@@ -15,7 +15,6 @@ from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.kafka.records import LogBatch
 from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.log.compaction import DELETE_RETENTION_MS, CleaningPass, compacted
 from coordinator_sim.log.format.log_batches import decode_batches, encode_log, form_of
@@ -26,6 +25,7 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchResponse,
 )
+from coordinator_sim.messages.records import LogBatch
 
 _FETCH_VERSION: Final = 9
 _UNUSED_TOKEN: Final = (1 << 62) + 9

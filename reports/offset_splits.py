@@ -14,13 +14,13 @@ from msgspec import Struct
 
 from coordinator_sim.disk.last_offsets import SegmentReport
 from coordinator_sim.disk.segment_sources import SegmentFile, SegmentLog
-from coordinator_sim.kafka.records import OffsetCommitKey
 from coordinator_sim.log.columns.chunks import Wanted
 from coordinator_sim.log.columns.commit_columns import NUMBERS, CommitColumns, Texts
 from coordinator_sim.log.columns.key_table import KeyTable
 from coordinator_sim.log.columns.last_commits import LastCommits, PlacedCommits
 from coordinator_sim.log.columns.pieces import batch_borders
 from coordinator_sim.log.columns.segment_columns import SegmentColumns
+from coordinator_sim.messages.records import OffsetCommitKey
 
 SMALLEST_SPLIT: Final = 32 * 1024 * 1024
 """Bytes below which a segment is not split."""

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from coordinator_sim.kafka.partitioning import partition_for
 from coordinator_sim.kafka.profiles import profile_named
-from coordinator_sim.kafka.records import (
+from coordinator_sim.log.format.offsets_records import encode_key, encode_value
+from coordinator_sim.messages.records import (
     GroupMetadataKey,
     GroupMetadataMember,
     GroupMetadataValue,
@@ -15,7 +16,6 @@ from coordinator_sim.kafka.records import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from coordinator_sim.log.format.offsets_records import encode_key, encode_value
 from coordinator_sim_conformance.differ.membership import SUBSCRIPTION
 from coordinator_sim_conformance.differ.memory import Memory
 

@@ -13,7 +13,6 @@ from coordinator_sim.errors import DataError
 from coordinator_sim.harness.group_driver import answer
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.kafka.completion import CompleteTransaction
-from coordinator_sim.kafka.records import LogBatch
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.log.format.log_batches import DEFAULT_FORM, BatchForm, encode_log
 from coordinator_sim.log.format.record_batches import RecordBatch
@@ -43,6 +42,7 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchResponse,
 )
+from coordinator_sim.messages.records import LogBatch
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
 from coordinator_sim_conformance.real_kafka.kafka import TOOLS_VERSION, Broker, run_java

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from coordinator_sim.kafka.records import (
+from coordinator_sim.log.format.offsets_records import encode_key, encode_value
+from coordinator_sim.messages.records import (
     GroupMetadataKey,
     GroupMetadataMember,
     GroupMetadataValue,
@@ -12,7 +13,6 @@ from coordinator_sim.kafka.records import (
     OffsetCommitValue,
     OpaqueKey,
 )
-from coordinator_sim.log.format.offsets_records import encode_key, encode_value
 from coordinator_sim_conformance.script.answers import Words
 from coordinator_sim_conformance.script.bodies import text
 from coordinator_sim_conformance.script.comparing import options_of

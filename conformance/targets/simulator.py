@@ -18,7 +18,6 @@ from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, SHARE_STATE_TOPIC
 from coordinator_sim.kafka.profiles import profile_named
-from coordinator_sim.kafka.records import LogBatch
 from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.log.format.log_batches import decode_batches
 from coordinator_sim.log.log_config import LogConfig
@@ -27,6 +26,7 @@ from coordinator_sim.log.partition_log import PartitionLog
 from coordinator_sim.messages.catalogue import api_named, layout_of, structs_module
 from coordinator_sim.messages.codec.answers import fitted
 from coordinator_sim.messages.codec.json_form import JsonReader, to_json, uuid_text
+from coordinator_sim.messages.records import LogBatch
 from coordinator_sim_conformance.targets.failing_assignor import register_failing_assignor
 from coordinator_sim_conformance.targets.lines import LinesTarget
 from coordinator_sim_conformance.targets.target import (

@@ -16,7 +16,7 @@ from coordinator_sim.coordinator.share.persister import PersisterAnswer, Persist
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.migration_policy import MigrationPolicy
-from coordinator_sim.kafka.records import LogBatch
+from coordinator_sim.messages.records import LogBatch
 from coordinator_sim.messages.requests import Response
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
 from coordinator_sim.trace.events import TraceEvent

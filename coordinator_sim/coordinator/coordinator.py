@@ -63,9 +63,9 @@ from coordinator_sim.kafka.completion import CompleteTransaction
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.kafka.records import LogBatch
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from coordinator_sim.messages.records import LogBatch
 from coordinator_sim.messages.requests import GroupRequest, OneGroupRequest
 from coordinator_sim.trace.events import Event
 

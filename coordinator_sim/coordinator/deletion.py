@@ -41,13 +41,13 @@ from coordinator_sim.kafka.orders.iteration_order import (
     scala_map_order,
     scala_set_order,
 )
-from coordinator_sim.kafka.records import LogRecord
 from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.messages.delete_groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
 )
+from coordinator_sim.messages.records import LogRecord
 
 Outcomes = tuple[DeletableGroupResult, ...]
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from coordinator_sim.clock.timer_queue import TimerKey
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.records import (
+from coordinator_sim.messages.records import (
     NO_PRODUCER_ID,
     EndTransactionMarker,
     LogBatch,

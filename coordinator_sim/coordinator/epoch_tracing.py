@@ -26,13 +26,13 @@ from coordinator_sim.coordinator.topics import KnownTopics
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.kafka.records import GroupMetadataKey, LogRecord
 from coordinator_sim.kafka.states import DEAD, EMPTY, STABLE, GroupState
 from coordinator_sim.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
 from coordinator_sim.messages.join_group import JoinGroupRequest
+from coordinator_sim.messages.records import GroupMetadataKey, LogRecord
 from coordinator_sim.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,

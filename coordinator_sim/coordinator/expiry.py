@@ -26,14 +26,14 @@ from coordinator_sim.coordinator.streams.timers import cancel_initial_delay
 from coordinator_sim.coordinator.subscriptions import is_consumer
 from coordinator_sim.coordinator.tracing import trace_offsets_expired
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.records import (
+from coordinator_sim.kafka.states import GroupState
+from coordinator_sim.messages.records import (
     GroupMetadataKey,
     LogBatch,
     LogRecord,
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.trace.events import Event
 
 

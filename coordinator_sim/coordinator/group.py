@@ -25,7 +25,6 @@ from coordinator_sim.errors import IllegalTransition, InvariantViolation, Operat
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.orders.table_order import HashOrder
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.kafka.records import GroupMetadataMember, GroupMetadataValue
 from coordinator_sim.kafka.states import (
     AWAITING_SYNC,
     DEAD,
@@ -36,6 +35,7 @@ from coordinator_sim.kafka.states import (
     GroupState,
 )
 from coordinator_sim.messages.join_group import JoinGroupResponseMember
+from coordinator_sim.messages.records import GroupMetadataMember, GroupMetadataValue
 from coordinator_sim.trace.events import Event, RebalanceReason
 
 __all__ = ["Group", "Member", "Protocols"]

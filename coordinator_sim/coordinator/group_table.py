@@ -27,7 +27,6 @@ from coordinator_sim.kafka.consumer_records import (
 )
 from coordinator_sim.kafka.partitioning import java_string_hash
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.kafka.records import GroupMetadataKey, LogBatch, LogRecord
 from coordinator_sim.kafka.share_records import (
     SHARE_RECORD_TYPES,
     ShareGroupKey,
@@ -41,6 +40,7 @@ from coordinator_sim.kafka.streams_records import (
     StreamsGroupKey,
     StreamsGroupValue,
 )
+from coordinator_sim.messages.records import GroupMetadataKey, LogBatch, LogRecord
 
 AnyGroup = Group | ConsumerGroup | ShareGroup | StreamsGroup
 """A group of any type."""

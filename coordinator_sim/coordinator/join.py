@@ -29,9 +29,9 @@ from coordinator_sim.coordinator.sessions import start_new_member_timer
 from coordinator_sim.coordinator.share.group import ShareGroup
 from coordinator_sim.coordinator.static_members import rejoin_static
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
-from coordinator_sim.kafka.records import GroupMetadataValue, LogRecord
 from coordinator_sim.kafka.states import AWAITING_SYNC, DEAD, EMPTY, PREPARING_REBALANCE, STABLE
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from coordinator_sim.messages.records import GroupMetadataValue, LogRecord
 from coordinator_sim.trace.events import Event, RebalanceReason
 
 _KNOWN_ID_VERSION: Final = 4

@@ -18,7 +18,7 @@ from coordinator_sim.coordinator.effects import Write
 from coordinator_sim.coordinator.partition import OpenBatch, Partition
 from coordinator_sim.coordinator.runtime import Runtime, Scheduled
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
-from coordinator_sim.kafka.records import LogBatch
+from coordinator_sim.messages.records import LogBatch
 
 ADAPTIVE: Final = -1
 """An open batch is appended when the partition has no other event: at once in virtual time."""

@@ -35,7 +35,10 @@ from coordinator_sim.coordinator.tracing import trace_member_loaded
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
-from coordinator_sim.kafka.records import (
+from coordinator_sim.kafka.states import GroupState
+from coordinator_sim.log.format.consumer_records import RECORD_TYPES
+from coordinator_sim.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponse
+from coordinator_sim.messages.records import (
     GroupMetadataKey,
     GroupMetadataMember,
     GroupMetadataValue,
@@ -43,9 +46,6 @@ from coordinator_sim.kafka.records import (
     OffsetCommitValue,
     OpaqueKey,
 )
-from coordinator_sim.kafka.states import GroupState
-from coordinator_sim.log.format.consumer_records import RECORD_TYPES
-from coordinator_sim.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponse
 from coordinator_sim.messages.sync_group import SyncGroupResponse
 from coordinator_sim.trace.events import Event, RebalanceReason
 

@@ -20,7 +20,6 @@ from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.coordinator.subscriptions import is_consumer
 from coordinator_sim.coordinator.tracing import trace_offsets_deleted
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.records import OffsetCommitKey
 from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -28,6 +27,7 @@ from coordinator_sim.messages.offset_delete import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
+from coordinator_sim.messages.records import OffsetCommitKey
 
 
 def handle_offset_delete(

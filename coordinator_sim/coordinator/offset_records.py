@@ -9,16 +9,16 @@ from functools import lru_cache
 
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
-from coordinator_sim.kafka.records import (
-    GroupMetadataKey,
-    LogRecord,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
 from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequestTopic,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
+)
+from coordinator_sim.messages.records import (
+    GroupMetadataKey,
+    LogRecord,
+    OffsetCommitKey,
+    OffsetCommitValue,
 )
 from coordinator_sim.messages.schema import ZERO_UUID
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from coordinator_sim.coordinator.timeline import LATEST, Timeline, TimelineTable
 from coordinator_sim.kafka.orders.iteration_order import integer_hash, long_hash
 from coordinator_sim.kafka.partitioning import java_string_hash
-from coordinator_sim.kafka.records import (
+from coordinator_sim.messages.records import (
     NO_PRODUCER_ID,
     LogBatch,
     LogRecord,

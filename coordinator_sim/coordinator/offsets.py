@@ -20,7 +20,6 @@ from coordinator_sim.coordinator.streams.offsets import (
 )
 from coordinator_sim.coordinator.timeline import LATEST
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
-from coordinator_sim.kafka.records import OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from coordinator_sim.messages.offset_fetch import (
     OffsetFetchRequestGroup,
@@ -29,6 +28,7 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
+from coordinator_sim.messages.records import OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.messages.schema import ZERO_UUID
 from coordinator_sim.trace.events import Event
 

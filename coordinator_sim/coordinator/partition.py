@@ -13,7 +13,7 @@ from coordinator_sim.coordinator.group_table import GroupTable
 from coordinator_sim.coordinator.scala.group_offsets import LoadedOffsets
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.kafka.records import LogRecord
+from coordinator_sim.messages.records import LogRecord
 
 
 @unique

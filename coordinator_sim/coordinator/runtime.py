@@ -54,9 +54,9 @@ from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import ConcurrentHashTable
 from coordinator_sim.kafka.partitioning import java_string_hash, partition_for
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.kafka.records import LogBatch, LogRecord
 from coordinator_sim.log.format.steps import Steps
 from coordinator_sim.messages.join_group import JoinGroupResponse
+from coordinator_sim.messages.records import LogBatch, LogRecord
 from coordinator_sim.messages.requests import Response
 from coordinator_sim.trace.epoch_groups import EpochGroupStory
 from coordinator_sim.trace.events import Event, TraceEvent

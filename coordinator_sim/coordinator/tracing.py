@@ -19,7 +19,6 @@ from coordinator_sim.coordinator.partition import Partition
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
-from coordinator_sim.kafka.records import OffsetCommitKey
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
@@ -32,6 +31,7 @@ from coordinator_sim.messages.offset_commit import (
     OffsetCommitResponse,
 )
 from coordinator_sim.messages.offset_fetch import OffsetFetchResponse
+from coordinator_sim.messages.records import OffsetCommitKey
 from coordinator_sim.messages.requests import GroupRequest, Response
 from coordinator_sim.messages.share_group_heartbeat import ShareGroupHeartbeatResponse
 from coordinator_sim.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse

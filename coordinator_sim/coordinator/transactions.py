@@ -18,7 +18,7 @@ from coordinator_sim.coordinator.streams.offsets import streams_txn_commit_refus
 from coordinator_sim.coordinator.txn_validation import validate_txn_member
 from coordinator_sim.kafka.completion import CompleteTransaction, TransactionCompleted
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.records import EndTransactionMarker
+from coordinator_sim.messages.records import EndTransactionMarker
 from coordinator_sim.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,

@@ -10,7 +10,6 @@ from typing import Final
 
 from coordinator_sim.errors import DataError, WireFormatError
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
-from coordinator_sim.kafka.records import LogBatch
 from coordinator_sim.log.format.log_batches import (
     DEFAULT_FORM,
     BatchForm,
@@ -18,6 +17,7 @@ from coordinator_sim.log.format.log_batches import (
     encode_log,
 )
 from coordinator_sim.log.format.segments import SEGMENT_BYTES, base_offset_of, roll_segments
+from coordinator_sim.messages.records import LogBatch
 
 _PARTITION: Final = re.compile(rf"{OFFSETS_TOPIC}-(\d{{1,9}})")
 

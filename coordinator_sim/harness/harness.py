@@ -32,10 +32,10 @@ from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import partition_for
 from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, Profile
-from coordinator_sim.kafka.records import LogBatch, LogRecord
 from coordinator_sim.kafka.seeded_ids import SeededIds
 from coordinator_sim.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
 from coordinator_sim.messages.delete_share_group_offsets import DeleteShareGroupOffsetsRequest
+from coordinator_sim.messages.records import LogBatch, LogRecord
 from coordinator_sim.messages.requests import GroupRequest, Response
 from coordinator_sim.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest

@@ -48,11 +48,11 @@ from coordinator_sim.kafka.api_versions import versions_of
 from coordinator_sim.kafka.completion import CompleteTransaction, TransactionCompleted
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, Profile, profile_named
-from coordinator_sim.kafka.records import LogBatch
 from coordinator_sim.log.format.offsets_records import encode_key, encode_value
 from coordinator_sim.messages.catalogue import SpokenMessage, name_of, newest_version
 from coordinator_sim.messages.codec.frames import decode_request, encode_response
 from coordinator_sim.messages.codec.json_form import base64_text
+from coordinator_sim.messages.records import LogBatch
 from coordinator_sim.messages.requests import GroupRequest, Request, Response, group_api_named
 
 OFFSETS_PARTITIONS: Final = 50

@@ -29,16 +29,16 @@ from coordinator_sim.coordinator.partition import Partition, PartitionState
 from coordinator_sim.errors import CoordinatorSimError
 from coordinator_sim.harness.harness import Harness, Step
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.records import (
+from coordinator_sim.messages.offset_commit import OffsetCommitRequest
+from coordinator_sim.messages.offset_delete import OffsetDeleteRequest
+from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
+from coordinator_sim.messages.records import (
     NO_PRODUCER_ID,
     EndTransactionMarker,
     LogBatch,
     LogRecord,
     OpaqueKey,
 )
-from coordinator_sim.messages.offset_commit import OffsetCommitRequest
-from coordinator_sim.messages.offset_delete import OffsetDeleteRequest
-from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
 from coordinator_sim.messages.sync_group import SyncGroupRequest
 
 _NAMES: Final = {

@@ -17,7 +17,7 @@ from coordinator_sim.harness.kafka_json import read_records
 from coordinator_sim.harness.kafka_json.topic_ids import topic_id_of
 from coordinator_sim.harness.line_fields import Json, LineError
 from coordinator_sim.harness.stepped import Prepared, SteppedHarness, timer_name
-from coordinator_sim.kafka.records import NO_PRODUCER_ID, EndTransactionMarker
+from coordinator_sim.messages.records import NO_PRODUCER_ID, EndTransactionMarker
 
 _COMMIT: Final = "COMMIT"
 _CONTROLS: Final = (_COMMIT, "ABORT")

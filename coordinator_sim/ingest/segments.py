@@ -18,13 +18,13 @@ from coordinator_sim.errors import DataError, WireFormatError
 from coordinator_sim.ingest.files import whole
 from coordinator_sim.ingest.imports import Import, SegmentCounts
 from coordinator_sim.ingest.kinds import base_offset_in, is_segment_name, partition_in
-from coordinator_sim.kafka.records import LogKey, OpaqueKey
 from coordinator_sim.log.format.consumer_records import typed
 from coordinator_sim.log.format.log_batches import marker_of
 from coordinator_sim.log.format.offsets_records import decode_record
 from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.log.format.salvage import SalvagingReader
 from coordinator_sim.log.format.stored_batches import StoredBatch
+from coordinator_sim.messages.records import LogKey, OpaqueKey
 from coordinator_sim.trace.events import Source, TraceEvent
 from coordinator_sim.trace.offsets_topic import OffsetsTopic, StoredRecord, TransactionEnd
 

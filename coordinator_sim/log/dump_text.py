@@ -17,18 +17,6 @@ from typing import Any, Final
 import msgspec
 
 from coordinator_sim.errors import WireFormatError
-from coordinator_sim.kafka.records import (
-    GroupMetadataKey,
-    GroupMetadataMember,
-    GroupMetadataValue,
-    LogKey,
-    LogRecord,
-    LogValue,
-    OffsetCommitKey,
-    OffsetCommitValue,
-    OpaqueKey,
-    OpaqueValue,
-)
 from coordinator_sim.log.format.log_batches import control_type, read_marker
 from coordinator_sim.log.format.offsets_records import (
     decode_key,
@@ -47,6 +35,18 @@ from coordinator_sim.log.format.share_state_records import (
 from coordinator_sim.log.format.stored_batches import StoredBatch
 from coordinator_sim.messages.codec.classic_types import ClassicReader
 from coordinator_sim.messages.codec.json_form import to_json
+from coordinator_sim.messages.records import (
+    GroupMetadataKey,
+    GroupMetadataMember,
+    GroupMetadataValue,
+    LogKey,
+    LogRecord,
+    LogValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    OpaqueKey,
+    OpaqueValue,
+)
 
 Json = dict[str, Any]
 Contents = Callable[[Record], str]

@@ -9,7 +9,6 @@ from typing import Final
 
 from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.records import EndTransactionMarker, LogBatch
 from coordinator_sim.log.arrivals import Arrival, Checked, Ending
 from coordinator_sim.log.batch_checks import prepared, stamped
 from coordinator_sim.log.contract import (
@@ -36,6 +35,7 @@ from coordinator_sim.log.log_values import (
 )
 from coordinator_sim.log.producer_states import ProducerStates
 from coordinator_sim.log.spans import span_of
+from coordinator_sim.messages.records import EndTransactionMarker, LogBatch
 
 _UNSEEN_BATCHES: Final = 4096
 """Coordinator batches to append before superseded ones are searched for the first time."""

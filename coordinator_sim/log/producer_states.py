@@ -9,10 +9,10 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.records import EndTransactionMarker
 from coordinator_sim.log.compaction import ProducerEnd
 from coordinator_sim.log.contract import AbortedTransaction, ProducerEntry
 from coordinator_sim.log.log_values import ActiveProducer, BatchSpan, Refused
+from coordinator_sim.messages.records import EndTransactionMarker
 
 BATCHES_TO_RETAIN: Final = 5
 """Batches remembered per producer. Source: ProducerStateEntry.NUM_BATCHES_TO_RETAIN."""

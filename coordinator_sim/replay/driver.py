@@ -17,10 +17,10 @@ from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.table_order import TABLE_ORDERS
 from coordinator_sim.kafka.partitioning import partition_for
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.kafka.records import LogBatch, LogRecord
 from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.messages.heartbeat import HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupResponse
+from coordinator_sim.messages.records import LogBatch, LogRecord
 from coordinator_sim.messages.requests import GroupRequest
 from coordinator_sim.replay import players as requests
 from coordinator_sim.replay.course import Course

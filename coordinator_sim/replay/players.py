@@ -8,14 +8,14 @@ from typing import Final
 
 from coordinator_sim.kafka.orders.table_order import TableOrder
 from coordinator_sim.kafka.partitioning import java_string_hash
-from coordinator_sim.kafka.records import (
+from coordinator_sim.messages.heartbeat import HeartbeatRequest
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from coordinator_sim.messages.records import (
     GroupMetadataKey,
     GroupMetadataMember,
     GroupMetadataValue,
 )
-from coordinator_sim.messages.heartbeat import HeartbeatRequest
-from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from coordinator_sim.replay.names import split_member_id
 from coordinator_sim.replay.plan import Actor

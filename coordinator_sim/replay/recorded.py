@@ -11,7 +11,7 @@ from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import partition_for
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.kafka.records import LogBatch
+from coordinator_sim.messages.records import LogBatch
 from coordinator_sim.replay.names import split_member_id
 from coordinator_sim.replay.plan import NEVER_MS
 from coordinator_sim.replay.players import NamedIds

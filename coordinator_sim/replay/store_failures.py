@@ -1,7 +1,7 @@
 """Outcome of a replayed coordinator's appends, as its trace tells it."""
 
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.records import LogBatch
+from coordinator_sim.messages.records import LogBatch
 
 
 class StoreFailures:

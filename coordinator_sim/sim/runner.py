@@ -14,8 +14,8 @@ from coordinator_sim.coordinator.metrics import CoordinatorMetrics
 from coordinator_sim.coordinator.properties import configured
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.kafka.profiles import profile_named
-from coordinator_sim.kafka.records import LogBatch
 from coordinator_sim.log.counting_store import CountingStore
+from coordinator_sim.messages.records import LogBatch
 from coordinator_sim.sim.brokers import ClusterDriver
 from coordinator_sim.sim.calm import Calm, CalmRecorder
 from coordinator_sim.sim.connect_cluster import ConnectCluster

@@ -10,7 +10,6 @@ from coordinator_sim.kafka.consumer_records import (
     ConsumerGroupMetadataValue,
     ConsumerGroupPartitionMetadataValue,
 )
-from coordinator_sim.kafka.records import GroupMetadataKey, GroupMetadataValue, LogRecord
 from coordinator_sim.kafka.share_records import (
     ShareGroupMetadataValue,
     ShareGroupStatePartitionMetadataValue,
@@ -19,6 +18,7 @@ from coordinator_sim.kafka.streams_records import (
     StreamsGroupMetadataValue,
     StreamsGroupTopologyValue,
 )
+from coordinator_sim.messages.records import GroupMetadataKey, GroupMetadataValue, LogRecord
 from coordinator_sim.trace.epoch_groups import (
     AWAY,
     CONVERTED,

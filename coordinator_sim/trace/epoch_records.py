@@ -12,7 +12,7 @@ from typing import Final, cast
 from coordinator_sim.kafka import consumer_records as consumer
 from coordinator_sim.kafka import share_records as share
 from coordinator_sim.kafka import streams_records as streams
-from coordinator_sim.kafka.records import LogKey
+from coordinator_sim.messages.records import LogKey
 
 CONSUMER: Final = "consumer"
 SHARE: Final = "share"

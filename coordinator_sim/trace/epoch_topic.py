@@ -11,7 +11,7 @@ was away did not come back in time; of others their last commits tell, as for cl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from coordinator_sim.kafka.records import LogRecord
+from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.trace.epoch_batches import told_by
 from coordinator_sim.trace.epoch_groups import Beside, EpochGroupStory
 from coordinator_sim.trace.epoch_members import (

@@ -19,7 +19,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.errors import WireFormatError
-from coordinator_sim.kafka.records import (
+from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
+from coordinator_sim.messages.records import (
     NO_PRODUCER_ID,
     GroupMetadataKey,
     GroupMetadataMember,
@@ -28,7 +29,6 @@ from coordinator_sim.kafka.records import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
 from coordinator_sim.trace.epoch_records import group_of, is_of_epoch_group
 from coordinator_sim.trace.epoch_topic import EpochGroupsTopic
 from coordinator_sim.trace.events import Event, OffsetEntry, Source, TimeKind, TraceEvent

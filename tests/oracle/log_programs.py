@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from coordinator_sim.disk.files import Files, OpenFiles
 from coordinator_sim.disk.partition_folder import Opening, open_store
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.records import EndTransactionMarker
 from coordinator_sim.log.contract import SegmentStore
 from coordinator_sim.log.format.compression import Compression
 from coordinator_sim.log.format.record_batches import (
@@ -29,6 +28,7 @@ from coordinator_sim.log.log_values import Appended
 from coordinator_sim.log.memory_store import MemoryStore
 from coordinator_sim.log.partition_log import PartitionLog
 from coordinator_sim.log.spans import end_of
+from coordinator_sim.messages.records import EndTransactionMarker
 
 T_MS = 1_700_000_000_000
 _SHOWN = re.compile(r"in message (at offset \d+|\w*Record\w*\(.*\))(?=\. Producer)")

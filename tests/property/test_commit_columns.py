@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from coordinator_sim.disk.last_offsets import read_last_offsets
 from coordinator_sim.disk.segment_sources import find_logs
 from coordinator_sim.errors import WireFormatError
-from coordinator_sim.kafka.records import OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.log.columns.batch_scan import SegmentInMemory
 from coordinator_sim.log.columns.chunks import Wanted
 from coordinator_sim.log.columns.commit_columns import NUMBERS, ChunkColumns
@@ -42,6 +41,7 @@ from coordinator_sim.log.format.record_batches import (
 from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.log.format.segments import SegmentReader
 from coordinator_sim.log.format.stored_batches import StoredBatch
+from coordinator_sim.messages.records import OffsetCommitKey, OffsetCommitValue
 from coordinator_sim_reports.offset_splits import ReadingTask, Span, read_task
 from coordinator_sim_reports.offsets import merged
 

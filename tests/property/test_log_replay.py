@@ -16,7 +16,6 @@ from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import partition_for
 from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, PROFILES, Profile, profile_named
-from coordinator_sim.kafka.records import LogBatch, LogKey
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
@@ -34,6 +33,7 @@ from coordinator_sim.messages.offset_delete import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
+from coordinator_sim.messages.records import LogBatch, LogKey
 from coordinator_sim.messages.requests import GroupRequest
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest

@@ -12,18 +12,6 @@ from coordinator_sim.errors import WireFormatError
 from coordinator_sim.harness.group_driver import answer
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.kafka.profiles import profile_named
-from coordinator_sim.kafka.records import (
-    EndTransactionMarker,
-    GroupMetadataKey,
-    GroupMetadataMember,
-    GroupMetadataValue,
-    LogBatch,
-    LogRecord,
-    OffsetCommitKey,
-    OffsetCommitValue,
-    OpaqueKey,
-    OpaqueValue,
-)
 from coordinator_sim.log.compaction import CleaningPass, compacted
 from coordinator_sim.log.dump_text import dump_segment
 from coordinator_sim.log.format.compression import Compression
@@ -40,6 +28,18 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
+)
+from coordinator_sim.messages.records import (
+    EndTransactionMarker,
+    GroupMetadataKey,
+    GroupMetadataMember,
+    GroupMetadataValue,
+    LogBatch,
+    LogRecord,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    OpaqueKey,
+    OpaqueValue,
 )
 
 pytestmark = pytest.mark.property

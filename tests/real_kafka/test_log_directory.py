@@ -11,11 +11,11 @@ from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.disk.log_directory import DirectorySettings, LogDirectory
 from coordinator_sim.kafka.api_keys import ApiKey
-from coordinator_sim.kafka.records import EndTransactionMarker
 from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
 from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.log.log_config import LogConfig
 from coordinator_sim.log.partition_log import PartitionLog
+from coordinator_sim.messages.records import EndTransactionMarker
 from coordinator_sim.server.kept_cluster import KeptCluster
 from coordinator_sim_conformance.field_frames import Fields
 from coordinator_sim_conformance.real_kafka.kafka import (

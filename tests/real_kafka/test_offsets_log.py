@@ -8,11 +8,11 @@ import pytest
 
 from coordinator_sim.disk.offsets_log import read_log, segment_files, write_log
 from coordinator_sim.harness.harness import Harness
-from coordinator_sim.kafka.records import LogBatch
 from coordinator_sim.log.compaction import DELETE_RETENTION_MS, CleaningPass, compacted
 from coordinator_sim.log.dump_text import dump_segment
 from coordinator_sim.log.format.compression import Compression
 from coordinator_sim.log.format.log_batches import BatchForm, encode_log
+from coordinator_sim.messages.records import LogBatch
 from coordinator_sim_conformance.real_kafka.kafka import TOOLS_VERSION, Broker, run_client, run_java
 from coordinator_sim_conformance.real_kafka.offsets_log import (
     EAGER_CLEANER,

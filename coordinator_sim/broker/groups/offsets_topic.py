@@ -18,11 +18,11 @@ from coordinator_sim.errors import WireFormatError
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.kafka.records import LogBatch, LogKey, OpaqueKey
 from coordinator_sim.log.format.consumer_records import typed
 from coordinator_sim.log.format.log_batches import BatchForm, form_of, log_batches_of
 from coordinator_sim.log.format.segments import SegmentReader
 from coordinator_sim.log.partition_log import PartitionLog
+from coordinator_sim.messages.records import LogBatch, LogKey, OpaqueKey
 
 FindLog = Callable[[str, int], PartitionLog | None]
 """The log of a partition; None when there is no such partition."""

@@ -20,10 +20,10 @@ from coordinator_sim.kafka.completion import CompleteTransaction, TransactionCom
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
-from coordinator_sim.kafka.records import EndTransactionMarker
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.log.log_values import Appended
 from coordinator_sim.log.partition_log import PartitionLog
+from coordinator_sim.messages.records import EndTransactionMarker
 
 _NOT_THERE: Final = frozenset(
     {

@@ -59,10 +59,10 @@ from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.migration_policy import MigrationPolicy
-from coordinator_sim.kafka.records import LogRecord
 from coordinator_sim.messages.embedded.consumer_protocol import CONSUMER_PROTOCOL_TYPE
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupResponse
+from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 _KNOWN_ID_VERSION: Final = 4

@@ -19,9 +19,9 @@ from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.coordinator.sessions import start_session
 from coordinator_sim.coordinator.subscriptions import subscriptions_of
 from coordinator_sim.errors import OperationAborted
-from coordinator_sim.kafka.records import GroupMetadataMember, GroupMetadataValue, LogRecord
 from coordinator_sim.messages.embedded.consumer_protocol import CONSUMER_PROTOCOL_TYPE
 from coordinator_sim.messages.join_group import JoinGroupRequestProtocol
+from coordinator_sim.messages.records import GroupMetadataMember, GroupMetadataValue, LogRecord
 from coordinator_sim.trace.events import RebalanceReason
 
 Successor = tuple[ConsumerMember, ConsumerMember]

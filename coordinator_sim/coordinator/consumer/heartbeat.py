@@ -40,7 +40,6 @@ from coordinator_sim.coordinator.offset_records import group_tombstone
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.coordinator.timeline import Timeline
 from coordinator_sim.kafka.context import RequestContext
-from coordinator_sim.kafka.records import LogRecord
 from coordinator_sim.kafka.states import EMPTY
 from coordinator_sim.messages.consumer_group_heartbeat import (
     Assignment,
@@ -49,6 +48,7 @@ from coordinator_sim.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponseTopicPartitions,
     TopicPartitions,
 )
+from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.trace.epoch_groups import NOTHING_BESIDE, Beside
 
 

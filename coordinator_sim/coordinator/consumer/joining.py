@@ -34,8 +34,8 @@ from coordinator_sim.coordinator.consumer.refusal import (
 from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, STATIC_LEAVE_EPOCH
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.kafka.records import LogRecord
 from coordinator_sim.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from coordinator_sim.messages.records import LogRecord
 
 
 class Found(Struct, frozen=True):

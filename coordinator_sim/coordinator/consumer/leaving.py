@@ -45,7 +45,6 @@ from coordinator_sim.coordinator.epoch_group import STATIC_LEAVE_EPOCH
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
-from coordinator_sim.kafka.records import LogRecord
 from coordinator_sim.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -56,6 +55,7 @@ from coordinator_sim.messages.leave_group import (
     MemberIdentity,
     MemberResponse,
 )
+from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.trace.epoch_groups import NOTHING_BESIDE
 
 _UNKNOWN_TIME: Final = 0

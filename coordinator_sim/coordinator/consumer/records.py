@@ -34,7 +34,7 @@ from coordinator_sim.kafka.consumer_records import (
     TopicPartitions,
 )
 from coordinator_sim.kafka.orders.iteration_order import java_string_key
-from coordinator_sim.kafka.records import LogRecord
+from coordinator_sim.messages.records import LogRecord
 
 _VERSION: Final = 0
 

@@ -35,8 +35,8 @@ from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runti
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import java_hash_order
-from coordinator_sim.kafka.records import LogRecord
 from coordinator_sim.log.format.steps import Steps
+from coordinator_sim.messages.records import LogRecord
 
 BATCH_MS: Final = 10_000
 """How long what was found is believed at least. Source: REGEX_BATCH_REFRESH_MIN_INTERVAL_MS."""

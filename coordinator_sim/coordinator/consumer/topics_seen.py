@@ -16,7 +16,7 @@ from coordinator_sim.coordinator.consumer.records import topics_record
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.kafka.consumer_records import TopicMetadata
 from coordinator_sim.kafka.orders.iteration_order import java_string_key
-from coordinator_sim.kafka.records import LogRecord
+from coordinator_sim.messages.records import LogRecord
 
 
 class TopicsSeen(Struct, frozen=True):

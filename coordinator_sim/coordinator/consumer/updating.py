@@ -35,7 +35,7 @@ from coordinator_sim.coordinator.consumer.topics_seen import topics_seen
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.coordinator.topics_refresh import has_expired
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.records import LogRecord
+from coordinator_sim.messages.records import LogRecord
 
 
 @dataclass(slots=True, frozen=True)

@@ -46,8 +46,8 @@ from coordinator_sim.coordinator.topics import KnownTopics
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.consumer_records import ClassicMemberMetadata, ClassicProtocol
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.records import LogRecord
 from coordinator_sim.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponse
+from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.messages.sync_group import SyncGroupResponse
 
 

@@ -27,13 +27,6 @@ from coordinator_sim.coordinator.scala.group_offsets import (
 from coordinator_sim.coordinator.txn_validation import validate_txn_member, verify
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.offset_maps import asked_order, kept_order
-from coordinator_sim.kafka.records import (
-    NO_PRODUCER_ID,
-    LogBatch,
-    LogRecord,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
 from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
@@ -45,6 +38,13 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
+)
+from coordinator_sim.messages.records import (
+    NO_PRODUCER_ID,
+    LogBatch,
+    LogRecord,
+    OffsetCommitKey,
+    OffsetCommitValue,
 )
 from coordinator_sim.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,

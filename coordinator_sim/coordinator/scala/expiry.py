@@ -13,7 +13,7 @@ from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.coordinator.scala.cleanup import clean_up
 from coordinator_sim.coordinator.scala.group_offsets import Place
 from coordinator_sim.coordinator.tracing import trace_offsets_expired
-from coordinator_sim.kafka.records import OffsetCommitValue
+from coordinator_sim.messages.records import OffsetCommitValue
 
 EXPIRY_KEY = TimerKey(TimerKind.EXPIRY, "")
 """The name of the broker's one expiry job."""

@@ -23,14 +23,14 @@ from coordinator_sim.kafka.orders.iteration_order import (
 from coordinator_sim.kafka.orders.offset_maps import SMALL_MAP
 from coordinator_sim.kafka.orders.table_order import old_scala_map_order
 from coordinator_sim.kafka.partitioning import java_string_hash
-from coordinator_sim.kafka.records import (
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages.records import (
     GroupMetadataKey,
     GroupMetadataValue,
     LogBatch,
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from coordinator_sim.kafka.resources import TopicPartition
 
 _FIRST_CAPACITY: Final = 16
 

@@ -25,7 +25,7 @@ from coordinator_sim.kafka.orders.iteration_order import (
     uuid_hash,
 )
 from coordinator_sim.kafka.orders.java_map import JavaHashMap
-from coordinator_sim.kafka.records import LogRecord
+from coordinator_sim.messages.records import LogRecord
 
 
 @dataclass(slots=True)

@@ -45,7 +45,7 @@ from coordinator_sim.coordinator.share.target import Goal, Topics, goal_of, has_
 from coordinator_sim.coordinator.timeline import Timeline
 from coordinator_sim.coordinator.topics_refresh import has_expired
 from coordinator_sim.kafka.context import RequestContext
-from coordinator_sim.kafka.records import LogRecord
+from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.messages.share_group_heartbeat import (
     Assignment,
     ShareGroupHeartbeatRequest,

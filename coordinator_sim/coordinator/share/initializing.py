@@ -35,7 +35,7 @@ from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import uuid_hash
 from coordinator_sim.kafka.orders.java_map import JavaHashMap
-from coordinator_sim.kafka.records import LogRecord
+from coordinator_sim.messages.records import LogRecord
 
 _ANY_OFFSET: Final = -1
 _FIRST_OFFSET: Final = 0

@@ -27,7 +27,7 @@ from coordinator_sim.coordinator.share.records import (
 )
 from coordinator_sim.coordinator.share.refusal import no_share_group
 from coordinator_sim.errors import OperationAborted
-from coordinator_sim.kafka.records import LogRecord
+from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,

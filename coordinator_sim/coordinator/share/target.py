@@ -14,7 +14,7 @@ from coordinator_sim.coordinator.share.member import NO_TARGET, ShareMember, is_
 from coordinator_sim.coordinator.share.records import target_epoch_record, target_record
 from coordinator_sim.coordinator.share.state import ShareState
 from coordinator_sim.kafka.orders.iteration_order import java_hash_order
-from coordinator_sim.kafka.records import LogRecord
+from coordinator_sim.messages.records import LogRecord
 
 
 class Goal(Struct, frozen=True):

@@ -80,9 +80,9 @@ from coordinator_sim.coordinator.timeline import Timeline
 from coordinator_sim.coordinator.topics_refresh import has_expired
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.context import RequestContext
-from coordinator_sim.kafka.records import LogRecord
 from coordinator_sim.kafka.states import EMPTY
 from coordinator_sim.kafka.streams_records import Endpoint
+from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
     TaskOffset,

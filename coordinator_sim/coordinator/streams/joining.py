@@ -30,7 +30,7 @@ from coordinator_sim.coordinator.streams.refusal import (
 )
 from coordinator_sim.coordinator.streams.tasks import NOTHING_WANTED, is_contained
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.kafka.records import LogRecord
+from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 
 

@@ -36,7 +36,7 @@ from coordinator_sim.coordinator.streams.target import Question, updated_target
 from coordinator_sim.coordinator.streams.tasks import NOTHING_HELD
 from coordinator_sim.coordinator.streams.timers import InitialAssignment, StreamsTimeout
 from coordinator_sim.errors import OperationAborted
-from coordinator_sim.kafka.records import LogRecord
+from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,

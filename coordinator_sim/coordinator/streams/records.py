@@ -10,7 +10,6 @@ from coordinator_sim.coordinator.streams.group import StreamsGroup, StreamsGroup
 from coordinator_sim.coordinator.streams.member import StreamsMember
 from coordinator_sim.coordinator.streams.tasks import HeldTasks, Tasks, sorted_epochs, sorted_tasks
 from coordinator_sim.kafka.orders.iteration_order import java_string_key
-from coordinator_sim.kafka.records import LogRecord
 from coordinator_sim.kafka.streams_records import (
     KeyValue,
     LastAssignmentConfig,
@@ -30,6 +29,7 @@ from coordinator_sim.kafka.streams_records import (
     StreamsGroupValue,
     TaskIds,
 )
+from coordinator_sim.messages.records import LogRecord
 
 _VERSION: Final = 0
 

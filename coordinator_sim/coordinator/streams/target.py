@@ -22,7 +22,7 @@ from coordinator_sim.coordinator.streams.tasks import NOTHING_WANTED, Tasks, num
 from coordinator_sim.coordinator.streams.timers import is_delayed
 from coordinator_sim.coordinator.streams.topology import ConfiguredTopology
 from coordinator_sim.kafka.orders.iteration_order import java_hash_order
-from coordinator_sim.kafka.records import LogRecord
+from coordinator_sim.messages.records import LogRecord
 
 ASSIGNOR: Final = "sticky"
 """The only task assignor that Kafka has."""

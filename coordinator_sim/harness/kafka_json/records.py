@@ -13,19 +13,6 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.errors import DataError, UnsupportedVersion
-from coordinator_sim.kafka.records import (
-    GroupMetadataKey,
-    GroupMetadataMember,
-    GroupMetadataValue,
-    LogBatch,
-    LogKey,
-    LogRecord,
-    LogValue,
-    OffsetCommitKey,
-    OffsetCommitValue,
-    OpaqueKey,
-    OpaqueValue,
-)
 from coordinator_sim.log.format.consumer_records import (
     CONSUMER_KEYS,
     RECORD_TYPES,
@@ -42,6 +29,19 @@ from coordinator_sim.messages.codec.json_form import (
     base64_bytes,
     base64_text,
     to_json,
+)
+from coordinator_sim.messages.records import (
+    GroupMetadataKey,
+    GroupMetadataMember,
+    GroupMetadataValue,
+    LogBatch,
+    LogKey,
+    LogRecord,
+    LogValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    OpaqueKey,
+    OpaqueValue,
 )
 from coordinator_sim.messages.schema import ZERO_UUID, Layout, layout_of_message, message_of
 

@@ -7,7 +7,6 @@ import numpy as np
 from msgspec import Struct
 
 from coordinator_sim.errors import WireFormatError
-from coordinator_sim.kafka.records import GroupMetadataKey, OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.log.columns.batch_scan import BatchTable, Flags, Ints, gathered
 from coordinator_sim.log.columns.commit_columns import (
     NO_PRODUCER,
@@ -34,6 +33,7 @@ from coordinator_sim.log.columns.record_table import RecordTable, read_records, 
 from coordinator_sim.log.format.offsets_records import OFFSET_KEY, decode_record, decode_value
 from coordinator_sim.log.format.record_batches import CONTROL, LOG_APPEND, TRANSACTIONAL
 from coordinator_sim.log.format.segments import Damage
+from coordinator_sim.messages.records import GroupMetadataKey, OffsetCommitKey, OffsetCommitValue
 
 CHUNK_RECORDS: Final = 65_536
 """Records that are read together: their columns fit the processor's cache."""

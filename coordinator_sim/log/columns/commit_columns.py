@@ -7,9 +7,9 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from coordinator_sim.kafka.records import LogRecord
 from coordinator_sim.log.columns.batch_scan import Flags, Ints
 from coordinator_sim.log.format.segments import Damage
+from coordinator_sim.messages.records import LogRecord
 
 NO_PRODUCER: Final = -1
 

@@ -5,7 +5,6 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.errors import WireFormatError
-from coordinator_sim.kafka.records import LogRecord, OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.log.columns.commit_columns import NO_PRODUCER, OtherRecord, Texts
 from coordinator_sim.log.columns.contents import MAX_CONTENT
 from coordinator_sim.log.columns.key_table import UNWANTED, KeyTable
@@ -14,6 +13,7 @@ from coordinator_sim.log.format.offsets_records import OFFSET_KEY, decode_key, d
 from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.log.format.segments import Damage
 from coordinator_sim.log.format.stored_batches import StoredBatch
+from coordinator_sim.messages.records import LogRecord, OffsetCommitKey, OffsetCommitValue
 
 _WRAP: Final = 2**63
 _TYPE_SIZE: Final = 2

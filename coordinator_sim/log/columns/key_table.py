@@ -6,10 +6,10 @@ import numpy as np
 from msgspec import Struct
 
 from coordinator_sim.errors import WireFormatError
-from coordinator_sim.kafka.records import OffsetCommitKey
 from coordinator_sim.log.columns.batch_scan import Ints, gathered
 from coordinator_sim.log.columns.word_table import MISSING, WordTable
 from coordinator_sim.log.format.offsets_records import decode_key
+from coordinator_sim.messages.records import OffsetCommitKey
 
 UNWANTED: Final = -1
 """Stands for a key of another group than the wanted one."""

@@ -15,7 +15,6 @@ from typing import Final
 import numpy as np
 from msgspec import Struct
 
-from coordinator_sim.kafka.records import OffsetCommitKey
 from coordinator_sim.log.columns.batch_scan import Flags, Ints
 from coordinator_sim.log.columns.commit_columns import (
     NO_PRODUCER,
@@ -26,6 +25,7 @@ from coordinator_sim.log.columns.commit_columns import (
     Texts,
     picked,
 )
+from coordinator_sim.messages.records import OffsetCommitKey
 
 _FIRST_ROOM: Final = 1_024
 _NEVER: Final = -1

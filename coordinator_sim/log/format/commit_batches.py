@@ -14,9 +14,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.kafka.records import LogBatch, OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.log.format.record_bytes import varint_bytes
 from coordinator_sim.messages.codec.classic_types import string_bytes
+from coordinator_sim.messages.records import LogBatch, OffsetCommitKey, OffsetCommitValue
 
 _MOST_RECORDS: Final = 64
 """So many have an offset delta of one byte."""

@@ -16,7 +16,6 @@ from coordinator_sim.kafka.consumer_records import (
     ConsumerGroupKey,
     ConsumerGroupValue,
 )
-from coordinator_sim.kafka.records import LogRecord, OpaqueKey, OpaqueValue
 from coordinator_sim.kafka.share_records import SHARE_RECORD_TYPES, ShareGroupKey, ShareGroupValue
 from coordinator_sim.kafka.streams_records import (
     STREAMS_RECORD_TYPES,
@@ -25,6 +24,7 @@ from coordinator_sim.kafka.streams_records import (
 )
 from coordinator_sim.log.format.record_kinds import VALUE_VERSION, RecordKinds
 from coordinator_sim.messages.codec.classic_types import int16_bytes
+from coordinator_sim.messages.records import LogRecord, OpaqueKey, OpaqueValue
 from coordinator_sim.messages.schema import Layout
 
 NewGroupKey = ConsumerGroupKey | ShareGroupKey | StreamsGroupKey

@@ -12,12 +12,6 @@ from msgspec import Struct
 
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.kafka.records import (
-    EndTransactionMarker,
-    LogBatch,
-    LogKey,
-    OffsetCommitKey,
-)
 from coordinator_sim.log.format.commit_batches import usual_commit_records
 from coordinator_sim.log.format.compression import Compression
 from coordinator_sim.log.format.offsets_records import decode_record, encode_key, encode_value
@@ -33,6 +27,12 @@ from coordinator_sim.log.format.record_batches import (
 from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.log.format.segments import EncodedBatch, SegmentReader
 from coordinator_sim.log.format.stored_batches import StoredBatch
+from coordinator_sim.messages.records import (
+    EndTransactionMarker,
+    LogBatch,
+    LogKey,
+    OffsetCommitKey,
+)
 
 _CONTROL_KEY: Final = struct.Struct(">hh")
 _MARKER_VALUE: Final = struct.Struct(">hi")

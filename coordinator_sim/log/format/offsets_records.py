@@ -13,18 +13,6 @@ from functools import partial
 from typing import Final
 
 from coordinator_sim.errors import WireFormatError
-from coordinator_sim.kafka.records import (
-    GroupMetadataKey,
-    GroupMetadataMember,
-    GroupMetadataValue,
-    LogKey,
-    LogRecord,
-    LogValue,
-    OffsetCommitKey,
-    OffsetCommitValue,
-    OpaqueKey,
-    OpaqueValue,
-)
 from coordinator_sim.log.format.consumer_records import (
     encode_consumer_key,
     encode_consumer_value,
@@ -44,6 +32,18 @@ from coordinator_sim.messages.codec.compact_types import (
     compact_bytes_bytes,
     compact_string_bytes,
     tagged_fields_bytes,
+)
+from coordinator_sim.messages.records import (
+    GroupMetadataKey,
+    GroupMetadataMember,
+    GroupMetadataValue,
+    LogKey,
+    LogRecord,
+    LogValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    OpaqueKey,
+    OpaqueValue,
 )
 
 LEGACY_OFFSET_KEY: Final = 0

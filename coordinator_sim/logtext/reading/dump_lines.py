@@ -15,10 +15,10 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.errors import DataError
-from coordinator_sim.kafka.records import LogRecord
 from coordinator_sim.logtext.reading.stored_json import record_of
 from coordinator_sim.logtext.reading.stored_text import DELETED, dumped_record
 from coordinator_sim.logtext.reading.summary import IngestSummary
+from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.trace.offsets_topic import StoredRecord, TransactionEnd
 
 _BATCH: Final = re.compile(r"baseOffset: -?\d")

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from coordinator_sim.errors import DataError
-from coordinator_sim.kafka.records import GroupMetadataValue, LogRecord, OffsetCommitValue
 from coordinator_sim.logtext.reading.stored_json import record_of
 from coordinator_sim.logtext.reading.stored_text import formatter_record
 from coordinator_sim.logtext.reading.summary import IngestSummary
+from coordinator_sim.messages.records import GroupMetadataValue, LogRecord, OffsetCommitValue
 from coordinator_sim.trace.offsets_topic import StoredRecord
 
 _LARGEST: Final = 64 << 20

@@ -12,14 +12,6 @@ from typing import Any, Final
 
 from coordinator_sim.errors import DataError
 from coordinator_sim.kafka.consumer_records import CONSUMER_RECORD_TYPES
-from coordinator_sim.kafka.records import (
-    GroupMetadataKey,
-    GroupMetadataMember,
-    GroupMetadataValue,
-    LogRecord,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.kafka.share_records import SHARE_RECORD_TYPES
 from coordinator_sim.kafka.streams_records import STREAMS_RECORD_TYPES
@@ -30,6 +22,14 @@ from coordinator_sim.messages.embedded.consumer_protocol import (
     encode_subscription,
 )
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
+from coordinator_sim.messages.records import (
+    GroupMetadataKey,
+    GroupMetadataMember,
+    GroupMetadataValue,
+    LogRecord,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
 from coordinator_sim.messages.schema import layout_of_message, message_of
 
 _OFFSET_TYPES: Final = (0, 1)

@@ -12,7 +12,11 @@ import re
 from typing import Final
 
 from coordinator_sim.errors import DataError, WireFormatError
-from coordinator_sim.kafka.records import (
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages.embedded.connect_protocol import decode_connect_assignment
+from coordinator_sim.messages.embedded.consumer_protocol import encode_assignment
+from coordinator_sim.messages.embedded.contents import ConsumerAssignment
+from coordinator_sim.messages.records import (
     GroupMetadataKey,
     GroupMetadataMember,
     GroupMetadataValue,
@@ -20,10 +24,6 @@ from coordinator_sim.kafka.records import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from coordinator_sim.kafka.resources import TopicPartition
-from coordinator_sim.messages.embedded.connect_protocol import decode_connect_assignment
-from coordinator_sim.messages.embedded.consumer_protocol import encode_assignment
-from coordinator_sim.messages.embedded.contents import ConsumerAssignment
 
 _UNKNOWN: Final = -1
 DELETED: Final = "<DELETE>"

@@ -9,8 +9,8 @@ from coordinator_sim.broker.metadata.changes import TopicCreated, TopicDeleted
 from coordinator_sim.broker.security.authorizer import Acl, AclAuthorizer, Operation, ResourceType
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.records import EndTransactionMarker
 from coordinator_sim.log.log_config import LogConfig
+from coordinator_sim.messages.records import EndTransactionMarker
 from tests.unit.broker.data_world import DataWorld, batch_of, partition_of
 
 

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from coordinator_sim.cli.main import app
 from coordinator_sim.disk.offsets_log import read_log, write_log
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.kafka.records import OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.log.format.compression import Compression
 from coordinator_sim.log.format.log_batches import BatchForm
+from coordinator_sim.messages.records import OffsetCommitKey, OffsetCommitValue
 
 GOLDEN = Path(__file__).parents[1] / "log" / "golden" / "offsets-log-4.4.0"
 SAMPLES = Path(__file__).parents[4] / "shared" / "samples" / "offsets-segments"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from coordinator_sim.kafka.records import LogBatch
+from coordinator_sim.messages.records import LogBatch
 from coordinator_sim.trace.events import Event, RebalanceReason, Source, TraceEvent
 from coordinator_sim.trace.offsets_topic import OffsetsTopic, StoredRecord
 from coordinator_sim.trace.story import story_line

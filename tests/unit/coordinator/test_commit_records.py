@@ -5,7 +5,6 @@ from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import profile_named
-from coordinator_sim.kafka.records import LogBatch, OffsetCommitValue
 from coordinator_sim.kafka.seeded_ids import SeededIds
 from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
@@ -13,6 +12,7 @@ from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
+from coordinator_sim.messages.records import LogBatch, OffsetCommitValue
 from coordinator_sim.messages.schema import ZERO_UUID
 
 TOPIC_ID = bytes(15) + b"\x01"

@@ -1,8 +1,8 @@
 """The order of a partition's groups in Kafka's table."""
 
 from coordinator_sim.harness.group_driver import GroupDriver, answer
-from coordinator_sim.kafka.records import GroupMetadataKey, GroupMetadataValue, LogRecord
 from coordinator_sim.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from coordinator_sim.messages.records import GroupMetadataKey, GroupMetadataValue, LogRecord
 from tests.unit.coordinator.worlds import world_of
 
 

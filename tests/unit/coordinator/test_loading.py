@@ -6,7 +6,8 @@ from coordinator_sim.clock.timer_queue import TimerKind
 from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.records import (
+from coordinator_sim.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from coordinator_sim.messages.records import (
     GroupMetadataKey,
     GroupMetadataMember,
     GroupMetadataValue,
@@ -15,7 +16,6 @@ from coordinator_sim.kafka.records import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from coordinator_sim.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from coordinator_sim.trace.events import Event
 from tests.unit.coordinator.worlds import world_of
 

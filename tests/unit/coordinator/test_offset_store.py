@@ -1,7 +1,7 @@
 """Offsets as applied, as committed, and in transactions."""
 
 from coordinator_sim.coordinator.offset_store import OffsetStore
-from coordinator_sim.kafka.records import (
+from coordinator_sim.messages.records import (
     EndTransactionMarker,
     LogBatch,
     LogRecord,

@@ -7,8 +7,6 @@ import pytest
 from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness, Step
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.records import LogBatch, OffsetCommitKey, OffsetCommitValue
-from coordinator_sim.kafka.records import LogRecord as Record
 from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
 from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
@@ -16,6 +14,8 @@ from coordinator_sim.messages.join_group import (
     JoinGroupResponse,
 )
 from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from coordinator_sim.messages.records import LogBatch, OffsetCommitKey, OffsetCommitValue
+from coordinator_sim.messages.records import LogRecord as Record
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim_conformance.differ.programs import Program
 from coordinator_sim_conformance.differ.references import REFERENCES

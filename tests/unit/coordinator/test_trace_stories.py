@@ -8,7 +8,6 @@ from coordinator_sim.harness.harness import Harness, Step
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import scala_map_order
 from coordinator_sim.kafka.profiles import profile_named
-from coordinator_sim.kafka.records import GroupMetadataKey, GroupMetadataValue, LogRecord
 from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -18,6 +17,7 @@ from coordinator_sim.messages.offset_delete import (
     OffsetDeleteRequestTopic,
 )
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from coordinator_sim.messages.records import GroupMetadataKey, GroupMetadataValue, LogRecord
 from coordinator_sim.trace.events import Event, TraceEvent
 from tests.unit.coordinator.worlds import world_of
 

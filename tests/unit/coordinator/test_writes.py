@@ -11,13 +11,13 @@ from coordinator_sim.coordinator.writes import writes_of
 from coordinator_sim.harness.harness import FailingAppends
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import profile_named
-from coordinator_sim.kafka.records import (
+from coordinator_sim.kafka.seeded_ids import SeededIds
+from coordinator_sim.messages.records import (
     EndTransactionMarker,
     GroupMetadataKey,
     LogBatch,
     LogRecord,
 )
-from coordinator_sim.kafka.seeded_ids import SeededIds
 
 RECORDS = (LogRecord(GroupMetadataKey("g"), None, 3),)
 

@@ -17,13 +17,13 @@ from msgspec import Struct
 from msgspec.msgpack import Decoder
 
 from coordinator_sim.disk.log_directory import DirectorySettings, LogDirectory
-from coordinator_sim.kafka.records import EndTransactionMarker
 from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
 from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.log.log_config import LogConfig
 from coordinator_sim.log.memory_store import MemoryStore
 from coordinator_sim.log.partition_log import PartitionLog
 from coordinator_sim.log.spans import batches_in, span_of
+from coordinator_sim.messages.records import EndTransactionMarker
 
 PARTITIONS = 3
 NOW_MS = 1_700_000_000_000

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_sim.kafka.records import EndTransactionMarker
 from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
 from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.log.log_config import LogConfig
 from coordinator_sim.log.partition_log import PartitionLog
+from coordinator_sim.messages.records import EndTransactionMarker
 from tests.unit.disk.segment_worlds import (
     START_MS,
     Dead,

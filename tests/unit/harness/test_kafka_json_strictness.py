@@ -14,7 +14,17 @@ from coordinator_sim.harness.kafka_json import (
     write_response,
 )
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.records import (
+from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordinator_sim.messages.join_group import JoinGroupResponse
+from coordinator_sim.messages.metadata import MetadataRequest
+from coordinator_sim.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from coordinator_sim.messages.offset_fetch import OffsetFetchResponse
+from coordinator_sim.messages.records import (
     EndTransactionMarker,
     GroupMetadataKey,
     GroupMetadataMember,
@@ -26,16 +36,6 @@ from coordinator_sim.kafka.records import (
     OpaqueKey,
     OpaqueValue,
 )
-from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from coordinator_sim.messages.join_group import JoinGroupResponse
-from coordinator_sim.messages.metadata import MetadataRequest
-from coordinator_sim.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitResponse,
-    OffsetCommitResponsePartition,
-    OffsetCommitResponseTopic,
-)
-from coordinator_sim.messages.offset_fetch import OffsetFetchResponse
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
 
 Json = dict[str, Any]

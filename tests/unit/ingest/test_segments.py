@@ -14,7 +14,15 @@ from typer.testing import CliRunner
 
 from coordinator_sim.cli.ingest import ingest
 from coordinator_sim.errors import ConfigError, DataError
-from coordinator_sim.kafka.records import (
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.log.format.compression import Compression
+from coordinator_sim.log.format.log_batches import BatchForm, encode_batch
+from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
+from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.salvage import SalvagingReader
+from coordinator_sim.messages.embedded.consumer_protocol import encode_assignment
+from coordinator_sim.messages.embedded.contents import ConsumerAssignment
+from coordinator_sim.messages.records import (
     EndTransactionMarker,
     GroupMetadataKey,
     GroupMetadataMember,
@@ -26,14 +34,6 @@ from coordinator_sim.kafka.records import (
     OpaqueKey,
     OpaqueValue,
 )
-from coordinator_sim.kafka.resources import TopicPartition
-from coordinator_sim.log.format.compression import Compression
-from coordinator_sim.log.format.log_batches import BatchForm, encode_batch
-from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
-from coordinator_sim.log.format.salvage import SalvagingReader
-from coordinator_sim.messages.embedded.consumer_protocol import encode_assignment
-from coordinator_sim.messages.embedded.contents import ConsumerAssignment
 from coordinator_sim.runs.run_directory import read_run
 from coordinator_sim.trace.events import Event, TimeKind, TraceEvent
 

@@ -2,15 +2,15 @@
 
 from msgspec.structs import replace
 
-from coordinator_sim.kafka.records import (
+from coordinator_sim.log.format.commit_batches import usual_commit_records
+from coordinator_sim.log.format.log_batches import BatchForm, encode_batch
+from coordinator_sim.messages.records import (
     GroupMetadataKey,
     LogBatch,
     LogRecord,
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from coordinator_sim.log.format.commit_batches import usual_commit_records
-from coordinator_sim.log.format.log_batches import BatchForm, encode_batch
 
 NOW_MS = 1_763_755_200_000
 TOPIC_ID = bytes(range(16))

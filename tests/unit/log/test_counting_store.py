@@ -2,7 +2,6 @@
 
 import pytest
 
-from coordinator_sim.kafka.records import EndTransactionMarker
 from coordinator_sim.log.counting_store import CountingStore
 from coordinator_sim.log.format.counted_batches import counted_batch, counted_batches, declared_size
 from coordinator_sim.log.format.record_batches import HEADER_SIZE, batch_of, encode_record_batch
@@ -11,6 +10,7 @@ from coordinator_sim.log.format.segments import EncodedBatch
 from coordinator_sim.log.format.stored_batches import next_batch
 from coordinator_sim.log.log_config import LogConfig
 from coordinator_sim.log.partition_log import PartitionLog
+from coordinator_sim.messages.records import EndTransactionMarker
 
 COMPACT = LogConfig(cleanup_policy="compact", segment_bytes=1 << 20)
 

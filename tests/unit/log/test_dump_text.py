@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from coordinator_sim.kafka.records import (
+from coordinator_sim.log.dump_text import dump_segment
+from coordinator_sim.log.format.compression import Compression
+from coordinator_sim.log.format.offsets_records import encode_key, encode_value
+from coordinator_sim.log.format.record_batches import TimestampType, batch_of, encode_record_batch
+from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.messages.records import (
     GroupMetadataKey,
     GroupMetadataMember,
     GroupMetadataValue,
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from coordinator_sim.log.dump_text import dump_segment
-from coordinator_sim.log.format.compression import Compression
-from coordinator_sim.log.format.offsets_records import encode_key, encode_value
-from coordinator_sim.log.format.record_batches import TimestampType, batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
 
 GOLDEN = Path(__file__).parent / "golden" / "offsets-log-4.4.0"
 NAME = "00000000000000000000.log"

@@ -6,17 +6,6 @@ import pytest
 from msgspec.structs import replace
 
 from coordinator_sim.errors import WireFormatError
-from coordinator_sim.kafka.records import (
-    EndTransactionMarker,
-    GroupMetadataKey,
-    GroupMetadataValue,
-    LogBatch,
-    LogRecord,
-    OffsetCommitKey,
-    OffsetCommitValue,
-    OpaqueKey,
-    OpaqueValue,
-)
 from coordinator_sim.log.format.compression import Compression
 from coordinator_sim.log.format.log_batches import (
     BatchForm,
@@ -28,6 +17,17 @@ from coordinator_sim.log.format.offsets_records import encode_key
 from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
 from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.log.format.segments import CorruptSegmentError, SegmentReader, roll_segments
+from coordinator_sim.messages.records import (
+    EndTransactionMarker,
+    GroupMetadataKey,
+    GroupMetadataValue,
+    LogBatch,
+    LogRecord,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    OpaqueKey,
+    OpaqueValue,
+)
 
 REPO = Path(__file__).resolve().parents[3]
 SAMPLES = REPO.parent / "shared" / "samples" / "offsets-segments"

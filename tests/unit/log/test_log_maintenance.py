@@ -1,13 +1,6 @@
 """What goes of a log by itself: old segments, superseded records, forgotten producers."""
 
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.records import (
-    EndTransactionMarker,
-    LogBatch,
-    LogRecord,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
 from coordinator_sim.log.format.log_batches import decode_batches
 from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
 from coordinator_sim.log.format.record_bytes import Record
@@ -15,6 +8,13 @@ from coordinator_sim.log.log_config import LogConfig, config_of
 from coordinator_sim.log.memory_store import MemoryStore
 from coordinator_sim.log.partition_log import PartitionLog
 from coordinator_sim.log.spans import batches_in
+from coordinator_sim.messages.records import (
+    EndTransactionMarker,
+    LogBatch,
+    LogRecord,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
 
 NOW_MS = 1_700_000_000_000
 DAY_MS = 86_400_000

@@ -3,18 +3,6 @@
 import pytest
 
 from coordinator_sim.errors import WireFormatError
-from coordinator_sim.kafka.records import (
-    GroupMetadataKey,
-    GroupMetadataMember,
-    GroupMetadataValue,
-    LogKey,
-    LogRecord,
-    LogValue,
-    OffsetCommitKey,
-    OffsetCommitValue,
-    OpaqueKey,
-    OpaqueValue,
-)
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.log.format.offsets_records import (
     decode_key,
@@ -28,6 +16,18 @@ from coordinator_sim.messages.embedded.consumer_protocol import (
     encode_subscription,
 )
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
+from coordinator_sim.messages.records import (
+    GroupMetadataKey,
+    GroupMetadataMember,
+    GroupMetadataValue,
+    LogKey,
+    LogRecord,
+    LogValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    OpaqueKey,
+    OpaqueValue,
+)
 
 OFFSET_KEY = OffsetCommitKey("grp", "foo", 3)
 GROUP_KEY = GroupMetadataKey("grp")

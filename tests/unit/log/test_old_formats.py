@@ -9,7 +9,6 @@ from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.records import EndTransactionMarker
 from coordinator_sim.log.format.compression import Compression
 from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
 from coordinator_sim.log.format.record_bytes import Record
@@ -18,6 +17,7 @@ from coordinator_sim.log.log_config import LogConfig
 from coordinator_sim.log.memory_store import MemoryStore
 from coordinator_sim.log.partition_log import PartitionLog
 from coordinator_sim.log.spans import batches_in
+from coordinator_sim.messages.records import EndTransactionMarker
 
 NOW_MS = 1_700_000_000_000
 COUNT = 3

@@ -1,7 +1,6 @@
 """A partition's log in memory: what it takes, refuses and gives back."""
 
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.records import EndTransactionMarker
 from coordinator_sim.log.format.compression import Compression
 from coordinator_sim.log.format.record_batches import (
     RecordBatch,
@@ -15,6 +14,7 @@ from coordinator_sim.log.log_values import Appended, OffsetSpec, TimedOffset
 from coordinator_sim.log.memory_store import MemoryStore
 from coordinator_sim.log.partition_log import PartitionLog
 from coordinator_sim.log.spans import batches_in
+from coordinator_sim.messages.records import EndTransactionMarker
 
 NOW_MS = 1_700_000_000_000
 COMMIT = EndTransactionMarker(committed=True, coordinator_epoch=1)

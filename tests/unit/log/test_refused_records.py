@@ -9,13 +9,6 @@ from msgspec.structs import replace
 
 from coordinator_sim.errors import InvariantViolation, WireFormatError
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.records import (
-    EndTransactionMarker,
-    LogBatch,
-    LogRecord,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
 from coordinator_sim.log.format.compression import Compression
 from coordinator_sim.log.format.record_batches import TimestampType, batch_of, encode_record_batch
 from coordinator_sim.log.format.record_bytes import Record, record_bytes
@@ -26,6 +19,13 @@ from coordinator_sim.log.log_config import LogConfig
 from coordinator_sim.log.memory_store import MemoryStore
 from coordinator_sim.log.partition_log import PartitionLog
 from coordinator_sim.log.spans import batches_in
+from coordinator_sim.messages.records import (
+    EndTransactionMarker,
+    LogBatch,
+    LogRecord,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
 
 NOW_MS = 1_700_000_000_000
 HEADERS = (("name", b"value"), ("empty", None))

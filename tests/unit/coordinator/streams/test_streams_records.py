@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator_sim.kafka import streams_records as kinds
-from coordinator_sim.kafka.records import LogRecord
 from coordinator_sim.log.format.consumer_records import consumer_layout, typed
 from coordinator_sim.log.format.offsets_records import decode_record, encode_key, encode_value
+from coordinator_sim.messages.records import LogRecord
 
 
 @pytest.mark.parametrize("struct", get_args(kinds.StreamsGroupKey))

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from coordinator_sim.kafka.records import OffsetCommitKey
 from coordinator_sim.log.columns.batch_scan import PADDING
 from coordinator_sim.log.columns.compiled import LOAD_AFTER, LOOPS
 from coordinator_sim.log.columns.key_table import KeyTable
 from coordinator_sim.log.columns.word_table import MISSING, WordTable
 from coordinator_sim.log.format.offsets_records import encode_key
+from coordinator_sim.messages.records import OffsetCommitKey
 
 SEED = 0x9E3779B97F4A7C15
 WRAP = 2**64
