@@ -26,44 +26,37 @@ FOLDER: Final = REPO / "coordinator_sim" / "messages" / "schemas"
 
 Json = dict[str, Any]
 
-_RECORDS: Final = ("OffsetCommit", "GroupMetadata")
-"""Records of the offsets log that classic groups write."""
-_CONSUMER_RECORDS: Final = (
-    "ConsumerGroupMetadata",
-    "ConsumerGroupPartitionMetadata",
-    "ConsumerGroupMemberMetadata",
-    "ConsumerGroupTargetAssignmentMetadata",
-    "ConsumerGroupTargetAssignmentMember",
-    "ConsumerGroupCurrentMemberAssignment",
-    "ConsumerGroupRegularExpression",
-)
-"""Records of the offsets log that consumer groups write; their structs are written by hand."""
-_SHARE_RECORDS: Final = (
-    "ShareGroupMetadata",
-    "ShareGroupMemberMetadata",
-    "ShareGroupTargetAssignmentMetadata",
-    "ShareGroupTargetAssignmentMember",
-    "ShareGroupCurrentMemberAssignment",
-    "ShareGroupStatePartitionMetadata",
-)
-"""The same of share groups."""
-_STREAMS_RECORDS: Final = (
-    "StreamsGroupMetadata",
-    "StreamsGroupTopology",
-    "StreamsGroupMemberMetadata",
-    "StreamsGroupTargetAssignmentMetadata",
-    "StreamsGroupTargetAssignmentMember",
-    "StreamsGroupCurrentMemberAssignment",
-)
-"""The same of streams groups."""
-_SHARE_STATE_RECORDS: Final = ("ShareSnapshot", "ShareUpdate")
-"""Records of `__share_group_state`, the log of the share coordinator."""
 _RECORDS_OF: Final = {
-    "share_state": _SHARE_STATE_RECORDS,
-    "consumer": _CONSUMER_RECORDS,
-    "share": _SHARE_RECORDS,
-    "streams": _STREAMS_RECORDS,
+    "group": ("OffsetCommit", "GroupMetadata"),
+    "consumer_group": (
+        "ConsumerGroupMetadata",
+        "ConsumerGroupPartitionMetadata",
+        "ConsumerGroupMemberMetadata",
+        "ConsumerGroupTargetAssignmentMetadata",
+        "ConsumerGroupTargetAssignmentMember",
+        "ConsumerGroupCurrentMemberAssignment",
+        "ConsumerGroupRegularExpression",
+    ),
+    "share_group": (
+        "ShareGroupMetadata",
+        "ShareGroupMemberMetadata",
+        "ShareGroupTargetAssignmentMetadata",
+        "ShareGroupTargetAssignmentMember",
+        "ShareGroupCurrentMemberAssignment",
+        "ShareGroupStatePartitionMetadata",
+    ),
+    "streams_group": (
+        "StreamsGroupMetadata",
+        "StreamsGroupTopology",
+        "StreamsGroupMemberMetadata",
+        "StreamsGroupTargetAssignmentMetadata",
+        "StreamsGroupTargetAssignmentMember",
+        "StreamsGroupCurrentMemberAssignment",
+    ),
+    "share_state": ("ShareSnapshot", "ShareUpdate"),
+    "transaction_log": ("TransactionLog",),
 }
+"""Records of the coordinators' logs, by the family whose structs share a module."""
 _RENAMED: Final = {("TxnOffsetCommitRequest", "GenerationId"): "GenerationIdOrMemberEpoch"}
 """Fields of 3.9 that have another name in 4.4."""
 _KEPT: Final = ("versions", "nullableVersions", "tag", "default", "ignorable", "former")
@@ -71,9 +64,7 @@ _KEPT: Final = ("versions", "nullableVersions", "tag", "default", "ignorable", "
 
 def _schemas_in(release: str) -> Iterator[Json]:
     for jar in sorted(jars_of(release).glob("*.jar")):
-        if not re.match(
-            r"(kafka-clients|kafka-group-coordinator|kafka-share-coordinator)-\d", jar.name
-        ):
+        if not re.match(r"kafka-(clients|(group|share|transaction)-coordinator)-\d", jar.name):
             continue
         with zipfile.ZipFile(jar) as archive:
             for name in archive.namelist():
@@ -169,10 +160,6 @@ def recorded() -> Iterator[tuple[str, str]]:
         if api in DRAFTED_APIS and oldest:
             facts["oldest"] = oldest
         yield name, _file_text(facts, parts)
-    for name in _RECORDS:
-        key, value = new[f"{name}Key"], new[f"{name}Value"]
-        parts = {"key": _fields(key), "value": _fields(value)}
-        yield f"{name}Record", _file_text({"name": name, **_versions(value)}, parts)
     for kind, name in ((kind, name) for kind, names in _RECORDS_OF.items() for name in names):
         key, value = new[f"{name}Key"], new[f"{name}Value"]
         facts = {
@@ -180,7 +167,7 @@ def recorded() -> Iterator[tuple[str, str]]:
             "recordType": key["apiKey"],
             **_versions(value),
             "flexibleKey": key["flexibleVersions"],
-            "structs": f"coordinator_sim.kafka.{kind}_records",
+            "structs": f"{kind}_records",
         }
         fields = _without_null_tags(_fields(value))
         yield f"{name}Record", _file_text(facts, {"key": _fields(key), "value": fields})

@@ -2,18 +2,21 @@
 
     python -m tools.write_messages
 
-writes `coordinator_sim/messages/*.py`, one module per API: a frozen struct for each request,
-response and part of them, with Kafka's names, types and defaults.
+writes `coordinator_sim/messages/*.py`, one module per API and per family of records: a frozen
+struct for each request, response, key, value and part of them, with Kafka's names, types and
+defaults.
 """
 
 import re
 import subprocess
 import sysconfig
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.messages.catalogue import structs_module
 from coordinator_sim.messages.schema import (
     SHARED,
     Field,
@@ -75,10 +78,10 @@ def _structs_in(fields: tuple[Field, ...]) -> Iterator[Field]:
             yield field
 
 
-def _struct_text(name: str, sentence: str, fields: tuple[Field, ...], api: str | None) -> str:
+def _struct_text(name: str, sentence: str, fields: tuple[Field, ...], constant: str = "") -> str:
     rows = [f"class {name}(Struct, frozen=True, gc=False):", f'    """{sentence}"""', ""]
-    if api is not None:
-        rows.append(f"    api_key: ClassVar[ApiKey] = ApiKey.{api}")
+    if constant:
+        rows.append(f"    {constant}")
     rows += [f"    {field.attribute}: {_type_of(field)} = {_default_of(field)}" for field in fields]
     if rows[-1] == "":
         rows.pop()
@@ -92,16 +95,19 @@ def _message_text(message: Message, seen: dict[str, tuple[str, ...]]) -> Iterato
             continue
         names = tuple(inner.name for inner in field.fields)
         if field.struct_name in seen:
-            if seen[field.struct_name] != names:
+            # Streams groups' targets have the tasks of their assignments, without epochs.
+            if seen[field.struct_name][: len(names)] != names:
                 raise ValueError(f"{message.name}: two structs are called {field.struct_name}")
             continue
         seen[field.struct_name] = names
         place = f"`{field.name}`"
         kind = "An entry of" if field.kind is Kind.ARRAY else "The value of"
-        yield _struct_text(field.struct_name, f"{kind} {place}.", field.fields, None)
-    api = None if message.api is None else message.api.name
+        yield _struct_text(field.struct_name, f"{kind} {place}.", field.fields)
+    constant = f"record_type: ClassVar[int] = {message.record_type}"
+    if message.api is not None:
+        constant = f"api_key: ClassVar[ApiKey] = ApiKey.{message.api.name}"
     sentence = f"{message.name} of versions 0 to {message.newest}."
-    yield _struct_text(message.name, sentence, message.own_fields, api)
+    yield _struct_text(message.name, sentence, message.own_fields, constant)
 
 
 def _shared(message: Message) -> list[str]:
@@ -111,36 +117,48 @@ def _shared(message: Message) -> list[str]:
     return [field.struct_name for field in _structs_in(message.own_fields)]
 
 
-def module_text(name: str) -> str:
-    """Return the module of an API, or of a record, by Kafka's name."""
-    parts = [part for part in ("request", "response", "key", "value") if part in api_schema(name)]
+def _unions(module: str, names: Sequence[str]) -> Iterator[str]:
+    """Yield the types of the keys and of the values of a family of records."""
+    family = module.removesuffix("_records").title().replace("_", "")
+    for part in ("key", "value"):
+        structs = " | ".join(message_of(name, part).name for name in names)
+        yield f'{family}{part.capitalize()} = {structs}\n"""A {part} of these records."""'
+
+
+def module_text(module: str, names: Sequence[str]) -> str:
+    """Return the module of an API, or of a family of records, by Kafka's names."""
+    are_records = "key" in api_schema(names[0])
+    parts = ("key", "value") if are_records else ("request", "response")
+    messages = [message_of(name, part) for name in names for part in parts]
     seen: dict[str, tuple[str, ...]] = {}
-    structs = [text for part in parts for text in _message_text(message_of(name, part), seen)]
+    structs = [text for message in messages for text in _message_text(message, seen)]
+    if len(names) > 1:
+        structs += _unions(module, names)
     body = "\n\n\n".join(structs)
     public: list[str] = []
-    imports = ["from msgspec import Struct", ""]
-    for part in parts:
-        if shared := _shared(message_of(name, part)):
-            other = module_name(SHARED[message_of(name, part).name])
+    imports = ["from typing import ClassVar", "", "from msgspec import Struct", ""]
+    for message in messages:
+        if shared := _shared(message):
+            other = module_name(SHARED[message.name])
             imports.append(f"from coordinator_sim.messages.{other} import {', '.join(shared)}")
             public += shared
     if "ZERO_UUID" in body:
         imports.append("from coordinator_sim.messages.schema import ZERO_UUID")
     if "ApiKey" in body:
-        imports.insert(0, "from typing import ClassVar\n")
         imports.append("from coordinator_sim.kafka.api_keys import ApiKey")
     if "ErrorCode" in body:
         imports.append("from coordinator_sim.kafka.errors import ErrorCode")
     if public:
         own = re.findall("^class (\\w+)", body, re.MULTILINE)
         imports += ["", f"__all__ = {sorted(public + own)}"]
-    what = f"{name.removesuffix('Record')}'s key and value" if "key" in parts else name
-    head = (
-        f'"""The messages of {what}.\n\n'
-        f"Written by tools/write_messages.py from schemas/{name}.json.\n"
-        '"""\n'
+    what = (
+        f"Keys and values of {module.replace('_', ' ')}"
+        if are_records
+        else f"The messages of {names[0]}"
     )
-    return f"{head}\n{chr(10).join(imports)}\n\n\n{body}\n"
+    files = ", ".join(f"schemas/{name}.json" for name in names)
+    written = textwrap.fill(f"Written by tools/write_messages.py from {files}.", _LINE)
+    return f'"""{what}.\n\n{written}\n"""\n\n{chr(10).join(imports)}\n\n\n{body}\n'
 
 
 def formatted(text: str) -> str:
@@ -167,15 +185,18 @@ def module_name(name: str) -> str:
     return snake_case(name)
 
 
-def written_names() -> list[str]:
-    """Return the schemas whose structs are written by this tool."""
-    return [name for name in schema_names() if "structs" not in api_schema(name)]
+def written_modules() -> dict[str, list[str]]:
+    """Return the modules that this tool writes, each with its schemas."""
+    modules: dict[str, list[str]] = {}
+    for name in schema_names():
+        modules.setdefault(structs_module(name).rpartition(".")[2], []).append(name)
+    return modules
 
 
 def main() -> None:
-    """Write every module, but for schemas whose structs are written by hand."""
-    for name in written_names():
-        (FOLDER / f"{module_name(name)}.py").write_text(formatted(module_text(name)), "utf-8")
+    """Write every module."""
+    for module, names in written_modules().items():
+        (FOLDER / f"{module}.py").write_text(formatted(module_text(module, names)), "utf-8")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ Source: kafka trunk, GroupMetadataManager.groups on TimelineHashMap; see `timeli
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar, cast
+from typing import Any, Final, TypeVar, get_args
 
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.consumer.replaying import replay_consumer
@@ -20,27 +20,24 @@ from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.coordinator.streams.replaying import replay_streams
 from coordinator_sim.coordinator.timeline import TimelineTable
 from coordinator_sim.errors import OperationAborted
-from coordinator_sim.kafka.consumer_records import (
-    CONSUMER_RECORD_TYPES,
+from coordinator_sim.kafka.partitioning import java_string_hash
+from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.kafka.states import EMPTY
+from coordinator_sim.messages.consumer_group_records import (
     ConsumerGroupKey,
     ConsumerGroupValue,
 )
-from coordinator_sim.kafka.partitioning import java_string_hash
-from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.kafka.share_records import (
-    SHARE_RECORD_TYPES,
+from coordinator_sim.messages.records import GroupMetadataKey, LogBatch, LogRecord
+from coordinator_sim.messages.share_group_records import (
     ShareGroupKey,
     ShareGroupStatePartitionMetadataKey,
     ShareGroupStatePartitionMetadataValue,
     ShareGroupValue,
 )
-from coordinator_sim.kafka.states import EMPTY
-from coordinator_sim.kafka.streams_records import (
-    STREAMS_RECORD_TYPES,
+from coordinator_sim.messages.streams_group_records import (
     StreamsGroupKey,
     StreamsGroupValue,
 )
-from coordinator_sim.messages.records import GroupMetadataKey, LogBatch, LogRecord
 
 AnyGroup = Group | ConsumerGroup | ShareGroup | StreamsGroup
 """A group of any type."""
@@ -189,18 +186,8 @@ class GroupTable:
         if isinstance(key, GroupMetadataKey):
             if record.value is None:
                 self._table.remove(key.group_id)
-        elif type(key) in STREAMS_RECORD_TYPES:
-            self._replay_streams(
-                cast("StreamsGroupKey", key), cast("StreamsGroupValue | None", record.value)
-            )
-        elif type(key) in CONSUMER_RECORD_TYPES:
-            self._replay_consumer(
-                cast("ConsumerGroupKey", key), cast("ConsumerGroupValue | None", record.value)
-            )
-        elif type(key) in SHARE_RECORD_TYPES:
-            self._replay_share(
-                cast("ShareGroupKey", key), cast("ShareGroupValue | None", record.value)
-            )
+        elif (replay := _REPLAYS.get(type(key))) is not None:
+            replay(self, key, record.value)
 
     def _replay_streams(self, key: StreamsGroupKey, value: StreamsGroupValue | None) -> None:
         group = self._persisted(StreamsGroup, key.group_id, create=value is not None)
@@ -244,6 +231,14 @@ class GroupTable:
         self.offsets.timeline.remember()
         self.offsets.timeline.written = batch.base_offset
         self.offsets.refused(batch, offsets_alone=offsets_alone)
+
+
+_REPLAYS: Final[dict[type, Callable[[GroupTable, Any, Any], None]]] = {
+    **dict.fromkeys(get_args(ConsumerGroupKey), GroupTable._replay_consumer),  # noqa: SLF001 - of this module
+    **dict.fromkeys(get_args(ShareGroupKey), GroupTable._replay_share),  # noqa: SLF001
+    **dict.fromkeys(get_args(StreamsGroupKey), GroupTable._replay_streams),  # noqa: SLF001
+}
+"""What applies a record of a group that is not classic, by the struct of its key."""
 
 
 def _check_gives_way(group_id: str, group: AnyGroup | None) -> None:

@@ -36,7 +36,6 @@ from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.kafka.states import GroupState
-from coordinator_sim.log.format.consumer_records import RECORD_TYPES
 from coordinator_sim.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponse
 from coordinator_sim.messages.records import (
     GroupMetadataKey,
@@ -47,6 +46,7 @@ from coordinator_sim.messages.records import (
     OpaqueKey,
 )
 from coordinator_sim.messages.sync_group import SyncGroupResponse
+from coordinator_sim.trace.epoch_records import is_of_epoch_group
 from coordinator_sim.trace.events import Event, RebalanceReason
 
 _SESSIONS = frozenset({TimerKind.SESSION, TimerKind.REPEAT})
@@ -122,7 +122,7 @@ def _replay_batch(runtime: Runtime, partition: Partition, batch: LogBatch) -> No
                 _replay_group(runtime, partition, key.group_id, value, is_told=is_told)
             else:
                 partition.remove_group(key.group_id)
-        elif type(key) in RECORD_TYPES:
+        elif is_of_epoch_group(key):
             partition.replay(record)
         elif (
             follows

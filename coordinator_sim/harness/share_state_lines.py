@@ -21,14 +21,12 @@ from coordinator_sim.harness.harness import START_MS
 from coordinator_sim.harness.kafka_json.topic_ids import topic_id_of
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, profile_named
-from coordinator_sim.log.format.share_state_records import (
-    SHARE_STATE_KINDS,
-    decode_share_state,
-)
+from coordinator_sim.log.format.share_state_records import decode_share_state
 from coordinator_sim.log.format.steps import finished
 from coordinator_sim.log.log_values import LogEntry
 from coordinator_sim.messages.catalogue import api_named, layout_of, structs_module
 from coordinator_sim.messages.codec.json_form import JsonReader, base64_text, to_json
+from coordinator_sim.messages.codec.records import record_layout
 
 Json = dict[str, Any]
 
@@ -131,19 +129,15 @@ def _record_json(key: bytes, value: bytes | None) -> Json:
     decoded = decode_share_state(key, value)
     if decoded is None:
         raise CoordinatorSimError("a record of an unknown type")
-    number = SHARE_STATE_KINDS.types[type(decoded[0])]
+    named, state = decoded
     written: Json = {
-        "key": {
-            "type": number,
-            "data": to_json(SHARE_STATE_KINDS.layout(number, "key"), decoded[0]),
-        },
+        "key": {"type": named.record_type, "data": to_json(record_layout(type(named)), named)},
         "value": None,
         "keyBytes": base64_text(key),
         "valueBytes": None,
     }
-    if decoded[1] is not None and value is not None:
-        layout = SHARE_STATE_KINDS.layout(number, "value")
-        written["value"] = {"version": 0, "data": to_json(layout, decoded[1])}
+    if state is not None and value is not None:
+        written["value"] = {"version": 0, "data": to_json(record_layout(type(state)), state)}
         written["valueBytes"] = base64_text(value)
     return written
 

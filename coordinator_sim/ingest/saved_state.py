@@ -34,10 +34,10 @@ _MODULES: Final = tuple(
         "runs": "ownership parquet run_directory",
         "trace": "batches digest epoch_groups epoch_members epoch_topic events exchange exchanges "
         "history offsets_topic schema silences sources_read told_groups",
-        "kafka": "api_keys consumer_records errors share_records states streams_records",
+        "kafka": "api_keys errors states",
         "log.format": "salvage",
-        "messages": "heartbeat join_group leave_group offset_commit offset_fetch records "
-        "sync_group",
+        "messages": "consumer_group_records heartbeat join_group leave_group offset_commit "
+        "offset_fetch records share_group_records streams_group_records sync_group",
     }.items()
     for name in names.split()
 )

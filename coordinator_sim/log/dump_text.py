@@ -26,15 +26,12 @@ from coordinator_sim.log.format.offsets_records import (
 )
 from coordinator_sim.log.format.record_batches import CURRENT_MAGIC, TimestampType
 from coordinator_sim.log.format.record_bytes import LegacyEntry, Record
-from coordinator_sim.log.format.record_kinds import VALUE_VERSION
 from coordinator_sim.log.format.segments import SegmentReader, base_offset_of
-from coordinator_sim.log.format.share_state_records import (
-    SHARE_STATE_KINDS,
-    decode_share_state,
-)
+from coordinator_sim.log.format.share_state_records import decode_share_state
 from coordinator_sim.log.format.stored_batches import StoredBatch
 from coordinator_sim.messages.codec.classic_types import ClassicReader
 from coordinator_sim.messages.codec.json_form import to_json
+from coordinator_sim.messages.codec.records import record_layout
 from coordinator_sim.messages.records import (
     GroupMetadataKey,
     GroupMetadataMember,
@@ -176,12 +173,11 @@ def share_state_contents(record: Record) -> str:
         kind = int.from_bytes(record.key[:2], "big", signed=True)
         return f" key: Unknown record type {kind} at offset {record.offset}, skipping."
     key, value = decoded
-    number = SHARE_STATE_KINDS.types[type(key)]
-    key_json = {"type": str(number), "data": to_json(SHARE_STATE_KINDS.layout(number, "key"), key)}
+    key_json = {"type": str(key.record_type), "data": to_json(record_layout(type(key)), key)}
     payload = "<DELETE>"
     if value is not None:
-        data = to_json(SHARE_STATE_KINDS.layout(number, "value"), value)
-        payload = _json({"version": str(VALUE_VERSION), "data": data})
+        data = to_json(record_layout(type(value)), value)
+        payload = _json({"version": "0", "data": data})
     return f" key: {_json(key_json)} payload: {payload}"
 
 

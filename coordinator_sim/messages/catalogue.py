@@ -109,9 +109,8 @@ def oldest_version(api: ApiKey) -> int:
 
 
 def structs_module(name: str) -> str:
-    """The module of the structs of a recorded schema: its own, or the one that it names."""
-    module: str = api_schema(name).get("structs", f"coordinator_sim.messages.{snake_case(name)}")
-    return module
+    """The module of the structs of a recorded schema: its API's, or that of its records' family."""
+    return f"coordinator_sim.messages.{api_schema(name).get('structs', snake_case(name))}"
 
 
 @cache

@@ -8,9 +8,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.kafka.consumer_records import ConsumerGroupKey, ConsumerGroupValue
-from coordinator_sim.kafka.share_records import ShareGroupKey, ShareGroupValue
-from coordinator_sim.kafka.streams_records import StreamsGroupKey, StreamsGroupValue
+from coordinator_sim.messages.consumer_group_records import ConsumerGroupKey, ConsumerGroupValue
+from coordinator_sim.messages.share_group_records import ShareGroupKey, ShareGroupValue
+from coordinator_sim.messages.streams_group_records import StreamsGroupKey, StreamsGroupValue
 
 NO_PRODUCER_ID: Final = -1
 """The producer of records outside any transaction. Source: RecordBatch.NO_PRODUCER_ID."""

@@ -150,6 +150,7 @@ class Message(Struct, frozen=True, kw_only=True):
     Args:
         name: Kafka's name, for example `JoinGroupRequest`.
         api: The API; None for a record.
+        record_type: Number that the bytes of a record's key begin with; None for an API.
         newest: Newest version; the oldest is 0.
         flexible_since: First version with compact types and tagged fields.
         fields: Fields in Kafka's order.
@@ -159,6 +160,7 @@ class Message(Struct, frozen=True, kw_only=True):
 
     name: str
     api: ApiKey | None
+    record_type: int | None
     newest: int
     flexible_since: int
     fields: tuple[Field, ...]
@@ -349,6 +351,7 @@ def message_of(name: str, part: str) -> Message:
     return Message(
         name=full_name,
         api=ApiKey(data["apiKey"]) if "apiKey" in data else None,
+        record_type=data.get("recordType"),
         newest=data["newest"],
         flexible_since=_span(data[part_flexible])[0],
         fields=tuple(fields.values()),

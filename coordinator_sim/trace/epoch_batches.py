@@ -6,19 +6,19 @@ Source: kafka 4.4, GroupMetadataManager: which records each operation writes, an
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from coordinator_sim.kafka.consumer_records import (
+from coordinator_sim.messages.consumer_group_records import (
     ConsumerGroupMetadataValue,
     ConsumerGroupPartitionMetadataValue,
 )
-from coordinator_sim.kafka.share_records import (
+from coordinator_sim.messages.records import GroupMetadataKey, GroupMetadataValue, LogRecord
+from coordinator_sim.messages.share_group_records import (
     ShareGroupMetadataValue,
     ShareGroupStatePartitionMetadataValue,
 )
-from coordinator_sim.kafka.streams_records import (
+from coordinator_sim.messages.streams_group_records import (
     StreamsGroupMetadataValue,
     StreamsGroupTopologyValue,
 )
-from coordinator_sim.messages.records import GroupMetadataKey, GroupMetadataValue, LogRecord
 from coordinator_sim.trace.epoch_groups import (
     AWAY,
     CONVERTED,

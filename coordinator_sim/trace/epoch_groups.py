@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from coordinator_sim.kafka.consumer_records import ConsumerGroupMetadataValue
-from coordinator_sim.kafka.share_records import ShareGroupMetadataValue
-from coordinator_sim.kafka.streams_records import StreamsGroupMetadataValue
+from coordinator_sim.messages.consumer_group_records import ConsumerGroupMetadataValue
 from coordinator_sim.messages.embedded.contents import SERVER_PREFIX
+from coordinator_sim.messages.share_group_records import ShareGroupMetadataValue
+from coordinator_sim.messages.streams_group_records import StreamsGroupMetadataValue
 from coordinator_sim.trace.epoch_members import Part, SeenMember, TopicName, id_text
 from coordinator_sim.trace.epoch_records import SHARE, STREAMS
 from coordinator_sim.trace.events import Event

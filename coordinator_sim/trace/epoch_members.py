@@ -18,24 +18,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.errors import WireFormatError
-from coordinator_sim.kafka.consumer_records import (
+from coordinator_sim.kafka.resources import StreamsTaskId, TopicPartition
+from coordinator_sim.messages.consumer_group_records import (
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataValue,
     ConsumerGroupTargetAssignmentMemberValue,
     ConsumerGroupTargetAssignmentMetadataValue,
-)
-from coordinator_sim.kafka.resources import StreamsTaskId, TopicPartition
-from coordinator_sim.kafka.share_records import (
-    ShareGroupCurrentMemberAssignmentValue,
-    ShareGroupMemberMetadataValue,
-    ShareGroupTargetAssignmentMemberValue,
-    ShareGroupTargetAssignmentMetadataValue,
-)
-from coordinator_sim.kafka.streams_records import (
-    StreamsGroupCurrentMemberAssignmentValue,
-    StreamsGroupMemberMetadataValue,
-    StreamsGroupTargetAssignmentMemberValue,
-    StreamsGroupTargetAssignmentMetadataValue,
 )
 from coordinator_sim.messages.embedded.consumer_protocol import (
     decode_assignment,
@@ -43,6 +31,18 @@ from coordinator_sim.messages.embedded.consumer_protocol import (
     encode_subscription,
 )
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
+from coordinator_sim.messages.share_group_records import (
+    ShareGroupCurrentMemberAssignmentValue,
+    ShareGroupMemberMetadataValue,
+    ShareGroupTargetAssignmentMemberValue,
+    ShareGroupTargetAssignmentMetadataValue,
+)
+from coordinator_sim.messages.streams_group_records import (
+    StreamsGroupCurrentMemberAssignmentValue,
+    StreamsGroupMemberMetadataValue,
+    StreamsGroupTargetAssignmentMemberValue,
+    StreamsGroupTargetAssignmentMetadataValue,
+)
 from coordinator_sim.trace.epoch_records import STREAMS
 from coordinator_sim.trace.events import TraceEvent
 

@@ -7,11 +7,11 @@ Source: kafka 4.4, CoordinatorRecordType: key types 3 to 8 and 16, 10 to 15, 17 
 """
 
 from enum import Enum, unique
-from typing import Final, cast
+from typing import Final, cast, get_args
 
-from coordinator_sim.kafka import consumer_records as consumer
-from coordinator_sim.kafka import share_records as share
-from coordinator_sim.kafka import streams_records as streams
+from coordinator_sim.messages import consumer_group_records as consumer
+from coordinator_sim.messages import share_group_records as share
+from coordinator_sim.messages import streams_group_records as streams
 from coordinator_sim.messages.records import LogKey
 
 CONSUMER: Final = "consumer"
@@ -60,9 +60,9 @@ SAID_BY: Final[dict[type, Says]] = {
 """By type of key; an expression's record says nothing of its group."""
 
 TYPE_OF_KEY: Final[dict[type, str]] = {
-    **dict.fromkeys(consumer.CONSUMER_RECORD_TYPES, CONSUMER),
-    **dict.fromkeys(share.SHARE_RECORD_TYPES, SHARE),
-    **dict.fromkeys(streams.STREAMS_RECORD_TYPES, STREAMS),
+    **dict.fromkeys(get_args(consumer.ConsumerGroupKey), CONSUMER),
+    **dict.fromkeys(get_args(share.ShareGroupKey), SHARE),
+    **dict.fromkeys(get_args(streams.StreamsGroupKey), STREAMS),
 }
 """The type of the group that a record of that type of key is of."""
 

@@ -12,7 +12,7 @@ Source: kafka 4.3 and 4.4, share-coordinator/.../PersisterStateBatchCombiner.jav
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
-from coordinator_sim.kafka.share_state_records import StateBatch
+from coordinator_sim.messages.share_state_records import StateBatch
 
 _Key = tuple[int, int, int, int]
 

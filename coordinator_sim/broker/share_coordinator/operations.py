@@ -16,12 +16,12 @@ from coordinator_sim.broker.share_coordinator.shard import (
 )
 from coordinator_sim.broker.shares.persister import SharePartitionKey
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.share_state_records import StateBatch
 from coordinator_sim.messages import delete_share_group_state as delete
 from coordinator_sim.messages import initialize_share_group_state as initialize
 from coordinator_sim.messages import read_share_group_state as read
 from coordinator_sim.messages import read_share_group_state_summary as summary
 from coordinator_sim.messages import write_share_group_state as write
+from coordinator_sim.messages.share_state_records import StateBatch
 
 StateRequest = (
     initialize.InitializeShareGroupStateRequest

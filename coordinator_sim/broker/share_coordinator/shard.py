@@ -30,7 +30,7 @@ from coordinator_sim.coordinator.timeline import Timeline, TimelineTable
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import java_hash_order
-from coordinator_sim.kafka.share_state_records import (
+from coordinator_sim.messages.share_state_records import (
     ShareSnapshotKey,
     ShareSnapshotValue,
     ShareStateValue,

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from coordinator_sim.broker.share_coordinator.batches import combined
 from coordinator_sim.broker.shares.persister import SharePartitionKey
-from coordinator_sim.kafka.share_state_records import (
+from coordinator_sim.messages.share_state_records import (
     ShareSnapshotKey,
     ShareSnapshotValue,
     ShareStateKey,

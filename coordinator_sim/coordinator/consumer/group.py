@@ -22,9 +22,9 @@ from coordinator_sim.coordinator.consumer.subscription import (
 from coordinator_sim.coordinator.modern.group import ModernEpochs, ModernGroup
 from coordinator_sim.coordinator.timeline import LATEST, Timeline, TimelineTable
 from coordinator_sim.errors import OperationAborted
-from coordinator_sim.kafka.consumer_records import TopicMetadata
 from coordinator_sim.kafka.partitioning import java_string_hash
 from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.messages.consumer_group_records import TopicMetadata
 
 UNOWNED: Final = -1
 """The epoch of a partition that nobody has."""

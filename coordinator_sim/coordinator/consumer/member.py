@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH
-from coordinator_sim.kafka.consumer_records import (
+from coordinator_sim.messages.consumer_group_records import (
     ClassicMemberMetadata,
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataValue,

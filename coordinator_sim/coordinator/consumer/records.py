@@ -12,7 +12,8 @@ from typing import Final
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup, Target
 from coordinator_sim.coordinator.consumer.member import ConsumerMember, Epochs
 from coordinator_sim.coordinator.consumer.subscription import ResolvedRegex
-from coordinator_sim.kafka.consumer_records import (
+from coordinator_sim.kafka.orders.iteration_order import java_string_key
+from coordinator_sim.messages.consumer_group_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupKey,
@@ -33,7 +34,6 @@ from coordinator_sim.kafka.consumer_records import (
     TopicPartition,
     TopicPartitions,
 )
-from coordinator_sim.kafka.orders.iteration_order import java_string_key
 from coordinator_sim.messages.records import LogRecord
 
 _VERSION: Final = 0

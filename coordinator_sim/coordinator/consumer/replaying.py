@@ -19,7 +19,8 @@ from coordinator_sim.coordinator.consumer.member import (
 )
 from coordinator_sim.coordinator.consumer.subscription import ResolvedRegex
 from coordinator_sim.coordinator.epoch_group import LEAVE_EPOCH
-from coordinator_sim.kafka.consumer_records import (
+from coordinator_sim.kafka.orders.iteration_order import java_string_key
+from coordinator_sim.messages.consumer_group_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupKey,
@@ -37,7 +38,6 @@ from coordinator_sim.kafka.consumer_records import (
     ConsumerGroupTargetAssignmentMetadataValue,
     ConsumerGroupValue,
 )
-from coordinator_sim.kafka.orders.iteration_order import java_string_key
 
 
 def replay_consumer(

@@ -14,8 +14,8 @@ from msgspec import Struct
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.consumer.records import topics_record
 from coordinator_sim.coordinator.runtime import Runtime
-from coordinator_sim.kafka.consumer_records import TopicMetadata
 from coordinator_sim.kafka.orders.iteration_order import java_string_key
+from coordinator_sim.messages.consumer_group_records import TopicMetadata
 from coordinator_sim.messages.records import LogRecord
 
 

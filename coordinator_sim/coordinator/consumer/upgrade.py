@@ -44,8 +44,8 @@ from coordinator_sim.coordinator.subscriptions import is_consumer
 from coordinator_sim.coordinator.timeline import Timeline
 from coordinator_sim.coordinator.topics import KnownTopics
 from coordinator_sim.errors import OperationAborted
-from coordinator_sim.kafka.consumer_records import ClassicMemberMetadata, ClassicProtocol
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.messages.consumer_group_records import ClassicMemberMetadata, ClassicProtocol
 from coordinator_sim.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponse
 from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.messages.sync_group import SyncGroupResponse

@@ -17,7 +17,7 @@ from coordinator_sim.kafka.orders.iteration_order import (
     uuid_hash,
 )
 from coordinator_sim.kafka.orders.java_map import JavaHashMap, sized_capacity
-from coordinator_sim.kafka.share_records import (
+from coordinator_sim.messages.share_group_records import (
     ShareGroupCurrentMemberAssignmentValue,
     ShareGroupMemberMetadataValue,
 )

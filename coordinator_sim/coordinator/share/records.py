@@ -12,7 +12,8 @@ from coordinator_sim.assignors.share_contract import Target
 from coordinator_sim.coordinator.share.group import ShareGroup
 from coordinator_sim.coordinator.share.member import ShareMember
 from coordinator_sim.kafka.orders.iteration_order import java_string_key
-from coordinator_sim.kafka.share_records import (
+from coordinator_sim.messages.records import LogRecord
+from coordinator_sim.messages.share_group_records import (
     ShareGroupCurrentMemberAssignmentKey,
     ShareGroupCurrentMemberAssignmentValue,
     ShareGroupKey,
@@ -30,7 +31,6 @@ from coordinator_sim.kafka.share_records import (
     TopicPartition,
     TopicPartitions,
 )
-from coordinator_sim.messages.records import LogRecord
 
 _VERSION: Final = 0
 

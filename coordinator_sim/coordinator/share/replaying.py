@@ -11,7 +11,7 @@ from coordinator_sim.assignors.share_contract import as_target, held
 from coordinator_sim.coordinator.epoch_group import LEAVE_EPOCH
 from coordinator_sim.coordinator.share.group import ShareGroup
 from coordinator_sim.coordinator.share.member import NO_TARGET, with_assignment, with_metadata
-from coordinator_sim.kafka.share_records import (
+from coordinator_sim.messages.share_group_records import (
     ShareGroupCurrentMemberAssignmentKey,
     ShareGroupCurrentMemberAssignmentValue,
     ShareGroupKey,

@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.coordinator.topics import KnownTopics
-from coordinator_sim.kafka.share_records import (
+from coordinator_sim.messages.share_group_records import (
     ShareGroupStatePartitionMetadataValue,
     TopicInfo,
     TopicPartitionsInfo,

@@ -35,8 +35,6 @@ from coordinator_sim.coordinator.streams.topology import (
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import java_hash_order, java_string_key
-from coordinator_sim.kafka.streams_records import Subtopology as StoredSubtopology
-from coordinator_sim.kafka.streams_records import TopicInfo as StoredInfo
 from coordinator_sim.messages.streams_group_describe import (
     Assignment,
     DescribedGroup,
@@ -51,6 +49,8 @@ from coordinator_sim.messages.streams_group_describe import (
     TopicInfo,
     Topology,
 )
+from coordinator_sim.messages.streams_group_records import Subtopology as StoredSubtopology
+from coordinator_sim.messages.streams_group_records import TopicInfo as StoredInfo
 
 _NOT_REQUESTED: Final = 0
 _NOT_STORED: Final = 1

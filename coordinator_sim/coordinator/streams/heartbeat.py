@@ -81,12 +81,12 @@ from coordinator_sim.coordinator.topics_refresh import has_expired
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.states import EMPTY
-from coordinator_sim.kafka.streams_records import Endpoint
 from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
     TaskOffset,
 )
+from coordinator_sim.messages.streams_group_records import Endpoint
 
 _SECOND_EPOCH = 2
 """What follows the epoch 0 that groups of 4.2 begin with: members that wait have 1."""

@@ -29,7 +29,7 @@ from coordinator_sim.kafka.orders.iteration_order import (
     java_string_key,
     java_table_capacity,
 )
-from coordinator_sim.kafka.streams_records import CopartitionGroup, Subtopology, TopicInfo
+from coordinator_sim.messages.streams_group_records import CopartitionGroup, Subtopology, TopicInfo
 
 _SHOWN: Final = 3
 """How many topics a status names."""

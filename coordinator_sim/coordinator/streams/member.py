@@ -16,7 +16,7 @@ from coordinator_sim.coordinator.streams.tasks import (
     epochs_from,
     tasks_from,
 )
-from coordinator_sim.kafka.streams_records import (
+from coordinator_sim.messages.streams_group_records import (
     Endpoint,
     StreamsGroupCurrentMemberAssignmentValue,
     StreamsGroupMemberMetadataValue,

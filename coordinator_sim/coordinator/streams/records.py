@@ -10,7 +10,8 @@ from coordinator_sim.coordinator.streams.group import StreamsGroup, StreamsGroup
 from coordinator_sim.coordinator.streams.member import StreamsMember
 from coordinator_sim.coordinator.streams.tasks import HeldTasks, Tasks, sorted_epochs, sorted_tasks
 from coordinator_sim.kafka.orders.iteration_order import java_string_key
-from coordinator_sim.kafka.streams_records import (
+from coordinator_sim.messages.records import LogRecord
+from coordinator_sim.messages.streams_group_records import (
     KeyValue,
     LastAssignmentConfig,
     StreamsGroupCurrentMemberAssignmentKey,
@@ -29,7 +30,6 @@ from coordinator_sim.kafka.streams_records import (
     StreamsGroupValue,
     TaskIds,
 )
-from coordinator_sim.messages.records import LogRecord
 
 _VERSION: Final = 0
 

@@ -19,7 +19,7 @@ from coordinator_sim.coordinator.streams.member import (
 )
 from coordinator_sim.coordinator.streams.tasks import NOTHING_HELD, Tasks, tasks_from
 from coordinator_sim.coordinator.streams.topology import topology_from
-from coordinator_sim.kafka.streams_records import (
+from coordinator_sim.messages.streams_group_records import (
     StreamsGroupCurrentMemberAssignmentKey,
     StreamsGroupCurrentMemberAssignmentValue,
     StreamsGroupKey,

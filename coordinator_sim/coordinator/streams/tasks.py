@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.orders.iteration_order import java_string_key
-from coordinator_sim.kafka.streams_records import TaskIds
 from coordinator_sim.messages.streams_group_heartbeat import TaskIds as ReportedTasks
+from coordinator_sim.messages.streams_group_records import TaskIds
 
 TaskSet = Mapping[str, frozenset[int]]
 """Numbers of tasks by subtopology."""

@@ -12,14 +12,14 @@ from msgspec import Struct
 from coordinator_sim.coordinator.effects import InternalTopic
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.orders.iteration_order import java_hash_order
-from coordinator_sim.kafka.streams_records import (
+from coordinator_sim.messages import streams_group_heartbeat as told
+from coordinator_sim.messages.streams_group_records import (
     CopartitionGroup,
     StreamsGroupTopologyValue,
     Subtopology,
     TopicConfig,
     TopicInfo,
 )
-from coordinator_sim.messages import streams_group_heartbeat as told
 
 
 @unique

@@ -7,22 +7,14 @@ are carried as they are: their `data` is `{"bytes"}`.
 """
 
 from collections.abc import Iterable
-from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
 from coordinator_sim.errors import DataError, UnsupportedVersion
-from coordinator_sim.log.format.consumer_records import (
-    CONSUMER_KEYS,
-    RECORD_TYPES,
-    consumer_layout,
-    consumer_value_type,
-    is_consumer_type,
-    record_structs,
-)
+from coordinator_sim.log.format.consumer_records import RECORD_TYPES
 from coordinator_sim.log.format.offsets_records import GROUP_KEY, OFFSET_KEY, decode_record
-from coordinator_sim.messages import group_metadata_record, offset_commit_record
+from coordinator_sim.messages import group_records
 from coordinator_sim.messages.codec.json_form import (
     Json,
     JsonReader,
@@ -30,6 +22,7 @@ from coordinator_sim.messages.codec.json_form import (
     base64_text,
     to_json,
 )
+from coordinator_sim.messages.codec.records import record_layout, value_struct
 from coordinator_sim.messages.records import (
     GroupMetadataKey,
     GroupMetadataMember,
@@ -45,16 +38,15 @@ from coordinator_sim.messages.records import (
 )
 from coordinator_sim.messages.schema import ZERO_UUID, Layout, layout_of_message, message_of
 
-_OFFSETS: Final = JsonReader(offset_commit_record.__name__)
-_GROUPS: Final = JsonReader(group_metadata_record.__name__)
+_OFFSETS: Final = JsonReader(group_records.__name__)
+_GROUPS: Final = _OFFSETS
 
 NO_TIMEOUT: Final = -1
 """Rebalance timeout of version 0, which has none."""
 
 
-@cache
-def _reader(key_type: int) -> JsonReader:
-    return JsonReader(record_structs(key_type))
+def _by_schema(struct: type[Struct], node: object) -> Any:  # noqa: ANN401 - a struct of any record
+    return JsonReader(struct.__module__).read(record_layout(struct), node)
 
 
 def _key_layout(key_type: int) -> Layout:
@@ -87,14 +79,13 @@ def _write_key(key: LogKey) -> Json:
     if isinstance(key, OffsetCommitKey):
         data = {"group": key.group_id, "topic": key.topic, "partition": key.partition}
         return {"type": OFFSET_KEY, "data": data}
-    number = RECORD_TYPES[type(key)]
-    return {"type": number, "data": to_json(consumer_layout(number, "key"), key)}
+    return {"type": key.record_type, "data": to_json(record_layout(type(key)), key)}
 
 
 def _value_message(value: OffsetCommitValue | GroupMetadataValue) -> Struct:
     """Return a value in the form of Kafka's schema."""
     if isinstance(value, OffsetCommitValue):
-        return offset_commit_record.OffsetCommitValue(
+        return group_records.OffsetCommitValue(
             offset=value.offset,
             leader_epoch=value.leader_epoch,
             metadata=value.metadata,
@@ -102,14 +93,14 @@ def _value_message(value: OffsetCommitValue | GroupMetadataValue) -> Struct:
             expire_timestamp=value.expire_timestamp_ms,
             topic_id=ZERO_UUID if value.topic_id is None else value.topic_id,
         )
-    return group_metadata_record.GroupMetadataValue(
+    return group_records.GroupMetadataValue(
         protocol_type=value.protocol_type,
         generation=value.generation_id,
         protocol=value.protocol_name,
         leader=value.leader,
         current_state_timestamp=value.current_state_timestamp_ms,
         members=tuple(
-            group_metadata_record.MemberMetadata(
+            group_records.MemberMetadata(
                 member_id=member.member_id,
                 group_instance_id=member.group_instance_id,
                 client_id=member.client_id,
@@ -131,7 +122,7 @@ def _write_value(value: LogValue, version: int) -> Json:
         group = isinstance(value, GroupMetadataValue)
         layout = _value_layout(GROUP_KEY if group else OFFSET_KEY, version)
         return to_json(layout, _value_message(value))
-    return to_json(consumer_layout(consumer_value_type(value), "value"), value)
+    return to_json(record_layout(type(value)), value)
 
 
 def write_record(record: LogRecord) -> Json:
@@ -178,8 +169,8 @@ def _read_key(node: Json) -> tuple[int, LogKey]:
     key_type = node.get("type")
     if not isinstance(key_type, int):
         raise DataError(f"a record's key needs a numeric type, not {key_type!r}")
-    if is_consumer_type(key_type) and "bytes" not in node.get("data", {}):
-        return key_type, _reader(key_type).read(consumer_layout(key_type, "key"), node.get("data"))
+    if key_type in RECORD_TYPES and "bytes" not in node.get("data", {}):
+        return key_type, _by_schema(RECORD_TYPES[key_type], node.get("data"))
     if key_type > GROUP_KEY:
         return key_type, OpaqueKey(key_type, _read_opaque(node))
     layout = _key_layout(key_type)
@@ -249,9 +240,9 @@ def read_record(node: Json) -> LogRecord:
     version = value_node.get("version")
     if not isinstance(version, int):
         raise DataError(f"a record's value needs a numeric version, not {version!r}")
-    if isinstance(key, CONSUMER_KEYS):
-        layout = consumer_layout(key_type, "value")
-        return LogRecord(key, _reader(key_type).read(layout, value_node.get("data")), version)
+    if key_type in RECORD_TYPES and not isinstance(key, OpaqueKey):
+        read = _by_schema(value_struct(type(key)), value_node.get("data"))
+        return LogRecord(key, read, version)
     if isinstance(key, OpaqueKey):
         return LogRecord(key, OpaqueValue(_read_opaque(value_node)), version)
     read = _read_group_value if key_type == GROUP_KEY else _read_offset_value

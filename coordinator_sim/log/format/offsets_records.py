@@ -13,10 +13,6 @@ from functools import partial
 from typing import Final
 
 from coordinator_sim.errors import WireFormatError
-from coordinator_sim.log.format.consumer_records import (
-    encode_consumer_key,
-    encode_consumer_value,
-)
 from coordinator_sim.messages.codec.classic_types import (
     ClassicReader,
     array_bytes,
@@ -33,6 +29,7 @@ from coordinator_sim.messages.codec.compact_types import (
     compact_string_bytes,
     tagged_fields_bytes,
 )
+from coordinator_sim.messages.codec.records import key_bytes, value_bytes
 from coordinator_sim.messages.records import (
     GroupMetadataKey,
     GroupMetadataMember,
@@ -96,7 +93,7 @@ def encode_key(key: LogKey, *, legacy: bool = False) -> bytes:
         case OpaqueKey():
             return int16_bytes(key.version) + key.body
         case _:
-            return encode_consumer_key(key)
+            return key_bytes(key)
 
 
 def decode_key(data: bytes) -> LogKey:
@@ -154,7 +151,7 @@ def encode_value(value: LogValue, version: int) -> bytes:
         case OpaqueValue():
             return value.data
         case _:
-            return encode_consumer_value(value)
+            return value_bytes(value)
 
 
 def decode_value(key: LogKey, data: bytes) -> tuple[LogValue, int]:

@@ -3,28 +3,25 @@
 Source: kafka 4.4, ShareCoordinatorRecordSerde.java and CoordinatorRecordSerde.java.
 """
 
-import struct
 from typing import Final
 
-from coordinator_sim.errors import WireFormatError
-from coordinator_sim.kafka.share_state_records import (
-    SHARE_STATE_RECORD_TYPES,
-    ShareStateKey,
-    ShareStateValue,
+from coordinator_sim.messages.codec.records import (
+    key_bytes,
+    read_key,
+    read_value,
+    record_types,
+    value_bytes,
 )
-from coordinator_sim.log.format.record_kinds import VALUE_VERSION, RecordKinds
+from coordinator_sim.messages.share_state_records import ShareStateKey, ShareStateValue
 
-SHARE_STATE_KINDS: Final = RecordKinds(SHARE_STATE_RECORD_TYPES)
-"""The types of records of the topic."""
-_FRONT: Final = struct.Struct(">h")
+_TYPES: Final = record_types(ShareStateKey)
 
 
 def encode_share_state(
     key: ShareStateKey, value: ShareStateValue | None
 ) -> tuple[bytes, bytes | None]:
     """The key and the value of a record; a tombstone has no value."""
-    kinds = SHARE_STATE_KINDS
-    return kinds.key_bytes(key), None if value is None else kinds.value_bytes(value)
+    return key_bytes(key), None if value is None else value_bytes(value)
 
 
 def decode_share_state(
@@ -36,22 +33,7 @@ def decode_share_state(
         WireFormatError: the bytes are broken, or the value is of a version that Kafka does not
             know. A broker that loads such a record gives the partition up.
     """
-    kinds = SHARE_STATE_KINDS
-    record_type = _front(key, "key")
-    if record_type not in kinds:
+    read: ShareStateKey | None = read_key(_TYPES, key)
+    if read is None:
         return None
-    read: ShareStateKey = kinds.read(record_type, "key", key)
-    if value is None:
-        return read, None
-    version = _front(value, "value")
-    if version != VALUE_VERSION:
-        name = kinds.schema(record_type)
-        raise WireFormatError(f"{name}: value version {version} is unknown, use 0", 0)
-    return read, kinds.read(record_type, "value", value)
-
-
-def _front(data: bytes, part: str) -> int:
-    if len(data) < _FRONT.size:
-        raise WireFormatError(f"a {part} of {len(data)} bytes has no type or version", 0)
-    front: int = _FRONT.unpack_from(data)[0]
-    return front
+    return read, None if value is None else read_value(read, value)[0]

@@ -10,13 +10,13 @@ from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any, Final
 
+from msgspec import Struct
+
 from coordinator_sim.errors import DataError
-from coordinator_sim.kafka.consumer_records import CONSUMER_RECORD_TYPES
 from coordinator_sim.kafka.resources import TopicPartition
-from coordinator_sim.kafka.share_records import SHARE_RECORD_TYPES
-from coordinator_sim.kafka.streams_records import STREAMS_RECORD_TYPES
-from coordinator_sim.messages.catalogue import structs_module
 from coordinator_sim.messages.codec.json_form import JsonReader
+from coordinator_sim.messages.codec.records import record_layout, record_types, value_struct
+from coordinator_sim.messages.consumer_group_records import ConsumerGroupKey
 from coordinator_sim.messages.embedded.consumer_protocol import (
     encode_assignment,
     encode_subscription,
@@ -30,7 +30,8 @@ from coordinator_sim.messages.records import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from coordinator_sim.messages.schema import layout_of_message, message_of
+from coordinator_sim.messages.share_group_records import ShareGroupKey
+from coordinator_sim.messages.streams_group_records import StreamsGroupKey
 
 _OFFSET_TYPES: Final = (0, 1)
 _GROUP_TYPE: Final = 2
@@ -38,12 +39,7 @@ _RACK_VERSION: Final = 3
 _GENERATION_VERSION: Final = 2
 _OWNED_VERSION: Final = 1
 
-_EPOCH_VERSION: Final = 0
-_EPOCH_SCHEMAS: Final = {
-    number: f"{struct.__name__.removesuffix('Key')}Record"
-    for types in (CONSUMER_RECORD_TYPES, SHARE_RECORD_TYPES, STREAMS_RECORD_TYPES)
-    for struct, number in types.items()
-}
+_EPOCH_TYPES: Final = record_types(ConsumerGroupKey, ShareGroupKey, StreamsGroupKey)
 
 _Json = Mapping[str, Any]
 
@@ -73,21 +69,15 @@ def _record(key: _Json, value: _Json | None) -> LogRecord | None:
             return LogRecord(name, None, 0)
         return LogRecord(name, _group(value["data"]), _version(value))
     # What a tool leaves as bytes is not told by it.
-    if kind in _EPOCH_SCHEMAS and not isinstance(data, str):
-        return _of_epoch_group(kind, data, value)
+    if kind in _EPOCH_TYPES and not isinstance(data, str):
+        struct = _EPOCH_TYPES[kind]
+        said = None if value is None else _by_schema(value_struct(struct), value["data"])
+        return LogRecord(_by_schema(struct, data), said, 0)
     return None
 
 
-def _of_epoch_group(kind: int, key: _Json, value: _Json | None) -> LogRecord:
-    """A record of a group with epochs, whose JSON has the fields of its schema."""
-    said = None if value is None else _by_schema(kind, "value", value["data"])
-    return LogRecord(_by_schema(kind, "key", key), said, 0)
-
-
-def _by_schema(kind: int, part: str, data: _Json) -> Any:  # noqa: ANN401 - a struct of any record
-    name = _EPOCH_SCHEMAS[kind]
-    layout = layout_of_message(message_of(name, part), _EPOCH_VERSION)
-    return JsonReader(structs_module(name)).read(layout, data, defaulted=True)
+def _by_schema(struct: type[Struct], data: _Json) -> Any:  # noqa: ANN401 - a struct of any record
+    return JsonReader(struct.__module__).read(record_layout(struct), data, defaulted=True)
 
 
 def _version(value: _Json) -> int:

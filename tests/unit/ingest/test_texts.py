@@ -13,11 +13,6 @@ from hypothesis import strategies as st
 from coordinator_sim.ingest.imports import Import
 from coordinator_sim.ingest.kinds import Kind, kind_of
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.share_records import ShareGroupMetadataValue
-from coordinator_sim.kafka.streams_records import (
-    StreamsGroupCurrentMemberAssignmentValue,
-    TaskIds,
-)
 from coordinator_sim.log.dump_text import dump_segment
 from coordinator_sim.logtext.reading.dump_lines import DumpText
 from coordinator_sim.logtext.reading.formatter_lines import read_formatter_json
@@ -26,6 +21,11 @@ from coordinator_sim.logtext.reading.stored_text import dumped_record
 from coordinator_sim.logtext.reading.summary import IngestSummary
 from coordinator_sim.messages.embedded.connect_protocol import encode_connect_assignment
 from coordinator_sim.messages.embedded.contents import ConnectAssignment
+from coordinator_sim.messages.share_group_records import ShareGroupMetadataValue
+from coordinator_sim.messages.streams_group_records import (
+    StreamsGroupCurrentMemberAssignmentValue,
+    TaskIds,
+)
 from coordinator_sim.runs.run_directory import read_run
 from coordinator_sim.trace.events import Event, TimeKind, TraceEvent
 from coordinator_sim_scenarios.catalog import scenario_named

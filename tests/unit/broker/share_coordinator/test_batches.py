@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator_sim.broker.share_coordinator.batches import combined
-from coordinator_sim.kafka.share_state_records import StateBatch
+from coordinator_sim.messages.share_state_records import StateBatch
 
 Plain = tuple[int, int, int, int]
 

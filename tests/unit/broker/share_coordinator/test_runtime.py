@@ -8,11 +8,11 @@ from coordinator_sim.broker.share_coordinator.ports import ShareCoordinatorConfi
 from coordinator_sim.broker.share_coordinator.service import ShareCoordinator
 from coordinator_sim.harness.share_state_lines import MemoryStateLog
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.share_state_records import ShareSnapshotKey
 from coordinator_sim.log.format.share_state_records import encode_share_state
 from coordinator_sim.log.format.steps import finished
 from coordinator_sim.messages import initialize_share_group_state as initialize
 from coordinator_sim.messages import read_share_group_state as read
+from coordinator_sim.messages.share_state_records import ShareSnapshotKey
 
 TOPIC = bytes(15) + b"\x07"
 

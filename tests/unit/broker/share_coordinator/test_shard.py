@@ -16,7 +16,7 @@ from coordinator_sim.broker.shares.persister import SharePartitionKey
 from coordinator_sim.coordinator.timeline import Timeline
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import PROFILES
-from coordinator_sim.kafka.share_state_records import (
+from coordinator_sim.messages.share_state_records import (
     ShareSnapshotValue,
     ShareUpdateValue,
     StateBatch,

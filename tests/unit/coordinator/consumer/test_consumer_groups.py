@@ -8,11 +8,6 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.topics import KnownTopic, KnownTopics
 from coordinator_sim.harness.group_driver import answer
 from coordinator_sim.harness.harness import Harness
-from coordinator_sim.kafka.consumer_records import (
-    CONSUMER_RECORD_TYPES,
-    ConsumerGroupMetadataKey,
-    ConsumerGroupMetadataValue,
-)
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -22,6 +17,10 @@ from coordinator_sim.messages.consumer_group_describe import (
 from coordinator_sim.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
+)
+from coordinator_sim.messages.consumer_group_records import (
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
 )
 
 FOO = bytes(15) + b"\1"
@@ -104,7 +103,7 @@ def test_40_stores_topics_and_later_releases_a_hash(profile: str, versions: list
     members = Members(profile)
     members.join("m1")
     records = [record for batch in members.broker.log(0) for record in batch.records]
-    assert [CONSUMER_RECORD_TYPES[type(each.key)] for each in records][: len(versions)] == versions
+    assert [each.key.record_type for each in records][: len(versions)] == versions
     (epoch,) = (each.value for each in records if isinstance(each.key, ConsumerGroupMetadataKey))
     assert isinstance(epoch, ConsumerGroupMetadataValue)
     assert (epoch.metadata_hash == 0) is (profile == "4.0")

@@ -1,15 +1,14 @@
 """Records of consumer groups: bytes that a broker writes, and groups that follow from them."""
 
 from base64 import b64decode
-from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator_sim.kafka import consumer_records as kinds
-from coordinator_sim.log.format.consumer_records import consumer_layout, typed
+from coordinator_sim.log.format.consumer_records import typed
 from coordinator_sim.log.format.offsets_records import decode_record, encode_key, encode_value
+from coordinator_sim.messages import consumer_group_records as kinds
 from coordinator_sim.messages.records import LogRecord
 
 TOPIC = bytes(range(16))
@@ -27,6 +26,7 @@ WRITTEN = (
                 subscribed_topic_regex="",
                 rebalance_timeout_ms=100,
                 server_assignor=None,
+                classic_member_metadata=None,
             ),
             0,
         ),
@@ -43,18 +43,6 @@ def test_a_record_has_the_bytes_that_kafka_writes(record: LogRecord, key: str, v
     assert record.value is not None
     assert encode_value(record.value, 0) == b64decode(value)
     assert typed(decode_record(b64decode(key), b64decode(value))) == record
-
-
-@pytest.mark.parametrize("struct", get_args(kinds.ConsumerGroupKey))
-def test_the_structs_have_the_fields_of_the_recorded_schemas(
-    struct: type[kinds.ConsumerGroupKey],
-) -> None:
-    """Hand-written structs and schemas name the same fields in the same order."""
-    number = kinds.CONSUMER_RECORD_TYPES[struct]
-    value = getattr(kinds, struct.__name__.replace("Key", "Value"))
-    for part, each in (("key", struct), ("value", value)):
-        fields = [field.attribute for field in consumer_layout(number, part).fields]
-        assert list(each.__struct_fields__) == fields
 
 
 partitions = st.lists(st.integers(0, 99), max_size=4, unique=True).map(tuple)

@@ -1,15 +1,14 @@
 """Records of share groups: bytes that a broker writes, and structs that fit the schemas."""
 
 from base64 import b64decode
-from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator_sim.kafka import share_records as kinds
-from coordinator_sim.log.format.consumer_records import consumer_layout, typed
+from coordinator_sim.log.format.consumer_records import typed
 from coordinator_sim.log.format.offsets_records import decode_record, encode_key, encode_value
+from coordinator_sim.messages import share_group_records as kinds
 from coordinator_sim.messages.records import LogRecord
 
 TOPIC = bytes.fromhex("000000544f5049430000000000000075")
@@ -54,18 +53,6 @@ def test_a_record_has_the_bytes_that_kafka_writes(record: LogRecord, key: str, v
     assert record.value is not None
     assert encode_value(record.value, 0) == b64decode(value)
     assert typed(decode_record(b64decode(key), b64decode(value))) == record
-
-
-@pytest.mark.parametrize("struct", get_args(kinds.ShareGroupKey))
-def test_the_structs_have_the_fields_of_the_recorded_schemas(
-    struct: type[kinds.ShareGroupKey],
-) -> None:
-    """Hand-written structs and schemas name the same fields in the same order."""
-    number = kinds.SHARE_RECORD_TYPES[struct]
-    value = getattr(kinds, struct.__name__.replace("Key", "Value"))
-    for part, each in (("key", struct), ("value", value)):
-        fields = [field.attribute for field in consumer_layout(number, part).fields]
-        assert list(each.__struct_fields__) == fields
 
 
 topics = st.lists(

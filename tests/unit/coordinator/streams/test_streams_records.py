@@ -1,29 +1,15 @@
 """Records of streams groups: fields of the recorded schemas, and bytes that come back."""
 
 from base64 import b64decode
-from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator_sim.kafka import streams_records as kinds
-from coordinator_sim.log.format.consumer_records import consumer_layout, typed
+from coordinator_sim.log.format.consumer_records import typed
 from coordinator_sim.log.format.offsets_records import decode_record, encode_key, encode_value
+from coordinator_sim.messages import streams_group_records as kinds
 from coordinator_sim.messages.records import LogRecord
-
-
-@pytest.mark.parametrize("struct", get_args(kinds.StreamsGroupKey))
-def test_the_structs_have_the_fields_of_the_recorded_schemas(
-    struct: type[kinds.StreamsGroupKey],
-) -> None:
-    """Hand-written structs and schemas name the same fields in the same order."""
-    number = kinds.STREAMS_RECORD_TYPES[struct]
-    value = getattr(kinds, struct.__name__.replace("Key", "Value"))
-    for part, each in (("key", struct), ("value", value)):
-        fields = [field.attribute for field in consumer_layout(number, part).fields]
-        assert list(each.__struct_fields__) == fields
-
 
 numbers = st.lists(st.integers(0, 99), max_size=4, unique=True).map(tuple)
 plain = st.lists(st.builds(kinds.TaskIds, st.text(max_size=3), numbers), max_size=2).map(tuple)
