@@ -26,10 +26,11 @@ from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from coordinator_sim.log.format.record_batches import RecordBatch, encode_record_batch
 from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.log.format.stored_batches import next_batch
-from coordinator_sim.log.format.transaction_records import decode_transaction_key
 from coordinator_sim.log.partition_log import PartitionLog
 from coordinator_sim.messages.catalogue import API_NAMES, newest_version
 from coordinator_sim.messages.codec.frames import RequestHeader
+from coordinator_sim.messages.codec.records import key_bytes
+from coordinator_sim.messages.transaction_log_records import TransactionLogKey
 from coordinator_sim_conformance.field_frames import Fields, read_response_frame, request_frame
 from tests.unit.broker.wake_ups import missed_wake_ups
 
@@ -447,7 +448,7 @@ class Transactions(RuleBasedStateMachine):
                 for record in stored.records():
                     assert record.key is not None
                     assert record.value is not None
-                    assert decode_transaction_key(record.key) == ID
+                    assert record.key == key_bytes(TransactionLogKey(ID))
                     metadata = metadata_from(ID, record.value)
                     found = None if metadata is None else metadata.state
         return found

@@ -16,7 +16,8 @@ from coordinator_sim.kafka.partitioning import TRANSACTIONS_TOPIC
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
 from coordinator_sim.log.format.record_bytes import Record
-from coordinator_sim.log.format.transaction_records import encode_transaction_key
+from coordinator_sim.messages.codec.records import key_bytes
+from coordinator_sim.messages.transaction_log_records import TransactionLogKey
 from coordinator_sim_conformance.real_kafka.kafka import TOOLS_VERSION, run_java
 from tools.record_transactions import FOLDER, VERSIONS, transcript
 
@@ -44,7 +45,7 @@ def test_the_dump_tool_reads_our_state_log(tmp_path: Path) -> None:
     entries = [
         entry_of("old", ONGOING, TV_0),
         entry_of("new", ONGOING, TV_2),
-        (encode_transaction_key("gone"), None),
+        (key_bytes(TransactionLogKey("gone")), None),
     ]
     records = tuple(
         Record(offset=offset, timestamp_ms=1_000, key=key, value=value)

@@ -5,6 +5,8 @@ Source: kafka 4.3, TransactionLog.java, valueToBytes and read.
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from coordinator_sim.broker.transactions.metadata import (
     TransactionMetadata,
     TransactionState,
@@ -12,14 +14,14 @@ from coordinator_sim.broker.transactions.metadata import (
 )
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.kafka.resources import TopicPartition
-from coordinator_sim.log.format.transaction_records import (
-    Partitions,
-    TransactionLogValue,
-    decode_transaction_value,
-    encode_transaction_key,
-    encode_transaction_value,
-)
 from coordinator_sim.log.log_values import LogEntry
+from coordinator_sim.messages.codec.classic_types import ClassicReader
+from coordinator_sim.messages.codec.records import key_bytes, read_value, value_bytes
+from coordinator_sim.messages.transaction_log_records import (
+    PartitionsSchema,
+    TransactionLogKey,
+    TransactionLogValue,
+)
 
 _TAGGED_FROM: Final = 1
 _STATUSES: Final = frozenset(int(state) for state in TransactionState)
@@ -36,6 +38,7 @@ def value_version(transaction_version: int) -> int:
 def entry_of(transactional_id: str, transit: TxnTransit, transaction_version: int) -> LogEntry:
     """The record of a step, at a level of `transaction.version`."""
     is_empty = transit.state is TransactionState.EMPTY
+    version = value_version(transaction_version)
     value = TransactionLogValue(
         producer_id=transit.producer_id,
         producer_epoch=transit.producer_epoch,
@@ -44,20 +47,22 @@ def entry_of(transactional_id: str, transit: TxnTransit, transaction_version: in
         transaction_partitions=None if is_empty else _by_topic(transit.partitions),
         transaction_last_update_timestamp_ms=transit.updated_ms,
         transaction_start_timestamp_ms=transit.started_ms,
-        previous_producer_id=transit.previous_producer_id,
-        next_producer_id=transit.next_producer_id,
-        client_transaction_version=transit.client_version,
     )
-    version = value_version(transaction_version)
-    key = encode_transaction_key(transactional_id)
-    return key, encode_transaction_value(value, version)
+    if version >= _TAGGED_FROM:
+        value = replace(
+            value,
+            previous_producer_id=transit.previous_producer_id,
+            next_producer_id=transit.next_producer_id,
+            client_transaction_version=transit.client_version,
+        )
+    return key_bytes(TransactionLogKey(transactional_id)), value_bytes(value, version)
 
 
-def _by_topic(partitions: tuple[TopicPartition, ...]) -> Partitions:
+def _by_topic(partitions: tuple[TopicPartition, ...]) -> tuple[PartitionsSchema, ...]:
     topics: dict[str, list[int]] = {}
     for place in partitions:
         topics.setdefault(place.topic, []).append(place.partition)
-    return tuple((topic, tuple(indexes)) for topic, indexes in topics.items())
+    return tuple(PartitionsSchema(topic, tuple(indexes)) for topic, indexes in topics.items())
 
 
 def metadata_from(transactional_id: str, data: bytes) -> TransactionMetadata | None:
@@ -69,16 +74,17 @@ def metadata_from(transactional_id: str, data: bytes) -> TransactionMetadata | N
     Raises:
         WireFormatError: the value is truncated, or its state is unknown.
     """
-    value = decode_transaction_value(data)
-    if value is None:
+    if not 0 <= ClassicReader(data, "transaction value").int16("version") <= _TAGGED_FROM:
         return None
+    value: TransactionLogValue = read_value(TransactionLogKey(transactional_id), data)[0]
     if value.transaction_status not in _STATUSES:
         raise WireFormatError(f"{value.transaction_status} is no state of a transaction", 0)
     state = TransactionState(value.transaction_status)
     partitions: dict[TopicPartition, None] = {}
     if state is not TransactionState.EMPTY:
-        for topic, indexes in value.transaction_partitions or ():
-            partitions.update(dict.fromkeys(TopicPartition(topic, index) for index in indexes))
+        for each in value.transaction_partitions or ():
+            for index in each.partition_ids:
+                partitions[TopicPartition(each.topic, index)] = None
     return TransactionMetadata(
         transactional_id=transactional_id,
         producer_id=value.producer_id,

@@ -26,11 +26,10 @@ from coordinator_sim.broker.transactions.state_records import (
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import TRANSACTIONS_TOPIC, partition_for
-from coordinator_sim.log.format.transaction_records import (
-    decode_transaction_key,
-    encode_transaction_key,
-)
+from coordinator_sim.messages.codec.records import key_bytes, read_key
+from coordinator_sim.messages.transaction_log_records import TransactionLogKey
 
+_RECORD_TYPES: Final = {TransactionLogKey.record_type: TransactionLogKey}
 _FEATURE: Final = "transaction.version"
 _COORDINATOR_ERRORS: Final = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -238,9 +237,10 @@ class TransactionStates:
         ids: dict[str, TransactionMetadata] = {}
         try:
             for key, value in self._log.entries(number):
-                transactional_id = decode_transaction_key(key)
-                if transactional_id is None:
+                named: TransactionLogKey | None = read_key(_RECORD_TYPES, key)
+                if named is None:
                     continue
+                transactional_id = named.transactional_id
                 metadata = None if value is None else metadata_from(transactional_id, value)
                 if metadata is None:
                     ids.pop(transactional_id, None)
@@ -292,7 +292,7 @@ class TransactionStates:
         entries = []
         for metadata in expired:
             metadata.prepare_dead()
-            entries.append((encode_transaction_key(metadata.transactional_id), None))
+            entries.append((key_bytes(TransactionLogKey(metadata.transactional_id)), None))
         error = self._log.append(number, partition.coordinator_epoch, entries, now_ms)
         for metadata in expired:
             if error is ErrorCode.NONE:

@@ -13,6 +13,7 @@ from coordinator_sim.broker.transactions.metadata import (
     TxnTransit,
 )
 from coordinator_sim.broker.transactions.state_records import entry_of, metadata_from
+from coordinator_sim.errors import WireFormatError
 from coordinator_sim.kafka.resources import TopicPartition
 
 ONGOING = TxnTransit(
@@ -150,3 +151,27 @@ def test_a_step_is_read_back(transit: TxnTransit) -> None:
     assert (found.started_ms, found.updated_ms) == (transit.started_ms, transit.updated_ms)
     assert found.client_version == transit.client_version
     assert found.last_producer_epoch == -1
+
+
+def test_a_value_of_an_unknown_version_has_no_state() -> None:
+    """A newer broker wrote it."""
+    assert metadata_from("my-id", b"\x00\x02") is None
+
+
+@pytest.mark.parametrize("version", [TV_0, TV_2])
+def test_a_value_that_is_cut_short_is_an_error(version: int) -> None:
+    """Wherever it is cut."""
+    _, value = entry_of("my-id", ONGOING, version)
+    assert value is not None
+    for size in range(len(value)):
+        with pytest.raises(WireFormatError):
+            metadata_from("my-id", value[:size])
+
+
+def test_unknown_tags_are_passed_over() -> None:
+    """A newer broker may add a fifth tagged field."""
+    _, value = entry_of("my-id", ONGOING, TV_2)
+    assert value is not None
+    tags = value.index(b"\x03\x00\x08")
+    more = value[:tags] + b"\x04" + value[tags + 1 :] + b"\x04\x02\x00\x07"
+    assert metadata_from("my-id", more) == metadata_from("my-id", value)
