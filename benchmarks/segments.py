@@ -36,7 +36,8 @@ from coordinator_sim.log.columns.segment_columns import SegmentColumns
 from coordinator_sim.log.format.compression import Compression
 from coordinator_sim.log.format.log_batches import BatchForm, decode_batches, encode_batch
 from coordinator_sim.log.format.segments import SegmentReader, segment_name
-from coordinator_sim.messages.records import LogBatch, LogRecord, OffsetCommitKey, OffsetCommitValue
+from coordinator_sim.messages.group_records import OffsetCommitKey, OffsetCommitValue
+from coordinator_sim.messages.records import LogBatch, LogRecord
 
 RECORDS: Final = 600_000
 GROUPS: Final = 2_000
@@ -240,7 +241,7 @@ def commit_batches() -> list[LogBatch]:
                 OffsetCommitKey(group, topic, partition),
                 None
                 if chance.random() < _TOMBSTONES
-                else OffsetCommitValue(offset=chance.randrange(10**9), commit_timestamp_ms=now_ms),
+                else OffsetCommitValue(offset=chance.randrange(10**9), commit_timestamp=now_ms),
                 3,
             )
             for partition in committed

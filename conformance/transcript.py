@@ -29,6 +29,12 @@ from coordinator_sim.harness.harness import Harness, Step
 from coordinator_sim.kafka.api_versions import versions_of
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, Profile, profile_named
+from coordinator_sim.messages.group_records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
@@ -42,14 +48,7 @@ from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
-from coordinator_sim.messages.records import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-    LogRecord,
-    OffsetCommitKey,
-    OffsetCommitValue,
-    OpaqueKey,
-)
+from coordinator_sim.messages.records import LogRecord, OpaqueKey
 from coordinator_sim.messages.requests import GroupRequest
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from coordinator_sim.trace.events import Event, TraceEvent
@@ -344,11 +343,11 @@ class Transcript:
         key, value = record.key, record.value
         if isinstance(key, GroupMetadataKey):
             if not isinstance(value, GroupMetadataValue):
-                return f"group {key.group_id}  tombstone"
+                return f"group {key.group}  tombstone"
             members = ", ".join(self._name(member.member_id) for member in value.members)
             leader = self._name(value.leader)
             return (
-                f"group {key.group_id}  generation {value.generation_id}  leader {leader}  "
+                f"group {key.group}  generation {value.generation}  leader {leader}  "
                 f"members {members or '-'}"
             )
         if isinstance(key, OpaqueKey):
@@ -356,7 +355,7 @@ class Transcript:
         if not isinstance(key, OffsetCommitKey):
             outcome = "  tombstone" if value is None else ""
             return f"{type(key).__name__.removesuffix('Key')} {key.group_id}{outcome}"
-        place = f"offset {key.group_id} {key.topic}-{key.partition}"
+        place = f"offset {key.group} {key.topic}-{key.partition}"
         if not isinstance(value, OffsetCommitValue):
             return f"{place}  tombstone"
         return f"{place}  {value.offset}"

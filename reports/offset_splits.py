@@ -20,7 +20,7 @@ from coordinator_sim.log.columns.key_table import KeyTable
 from coordinator_sim.log.columns.last_commits import LastCommits, PlacedCommits
 from coordinator_sim.log.columns.pieces import batch_borders
 from coordinator_sim.log.columns.segment_columns import SegmentColumns
-from coordinator_sim.messages.records import OffsetCommitKey
+from coordinator_sim.messages.group_records import OffsetCommitKey
 
 SMALLEST_SPLIT: Final = 32 * 1024 * 1024
 """Bytes below which a segment is not split."""
@@ -162,7 +162,7 @@ def _stream(
     named = [keys[number] for number in numbers.tolist()]
     of_keys = pa.table(
         {
-            "group_id": pa.array([key.group_id for key in named], pa.string()),
+            "group_id": pa.array([key.group for key in named], pa.string()),
             "topic": pa.array([key.topic for key in named], pa.string()),
             "partition": pa.array([key.partition for key in named], pa.int32()),
         }

@@ -13,7 +13,7 @@ from coordinator_sim.disk.last_offsets import LastOffsets, SegmentReport, later_
 from coordinator_sim.disk.segment_sources import SegmentLog
 from coordinator_sim.log.columns.key_table import KeyTable
 from coordinator_sim.log.columns.last_commits import LastCommit, LastCommits, by_name
-from coordinator_sim.messages.records import OffsetCommitKey
+from coordinator_sim.messages.group_records import OffsetCommitKey
 from coordinator_sim_reports.failures import failure_named
 from coordinator_sim_reports.fetched_files import FetchedAt, FetchedFiles
 from coordinator_sim_reports.offset_splits import (

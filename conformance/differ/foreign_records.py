@@ -7,15 +7,14 @@ from typing import Any, Final
 from coordinator_sim.kafka.partitioning import partition_for
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.log.format.offsets_records import encode_key, encode_value
-from coordinator_sim.messages.records import (
+from coordinator_sim.messages.group_records import (
     GroupMetadataKey,
-    GroupMetadataMember,
     GroupMetadataValue,
-    LogKey,
-    LogRecord,
+    MemberMetadata,
     OffsetCommitKey,
     OffsetCommitValue,
 )
+from coordinator_sim.messages.records import LogKey, LogRecord
 from coordinator_sim_conformance.differ.membership import SUBSCRIPTION
 from coordinator_sim_conformance.differ.memory import Memory
 
@@ -58,8 +57,8 @@ def _offset(memory: Memory, group_id: str) -> LogRecord:
         offset=memory.number,
         leader_epoch=4 if version == 3 else -1,
         metadata="foreign",
-        commit_timestamp_ms=_NOW_MS,
-        expire_timestamp_ms=_NOW_MS + 600_000 if version == 1 else -1,
+        commit_timestamp=_NOW_MS,
+        expire_timestamp=_NOW_MS + 600_000 if version == 1 else -1,
     )
     key = OffsetCommitKey(group_id, memory.pick(("t", "gone")), memory.random.randrange(3))
     return LogRecord(key, value, version)
@@ -83,24 +82,24 @@ def _group(memory: Memory, group_id: str) -> LogRecord:
         memory.groups[group_id].members.update(dict.fromkeys(names, generation))
     value = GroupMetadataValue(
         protocol_type="consumer",
-        generation_id=generation,
-        protocol_name="range" if names else None,
+        generation=generation,
+        protocol="range" if names else None,
         leader=names[0] if names else None,
-        current_state_timestamp_ms=_NOW_MS if version >= 2 else -1,
+        current_state_timestamp=_NOW_MS if version >= 2 else -1,
         members=members,
     )
     return LogRecord(GroupMetadataKey(group_id), value, version)
 
 
-def _member(memory: Memory, name: str, version: int) -> GroupMetadataMember:
+def _member(memory: Memory, name: str, version: int) -> MemberMetadata:
     is_static = version == 3 and memory.chance(0.3) and memory.has_static_members
-    return GroupMetadataMember(
+    return MemberMetadata(
         member_id=name,
         group_instance_id="i1" if is_static and name == "f1" else None,
         client_id="c1",
         client_host="/127.0.0.1",
-        rebalance_timeout_ms=20_000 if version >= 1 else -1,
-        session_timeout_ms=10_000,
+        rebalance_timeout=20_000 if version >= 1 else -1,
+        session_timeout=10_000,
         subscription=b64decode(SUBSCRIPTION),
         assignment=name.encode(),
     )

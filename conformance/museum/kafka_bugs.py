@@ -162,8 +162,8 @@ KAFKA_BUGS: Final = (
         _CORE + "scala.group_offsets",
         "                of_group[place] = (value, batch.base_offset)\n            else:\n",
         (
-            "                if record.value_version == 1 and value.expire_timestamp_ms == -1:\n"
-            "                    value = OffsetCommitValue(value.offset, expire_timestamp_ms=0)\n"
+            "                if record.value_version == 1 and value.expire_timestamp == -1:\n"
+            "                    value = OffsetCommitValue(value.offset, expire_timestamp=0)\n"
             "                of_group[place] = (value, batch.base_offset)\n            else:\n"
         ),
         "EXPIRE-008.stored as 3.9",
@@ -186,8 +186,8 @@ KAFKA_BUGS: Final = (
         "KAFKA-10401",
         "The time at which a group became Empty is not stored.",
         _CORE + "group",
-        "            current_state_timestamp_ms=self.current_state_timestamp_ms,\n",
-        "            current_state_timestamp_ms=-1,\n",
+        "            current_state_timestamp=self.current_state_timestamp_ms,\n",
+        "            current_state_timestamp=-1,\n",
         "EXPIRE-RELOADED as 4.4",
     ),
     Exhibit(
@@ -260,18 +260,18 @@ KAFKA_BUGS: Final = (
         "KAFKA-4704",
         "A load fails where offsets are stored for the id of a group that was removed.",
         _CORE + "loading",
-        ("                partition.remove_group(key.group_id)\n        elif type"),
+        ("                partition.remove_group(key.group)\n        elif not"),
         (
-            "                partition.remove_group(key.group_id)\n"
-            "                partition.uncommitted_groups.append(key.group_id)\n"
+            "                partition.remove_group(key.group)\n"
+            "                partition.uncommitted_groups.append(key.group)\n"
             "        elif (\n"
             "            value is not None\n"
-            "            and key.group_id in partition.uncommitted_groups\n"
-            "            and key.group_id not in partition.groups\n"
+            "            and key.group in partition.uncommitted_groups\n"
+            "            and key.group not in partition.groups\n"
             "        ):\n"
             "            partition.uncommitted_groups.clear()\n"
             "            return _fail_load(runtime, partition, ErrorCode.UNKNOWN_SERVER_ERROR)\n"
-            "        elif type"
+            "        elif not"
         ),
         "OLOAD-005.offsets as 4.4",
     ),
@@ -279,12 +279,12 @@ KAFKA_BUGS: Final = (
         "KAFKA-17306",
         "A load fails at the tombstone of a group that nothing else in the log tells of.",
         _CORE + "loading",
-        ("            else:\n                partition.remove_group(key.group_id)\n"),
+        ("            else:\n                partition.remove_group(key.group)\n"),
         (
-            "            elif follows and key.group_id not in partition.groups:\n"
+            "            elif follows and key.group not in partition.groups:\n"
             "                return _fail_load(runtime, partition, ErrorCode.UNKNOWN_SERVER_ERROR)\n"
             "            else:\n"
-            "                partition.remove_group(key.group_id)\n"
+            "                partition.remove_group(key.group)\n"
         ),
         "OLOAD-005.unknown as 4.4",
     ),
@@ -292,7 +292,7 @@ KAFKA_BUGS: Final = (
         "KAFKA-6287",
         "A group that only stored offsets is forgotten by a load.",
         _CORE + "loading",
-        "            partition.put_group(Group(runtime, key.group_id, partition.index))\n",
+        "            partition.put_group(Group(runtime, key.group, partition.index))\n",
         "            pass\n",
         "LOG-KEPT as 4.4",
     ),

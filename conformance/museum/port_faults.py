@@ -11,9 +11,9 @@ PORT_FAULTS: Final = (
         "tombstone-takes-all",
         "At a load, the tombstone of one group takes the offsets of every group away.",
         _CORE + "loading",
-        "                partition.remove_group(key.group_id)\n",
+        "                partition.remove_group(key.group)\n",
         (
-            "                partition.remove_group(key.group_id)\n"
+            "                partition.remove_group(key.group)\n"
             "                partition.offsets = type(partition.offsets)()\n"
         ),
         "OLOAD-005.before as 4.4",

@@ -3,16 +3,14 @@
 from typing import Final
 
 from coordinator_sim.log.format.offsets_records import encode_key, encode_value
-from coordinator_sim.messages.records import (
+from coordinator_sim.messages.group_records import (
     GroupMetadataKey,
-    GroupMetadataMember,
     GroupMetadataValue,
-    LogKey,
-    LogValue,
+    MemberMetadata,
     OffsetCommitKey,
     OffsetCommitValue,
-    OpaqueKey,
 )
+from coordinator_sim.messages.records import LogKey, LogValue, OpaqueKey
 from coordinator_sim_conformance.script.answers import Words
 from coordinator_sim_conformance.script.bodies import text
 from coordinator_sim_conformance.script.comparing import options_of
@@ -42,7 +40,7 @@ def record_of(stage: Stage, words: list[str]) -> Json:
         return {"key": text(encode_key(OpaqueKey(int(said), b"\0\1x"))), "value": text(b"\0\0")}
     topic, _, index = name.rpartition("-")
     at_ms = int(options.get("at", -1))
-    value = OffsetCommitValue(offset=int(said), commit_timestamp_ms=at_ms) if said else None
+    value = OffsetCommitValue(offset=int(said), commit_timestamp=at_ms) if said else None
     return _record(OffsetCommitKey(stage.group, topic, int(index)), value, stage, options)
 
 
@@ -64,17 +62,17 @@ def _group(stage: Stage, options: Words) -> GroupMetadataValue:
         stage.actor(label).generation_id = int(options["gen"])
     return GroupMetadataValue(
         protocol_type="consumer",
-        generation_id=int(options["gen"]),
-        protocol_name="range",
+        generation=int(options["gen"]),
+        protocol="range",
         leader=stage.id_of(labels[0]),
         members=tuple(
-            GroupMetadataMember(
+            MemberMetadata(
                 member_id=stage.id_of(label),
                 group_instance_id=None,
                 client_id=label,
                 client_host="/127.0.0.1",
-                rebalance_timeout_ms=60_000,
-                session_timeout_ms=10_000,
+                rebalance_timeout=60_000,
+                session_timeout=10_000,
                 subscription=b"range",
                 assignment=label.lower().encode(),
             )

@@ -30,7 +30,7 @@ def print_offsets(read: "LastOffsets", copies: Sequence[str], *, written: Path |
     if written is None and kept:
         rows = [
             (
-                row.key.group_id,
+                row.key.group,
                 row.key.topic,
                 str(row.key.partition),
                 str(row.offset),
@@ -45,7 +45,7 @@ def print_offsets(read: "LastOffsets", copies: Sequence[str], *, written: Path |
     names = ("segment", "records", "commits", "offsets", "coverage", "skipped")
     _print_table(names, segments, 1)
     typer.echo("")
-    groups = len({row.key.group_id for row in kept})
+    groups = len({row.key.group for row in kept})
     typer.echo(f"{counted(len(kept), 'offset')} of {counted(groups, 'group')}{_without(read)}")
     if written is not None:
         typer.echo(f"tables: {written}")
@@ -58,7 +58,7 @@ def print_offsets_json(read: "LastOffsets", copies: Sequence[str]) -> None:
     shown = {
         "offsets": [
             {
-                "group": row.key.group_id,
+                "group": row.key.group,
                 "topic": row.key.topic,
                 "partition": row.key.partition,
                 "offset": None if row.is_deleted else row.offset,

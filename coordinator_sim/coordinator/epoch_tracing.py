@@ -31,8 +31,9 @@ from coordinator_sim.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
+from coordinator_sim.messages.group_records import GroupMetadataKey
 from coordinator_sim.messages.join_group import JoinGroupRequest
-from coordinator_sim.messages.records import GroupMetadataKey, LogRecord
+from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,

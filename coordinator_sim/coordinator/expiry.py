@@ -27,13 +27,12 @@ from coordinator_sim.coordinator.subscriptions import is_consumer
 from coordinator_sim.coordinator.tracing import trace_offsets_expired
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.states import GroupState
-from coordinator_sim.messages.records import (
+from coordinator_sim.messages.group_records import (
     GroupMetadataKey,
-    LogBatch,
-    LogRecord,
     OffsetCommitKey,
     OffsetCommitValue,
 )
+from coordinator_sim.messages.records import LogBatch, LogRecord
 from coordinator_sim.trace.events import Event
 
 
@@ -139,9 +138,9 @@ def is_expired(runtime: Runtime, group: AnyGroup, value: OffsetCommitValue) -> b
     Source: OffsetExpirationConditionImpl.isOffsetExpired.
     """
     now_ms = runtime.wall_ms
-    if value.expire_timestamp_ms != -1:
-        return now_ms >= value.expire_timestamp_ms
-    base_ms = value.commit_timestamp_ms
+    if value.expire_timestamp != -1:
+        return now_ms >= value.expire_timestamp
+    base_ms = value.commit_timestamp
     if isinstance(group, Group):
         is_left = group.protocol_type is not None and group.state is GroupState.EMPTY
         if is_left and group.current_state_timestamp_ms != -1:
@@ -186,7 +185,7 @@ class RemoveGroups:
         """Forget them; readers see them until the batch is committed."""
         for record in batch.records:
             if record.value is None and isinstance(record.key, GroupMetadataKey):
-                group = self.partition.classic_group(record.key.group_id)
+                group = self.partition.classic_group(record.key.group)
                 if group is not None:
                     _forget(self.runtime, group, self.cause)
 

@@ -34,8 +34,8 @@ from coordinator_sim.kafka.states import (
     STABLE,
     GroupState,
 )
+from coordinator_sim.messages.group_records import GroupMetadataValue, MemberMetadata
 from coordinator_sim.messages.join_group import JoinGroupResponseMember
-from coordinator_sim.messages.records import GroupMetadataMember, GroupMetadataValue
 from coordinator_sim.trace.events import Event, RebalanceReason
 
 __all__ = ["Group", "Member", "Protocols"]
@@ -219,13 +219,13 @@ class Group(MemberTable):
         """
         name = self.protocol_name
         members = tuple(
-            GroupMetadataMember(
+            MemberMetadata(
                 member_id=member.member_id,
                 group_instance_id=member.group_instance_id,
                 client_id=member.client_id,
                 client_host=member.client_host,
-                rebalance_timeout_ms=member.rebalance_timeout_ms,
-                session_timeout_ms=member.session_timeout_ms,
+                rebalance_timeout=member.rebalance_timeout_ms,
+                session_timeout=member.session_timeout_ms,
                 subscription=member.metadata(name),
                 assignment=assignments.get(member.member_id, b""),
             )
@@ -233,10 +233,10 @@ class Group(MemberTable):
         )
         return GroupMetadataValue(
             protocol_type=self.protocol_type or "",
-            generation_id=self.generation_id,
-            protocol_name=name,
+            generation=self.generation_id,
+            protocol=name,
             leader=self.leader_id,
-            current_state_timestamp_ms=self.current_state_timestamp_ms,
+            current_state_timestamp=self.current_state_timestamp_ms,
             members=members,
         )
 
@@ -389,13 +389,13 @@ class Group(MemberTable):
         Source: the constructor ClassicGroup(..., initialState, ...) as GroupMetadataManager.replay
         uses it.
         """
-        self.generation_id = value.generation_id
+        self.generation_id = value.generation
         self.protocol_type = value.protocol_type or None
         if self.runtime.profile.empty_load_forgets_protocol_type and not value.members:
             self.protocol_type = None
-        self.protocol_name = value.protocol_name
+        self.protocol_name = value.protocol
         self.leader_id = value.leader
-        self.current_state_timestamp_ms = value.current_state_timestamp_ms
+        self.current_state_timestamp_ms = value.current_state_timestamp
         self.state = STABLE if value.members else EMPTY
 
     def _transition(

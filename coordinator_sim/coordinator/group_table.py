@@ -23,21 +23,16 @@ from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.partitioning import java_string_hash
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.kafka.states import EMPTY
-from coordinator_sim.messages.consumer_group_records import (
-    ConsumerGroupKey,
-    ConsumerGroupValue,
-)
-from coordinator_sim.messages.records import GroupMetadataKey, LogBatch, LogRecord
+from coordinator_sim.messages.consumer_group_records import ConsumerGroupKey, ConsumerGroupValue
+from coordinator_sim.messages.group_records import GroupMetadataKey
+from coordinator_sim.messages.records import LogBatch, LogRecord
 from coordinator_sim.messages.share_group_records import (
     ShareGroupKey,
     ShareGroupStatePartitionMetadataKey,
     ShareGroupStatePartitionMetadataValue,
     ShareGroupValue,
 )
-from coordinator_sim.messages.streams_group_records import (
-    StreamsGroupKey,
-    StreamsGroupValue,
-)
+from coordinator_sim.messages.streams_group_records import StreamsGroupKey, StreamsGroupValue
 
 AnyGroup = Group | ConsumerGroup | ShareGroup | StreamsGroup
 """A group of any type."""
@@ -185,7 +180,7 @@ class GroupTable:
         key = record.key
         if isinstance(key, GroupMetadataKey):
             if record.value is None:
-                self._table.remove(key.group_id)
+                self._table.remove(key.group)
         elif (replay := _REPLAYS.get(type(key))) is not None:
             replay(self, key, record.value)
 

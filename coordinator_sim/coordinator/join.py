@@ -30,8 +30,9 @@ from coordinator_sim.coordinator.share.group import ShareGroup
 from coordinator_sim.coordinator.static_members import rejoin_static
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.states import AWAITING_SYNC, DEAD, EMPTY, PREPARING_REBALANCE, STABLE
+from coordinator_sim.messages.group_records import GroupMetadataValue
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from coordinator_sim.messages.records import GroupMetadataValue, LogRecord
+from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.trace.events import Event, RebalanceReason
 
 _KNOWN_ID_VERSION: Final = 4
@@ -276,10 +277,10 @@ def empty_group_value(group: Group) -> GroupMetadataValue:
     """
     return GroupMetadataValue(
         protocol_type="",
-        generation_id=0,
-        protocol_name=None,
+        generation=0,
+        protocol=None,
         leader=None,
-        current_state_timestamp_ms=group.current_state_timestamp_ms,
+        current_state_timestamp=group.current_state_timestamp_ms,
     )
 
 

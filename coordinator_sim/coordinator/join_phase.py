@@ -20,8 +20,9 @@ from coordinator_sim.coordinator.sessions import (
 )
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.states import AWAITING_SYNC, EMPTY, PREPARING_REBALANCE
+from coordinator_sim.messages.group_records import GroupMetadataKey, GroupMetadataValue
 from coordinator_sim.messages.join_group import JoinGroupResponse
-from coordinator_sim.messages.records import GroupMetadataKey, GroupMetadataValue, LogRecord
+from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.messages.sync_group import SyncGroupResponse
 from coordinator_sim.trace.events import Event, RebalanceReason
 

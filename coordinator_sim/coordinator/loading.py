@@ -36,17 +36,16 @@ from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.kafka.states import GroupState
-from coordinator_sim.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponse
-from coordinator_sim.messages.records import (
+from coordinator_sim.messages.group_records import (
     GroupMetadataKey,
-    GroupMetadataMember,
     GroupMetadataValue,
-    LogBatch,
+    MemberMetadata,
+    OffsetCommitKey,
     OffsetCommitValue,
-    OpaqueKey,
 )
+from coordinator_sim.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponse
+from coordinator_sim.messages.records import LogBatch, OpaqueKey
 from coordinator_sim.messages.sync_group import SyncGroupResponse
-from coordinator_sim.trace.epoch_records import is_of_epoch_group
 from coordinator_sim.trace.events import Event, RebalanceReason
 
 _SESSIONS = frozenset({TimerKind.SESSION, TimerKind.REPEAT})
@@ -119,17 +118,13 @@ def _replay_batch(runtime: Runtime, partition: Partition, batch: LogBatch) -> No
             continue
         if isinstance(key, GroupMetadataKey):
             if isinstance(value, GroupMetadataValue):
-                _replay_group(runtime, partition, key.group_id, value, is_told=is_told)
+                _replay_group(runtime, partition, key.group, value, is_told=is_told)
             else:
-                partition.remove_group(key.group_id)
-        elif is_of_epoch_group(key):
+                partition.remove_group(key.group)
+        elif not isinstance(key, OffsetCommitKey):
             partition.replay(record)
-        elif (
-            follows
-            and isinstance(value, OffsetCommitValue)
-            and key.group_id not in partition.groups
-        ):
-            partition.put_group(Group(runtime, key.group_id, partition.index))
+        elif follows and isinstance(value, OffsetCommitValue) and key.group not in partition.groups:
+            partition.put_group(Group(runtime, key.group, partition.index))
     if follows:
         partition.offsets.appended(batch, partition.high_watermark, offsets_alone=True)
     else:
@@ -157,19 +152,19 @@ def _replay_group(
     partition.put_group(group)
 
 
-def _member_of(stored: GroupMetadataMember, value: GroupMetadataValue) -> Member:
+def _member_of(stored: MemberMetadata, value: GroupMetadataValue) -> Member:
     """A stored member: of its protocols only the chosen one is known."""
     # QUIRK: until it rejoins, a member with several protocols therefore looks changed.
-    timeout_ms = stored.rebalance_timeout_ms
+    timeout_ms = stored.rebalance_timeout
     return Member(
         stored.member_id,
         stored.group_instance_id,
         stored.client_id,
         stored.client_host,
-        stored.session_timeout_ms,
-        stored.session_timeout_ms if timeout_ms == -1 else timeout_ms,
+        stored.session_timeout,
+        stored.session_timeout if timeout_ms == -1 else timeout_ms,
         value.protocol_type,
-        (JoinGroupRequestProtocol(value.protocol_name or "", stored.subscription),),
+        (JoinGroupRequestProtocol(value.protocol or "", stored.subscription),),
         stored.assignment,
     )
 

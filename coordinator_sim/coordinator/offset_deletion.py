@@ -21,13 +21,13 @@ from coordinator_sim.coordinator.subscriptions import is_consumer
 from coordinator_sim.coordinator.tracing import trace_offsets_deleted
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.states import GroupState
+from coordinator_sim.messages.group_records import OffsetCommitKey
 from coordinator_sim.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
-from coordinator_sim.messages.records import OffsetCommitKey
 
 
 def handle_offset_delete(

@@ -9,17 +9,17 @@ from functools import lru_cache
 
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
+from coordinator_sim.messages.group_records import (
+    GroupMetadataKey,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
 from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequestTopic,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from coordinator_sim.messages.records import (
-    GroupMetadataKey,
-    LogRecord,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
+from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.messages.schema import ZERO_UUID
 
 NO_RETENTION = -1
@@ -56,7 +56,7 @@ def commit_records(
     for topic in topics:
         name = topic.name
         keys = _keys_of(group_id, name)
-        topic_id = topic.topic_id if keeps_ids and topic.topic_id != ZERO_UUID else None
+        topic_id = topic.topic_id if keeps_ids else ZERO_UUID
         outcomes: list[OffsetCommitResponsePartition] = []
         for p in topic.partitions:
             index, metadata = p.partition_index, p.committed_metadata or ""

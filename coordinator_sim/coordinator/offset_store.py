@@ -15,13 +15,9 @@ from collections.abc import Callable, Iterator
 from coordinator_sim.coordinator.timeline import LATEST, Timeline, TimelineTable
 from coordinator_sim.kafka.orders.iteration_order import integer_hash, long_hash
 from coordinator_sim.kafka.partitioning import java_string_hash
-from coordinator_sim.messages.records import (
-    NO_PRODUCER_ID,
-    LogBatch,
-    LogRecord,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
+from coordinator_sim.messages.group_records import OffsetCommitKey, OffsetCommitValue
+from coordinator_sim.messages.records import NO_PRODUCER_ID, LogBatch, LogRecord
+from coordinator_sim.messages.schema import ZERO_UUID
 
 Stored = tuple[OffsetCommitValue, int]
 """An offset and the log offset of its record."""
@@ -123,8 +119,8 @@ class OffsetStore:
             elif producer_id != NO_PRODUCER_ID:
                 self.put(key, (value, offset), producer_id)  # type: ignore[arg-type]
             else:
-                if topic != key.topic or group_id != key.group_id:
-                    group_id, topic = key.group_id, key.topic
+                if topic != key.topic or group_id != key.group:
+                    group_id, topic = key.group, key.topic
                     table = self._partitions_of(self._groups, key)
                     entries = table.entries
                 if is_remembering:
@@ -183,10 +179,10 @@ class OffsetStore:
 
     def _partitions_of(self, groups: _Groups, key: OffsetCommitKey) -> _Partitions:
         """The table of a topic's offsets, made when missing."""
-        topics = groups.entries.get(key.group_id)
+        topics = groups.entries.get(key.group)
         if topics is None:
             topics = TimelineTable(self.timeline, java_string_hash)
-            groups.put(key.group_id, topics)
+            groups.put(key.group, topics)
         partitions = topics.entries.get(key.topic)
         if partitions is None:
             partitions = TimelineTable(self.timeline, integer_hash)
@@ -194,7 +190,7 @@ class OffsetStore:
         return partitions
 
     def _remove(self, groups: _Groups, key: OffsetCommitKey) -> None:
-        topics = groups.get(key.group_id)
+        topics = groups.get(key.group)
         partitions = None if topics is None else topics.get(key.topic)
         if topics is None or partitions is None:
             return
@@ -202,14 +198,14 @@ class OffsetStore:
         if not partitions:
             topics.remove(key.topic)
         if not topics:
-            groups.remove(key.group_id)
+            groups.remove(key.group)
 
     def _producers_of(self, key: OffsetCommitKey) -> _Producers:
         """The table of producers that hold this offset open, made when missing."""
-        topics = self._open.get(key.group_id)
+        topics = self._open.get(key.group)
         if topics is None:
             topics = TimelineTable(self.timeline, java_string_hash)
-            self._open.put(key.group_id, topics)
+            self._open.put(key.group, topics)
         partitions = topics.get(key.topic)
         if partitions is None:
             partitions = TimelineTable(self.timeline, integer_hash)
@@ -221,25 +217,25 @@ class OffsetStore:
         return producers
 
     def _open_producers(self, key: OffsetCommitKey) -> _Producers | None:
-        topics = self._open.get(key.group_id)
+        topics = self._open.get(key.group)
         partitions = None if topics is None else topics.get(key.topic)
         return None if partitions is None else partitions.get(key.partition)
 
     def _close(self, key: OffsetCommitKey) -> None:
         """No producer holds this offset open any more. Source: OpenTransactions.clear."""
-        topics = self._open.entries[key.group_id]
+        topics = self._open.entries[key.group]
         partitions = topics.entries[key.topic]
         partitions.remove(key.partition)
         if not partitions:
             topics.remove(key.topic)
             if not topics:
-                self._open.remove(key.group_id)
+                self._open.remove(key.group)
 
     # -- questions -------------------------------------------------------------------------
 
     def stored(self, key: OffsetCommitKey, position: int = LATEST) -> Stored | None:
         """The committed offset as a reader at that log position sees it."""
-        partitions = self.offsets_of(key.group_id, key.topic, position)
+        partitions = self.offsets_of(key.group, key.topic, position)
         return None if partitions is None else partitions.get(key.partition, position)
 
     def offsets_of(
@@ -325,7 +321,7 @@ class OffsetStore:
                     found += [
                         OffsetCommitKey(group_id, name, index)
                         for index, stored in partitions.items()
-                        if stored[0].topic_id in (None, topic_id)
+                        if stored[0].topic_id in (ZERO_UUID, topic_id)
                     ]
         return found
 

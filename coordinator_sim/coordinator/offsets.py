@@ -20,6 +20,7 @@ from coordinator_sim.coordinator.streams.offsets import (
 )
 from coordinator_sim.coordinator.timeline import LATEST
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
+from coordinator_sim.messages.group_records import OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from coordinator_sim.messages.offset_fetch import (
     OffsetFetchRequestGroup,
@@ -28,7 +29,6 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
-from coordinator_sim.messages.records import OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.messages.schema import ZERO_UUID
 from coordinator_sim.trace.events import Event
 
@@ -178,9 +178,9 @@ def _read_all(
     ]
 
 
-def _is_of_another(stored: bytes | None, asked: bytes) -> bool:
+def _is_of_another(stored: bytes, asked: bytes) -> bool:
     """Whether an offset is of an earlier topic of that name. Source: isMismatchedTopicId."""
-    return stored not in (None, ZERO_UUID, asked)
+    return stored not in (ZERO_UUID, asked)
 
 
 def unstable(index: int) -> OffsetFetchResponsePartitions:

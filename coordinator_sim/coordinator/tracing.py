@@ -23,6 +23,7 @@ from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
+from coordinator_sim.messages.group_records import OffsetCommitKey
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
@@ -31,7 +32,6 @@ from coordinator_sim.messages.offset_commit import (
     OffsetCommitResponse,
 )
 from coordinator_sim.messages.offset_fetch import OffsetFetchResponse
-from coordinator_sim.messages.records import OffsetCommitKey
 from coordinator_sim.messages.requests import GroupRequest, Response
 from coordinator_sim.messages.share_group_heartbeat import ShareGroupHeartbeatResponse
 from coordinator_sim.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse

@@ -11,7 +11,7 @@ from coordinator_sim.log.columns.chunks import Wanted
 from coordinator_sim.log.columns.key_table import KeyTable
 from coordinator_sim.log.columns.last_commits import LastCommit, LastCommits, by_name
 from coordinator_sim.log.columns.segment_columns import SegmentColumns, SegmentFacts
-from coordinator_sim.messages.records import OffsetCommitKey
+from coordinator_sim.messages.group_records import OffsetCommitKey
 
 
 class SegmentReport(Struct, frozen=True, kw_only=True):

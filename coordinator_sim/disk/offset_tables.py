@@ -33,7 +33,7 @@ def _offsets(read: LastOffsets) -> "pa.Table":
     import pyarrow as pa
 
     columns: dict[str, Any] = {
-        "group_id": pa.array([row.key.group_id for row in read.commits], pa.string()),
+        "group_id": pa.array([row.key.group for row in read.commits], pa.string()),
         "topic": pa.array([row.key.topic for row in read.commits], pa.string()),
         "partition": pa.array([row.key.partition for row in read.commits], pa.int32()),
         "offset": pa.array(

@@ -40,6 +40,7 @@ from coordinator_sim.messages.records import (
     OpaqueKey,
 )
 from coordinator_sim.messages.sync_group import SyncGroupRequest
+from coordinator_sim.trace.epoch_records import group_of
 
 _NAMES: Final = {
     TimerKind.SESSION: "heartbeat-{0}-{1}",
@@ -158,7 +159,7 @@ class SteppedCoordinator(GroupCoordinator):
         part = self._active(partition)
         replay_batch(runtime, part, batch)
         keys = [record.key for record in batch.records if not isinstance(record.key, OpaqueKey)]
-        for group_id in dict.fromkeys(key.group_id for key in keys):
+        for group_id in dict.fromkeys(map(group_of, keys)):
             group = part.groups.get(group_id)
             if isinstance(group, Group):
                 runtime.add_group(group)

@@ -10,7 +10,7 @@ printRecordMetadata, printControlRecord, OffsetsMessageParser, ShareGroupStateMe
 """
 
 import re
-from base64 import b64encode, urlsafe_b64encode
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ import msgspec
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.log.format.log_batches import control_type, read_marker
 from coordinator_sim.log.format.offsets_records import (
+    LEGACY_OFFSET_KEY,
     decode_key,
     decode_record,
     encode_key,
@@ -32,18 +33,8 @@ from coordinator_sim.log.format.stored_batches import StoredBatch
 from coordinator_sim.messages.codec.classic_types import ClassicReader
 from coordinator_sim.messages.codec.json_form import to_json
 from coordinator_sim.messages.codec.records import record_layout
-from coordinator_sim.messages.records import (
-    GroupMetadataKey,
-    GroupMetadataMember,
-    GroupMetadataValue,
-    LogKey,
-    LogRecord,
-    LogValue,
-    OffsetCommitKey,
-    OffsetCommitValue,
-    OpaqueKey,
-    OpaqueValue,
-)
+from coordinator_sim.messages.group_records import GroupKey, GroupMetadataValue, GroupValue
+from coordinator_sim.messages.records import LogKey, LogRecord, LogValue, OpaqueKey
 
 Json = dict[str, Any]
 Contents = Callable[[Record], str]
@@ -212,75 +203,23 @@ def value_text(record: LogRecord) -> str:
 
 
 def _key_json(key: LogKey, *, legacy: bool) -> Json:
-    match key:
-        case OffsetCommitKey():
-            data = {"group": key.group_id, "topic": key.topic, "partition": key.partition}
-            return {"type": "0" if legacy else "1", "data": data}
-        case GroupMetadataKey():
-            return {"type": "2", "data": {"group": key.group_id}}
-        case OpaqueKey():
-            return {"type": str(key.version), "data": _base64(key.body)}
-        case _:
-            return _key_json(decode_key(encode_key(key)), legacy=False)
+    if isinstance(key, GroupKey):
+        number = LEGACY_OFFSET_KEY if legacy else key.record_type
+        return {"type": str(number), "data": to_json(record_layout(type(key)), key)}
+    if isinstance(key, OpaqueKey):
+        return {"type": str(key.version), "data": _base64(key.body)}
+    return _key_json(decode_key(encode_key(key)), legacy=False)
 
 
 def value_json(value: LogValue, version: int) -> Json | str:
     """The fields that the version of a value has, in the order of its schema."""
-    match value:
-        case OffsetCommitValue():
-            return _offset_json(value, version)
-        case GroupMetadataValue():
-            return _group_json(value, version)
-        case OpaqueValue():
-            return _base64(value.data)
-        case _:
-            return _base64(encode_value(value, version))
-
-
-def _offset_json(value: OffsetCommitValue, version: int) -> Json:
-    """The fields of an offset commit. Source: OffsetCommitValue.json."""
-    data: Json = {"offset": value.offset}
-    if version >= 3:  # noqa: PLR2004  the version that brought the leader epoch
-        data["leaderEpoch"] = value.leader_epoch
-    data["metadata"] = value.metadata
-    data["commitTimestamp"] = value.commit_timestamp_ms
-    if version == 1:
-        data["expireTimestamp"] = value.expire_timestamp_ms
-    if value.topic_id is not None and any(value.topic_id):
-        data["topicId"] = urlsafe_b64encode(value.topic_id).decode().rstrip("=")
-    return data
-
-
-def _group_json(value: GroupMetadataValue, version: int) -> Json:
-    """A group's fields. Source: GroupMetadataValue.json, prepareGroupMetadataValue."""
-    data: Json = {
-        "protocolType": value.protocol_type,
-        "generation": value.generation_id,
-        "protocol": value.protocol_name,
-        "leader": value.leader,
-    }
-    if version >= 2:  # noqa: PLR2004  the version that brought the time
-        data["currentStateTimestamp"] = value.current_state_timestamp_ms
-    consumer = value.protocol_type == _CONSUMER
-    data["members"] = [_member_json(member, version, consumer) for member in value.members]
-    return data
-
-
-def _member_json(member: GroupMetadataMember, version: int, consumer: bool) -> Json:
-    data: Json = {"memberId": member.member_id}
-    if version >= 3:  # noqa: PLR2004  the version that brought static members
-        data["groupInstanceId"] = member.group_instance_id
-    data["clientId"] = member.client_id
-    data["clientHost"] = member.client_host
-    if version >= 1:
-        data["rebalanceTimeout"] = member.rebalance_timeout_ms
-    data["sessionTimeout"] = member.session_timeout_ms
-    blobs: dict[str, tuple[bytes, Callable[[ClassicReader, int], Json]]] = {
-        "subscription": (member.subscription, _subscription_json),
-        "assignment": (member.assignment, _assignment_json),
-    }
-    for name, (blob, read) in blobs.items():
-        data[name] = _embedded(blob, read) if consumer else _base64(blob)
+    if not isinstance(value, GroupValue):
+        return _base64(encode_value(value, version))
+    data = to_json(record_layout(type(value), version), value)
+    if isinstance(value, GroupMetadataValue) and value.protocol_type == _CONSUMER:
+        for member, shown in zip(value.members, data["members"], strict=True):
+            shown["subscription"] = _embedded(member.subscription, _subscription_json)
+            shown["assignment"] = _embedded(member.assignment, _assignment_json)
     return data
 
 

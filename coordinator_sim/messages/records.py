@@ -9,60 +9,12 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.messages.consumer_group_records import ConsumerGroupKey, ConsumerGroupValue
+from coordinator_sim.messages.group_records import GroupKey, GroupValue
 from coordinator_sim.messages.share_group_records import ShareGroupKey, ShareGroupValue
 from coordinator_sim.messages.streams_group_records import StreamsGroupKey, StreamsGroupValue
 
 NO_PRODUCER_ID: Final = -1
 """The producer of records outside any transaction. Source: RecordBatch.NO_PRODUCER_ID."""
-
-
-class GroupMetadataKey(Struct, frozen=True, gc=False):
-    """Key version 2: names a classic group."""
-
-    group_id: str
-
-
-class GroupMetadataMember(Struct, frozen=True, kw_only=True, gc=False):
-    """A member as stored: its subscription is the one of the chosen protocol only."""
-
-    member_id: str
-    group_instance_id: str | None
-    client_id: str
-    client_host: str
-    rebalance_timeout_ms: int
-    session_timeout_ms: int
-    subscription: bytes
-    assignment: bytes
-
-
-class GroupMetadataValue(Struct, frozen=True, kw_only=True, gc=False):
-    """A generation as stored. `current_state_timestamp_ms` is -1 where the version lacks it."""
-
-    protocol_type: str
-    generation_id: int
-    protocol_name: str | None
-    leader: str | None
-    current_state_timestamp_ms: int = -1
-    members: tuple[GroupMetadataMember, ...] = ()
-
-
-class OffsetCommitKey(Struct, frozen=True, gc=False):
-    """Key version 1: names one partition's offset in a group."""
-
-    group_id: str
-    topic: str
-    partition: int
-
-
-class OffsetCommitValue(Struct, frozen=True, gc=False):
-    """A stored offset. `expire_timestamp_ms` is -1 but for explicit retention."""
-
-    offset: int
-    leader_epoch: int = -1
-    metadata: str = ""
-    commit_timestamp_ms: int = -1
-    expire_timestamp_ms: int = -1
-    topic_id: bytes | None = None
 
 
 class OpaqueKey(Struct, frozen=True, gc=False):
@@ -87,22 +39,8 @@ class OpaqueValue(Struct, frozen=True, gc=False):
     data: bytes
 
 
-LogKey = (
-    GroupMetadataKey
-    | OffsetCommitKey
-    | ConsumerGroupKey
-    | ShareGroupKey
-    | StreamsGroupKey
-    | OpaqueKey
-)
-LogValue = (
-    GroupMetadataValue
-    | OffsetCommitValue
-    | ConsumerGroupValue
-    | ShareGroupValue
-    | StreamsGroupValue
-    | OpaqueValue
-)
+LogKey = GroupKey | ConsumerGroupKey | ShareGroupKey | StreamsGroupKey | OpaqueKey
+LogValue = GroupValue | ConsumerGroupValue | ShareGroupValue | StreamsGroupValue | OpaqueValue
 
 
 class LogRecord(Struct, frozen=True, gc=False):

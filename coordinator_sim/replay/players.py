@@ -8,14 +8,14 @@ from typing import Final
 
 from coordinator_sim.kafka.orders.table_order import TableOrder
 from coordinator_sim.kafka.partitioning import java_string_hash
+from coordinator_sim.messages.group_records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+)
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from coordinator_sim.messages.records import (
-    GroupMetadataKey,
-    GroupMetadataMember,
-    GroupMetadataValue,
-)
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from coordinator_sim.replay.names import split_member_id
 from coordinator_sim.replay.plan import Actor
@@ -130,17 +130,15 @@ def _late_uuid(actor: Actor, order: TableOrder) -> str:
     return max(uuids, key=places)
 
 
-def stored(
-    player: Player, session_timeout_ms: int, rebalance_timeout_ms: int
-) -> GroupMetadataMember:
+def stored(player: Player, session_timeout_ms: int, rebalance_timeout_ms: int) -> MemberMetadata:
     """Return a member of the loaded generation, as the log would hold it."""
-    return GroupMetadataMember(
+    return MemberMetadata(
         member_id=player.member_id,
         group_instance_id=player.actor.group_instance_id,
         client_id=player.client_id,
         client_host="/127.0.0.1",
-        rebalance_timeout_ms=rebalance_timeout_ms,
-        session_timeout_ms=session_timeout_ms,
+        rebalance_timeout=rebalance_timeout_ms,
+        session_timeout=session_timeout_ms,
         subscription=player.subscription(),
         assignment=NO_PARTITIONS,
     )
@@ -155,10 +153,10 @@ def stored_group(
     """
     value = GroupMetadataValue(
         protocol_type="consumer",
-        generation_id=generation,
-        protocol_name=PROTOCOL if loaded else None,
+        generation=generation,
+        protocol=PROTOCOL if loaded else None,
         leader=loaded[0][0].member_id if loaded else None,
-        current_state_timestamp_ms=at_ms,
+        current_state_timestamp=at_ms,
         members=tuple(stored(player, *timeouts_ms) for player, timeouts_ms in loaded),
     )
     return GroupMetadataKey(group_id), value

@@ -10,7 +10,8 @@ from coordinator_sim.messages.consumer_group_records import (
     ConsumerGroupMetadataValue,
     ConsumerGroupPartitionMetadataValue,
 )
-from coordinator_sim.messages.records import GroupMetadataKey, GroupMetadataValue, LogRecord
+from coordinator_sim.messages.group_records import GroupMetadataKey, GroupMetadataValue
+from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.messages.share_group_records import (
     ShareGroupMetadataValue,
     ShareGroupStatePartitionMetadataValue,

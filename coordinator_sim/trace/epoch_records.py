@@ -12,6 +12,7 @@ from typing import Final, cast, get_args
 from coordinator_sim.messages import consumer_group_records as consumer
 from coordinator_sim.messages import share_group_records as share
 from coordinator_sim.messages import streams_group_records as streams
+from coordinator_sim.messages.group_records import GroupKey
 from coordinator_sim.messages.records import LogKey
 
 CONSUMER: Final = "consumer"
@@ -73,8 +74,8 @@ def is_of_epoch_group(key: LogKey) -> bool:
 
 
 def group_of(key: LogKey) -> str:
-    """The group of a record of a group with epochs."""
-    return cast("EpochGroupKey", key).group_id
+    """The group of a record of a known type."""
+    return key.group if isinstance(key, GroupKey) else cast("EpochGroupKey", key).group_id
 
 
 def member_of(key: LogKey) -> str:

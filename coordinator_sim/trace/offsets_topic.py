@@ -20,15 +20,15 @@ from msgspec.structs import replace
 
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
-from coordinator_sim.messages.records import (
-    NO_PRODUCER_ID,
+from coordinator_sim.messages.group_records import (
     GroupMetadataKey,
-    GroupMetadataMember,
     GroupMetadataValue,
-    LogRecord,
+    MemberMetadata,
     OffsetCommitKey,
     OffsetCommitValue,
 )
+from coordinator_sim.messages.records import NO_PRODUCER_ID, LogRecord
+from coordinator_sim.messages.schema import ZERO_UUID
 from coordinator_sim.trace.epoch_records import group_of, is_of_epoch_group
 from coordinator_sim.trace.epoch_topic import EpochGroupsTopic
 from coordinator_sim.trace.events import Event, OffsetEntry, Source, TimeKind, TraceEvent
@@ -82,7 +82,7 @@ class _Group:
     """State of a group by its last GroupMetadata record."""
 
     generation: int
-    members: dict[str, GroupMetadataMember] = field(default_factory=dict)
+    members: dict[str, MemberMetadata] = field(default_factory=dict)
     sync_us: int = 0
     is_dead: bool = False
 
@@ -196,12 +196,12 @@ class OffsetsTopic:
             if isinstance(value, OffsetCommitValue):
                 commits.append(_entry(key, value))
                 self._note_commit(key, at_us)
-                if value.topic_id is not None:
+                if value.topic_id != ZERO_UUID:
                     self._epoch_groups.learn(value.topic_id, key.topic)
             else:
                 tombstones.append(OffsetEntry(key.topic, key.partition, -1))
         key = first.record.key
-        group_id = key.group_id if isinstance(key, OffsetCommitKey) else None
+        group_id = key.group if isinstance(key, OffsetCommitKey) else None
         attrs = {} if first.producer_id < 0 else {"producer_id": str(first.producer_id)}
         for event, entries in (
             (Event.OFFSET_COMMIT, commits),
@@ -216,7 +216,7 @@ class OffsetsTopic:
                 )
 
     def _note_commit(self, key: OffsetCommitKey, at_us: int) -> None:
-        where = (key.group_id, key.topic, key.partition)
+        where = (key.group, key.topic, key.partition)
         known = self._commits.get(where)
         if known is None:
             if len(self._commits) < _COMMITS_REMEMBERED:
@@ -232,21 +232,21 @@ class OffsetsTopic:
         key, value = stored.record.key, stored.record.value
         if not isinstance(key, GroupMetadataKey):
             return
-        known = self._groups.get(key.group_id)
+        known = self._groups.get(key.group)
         if value is None:
             if known is None or not known.is_dead:
-                yield self._died(stored, key.group_id, known)
-            self._groups[key.group_id] = _Group(-1, is_dead=True)
+                yield self._died(stored, key.group, known)
+            self._groups[key.group] = _Group(-1, is_dead=True)
             return
         if not isinstance(value, GroupMetadataValue):
             return
         members = {member.member_id: member for member in value.members}
-        if known is not None and not known.is_dead and known.generation == value.generation_id:
-            yield from self._changed(stored, key.group_id, known, value)
+        if known is not None and not known.is_dead and known.generation == value.generation:
+            yield from self._changed(stored, key.group, known, value)
             known.members = members
             return
-        yield from self._generation(stored, key.group_id, known, value)
-        self._groups[key.group_id] = _Group(value.generation_id, members, stored.timestamp_ms * _MS)
+        yield from self._generation(stored, key.group, known, value)
+        self._groups[key.group] = _Group(value.generation, members, stored.timestamp_ms * _MS)
 
     def _died(self, stored: StoredRecord, group_id: str, known: _Group | None) -> TraceEvent:
         columns = self._columns(stored, group_id, stored.timestamp_ms * _MS, TimeKind.INFERRED)
@@ -263,15 +263,15 @@ class OffsetsTopic:
     ) -> Iterator[TraceEvent]:
         """Yield what a generation that is not the last one tells."""
         at_us = stored.timestamp_ms * _MS
-        is_timed = value.current_state_timestamp_ms != _UNTIMED
-        joined_us = value.current_state_timestamp_ms * _MS if is_timed else at_us
+        is_timed = value.current_state_timestamp != _UNTIMED
+        joined_us = value.current_state_timestamp * _MS if is_timed else at_us
         columns = self._columns(stored, group_id, joined_us, TimeKind.EVENT)
-        columns["generation"] = value.generation_id
+        columns["generation"] = value.generation
         if not is_timed:
             columns["ts_kind"] = TimeKind.INFERRED
             columns["ts_err_us"] = _longest_us(value)
-        begins = known is not None or value.generation_id == 1
-        if not value.members and value.generation_id == 0:
+        begins = known is not None or value.generation == 1
+        if not value.members and value.generation == 0:
             # A Java coordinator writes a new group before anybody is in it: no rebalance ended.
             return
         before = {} if known is None else known.members
@@ -293,14 +293,14 @@ class OffsetsTopic:
             yield from came
         shared: dict[str, Any] = {
             "protocol_type": value.protocol_type or None,
-            "protocol_name": value.protocol_name,
+            "protocol_name": value.protocol,
             "leader_id": value.leader,
             "members": len(value.members),
             "static_members": sum(member.group_instance_id is not None for member in value.members),
         }
         yield TraceEvent(event=Event.JOIN_COMPLETE, **columns, **shared)
         columns = self._columns(stored, group_id, at_us, TimeKind.RECORD)
-        columns["generation"] = value.generation_id
+        columns["generation"] = value.generation
         yield TraceEvent(event=Event.SYNC_LEADER, **columns, **shared)
         for member in value.members:
             yield self._assigned(member, value, columns)
@@ -314,7 +314,7 @@ class OffsetsTopic:
     ) -> Iterator[TraceEvent]:
         """Yield what a generation tells that is stored again: a static member that returned."""
         columns = self._columns(stored, group_id, stored.timestamp_ms * _MS, TimeKind.RECORD)
-        columns["generation"] = value.generation_id
+        columns["generation"] = value.generation
         held = {
             member.group_instance_id: member.member_id
             for member in known.members.values()
@@ -341,15 +341,15 @@ class OffsetsTopic:
             yield self._assigned(member, value, columns)
 
     def _assigned(
-        self, member: GroupMetadataMember, value: GroupMetadataValue, columns: dict[str, Any]
+        self, member: MemberMetadata, value: GroupMetadataValue, columns: dict[str, Any]
     ) -> TraceEvent:
         return TraceEvent(
             event=Event.ASSIGNED,
             protocol_type=value.protocol_type or None,
-            protocol_name=value.protocol_name,
+            protocol_name=value.protocol,
             leader_id=value.leader,
-            rebalance_timeout_ms=_told(member.rebalance_timeout_ms),
-            session_timeout_ms=_told(member.session_timeout_ms),
+            rebalance_timeout_ms=_told(member.rebalance_timeout),
+            session_timeout_ms=_told(member.session_timeout),
             subscription=member.subscription or None,
             assignment=member.assignment if self._source in _WITH_ASSIGNMENTS else None,
             **_names(member),
@@ -358,7 +358,7 @@ class OffsetsTopic:
 
     def _came(
         self,
-        before: dict[str, GroupMetadataMember],
+        before: dict[str, MemberMetadata],
         value: GroupMetadataValue,
         columns: dict[str, Any],
     ) -> Iterator[TraceEvent]:
@@ -389,12 +389,12 @@ class OffsetsTopic:
             if said is None:
                 continue
             silent_us = at_us - max(said.last_us, known.sync_us)
-            session_us = member.session_timeout_ms * _MS
+            session_us = member.session_timeout * _MS
             if session_us > 0 and silent_us >= session_us:
                 inferred = _inferred(columns, _FAILED_CONFIDENCE)
                 yield TraceEvent(
                     event=Event.MEMBER_FAILED,
-                    session_timeout_ms=member.session_timeout_ms,
+                    session_timeout_ms=member.session_timeout,
                     **_names(member),
                     **inferred,
                 )
@@ -439,7 +439,7 @@ def _run_of(stored: StoredRecord | TransactionEnd) -> int | tuple[str, int, int]
         return -1
     key = stored.record.key
     if isinstance(key, OffsetCommitKey):
-        return key.group_id, stored.timestamp_ms, stored.producer_id
+        return key.group, stored.timestamp_ms, stored.producer_id
     if is_of_epoch_group(key):
         return group_of(key), stored.timestamp_ms, _OF_GROUP
     return stored.offset
@@ -452,8 +452,8 @@ def _entry(key: OffsetCommitKey, value: OffsetCommitValue) -> OffsetEntry:
         value.offset,
         value.leader_epoch,
         value.metadata or None,
-        _instant_us(value.commit_timestamp_ms),
-        _instant_us(value.expire_timestamp_ms),
+        _instant_us(value.commit_timestamp),
+        _instant_us(value.expire_timestamp),
     )
 
 
@@ -465,7 +465,7 @@ def _told(timeout_ms: int) -> int | None:
     return None if timeout_ms < 0 else timeout_ms
 
 
-def _names(member: GroupMetadataMember) -> dict[str, Any]:
+def _names(member: MemberMetadata) -> dict[str, Any]:
     return {
         "member_id": member.member_id,
         "group_instance_id": member.group_instance_id,
@@ -481,9 +481,7 @@ def _inferred(columns: dict[str, Any], confidence: float) -> dict[str, Any]:
 
 def _longest_us(value: GroupMetadataValue) -> int:
     """The longest time a leader may take to assign: the members' longest timeout."""
-    timeouts = [
-        max(member.rebalance_timeout_ms, member.session_timeout_ms) for member in value.members
-    ]
+    timeouts = [max(each.rebalance_timeout, each.session_timeout) for each in value.members]
     return max([*timeouts, 0]) * _MS
 
 

@@ -41,7 +41,8 @@ from coordinator_sim.log.format.record_batches import (
 from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.log.format.segments import SegmentReader
 from coordinator_sim.log.format.stored_batches import StoredBatch
-from coordinator_sim.messages.records import OffsetCommitKey, OffsetCommitValue
+from coordinator_sim.messages.group_records import OffsetCommitKey, OffsetCommitValue
+from coordinator_sim.messages.schema import ZERO_UUID
 from coordinator_sim_reports.offset_splits import ReadingTask, Span, read_task
 from coordinator_sim_reports.offsets import merged
 
@@ -59,9 +60,9 @@ commits = st.builds(
     offset=int64,
     leader_epoch=st.integers(-(2**31), 2**31 - 1),
     metadata=st.sampled_from(("", "", "m", "é" * 70, "n" * 126)),
-    commit_timestamp_ms=int64,
-    expire_timestamp_ms=int64,
-    topic_id=st.none() | st.binary(min_size=16, max_size=16),
+    commit_timestamp=int64,
+    expire_timestamp=int64,
+    topic_id=st.just(ZERO_UUID) | st.binary(min_size=16, max_size=16),
 )
 keys = st.one_of(
     st.builds(encode_key, commit_keys, legacy=st.booleans()),
@@ -223,7 +224,7 @@ class Plain:
             self.other_count += 1
             self.others.append((*place_of(record), decoded))
         else:
-            value = decoded.value or OffsetCommitValue(offset=-1)
+            value = decoded.value or OffsetCommitValue(offset=-1, commit_timestamp=-1)
             assert isinstance(value, OffsetCommitValue)
             self.commits.append(
                 (
@@ -232,8 +233,8 @@ class Plain:
                     value.offset,
                     value.leader_epoch,
                     value.metadata,
-                    value.commit_timestamp_ms,
-                    value.expire_timestamp_ms,
+                    value.commit_timestamp,
+                    value.expire_timestamp,
                     decoded.value is None,
                     batch.producer_id if batch.transactional else -1,
                 )
@@ -252,7 +253,7 @@ class Plain:
         if int.from_bytes(raw[2:4], "big") != len(group_id.encode()):
             return True
         key = decode_key(raw)
-        return isinstance(key, OffsetCommitKey) and key.group_id != group_id
+        return isinstance(key, OffsetCommitKey) and key.group != group_id
 
 
 def place_of(record: Record) -> tuple[int, int]:
@@ -326,7 +327,7 @@ def test_columns_are_what_the_plain_reader_finds(
     assert found == [
         row
         for row in plain.others
-        if group_id is None or getattr(row[2].key, "group_id", group_id) == group_id
+        if group_id is None or getattr(row[2].key, "group", group_id) == group_id
     ]
 
 

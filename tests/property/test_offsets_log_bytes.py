@@ -23,6 +23,13 @@ from coordinator_sim.log.format.log_batches import (
 )
 from coordinator_sim.log.format.record_batches import encode_record_batch
 from coordinator_sim.log.format.segments import SegmentReader
+from coordinator_sim.messages.group_records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
 from coordinator_sim.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -31,16 +38,12 @@ from coordinator_sim.messages.offset_fetch import (
 )
 from coordinator_sim.messages.records import (
     EndTransactionMarker,
-    GroupMetadataKey,
-    GroupMetadataMember,
-    GroupMetadataValue,
     LogBatch,
     LogRecord,
-    OffsetCommitKey,
-    OffsetCommitValue,
     OpaqueKey,
     OpaqueValue,
 )
+from coordinator_sim.messages.schema import ZERO_UUID
 
 pytestmark = pytest.mark.property
 
@@ -58,26 +61,26 @@ offset_keys = st.builds(
 )
 group_keys = st.builds(GroupMetadataKey, st.sampled_from(GROUPS))
 members = st.builds(
-    GroupMetadataMember,
+    MemberMetadata,
     member_id=names,
     group_instance_id=st.none() | names,
     client_id=names,
     client_host=names,
-    rebalance_timeout_ms=int32,
-    session_timeout_ms=st.integers(6_000, 60_000),
+    rebalance_timeout=int32,
+    session_timeout=st.integers(6_000, 60_000),
     subscription=blobs,
     assignment=blobs,
 )
 group_values = st.builds(
     GroupMetadataValue,
     protocol_type=names,
-    generation_id=st.integers(0, 2**31 - 1),
-    protocol_name=st.none() | names,
+    generation=st.integers(0, 2**31 - 1),
+    protocol=st.none() | names,
     leader=st.none() | names,
-    current_state_timestamp_ms=times_ms,
+    current_state_timestamp=times_ms,
     members=st.lists(members, max_size=3, unique_by=lambda one: one.member_id).map(tuple),
 )
-topic_ids = st.none() | st.binary(min_size=16, max_size=16).filter(any)
+topic_ids = st.just(ZERO_UUID) | st.binary(min_size=16, max_size=16).filter(any)
 
 
 @st.composite
@@ -91,9 +94,9 @@ def offset_records(draw: st.DrawFn) -> LogRecord:
         offset=draw(int64),
         leader_epoch=draw(int32) if version >= 3 else -1,
         metadata=draw(names),
-        commit_timestamp_ms=draw(times_ms),
-        expire_timestamp_ms=draw(times_ms) if version == 1 else -1,
-        topic_id=draw(topic_ids) if version == 4 else None,
+        commit_timestamp=draw(times_ms),
+        expire_timestamp=draw(times_ms) if version == 1 else -1,
+        topic_id=draw(topic_ids) if version == 4 else ZERO_UUID,
     )
     return LogRecord(key, value, version, legacy_key=version == 1 and draw(st.booleans()))
 
@@ -270,8 +273,8 @@ def test_hostile_bytes_raise_one_kind_of_error(
                 offset=int64,
                 leader_epoch=int32,
                 metadata=st.sampled_from(("", "", "m")),
-                commit_timestamp_ms=int64,
-                topic_id=st.sampled_from((None, bytes(16), b"i" * 16)),
+                commit_timestamp=int64,
+                topic_id=st.sampled_from((ZERO_UUID, b"i" * 16)),
             ),
             st.integers(1, 4),
         ),

@@ -15,13 +15,14 @@ from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.runtime import Parked, Runtime
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.messages.group_records import GroupMetadataValue, OffsetCommitKey
 from coordinator_sim.messages.heartbeat import HeartbeatResponse
 from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
     JoinGroupResponse,
     JoinGroupResponseMember,
 )
-from coordinator_sim.messages.records import GroupMetadataValue, LogBatch, OffsetCommitKey
+from coordinator_sim.messages.records import LogBatch
 from coordinator_sim.messages.requests import GroupRequest, Response
 from coordinator_sim.messages.sync_group import SyncGroupResponse
 from coordinator_sim.sim.runner import run_scenario
@@ -159,7 +160,7 @@ def load_forgets_generations(patch: pytest.MonkeyPatch) -> None:
 
     def broken(self: GroupCoordinator, partition: int, batch: object) -> None:
         values = [record.value for record in batch.records]  # type: ignore[attr-defined] # a LogBatch
-        if not any(isinstance(v, GroupMetadataValue) and v.generation_id > 0 for v in values):
+        if not any(isinstance(v, GroupMetadataValue) and v.generation > 0 for v in values):
             replay(self, partition, batch)  # type: ignore[arg-type] # passed on as it came
 
     patch.setattr(GroupCoordinator, "replay", broken)

@@ -15,8 +15,7 @@ from coordinator_sim.broker.transactions.metadata import (
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.log.log_values import LogEntry
-from coordinator_sim.messages.codec.classic_types import ClassicReader
-from coordinator_sim.messages.codec.records import key_bytes, read_value, value_bytes
+from coordinator_sim.messages.codec.records import front, key_bytes, read_value, value_bytes
 from coordinator_sim.messages.transaction_log_records import (
     PartitionsSchema,
     TransactionLogKey,
@@ -74,7 +73,7 @@ def metadata_from(transactional_id: str, data: bytes) -> TransactionMetadata | N
     Raises:
         WireFormatError: the value is truncated, or its state is unknown.
     """
-    if not 0 <= ClassicReader(data, "transaction value").int16("version") <= _TAGGED_FROM:
+    if not 0 <= front(data, "transaction value") <= _TAGGED_FROM:
         return None
     value: TransactionLogValue = read_value(TransactionLogKey(transactional_id), data)[0]
     if value.transaction_status not in _STATUSES:

@@ -20,8 +20,9 @@ from coordinator_sim.coordinator.sessions import start_session
 from coordinator_sim.coordinator.subscriptions import subscriptions_of
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.messages.embedded.consumer_protocol import CONSUMER_PROTOCOL_TYPE
+from coordinator_sim.messages.group_records import GroupMetadataValue, MemberMetadata
 from coordinator_sim.messages.join_group import JoinGroupRequestProtocol
-from coordinator_sim.messages.records import GroupMetadataMember, GroupMetadataValue, LogRecord
+from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.trace.events import RebalanceReason
 
 Successor = tuple[ConsumerMember, ConsumerMember]
@@ -152,10 +153,10 @@ def _classic_group(
     classic.restore(
         GroupMetadataValue(
             protocol_type=CONSUMER_PROTOCOL_TYPE,
-            generation_id=group.epochs.group_epoch,
-            protocol_name=None,
+            generation=group.epochs.group_epoch,
+            protocol=None,
             leader=None,
-            current_state_timestamp_ms=runtime.wall_ms,
+            current_state_timestamp=runtime.wall_ms,
             members=tuple([_stored(each) for each in members]),
         )
     )
@@ -175,15 +176,15 @@ def _classic_group(
     return classic, group_record(runtime, classic, classic.as_record(assignments))
 
 
-def _stored(member: ConsumerMember) -> GroupMetadataMember:
+def _stored(member: ConsumerMember) -> MemberMetadata:
     """A member as a record that knows nothing of its protocols would have it."""
-    return GroupMetadataMember(
+    return MemberMetadata(
         member_id=member.member_id,
         group_instance_id=member.instance_id,
         client_id=member.client_id,
         client_host=member.client_host,
-        rebalance_timeout_ms=member.rebalance_timeout_ms,
-        session_timeout_ms=0 if member.classic is None else member.classic.session_timeout_ms,
+        rebalance_timeout=member.rebalance_timeout_ms,
+        session_timeout=0 if member.classic is None else member.classic.session_timeout_ms,
         subscription=b"",
         assignment=b"",
     )

@@ -14,7 +14,8 @@ from coordinator_sim.coordinator.offset_records import group_tombstone, offset_t
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.coordinator.scala.group_offsets import Place
 from coordinator_sim.kafka.states import GroupState
-from coordinator_sim.messages.records import LogRecord, OffsetCommitKey
+from coordinator_sim.messages.group_records import OffsetCommitKey
+from coordinator_sim.messages.records import LogRecord
 
 Selector = Callable[[Group], list[Place]]
 """Removes offsets of a group; those that were committed, in Kafka's order."""

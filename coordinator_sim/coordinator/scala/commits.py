@@ -28,6 +28,7 @@ from coordinator_sim.coordinator.txn_validation import validate_txn_member, veri
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.offset_maps import asked_order, kept_order
 from coordinator_sim.kafka.states import GroupState
+from coordinator_sim.messages.group_records import OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestTopic,
@@ -39,13 +40,7 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
-from coordinator_sim.messages.records import (
-    NO_PRODUCER_ID,
-    LogBatch,
-    LogRecord,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
+from coordinator_sim.messages.records import NO_PRODUCER_ID, LogBatch, LogRecord
 from coordinator_sim.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
@@ -102,8 +97,8 @@ def _values(
             offset=p.committed_offset,
             leader_epoch=p.committed_leader_epoch,
             metadata=p.committed_metadata or "",
-            commit_timestamp_ms=times_ms[0],
-            expire_timestamp_ms=times_ms[1],
+            commit_timestamp=times_ms[0],
+            expire_timestamp=times_ms[1],
         )
         for topic in topics
         for p in topic.partitions
@@ -179,7 +174,7 @@ def _records(
         LogRecord(
             OffsetCommitKey(group.group_id, place.topic, place.partition),
             value,
-            offset_value_version(runtime, value.expire_timestamp_ms),
+            offset_value_version(runtime, value.expire_timestamp),
         )
         for place, value in values.items()
     )

@@ -13,7 +13,7 @@ from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.coordinator.scala.cleanup import clean_up
 from coordinator_sim.coordinator.scala.group_offsets import Place
 from coordinator_sim.coordinator.tracing import trace_offsets_expired
-from coordinator_sim.messages.records import OffsetCommitValue
+from coordinator_sim.messages.group_records import OffsetCommitValue
 
 EXPIRY_KEY = TimerKey(TimerKind.EXPIRY, "")
 """The name of the broker's one expiry job."""
@@ -41,7 +41,7 @@ def _remove_expired(runtime: Runtime, group: Group) -> list[Place]:
     """Source: GroupMetadata.removeExpiredOffsets."""
     if runtime.profile.offsets_carry_expiry:
         now_ms = runtime.wall_ms
-        return group.offsets.remove_expired(lambda _, value: value.expire_timestamp_ms < now_ms)
+        return group.offsets.remove_expired(lambda _, value: value.expire_timestamp < now_ms)
     if not may_expire_offsets(group):
         return []
     in_use = group.subscriptions.topics() or frozenset()

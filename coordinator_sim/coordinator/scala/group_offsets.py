@@ -24,13 +24,13 @@ from coordinator_sim.kafka.orders.offset_maps import SMALL_MAP
 from coordinator_sim.kafka.orders.table_order import old_scala_map_order
 from coordinator_sim.kafka.partitioning import java_string_hash
 from coordinator_sim.kafka.resources import TopicPartition
-from coordinator_sim.messages.records import (
+from coordinator_sim.messages.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,
-    LogBatch,
     OffsetCommitKey,
     OffsetCommitValue,
 )
+from coordinator_sim.messages.records import LogBatch
 
 _FIRST_CAPACITY: Final = 16
 
@@ -270,21 +270,21 @@ class LoadedOffsets:
         for record in batch.records:
             key, value = record.key, record.value
             if isinstance(key, GroupMetadataKey):
-                self._record(key.group_id, is_there=isinstance(value, GroupMetadataValue))
+                self._record(key.group, is_there=isinstance(value, GroupMetadataValue))
             if not isinstance(key, OffsetCommitKey):
                 continue
             place = Place(key.topic, key.partition)
             if batch.transactional:
                 held = self.pending.setdefault(batch.producer_id, {})
                 if isinstance(value, OffsetCommitValue):
-                    held[key.group_id, place] = (value, batch.base_offset)
+                    held[key.group, place] = (value, batch.base_offset)
                 else:
-                    held.pop((key.group_id, place), None)
+                    held.pop((key.group, place), None)
             elif isinstance(value, OffsetCommitValue):
-                of_group = self.committed.setdefault(key.group_id, {})
+                of_group = self.committed.setdefault(key.group, {})
                 of_group[place] = (value, batch.base_offset)
             else:
-                self.committed.get(key.group_id, {}).pop(place, None)
+                self.committed.get(key.group, {}).pop(place, None)
 
     def recorded_order(self) -> list[str]:
         """The groups that have a metadata record, in the order of Kafka's hash table."""

@@ -91,10 +91,10 @@ def _install_offsets(runtime: Runtime, partition: Partition) -> None:
 def _with_expiry(stored: Stored, kept_ms: int) -> Stored:
     """An offset whose record, of version 0, does not say when it expires. Source: loadGroup."""
     value, base_offset = stored
-    if value.expire_timestamp_ms != NO_RETENTION:
+    if value.expire_timestamp != NO_RETENTION:
         return stored
-    expires_ms = value.commit_timestamp_ms + kept_ms
-    return replace(value, expire_timestamp_ms=expires_ms), base_offset
+    expires_ms = value.commit_timestamp + kept_ms
+    return replace(value, expire_timestamp=expires_ms), base_offset
 
 
 def _bare_order(

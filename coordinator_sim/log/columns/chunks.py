@@ -33,7 +33,11 @@ from coordinator_sim.log.columns.record_table import RecordTable, read_records, 
 from coordinator_sim.log.format.offsets_records import OFFSET_KEY, decode_record, decode_value
 from coordinator_sim.log.format.record_batches import CONTROL, LOG_APPEND, TRANSACTIONAL
 from coordinator_sim.log.format.segments import Damage
-from coordinator_sim.messages.records import GroupMetadataKey, OffsetCommitKey, OffsetCommitValue
+from coordinator_sim.messages.group_records import (
+    GroupMetadataKey,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
 
 CHUNK_RECORDS: Final = 65_536
 """Records that are read together: their columns fit the processor's cache."""
@@ -227,8 +231,8 @@ def _read_value(chunk: _Chunk, records: RecordTable, values: CommitValues, row: 
         values.offset[row] = value.offset
         values.leader_epoch[row] = value.leader_epoch
         values.metadata[row] = chunk.texts.index_of(value.metadata)
-        values.commit_timestamp_ms[row] = value.commit_timestamp_ms
-        values.expire_timestamp_ms[row] = value.expire_timestamp_ms
+        values.commit_timestamp_ms[row] = value.commit_timestamp
+        values.expire_timestamp_ms[row] = value.expire_timestamp
     return True
 
 
@@ -319,7 +323,7 @@ def _merged_others(chunk: _Chunk, exact: dict[int, ExactRows]) -> tuple[OtherRec
         for _, other in sorted(chunk.others + more, key=_batch_index)
         if group_id is None
         or not isinstance(other.record.key, GroupMetadataKey)
-        or other.record.key.group_id == group_id
+        or other.record.key.group == group_id
     )
 
 

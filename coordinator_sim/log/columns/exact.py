@@ -13,11 +13,12 @@ from coordinator_sim.log.format.offsets_records import OFFSET_KEY, decode_key, d
 from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.log.format.segments import Damage
 from coordinator_sim.log.format.stored_batches import StoredBatch
-from coordinator_sim.messages.records import LogRecord, OffsetCommitKey, OffsetCommitValue
+from coordinator_sim.messages.group_records import OffsetCommitKey, OffsetCommitValue
+from coordinator_sim.messages.records import LogRecord
 
 _WRAP: Final = 2**63
 _TYPE_SIZE: Final = 2
-_NO_VALUE: Final = OffsetCommitValue(offset=-1)
+_NO_VALUE: Final = OffsetCommitValue(offset=-1, commit_timestamp=-1)
 
 
 class ExactRows(Struct, frozen=True, kw_only=True):
@@ -196,8 +197,8 @@ class _Reading:
             value.offset,
             value.leader_epoch,
             self._texts.index_of(value.metadata),
-            value.commit_timestamp_ms,
-            value.expire_timestamp_ms,
+            value.commit_timestamp,
+            value.expire_timestamp,
             int(decoded.value is None),
             self._producer_id,
         )

@@ -9,7 +9,7 @@ from coordinator_sim.errors import WireFormatError
 from coordinator_sim.log.columns.batch_scan import Ints, gathered
 from coordinator_sim.log.columns.word_table import MISSING, WordTable
 from coordinator_sim.log.format.offsets_records import decode_key
-from coordinator_sim.messages.records import OffsetCommitKey
+from coordinator_sim.messages.group_records import OffsetCommitKey
 
 UNWANTED: Final = -1
 """Stands for a key of another group than the wanted one."""
@@ -80,7 +80,7 @@ class KeyTable:
 
     def number_of(self, key: OffsetCommitKey) -> int:
         """The number of one key that was decoded already."""
-        topic = self._topic(key.group_id, key.topic)
+        topic = self._topic(key.group, key.topic)
         number = topic.numbers.get(key.partition)
         return self._add(topic, key.partition) if number is None else number
 
@@ -141,7 +141,7 @@ class KeyTable:
         key = decode_key(raw)
         if not isinstance(key, OffsetCommitKey):
             return None
-        topic = self._topic(key.group_id, key.topic)
+        topic = self._topic(key.group, key.topic)
         self._by_bytes[raw[_GROUP_SIZE_AT:stop]] = topic
         return topic
 

@@ -25,7 +25,7 @@ from coordinator_sim.log.columns.commit_columns import (
     Texts,
     picked,
 )
-from coordinator_sim.messages.records import OffsetCommitKey
+from coordinator_sim.messages.group_records import OffsetCommitKey
 
 _FIRST_ROOM: Final = 1_024
 _NEVER: Final = -1
@@ -288,7 +288,7 @@ def _by_producer(found: PlacedCommits) -> list[PlacedCommits]:
 
 def by_name(row: LastCommit) -> tuple[str, str, int]:
     """The order in which rows are shown: group, topic, partition."""
-    return row.key.group_id, row.key.topic, row.key.partition
+    return row.key.group, row.key.topic, row.key.partition
 
 
 def _first_ends(markers: Markers) -> dict[int, bool]:

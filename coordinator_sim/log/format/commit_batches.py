@@ -16,7 +16,9 @@ from msgspec import Struct
 
 from coordinator_sim.log.format.record_bytes import varint_bytes
 from coordinator_sim.messages.codec.classic_types import string_bytes
-from coordinator_sim.messages.records import LogBatch, OffsetCommitKey, OffsetCommitValue
+from coordinator_sim.messages.group_records import OffsetCommitKey, OffsetCommitValue
+from coordinator_sim.messages.records import LogBatch
+from coordinator_sim.messages.schema import ZERO_UUID
 
 _MOST_RECORDS: Final = 64
 """So many have an offset delta of one byte."""
@@ -61,7 +63,7 @@ def usual_commit_records(batch: LogBatch) -> bytes | None:
         return None
     rows: list[bytes] = []
     group_id = topic = ""
-    topic_id: bytes | None = None
+    topic_id = b""
     version = -1
     for record, delta in zip(batch.records, _DELTAS, strict=False):
         named, value = record.key, record.value
@@ -71,11 +73,11 @@ def usual_commit_records(batch: LogBatch) -> bytes | None:
             return None
         if (
             named.topic is not topic
-            or named.group_id is not group_id
+            or named.group is not group_id
             or record.value_version != version
             or value.topic_id is not topic_id
         ):
-            group_id, topic = named.group_id, named.topic
+            group_id, topic = named.group, named.topic
             version, topic_id = record.value_version, value.topic_id
             shape = _shape(group_id, topic, version, topic_id)
             if shape is None:
@@ -93,7 +95,7 @@ def usual_commit_records(batch: LogBatch) -> bytes | None:
                 value.offset,
                 value.leader_epoch,
                 metadata,
-                value.commit_timestamp_ms,
+                value.commit_timestamp,
                 *end,
             )
         )
@@ -101,13 +103,13 @@ def usual_commit_records(batch: LogBatch) -> bytes | None:
 
 
 @lru_cache(maxsize=16_384)
-def _shape(group_id: str, topic: str, version: int, topic_id: bytes | None) -> _Shape | None:
+def _shape(group_id: str, topic: str, version: int, topic_id: bytes) -> _Shape | None:
     """The form of a topic's records; None for a version that has another."""
-    has_id = version == _FLEXIBLE_VALUE and topic_id is not None and any(topic_id)
+    has_id = version == _FLEXIBLE_VALUE and topic_id != ZERO_UUID
     end: tuple[int | bytes, ...]
     if version == _CLASSIC_VALUE:
         code, metadata, end = "hqB", 0, (0,)
-    elif has_id and topic_id is not None:
+    elif has_id:
         code, metadata, end = "Bq3s16sB", 1, (_ID_TAG, topic_id, 0)
     elif version == _FLEXIBLE_VALUE:
         code, metadata, end = "BqBB", 1, (0, 0)

@@ -27,12 +27,8 @@ from coordinator_sim.log.format.record_batches import (
 from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.log.format.segments import EncodedBatch, SegmentReader
 from coordinator_sim.log.format.stored_batches import StoredBatch
-from coordinator_sim.messages.records import (
-    EndTransactionMarker,
-    LogBatch,
-    LogKey,
-    OffsetCommitKey,
-)
+from coordinator_sim.messages.group_records import OffsetCommitKey
+from coordinator_sim.messages.records import EndTransactionMarker, LogBatch, LogKey
 
 _CONTROL_KEY: Final = struct.Struct(">hh")
 _MARKER_VALUE: Final = struct.Struct(">hi")

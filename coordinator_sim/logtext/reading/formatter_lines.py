@@ -18,7 +18,8 @@ from coordinator_sim.errors import DataError
 from coordinator_sim.logtext.reading.stored_json import record_of
 from coordinator_sim.logtext.reading.stored_text import formatter_record
 from coordinator_sim.logtext.reading.summary import IngestSummary
-from coordinator_sim.messages.records import GroupMetadataValue, LogRecord, OffsetCommitValue
+from coordinator_sim.messages.group_records import GroupMetadataValue, OffsetCommitValue
+from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.trace.offsets_topic import StoredRecord
 
 _LARGEST: Final = 64 << 20
@@ -38,9 +39,9 @@ class _Placed:
     def record(self, record: LogRecord, number: int) -> StoredRecord:
         told_ms = -1
         if isinstance(record.value, OffsetCommitValue):
-            told_ms = record.value.commit_timestamp_ms
+            told_ms = record.value.commit_timestamp
         elif isinstance(record.value, GroupMetadataValue):
-            told_ms = record.value.current_state_timestamp_ms
+            told_ms = record.value.current_state_timestamp
         if told_ms >= 0:
             self._last_ms = told_ms
         return StoredRecord(

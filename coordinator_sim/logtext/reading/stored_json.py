@@ -22,14 +22,14 @@ from coordinator_sim.messages.embedded.consumer_protocol import (
     encode_subscription,
 )
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
-from coordinator_sim.messages.records import (
+from coordinator_sim.messages.group_records import (
     GroupMetadataKey,
-    GroupMetadataMember,
     GroupMetadataValue,
-    LogRecord,
+    MemberMetadata,
     OffsetCommitKey,
     OffsetCommitValue,
 )
+from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.messages.share_group_records import ShareGroupKey
 from coordinator_sim.messages.streams_group_records import StreamsGroupKey
 
@@ -89,30 +89,30 @@ def _offset(data: _Json) -> OffsetCommitValue:
         offset=int(data["offset"]),
         leader_epoch=int(data.get("leaderEpoch", -1)),
         metadata=str(data.get("metadata", "")),
-        commit_timestamp_ms=int(data.get("commitTimestamp", -1)),
-        expire_timestamp_ms=int(data.get("expireTimestamp", -1)),
+        commit_timestamp=int(data.get("commitTimestamp", -1)),
+        expire_timestamp=int(data.get("expireTimestamp", -1)),
     )
 
 
 def _group(data: _Json) -> GroupMetadataValue:
     return GroupMetadataValue(
         protocol_type=data["protocolType"],
-        generation_id=int(data["generation"]),
-        protocol_name=data.get("protocol"),
+        generation=int(data["generation"]),
+        protocol=data.get("protocol"),
         leader=data.get("leader"),
-        current_state_timestamp_ms=int(data.get("currentStateTimestamp", -1)),
+        current_state_timestamp=int(data.get("currentStateTimestamp", -1)),
         members=tuple(_member(member) for member in data["members"]),
     )
 
 
-def _member(data: _Json) -> GroupMetadataMember:
-    return GroupMetadataMember(
+def _member(data: _Json) -> MemberMetadata:
+    return MemberMetadata(
         member_id=data["memberId"],
         group_instance_id=data.get("groupInstanceId"),
         client_id=data["clientId"],
         client_host=data["clientHost"],
-        rebalance_timeout_ms=int(data.get("rebalanceTimeout", -1)),
-        session_timeout_ms=int(data["sessionTimeout"]),
+        rebalance_timeout=int(data.get("rebalanceTimeout", -1)),
+        session_timeout=int(data["sessionTimeout"]),
         subscription=_subscription(data["subscription"]),
         assignment=_assignment(data["assignment"]),
     )

@@ -16,14 +16,14 @@ from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.embedded.connect_protocol import decode_connect_assignment
 from coordinator_sim.messages.embedded.consumer_protocol import encode_assignment
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment
-from coordinator_sim.messages.records import (
+from coordinator_sim.messages.group_records import (
     GroupMetadataKey,
-    GroupMetadataMember,
     GroupMetadataValue,
-    LogRecord,
+    MemberMetadata,
     OffsetCommitKey,
     OffsetCommitValue,
 )
+from coordinator_sim.messages.records import LogRecord
 
 _UNKNOWN: Final = -1
 DELETED: Final = "<DELETE>"
@@ -94,8 +94,8 @@ def formatter_record(text: str) -> LogRecord | None:
     members = tuple(_stored_member(each) for each in _MEMBER.finditer(told["members"]))
     group = GroupMetadataValue(
         protocol_type="" if kind in _NONE else kind[len("Some(") : -1],
-        generation_id=int(told["generation"]),
-        protocol_name=None,
+        generation=int(told["generation"]),
+        protocol=None,
         leader=None,
         members=members,
     )
@@ -114,21 +114,21 @@ def _offset_value(text: str) -> OffsetCommitValue:
         offset=int(told["offset"]),
         leader_epoch=_UNKNOWN if epoch is None else int(epoch[0]),
         metadata="" if metadata == _NO_METADATA else metadata,
-        commit_timestamp_ms=int(told["commit"]),
-        expire_timestamp_ms=_UNKNOWN if expire is None else int(expire[0]),
+        commit_timestamp=int(told["commit"]),
+        expire_timestamp=_UNKNOWN if expire is None else int(expire[0]),
     )
 
 
-def _stored_member(found: re.Match[str]) -> GroupMetadataMember:
+def _stored_member(found: re.Match[str]) -> MemberMetadata:
     instance = found["instance"]
     name = None if instance in _NONE else instance.removeprefix("Some(").removesuffix(")")
-    return GroupMetadataMember(
+    return MemberMetadata(
         member_id=found["id"],
         group_instance_id=name,
         client_id=found["client"],
         client_host=found["host"],
-        rebalance_timeout_ms=int(found["rebalance"]),
-        session_timeout_ms=int(found["session"]),
+        rebalance_timeout=int(found["rebalance"]),
+        session_timeout=int(found["session"]),
         subscription=b"",
         assignment=b"",
     )
@@ -181,7 +181,8 @@ def _dumped_offset(group_id: str, topic: str, partition: int, payload: str) -> L
         if payload.startswith("offset=")
         else payload.partition(":")
     )
-    return LogRecord(key, OffsetCommitValue(int(offset), metadata=metadata), 0)
+    value = OffsetCommitValue(int(offset), metadata=metadata, commit_timestamp=_UNKNOWN)
+    return LogRecord(key, value, 0)
 
 
 def _dumped_group(group_id: str, payload: str) -> LogRecord:
@@ -197,15 +198,15 @@ def _dumped_group(group_id: str, payload: str) -> LogRecord:
         generation = int(number)
     value = GroupMetadataValue(
         protocol_type=protocol_type or "",
-        generation_id=generation,
-        protocol_name=None if protocol in _NONE else protocol,
+        generation=generation,
+        protocol=None if protocol in _NONE else protocol,
         leader=None,
         members=_given(given, is_consumer=protocol_type == "consumer"),
     )
     return LogRecord(key, value, 0)
 
 
-def _given(text: str, *, is_consumer: bool) -> tuple[GroupMetadataMember, ...]:
+def _given(text: str, *, is_consumer: bool) -> tuple[MemberMetadata, ...]:
     """The members of `{member=[t-0, t-1],...}`, or of `{member=00FF,...}` for other protocols."""
     members = []
     for found in _MEMBER_GIVEN.finditer(text.strip().removeprefix("{").removesuffix("}")):
@@ -217,13 +218,13 @@ def _given(text: str, *, is_consumer: bool) -> tuple[GroupMetadataMember, ...]:
         else:
             assignment = b"" if is_consumer or not digits else _with_zeros(digits)
         members.append(
-            GroupMetadataMember(
+            MemberMetadata(
                 member_id=member_id,
                 group_instance_id=None,
                 client_id="",
                 client_host="",
-                rebalance_timeout_ms=_UNKNOWN,
-                session_timeout_ms=_UNKNOWN,
+                rebalance_timeout=_UNKNOWN,
+                session_timeout=_UNKNOWN,
                 subscription=b"",
                 assignment=assignment,
             )

@@ -14,7 +14,6 @@ from typing import Any, Final, get_args
 from msgspec import Struct
 
 from coordinator_sim.errors import WireFormatError
-from coordinator_sim.messages.codec.classic_types import ClassicReader
 from coordinator_sim.messages.codec.read_source import Reading
 from coordinator_sim.messages.codec.write_source import Writing
 from coordinator_sim.messages.schema import Layout, Message, layout_of_message, message_of
@@ -55,10 +54,22 @@ def record_layout(struct: type[Struct], version: int = 0) -> Layout:
     return layout_of_message(record_message(struct), version)
 
 
+class _KeyWriters(dict[type[Struct], Callable[[Any], bytes]]):
+    """Writers of keys, compiled at their first use; a plain lookup, as each commit writes keys."""
+
+    def __missing__(self, struct: type[Struct]) -> Callable[[Any], bytes]:
+        self[struct] = write = _writer(struct, 0, struct.record_type)  # type: ignore[attr-defined]
+        return write
+
+
+_KEY_WRITERS: Final = _KeyWriters()
+
+
 def key_bytes(key: Struct, record_type: int | None = None) -> bytes:
     """The key of a record; the number of its type may be a former one."""
-    number: int = key.record_type if record_type is None else record_type  # type: ignore[attr-defined]
-    return _writer(type(key), 0, number)(key)
+    if record_type is None:
+        return _KEY_WRITERS[type(key)](key)
+    return _writer(type(key), 0, record_type)(key)
 
 
 def value_bytes(value: Struct, version: int = 0) -> bytes:
@@ -77,7 +88,7 @@ def read_key(types: RecordTypes, data: bytes) -> Any:  # noqa: ANN401 - a struct
     Raises:
         WireFormatError: the bytes are broken.
     """
-    struct = types.get(ClassicReader(data, "record key").int16("type"))
+    struct = types.get(front(data, "record key"))
     return None if struct is None else _reader(struct, 0)(data)
 
 
@@ -89,13 +100,24 @@ def read_value(key: Struct, data: bytes) -> tuple[Any, int]:
             record gives the whole partition up.
     """
     struct = value_struct(type(key))
-    version = ClassicReader(data, "record value").int16("version")
+    version = front(data, "record value")
     newest = record_message(struct).newest
     if not 0 <= version <= newest:
         raise WireFormatError(
             f"{struct.__name__}: value version {version} is unknown, the newest is {newest}", 0
         )
     return _reader(struct, version)(data), version
+
+
+def front(data: bytes, what: str) -> int:
+    """The number that a key or a value begins with: a record's type, or its value's version.
+
+    Raises:
+        WireFormatError: there are fewer than 2 bytes.
+    """
+    if len(data) < _FRONT_SIZE:
+        raise WireFormatError(f"{what}: version needs 2 bytes, {len(data)} are left", 0)
+    return int.from_bytes(data[:_FRONT_SIZE], "big", signed=True)
 
 
 @cache

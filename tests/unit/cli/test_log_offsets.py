@@ -13,7 +13,7 @@ from coordinator_sim.disk.offsets_log import read_log, write_log
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.log.format.compression import Compression
 from coordinator_sim.log.format.log_batches import BatchForm
-from coordinator_sim.messages.records import OffsetCommitKey, OffsetCommitValue
+from coordinator_sim.messages.group_records import OffsetCommitKey, OffsetCommitValue
 
 GOLDEN = Path(__file__).parents[1] / "log" / "golden" / "offsets-log-4.4.0"
 SAMPLES = Path(__file__).parents[4] / "shared" / "samples" / "offsets-segments"
@@ -50,7 +50,7 @@ def replayed(directory: Path) -> dict[tuple[str, str, int], int]:
         for at, record in enumerate(batch.records, batch.base_offset):
             if isinstance(record.key, OffsetCommitKey):
                 value = record.value
-                key = (record.key.group_id, record.key.topic, record.key.partition)
+                key = (record.key.group, record.key.topic, record.key.partition)
                 rows.append(
                     (key, at, value.offset if isinstance(value, OffsetCommitValue) else None)
                 )

@@ -6,13 +6,14 @@ from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.kafka.seeded_ids import SeededIds
+from coordinator_sim.messages.group_records import OffsetCommitValue
 from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
-from coordinator_sim.messages.records import LogBatch, OffsetCommitValue
+from coordinator_sim.messages.records import LogBatch
 from coordinator_sim.messages.schema import ZERO_UUID
 
 TOPIC_ID = bytes(15) + b"\x01"
@@ -48,7 +49,7 @@ def test_every_partition_has_its_own_outcome_however_high_its_number() -> None:
     assert outcomes == asked
 
 
-def stored_id(profile: str, topic_id: bytes) -> bytes | None:
+def stored_id(profile: str, topic_id: bytes) -> bytes:
     """The topic id in the record of a commit."""
     batch, _ = commit(make(profile), 0, topic_id=topic_id)
     value = batch.records[0].value
@@ -59,8 +60,8 @@ def stored_id(profile: str, topic_id: bytes) -> bytes | None:
 def test_a_record_has_a_topic_id_if_it_is_known_and_there_is_room_for_it() -> None:
     """Values of version 4 hold one; an id of zeros is none."""
     assert stored_id("4.4", TOPIC_ID) == TOPIC_ID
-    assert stored_id("4.4", ZERO_UUID) is None
-    assert stored_id("4.0", TOPIC_ID) is None
+    assert stored_id("4.4", ZERO_UUID) == ZERO_UUID
+    assert stored_id("4.0", TOPIC_ID) == ZERO_UUID
 
 
 def test_an_offset_without_a_topic_id_goes_with_any_topic_of_its_name() -> None:

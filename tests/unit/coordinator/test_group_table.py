@@ -1,15 +1,16 @@
 """The order of a partition's groups in Kafka's table."""
 
 from coordinator_sim.harness.group_driver import GroupDriver, answer
+from coordinator_sim.messages.group_records import GroupMetadataKey, GroupMetadataValue
 from coordinator_sim.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-from coordinator_sim.messages.records import GroupMetadataKey, GroupMetadataValue, LogRecord
+from coordinator_sim.messages.records import LogRecord
 from tests.unit.coordinator.worlds import world_of
 
 
 def record(group_id: str, generation_id: int) -> LogRecord:
     """A generation without members."""
     value = GroupMetadataValue(
-        protocol_type="consumer", generation_id=generation_id, protocol_name=None, leader=None
+        protocol_type="consumer", generation=generation_id, protocol=None, leader=None
     )
     return LogRecord(GroupMetadataKey(group_id), value, 3)
 

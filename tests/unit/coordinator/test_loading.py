@@ -6,16 +6,15 @@ from coordinator_sim.clock.timer_queue import TimerKind
 from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-from coordinator_sim.messages.records import (
+from coordinator_sim.messages.group_records import (
     GroupMetadataKey,
-    GroupMetadataMember,
     GroupMetadataValue,
-    LogBatch,
-    LogRecord,
+    MemberMetadata,
     OffsetCommitKey,
     OffsetCommitValue,
 )
+from coordinator_sim.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from coordinator_sim.messages.records import LogBatch, LogRecord
 from coordinator_sim.trace.events import Event
 from tests.unit.coordinator.worlds import world_of
 
@@ -25,13 +24,13 @@ BOTH = pytest.mark.parametrize("profile", ["3.9", "4.4"])
 def generation(*members: str) -> LogRecord:
     """A stored generation of group g; the record of its members has one timeout for both."""
     stored = tuple(
-        GroupMetadataMember(
+        MemberMetadata(
             member_id=member_id,
             group_instance_id=None,
             client_id="client",
             client_host="/127.0.0.1",
-            rebalance_timeout_ms=-1,
-            session_timeout_ms=9_000,
+            rebalance_timeout=-1,
+            session_timeout=9_000,
             subscription=b"range",
             assignment=b"",
         )
@@ -39,8 +38,8 @@ def generation(*members: str) -> LogRecord:
     )
     value = GroupMetadataValue(
         protocol_type="consumer",
-        generation_id=3,
-        protocol_name="range",
+        generation=3,
+        protocol="range",
         leader=members[0],
         members=stored,
     )
@@ -58,7 +57,7 @@ def test_nothing_is_left_of_a_load_that_failed(profile: str) -> None:
     """The next one begins with a log that lost its end, and has what is in it alone."""
     world = world_of(profile, elect=False)
     coordinator = world.coordinator
-    offset = OffsetCommitValue(offset=5, commit_timestamp_ms=0)
+    offset = OffsetCommitValue(offset=5, commit_timestamp=0)
     records = (generation("a"), LogRecord(OffsetCommitKey("other", "t", 0), offset, 3))
     coordinator.begin_load(0, 1, 0)
     coordinator.replay(0, LogBatch(partition=0, base_offset=0, timestamp_ms=0, records=records))

@@ -118,4 +118,4 @@ def test_what_a_timer_causes_elsewhere_comes_before_the_next_timer() -> None:
     world.call(request, api_version=2)
     world.coordinator.expire(10_010)
     (batch,) = world.coordinator.expire(10_020).batches
-    assert [record.key.group_id for record in batch.records] == ["doomed", "doomed", "members"]
+    assert [record.key.group for record in batch.records] == ["doomed", "doomed", "members"]

@@ -8,13 +8,14 @@ from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness, Step
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
+from coordinator_sim.messages.group_records import OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     JoinGroupResponse,
 )
 from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from coordinator_sim.messages.records import LogBatch, OffsetCommitKey, OffsetCommitValue
+from coordinator_sim.messages.records import LogBatch
 from coordinator_sim.messages.records import LogRecord as Record
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim_conformance.differ.programs import Program
@@ -93,7 +94,7 @@ def test_a_leaver_whose_instance_has_another_id_is_told_and_a_stranger_is_not(pr
 
 def offset_record(partition: int) -> Record:
     """An offset of group g."""
-    value = OffsetCommitValue(offset=5, commit_timestamp_ms=0)
+    value = OffsetCommitValue(offset=5, commit_timestamp=0)
     return Record(OffsetCommitKey("g", "t", partition), value, 3)
 
 

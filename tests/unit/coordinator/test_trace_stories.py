@@ -9,6 +9,7 @@ from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import scala_map_order
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
+from coordinator_sim.messages.group_records import GroupMetadataKey, GroupMetadataValue
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from coordinator_sim.messages.offset_delete import (
@@ -17,7 +18,7 @@ from coordinator_sim.messages.offset_delete import (
     OffsetDeleteRequestTopic,
 )
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
-from coordinator_sim.messages.records import GroupMetadataKey, GroupMetadataValue, LogRecord
+from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.trace.events import Event, TraceEvent
 from tests.unit.coordinator.worlds import world_of
 
@@ -182,9 +183,7 @@ def test_scala_opens_loaded_groups_in_the_order_of_its_map() -> None:
     world = group.harness
     names = [f"group-{number}" for number in range(12)]
     world.resign()
-    value = GroupMetadataValue(
-        generation_id=1, protocol_type="consumer", protocol_name=None, leader=None
-    )
+    value = GroupMetadataValue(generation=1, protocol_type="consumer", protocol=None, leader=None)
     world.append(0, tuple(LogRecord(GroupMetadataKey(name), value, 3) for name in names))
     told = events(world.elect(leader_epoch=2), Event.GROUP_LOADED)
     assert [event.group_id for event in told] == scala_map_order(names)

@@ -12,12 +12,8 @@ from coordinator_sim.harness.harness import FailingAppends
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.kafka.seeded_ids import SeededIds
-from coordinator_sim.messages.records import (
-    EndTransactionMarker,
-    GroupMetadataKey,
-    LogBatch,
-    LogRecord,
-)
+from coordinator_sim.messages.group_records import GroupMetadataKey
+from coordinator_sim.messages.records import EndTransactionMarker, LogBatch, LogRecord
 
 RECORDS = (LogRecord(GroupMetadataKey("g"), None, 3),)
 

@@ -8,7 +8,8 @@ from coordinator_sim.disk.offsets_log import read_log, segment_files, write_log
 from coordinator_sim.errors import DataError
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.log.format.log_batches import BatchForm, encode_batch, form_of
-from coordinator_sim.messages.records import LogBatch, LogRecord, OffsetCommitKey
+from coordinator_sim.messages.group_records import OffsetCommitKey
+from coordinator_sim.messages.records import LogBatch, LogRecord
 
 GOLDEN = Path(__file__).parents[1] / "log" / "golden" / "offsets-log-4.4.0"
 

@@ -6,6 +6,13 @@ import pytest
 
 from coordinator_sim.harness.kafka_json import read_request, write_records, write_response
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.messages.group_records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import (
     JoinGroupRequest,
@@ -37,15 +44,7 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
-from coordinator_sim.messages.records import (
-    GroupMetadataKey,
-    GroupMetadataMember,
-    GroupMetadataValue,
-    LogBatch,
-    LogRecord,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
+from coordinator_sim.messages.records import LogBatch, LogRecord
 from coordinator_sim.messages.requests import GroupRequest, Response
 from coordinator_sim.messages.sync_group import (
     SyncGroupRequest,
@@ -295,20 +294,20 @@ def test_offset_value_has_the_fields_of_its_version() -> None:
 
 def test_group_value_has_the_fields_of_its_version() -> None:
     """Version 0 has neither state time nor rebalance timeout nor instance ids."""
-    member = GroupMetadataMember(
+    member = MemberMetadata(
         member_id="m",
         group_instance_id="i",
         client_id="c",
         client_host="/h",
-        rebalance_timeout_ms=2,
-        session_timeout_ms=1,
+        rebalance_timeout=2,
+        session_timeout=1,
         subscription=b"\x01",
         assignment=b"",
     )
     value = GroupMetadataValue(
         protocol_type="consumer",
-        generation_id=1,
-        protocol_name="range",
+        generation=1,
+        protocol="range",
         leader="m",
         members=(member,),
     )

@@ -14,6 +14,13 @@ from coordinator_sim.harness.kafka_json import (
     write_response,
 )
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.messages.group_records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupResponse
 from coordinator_sim.messages.metadata import MetadataRequest
@@ -26,13 +33,8 @@ from coordinator_sim.messages.offset_commit import (
 from coordinator_sim.messages.offset_fetch import OffsetFetchResponse
 from coordinator_sim.messages.records import (
     EndTransactionMarker,
-    GroupMetadataKey,
-    GroupMetadataMember,
-    GroupMetadataValue,
     LogBatch,
     LogRecord,
-    OffsetCommitKey,
-    OffsetCommitValue,
     OpaqueKey,
     OpaqueValue,
 )
@@ -189,22 +191,22 @@ def test_responses_are_strict_and_know_their_errors() -> None:
 
 # -- records -------------------------------------------------------------------------------
 
-MEMBER = GroupMetadataMember(
+MEMBER = MemberMetadata(
     member_id="m",
     group_instance_id="i",
     client_id="c",
     client_host="/h",
-    rebalance_timeout_ms=2,
-    session_timeout_ms=1,
+    rebalance_timeout=2,
+    session_timeout=1,
     subscription=b"\x01",
     assignment=b"",
 )
 GROUP = GroupMetadataValue(
     protocol_type="consumer",
-    generation_id=1,
-    protocol_name=None,
+    generation=1,
+    protocol=None,
     leader=None,
-    current_state_timestamp_ms=5,
+    current_state_timestamp=5,
     members=(MEMBER,),
 )
 RECORDS = (

@@ -22,15 +22,17 @@ from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.log.format.salvage import SalvagingReader
 from coordinator_sim.messages.embedded.consumer_protocol import encode_assignment
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment
-from coordinator_sim.messages.records import (
-    EndTransactionMarker,
+from coordinator_sim.messages.group_records import (
     GroupMetadataKey,
-    GroupMetadataMember,
     GroupMetadataValue,
-    LogBatch,
-    LogRecord,
+    MemberMetadata,
     OffsetCommitKey,
     OffsetCommitValue,
+)
+from coordinator_sim.messages.records import (
+    EndTransactionMarker,
+    LogBatch,
+    LogRecord,
     OpaqueKey,
     OpaqueValue,
 )
@@ -59,29 +61,29 @@ def summary(*arguments: object) -> dict[str, Any]:
     return document
 
 
-def member(name: str, *partitions: int, instance: str | None = None) -> GroupMetadataMember:
+def member(name: str, *partitions: int, instance: str | None = None) -> MemberMetadata:
     """A member that owns partitions of topic t."""
     owned = tuple(TopicPartition("t", partition) for partition in partitions)
-    return GroupMetadataMember(
+    return MemberMetadata(
         member_id=name,
         group_instance_id=instance,
         client_id=name[:1],
         client_host="/10.0.0.1",
-        rebalance_timeout_ms=60_000,
-        session_timeout_ms=10_000,
+        rebalance_timeout=60_000,
+        session_timeout=10_000,
         subscription=b"",
         assignment=encode_assignment(ConsumerAssignment(partitions=owned), 0),
     )
 
 
-def group(generation: int, at_ms: int, *members: GroupMetadataMember) -> LogRecord:
+def group(generation: int, at_ms: int, *members: MemberMetadata) -> LogRecord:
     """A generation whose join phase ended at an instant."""
     value = GroupMetadataValue(
         protocol_type="consumer",
-        generation_id=generation,
-        protocol_name="range" if members else None,
+        generation=generation,
+        protocol="range" if members else None,
         leader=members[0].member_id if members else None,
-        current_state_timestamp_ms=at_ms,
+        current_state_timestamp=at_ms,
         members=members,
     )
     return LogRecord(GroupMetadataKey("g"), value, 3)
@@ -89,7 +91,7 @@ def group(generation: int, at_ms: int, *members: GroupMetadataMember) -> LogReco
 
 def commit(partition: int, offset: int) -> LogRecord:
     """A commit of group g."""
-    value = OffsetCommitValue(offset, commit_timestamp_ms=NOW_MS)
+    value = OffsetCommitValue(offset, commit_timestamp=NOW_MS)
     return LogRecord(OffsetCommitKey("g", "t", partition), value, 3)
 
 

@@ -95,6 +95,7 @@ def test_commit_is_read_in_the_form_of_every_release(tmp_path: Path, line: str) 
         *(Event.OFFSET_COMMIT, "g", 4, 7),
     )
     assert (entry.topic, entry.partition, entry.offset, entry.metadata) == ("t-1", 3, 42, "m")
+    assert entry.commit_ts_us == (1_700_000_000_100_000 if "commitTimestamp" in line else None)
     assert event.ts_us == 1_700_000_000_123_000
 
 
@@ -225,7 +226,7 @@ def test_formatter_json_needs_no_line_breaks(sizes: list[int], name: str) -> Non
     summary = IngestSummary()
     found = list(read_formatter_json(pieces, summary))
     assert [each.record.key.partition for each in found] == [0, 1]  # type: ignore[union-attr]
-    assert {each.record.key.group_id for each in found} == {f'g"{{{name}'}  # type: ignore[union-attr]
+    assert {each.record.key.group for each in found} == {f'g"{{{name}'}  # type: ignore[union-attr]
     assert summary.unparsed == 0
 
 

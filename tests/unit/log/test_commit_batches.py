@@ -4,13 +4,12 @@ from msgspec.structs import replace
 
 from coordinator_sim.log.format.commit_batches import usual_commit_records
 from coordinator_sim.log.format.log_batches import BatchForm, encode_batch
-from coordinator_sim.messages.records import (
+from coordinator_sim.messages.group_records import (
     GroupMetadataKey,
-    LogBatch,
-    LogRecord,
     OffsetCommitKey,
     OffsetCommitValue,
 )
+from coordinator_sim.messages.records import LogBatch, LogRecord
 
 NOW_MS = 1_763_755_200_000
 TOPIC_ID = bytes(range(16))
@@ -18,7 +17,7 @@ TOPIC_ID = bytes(range(16))
 
 def commit(*topics: str, partitions: int = 10, version: int = 4, **value: object) -> LogBatch:
     """Offsets of these topics, committed together."""
-    fields = {"offset": 7, "leader_epoch": 3, "commit_timestamp_ms": NOW_MS, **value}
+    fields = {"offset": 7, "leader_epoch": 3, "commit_timestamp": NOW_MS, **value}
     return LogBatch(
         partition=3,
         base_offset=1_000,

@@ -11,10 +11,10 @@ from coordinator_sim.log.format.compression import Compression
 from coordinator_sim.log.format.offsets_records import encode_key, encode_value
 from coordinator_sim.log.format.record_batches import TimestampType, batch_of, encode_record_batch
 from coordinator_sim.log.format.record_bytes import Record
-from coordinator_sim.messages.records import (
+from coordinator_sim.messages.group_records import (
     GroupMetadataKey,
-    GroupMetadataMember,
     GroupMetadataValue,
+    MemberMetadata,
     OffsetCommitKey,
     OffsetCommitValue,
 )
@@ -56,7 +56,11 @@ def contents(key: bytes | None, value: bytes | None = None, **settings: object) 
         (b"\x7f\xff", b"", "key: Unknown record type 32767 at offset 42, skipping."),
         (b"\x00\x10ab", b"\x00\x00c", 'key: {"type":"16","data":"YWI="} payload: '),
         (b"\x00\x00" + KEY[2:], None, 'key: {"type":"0","data":{"group":"grp",'),
-        (KEY, b"\x00\x64", "key: Error at offset 42, skipping. offset value: version 100 is"),
+        (
+            KEY,
+            b"\x00\x64",
+            "key: Error at offset 42, skipping. OffsetCommitValue: value version 100 is",
+        ),
     ],
 )
 def test_records_that_are_not_plain_say_what_they_are(
@@ -69,7 +73,7 @@ def test_records_that_are_not_plain_say_what_they_are(
 def test_values_show_the_fields_of_their_version() -> None:
     """An explicit expiry in version 1; control characters with upper-case digits as Jackson has."""
     value = OffsetCommitValue(
-        offset=5, metadata='\x1f"\\u001f', commit_timestamp_ms=7, expire_timestamp_ms=9
+        offset=5, metadata='\x1f"\\u001f', commit_timestamp=7, expire_timestamp=9
     )
 
     assert contents(KEY, encode_value(value, 1)).endswith(
@@ -157,20 +161,20 @@ def test_sequences_start_again_after_the_largest() -> None:
 )
 def test_subscriptions_are_shown_by_their_version(blob: bytes, text: str) -> None:
     """What does not parse stays base64, and so does any blob of another protocol type."""
-    member = GroupMetadataMember(
+    member = MemberMetadata(
         member_id="m",
         group_instance_id=None,
         client_id="c",
         client_host="/h",
-        rebalance_timeout_ms=1,
-        session_timeout_ms=2,
+        rebalance_timeout=1,
+        session_timeout=2,
         subscription=blob,
         assignment=b"",
     )
     value = GroupMetadataValue(
         protocol_type="consumer",
-        generation_id=1,
-        protocol_name="range",
+        generation=1,
+        protocol="range",
         leader="m",
         members=(member,),
     )

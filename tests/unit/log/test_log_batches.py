@@ -17,14 +17,16 @@ from coordinator_sim.log.format.offsets_records import encode_key
 from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
 from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.log.format.segments import CorruptSegmentError, SegmentReader, roll_segments
-from coordinator_sim.messages.records import (
-    EndTransactionMarker,
+from coordinator_sim.messages.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,
-    LogBatch,
-    LogRecord,
     OffsetCommitKey,
     OffsetCommitValue,
+)
+from coordinator_sim.messages.records import (
+    EndTransactionMarker,
+    LogBatch,
+    LogRecord,
     OpaqueKey,
     OpaqueValue,
 )
@@ -36,7 +38,7 @@ NOW_MS = 1_700_000_000_000
 
 def committed(partition: int, offset: int, version: int = 3) -> LogRecord:
     """An offset of group g."""
-    value = OffsetCommitValue(offset=offset, commit_timestamp_ms=NOW_MS)
+    value = OffsetCommitValue(offset=offset, commit_timestamp=NOW_MS)
     return LogRecord(OffsetCommitKey("g", "t", partition), value, version)
 
 
@@ -44,10 +46,10 @@ GROUP = LogRecord(
     GroupMetadataKey("g"),
     GroupMetadataValue(
         protocol_type="consumer",
-        generation_id=1,
-        protocol_name=None,
+        generation=1,
+        protocol=None,
         leader=None,
-        current_state_timestamp_ms=NOW_MS,
+        current_state_timestamp=NOW_MS,
     ),
     3,
 )

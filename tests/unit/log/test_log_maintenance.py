@@ -8,13 +8,8 @@ from coordinator_sim.log.log_config import LogConfig, config_of
 from coordinator_sim.log.memory_store import MemoryStore
 from coordinator_sim.log.partition_log import PartitionLog
 from coordinator_sim.log.spans import batches_in
-from coordinator_sim.messages.records import (
-    EndTransactionMarker,
-    LogBatch,
-    LogRecord,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
+from coordinator_sim.messages.group_records import OffsetCommitKey, OffsetCommitValue
+from coordinator_sim.messages.records import EndTransactionMarker, LogBatch, LogRecord
 
 NOW_MS = 1_700_000_000_000
 DAY_MS = 86_400_000
@@ -195,7 +190,7 @@ def test_commits_do_not_fill_the_memory() -> None:
     for key, value in found.items():
         assert isinstance(key, OffsetCommitKey)
         assert isinstance(value, OffsetCommitValue)
-        assert value.offset == newest[key.group_id]
+        assert value.offset == newest[key.group]
 
 
 def test_silent_producers_are_forgotten() -> None:

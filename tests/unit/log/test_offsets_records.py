@@ -16,18 +16,14 @@ from coordinator_sim.messages.embedded.consumer_protocol import (
     encode_subscription,
 )
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
-from coordinator_sim.messages.records import (
+from coordinator_sim.messages.group_records import (
     GroupMetadataKey,
-    GroupMetadataMember,
     GroupMetadataValue,
-    LogKey,
-    LogRecord,
-    LogValue,
+    MemberMetadata,
     OffsetCommitKey,
     OffsetCommitValue,
-    OpaqueKey,
-    OpaqueValue,
 )
+from coordinator_sim.messages.records import LogKey, LogRecord, LogValue, OpaqueKey, OpaqueValue
 
 OFFSET_KEY = OffsetCommitKey("grp", "foo", 3)
 GROUP_KEY = GroupMetadataKey("grp")
@@ -42,23 +38,23 @@ def assignment(*partitions: int) -> bytes:
     return encode_assignment(ConsumerAssignment(partitions=owned), 0)
 
 
-FIRST = GroupMetadataMember(
+FIRST = MemberMetadata(
     member_id="c1-aaaa",
     group_instance_id=None,
     client_id="c1",
     client_host="/10.0.0.1",
-    rebalance_timeout_ms=300_000,
-    session_timeout_ms=45_000,
+    rebalance_timeout=300_000,
+    session_timeout=45_000,
     subscription=SUBSCRIPTION,
     assignment=assignment(0, 1),
 )
-SECOND = GroupMetadataMember(
+SECOND = MemberMetadata(
     member_id="c2-bbbb",
     group_instance_id="inst-2",
     client_id="c2",
     client_host="/10.0.0.2",
-    rebalance_timeout_ms=300_000,
-    session_timeout_ms=45_000,
+    rebalance_timeout=300_000,
+    session_timeout=45_000,
     subscription=SUBSCRIPTION,
     assignment=assignment(2),
 )
@@ -72,31 +68,29 @@ def offset_value(
         offset=offset,
         leader_epoch=epoch,
         metadata=metadata,
-        commit_timestamp_ms=NOW_MS,
-        expire_timestamp_ms=expire_ms,
+        commit_timestamp=NOW_MS,
+        expire_timestamp=expire_ms,
     )
 
 
-def group_value(
-    *members: GroupMetadataMember, state_ms: int = 1_700_000_000_123
-) -> GroupMetadataValue:
+def group_value(*members: MemberMetadata, state_ms: int = 1_700_000_000_123) -> GroupMetadataValue:
     """Generation 5 of a consumer group led by its first member."""
     return GroupMetadataValue(
         protocol_type="consumer",
-        generation_id=5,
-        protocol_name="range",
+        generation=5,
+        protocol="range",
         leader="c1-aaaa",
-        current_state_timestamp_ms=state_ms,
+        current_state_timestamp=state_ms,
         members=members,
     )
 
 
 EMPTY_GROUP = GroupMetadataValue(
     protocol_type="consumer",
-    generation_id=6,
-    protocol_name=None,
+    generation=6,
+    protocol=None,
     leader=None,
-    current_state_timestamp_ms=1_700_000_009_999,
+    current_state_timestamp=1_700_000_009_999,
 )
 
 V6 = """
@@ -203,13 +197,13 @@ def test_the_oldest_group_value_lacks_the_rebalance_timeout() -> None:
     assert encode_value(group_value(FIRST), 0) == data
     assert version == 0
     assert isinstance(value, GroupMetadataValue)
-    assert [member.rebalance_timeout_ms for member in value.members] == [-1]
+    assert [member.rebalance_timeout for member in value.members] == [-1]
 
 
 def test_the_topic_id_is_a_tagged_field_of_version_four() -> None:
     """Since 4.2 the committed topic's id follows as tag 0; the zero id is left out."""
-    known = OffsetCommitValue(offset=1, commit_timestamp_ms=2, topic_id=bytes(range(16)))
-    unknown = OffsetCommitValue(offset=1, commit_timestamp_ms=2, topic_id=bytes(16))
+    known = OffsetCommitValue(offset=1, commit_timestamp=2, topic_id=bytes(range(16)))
+    unknown = OffsetCommitValue(offset=1, commit_timestamp=2, topic_id=bytes(16))
     plain = bytes.fromhex("00040000000000000001ffffffff010000000000000002")
 
     assert encode_value(known, 4) == plain + b"\x01\x00\x10" + bytes(range(16))
@@ -258,9 +252,12 @@ def test_a_value_cut_short_names_the_field(name: str) -> None:
     ("text", "message"),
     [
         ("00040000000000000001ffffffff000000000000000002", "metadata is null"),
-        ("00040000000000000001ffffffff01000000000000000201000178", "topic_id has 1 bytes"),
+        (
+            "00040000000000000001ffffffff01000000000000000201000178",
+            "topicId needs 16 bytes, 1 are left",
+        ),
         ("00040000000000000001ffffffff010000000000000002ffffffffff7f", "varint of more than 5"),
-        ("00040000000000000001ffffffff01000000000000000264", "tags counts 100 tags"),
+        ("00040000000000000001ffffffff01000000000000000264", "tags needs 1 bytes, 0 are left"),
     ],
 )
 def test_a_wrong_flexible_value_says_what_is_wrong(text: str, message: str) -> None:
@@ -272,10 +269,10 @@ def test_a_wrong_flexible_value_says_what_is_wrong(text: str, message: str) -> N
 @pytest.mark.parametrize(
     ("key", "text", "message"),
     [
-        (GROUP_KEY, "000400", "protocol_type is null"),
+        (GROUP_KEY, "000400", "protocolType is null"),
         (GROUP_KEY, "00040100000001000000000000000000000000", "members is null"),
         (GROUP_KEY, "00040100000001000000000000000000007f", "members counts 126 elements"),
-        (GROUP_KEY, "0003ffff", "protocol_type is null"),
+        (GROUP_KEY, "0003ffff", "protocolType is null"),
         (
             GROUP_KEY,
             "0000000000000001ffffffff000000010000000000000000000000ffffffff",

@@ -19,13 +19,8 @@ from coordinator_sim.log.log_config import LogConfig
 from coordinator_sim.log.memory_store import MemoryStore
 from coordinator_sim.log.partition_log import PartitionLog
 from coordinator_sim.log.spans import batches_in
-from coordinator_sim.messages.records import (
-    EndTransactionMarker,
-    LogBatch,
-    LogRecord,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
+from coordinator_sim.messages.group_records import OffsetCommitKey, OffsetCommitValue
+from coordinator_sim.messages.records import EndTransactionMarker, LogBatch, LogRecord
 
 NOW_MS = 1_700_000_000_000
 HEADERS = (("name", b"value"), ("empty", None))

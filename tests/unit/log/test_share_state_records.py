@@ -103,7 +103,7 @@ def test_records_that_kafka_does_not_know() -> None:
     assert decode_share_state(b"\x00\x07" + key[2:], b"\x00\x00") is None
     with pytest.raises(WireFormatError, match="value version 9"):
         decode_share_state(key, b"\x00\x09")
-    with pytest.raises(WireFormatError, match="type needs 2 bytes"):
+    with pytest.raises(WireFormatError, match="needs 2 bytes"):
         decode_share_state(b"\x00", None)
 
 

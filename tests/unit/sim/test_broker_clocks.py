@@ -3,7 +3,7 @@
 import pytest
 
 from coordinator_sim.clock.wall_clock import TRUE, WallClock
-from coordinator_sim.messages.records import OffsetCommitKey, OffsetCommitValue
+from coordinator_sim.messages.group_records import OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.sim.runner import RunResult, run_scenario
 from coordinator_sim.sim.scenario import (
     ConsumerGroupSpec,
@@ -69,7 +69,7 @@ def ahead(by_ms: int, drift_ppm: int = 0) -> Happening:
 def stamps(result: RunResult) -> list[int]:
     """The times of all commits that are in the log, in order."""
     return [
-        record.value.commit_timestamp_ms
+        record.value.commit_timestamp
         for batch in result.offsets_log
         for record in batch.records
         if isinstance(record.key, OffsetCommitKey) and isinstance(record.value, OffsetCommitValue)

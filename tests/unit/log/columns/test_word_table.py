@@ -11,7 +11,7 @@ from coordinator_sim.log.columns.compiled import LOAD_AFTER, LOOPS
 from coordinator_sim.log.columns.key_table import KeyTable
 from coordinator_sim.log.columns.word_table import MISSING, WordTable
 from coordinator_sim.log.format.offsets_records import encode_key
-from coordinator_sim.messages.records import OffsetCommitKey
+from coordinator_sim.messages.group_records import OffsetCommitKey
 
 SEED = 0x9E3779B97F4A7C15
 WRAP = 2**64
