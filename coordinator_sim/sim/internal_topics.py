@@ -112,6 +112,8 @@ def create_internal_topics(world: World, group: ConnectGroupSpec) -> None:
         partitions=1,
     )
     _write_connectors(world, names.configs, group)
+    # These records came by no request: the upkeep of their logs begins here.
+    world.cluster.scheduler.arm()
 
 
 def _write_connectors(world: World, topic: str, group: ConnectGroupSpec) -> None:
