@@ -36,8 +36,8 @@ _MODULES: Final = tuple(
         "history offsets_topic schema silences sources_read told_groups",
         "kafka": "api_keys errors states",
         "log.format": "salvage",
-        "messages": "consumer_group_records heartbeat join_group leave_group offset_commit "
-        "offset_fetch records share_group_records streams_group_records sync_group",
+        "messages": "consumer_group_records group_records heartbeat join_group leave_group "
+        "offset_commit offset_fetch records share_group_records streams_group_records sync_group",
     }.items()
     for name in names.split()
 )
