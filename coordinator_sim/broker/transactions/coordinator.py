@@ -176,7 +176,7 @@ class TransactionCoordinator:
                 updated_ms=now_ms,
             )
         )
-        self.arm()
+        self._scheduler.wake_by_group_ms(self._expiry_deadline_ms())
         return put
 
     def _next_identity(
@@ -240,7 +240,7 @@ class TransactionCoordinator:
         transit = metadata.prepare_add(places, now.group_ms, client_version)
         epoch = owned.coordinator_epoch
         error = self.states.append(transactional_id, epoch, transit, now.group_ms)
-        self.arm()
+        self._scheduler.wake_by_group_ms(self._abort_sweep_ms(timeout_deadline_ms(metadata)))
         return error
 
     def verify_partitions(
@@ -385,7 +385,10 @@ class TransactionCoordinator:
         self._scheduler.wake_by_wall_ms(self.markers.due_ms)
 
     def _abort_deadline_ms(self) -> int | None:
-        due_ms = self.states.earliest_timeout_ms()
+        return self._abort_sweep_ms(self.states.earliest_timeout_ms())
+
+    def _abort_sweep_ms(self, due_ms: int | None) -> int | None:
+        """The sweep that aborts a transaction whose timeout is over at that instant."""
         return _tick(self._abort_swept_ms, self._config.abort_interval_ms, due_ms)
 
     def _expiry_deadline_ms(self) -> int | None:
