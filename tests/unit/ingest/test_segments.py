@@ -371,7 +371,7 @@ def test_what_is_no_record_of_a_group_is_counted_by_its_reason(tmp_path: Path) -
     assert code == 0
     assert (file["lines"], file["unparsed"], file["known"]) == (6, 1, 1)
     assert file["segment"]["other_types"] == {"99": 1}
-    assert "record: group value: version 99 is unknown, the highest is 4" in stdout
+    assert "record: GroupMetadataValue: value version 99 is unknown, the newest is 4" in stdout
 
 
 def test_only_the_offsets_topic_of_a_log_directory_is_read(tmp_path: Path) -> None:
