@@ -211,8 +211,8 @@ class Cluster:
         kept.storage_failed = self._storage_failed
         kept.trouble = self._trouble
         kept.schedule(self.scheduler)
-        self.cluster_events.readable.append(lambda _topic, _partition: kept.arm())
-        self.logs.changed.append(kept.arm)
+        self.cluster_events.readable.append(kept.log_changed)
+        self.logs.changed.append(kept.log_changed)
         self.latest = now
         self.topics.restore()
         self.change(ClusterStarted(self.settings.broker_ids))

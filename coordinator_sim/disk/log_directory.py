@@ -442,6 +442,11 @@ class LogDirectory:
                 failures.append((place, error))
         return failures
 
+    def flush_deadline_ms(self, topic: str, partition: int) -> int | None:
+        """When the flush of one partition is due; None when it waits for none."""
+        store = self._waiting.get((topic, partition))
+        return None if store is None else store.flush_deadline_ms()
+
     def next_flush_ms(self) -> int | None:
         """When the next `flush_due` is due; None when nothing waits."""
         found = (store.flush_deadline_ms() for store in self._waiting.values())

@@ -168,7 +168,7 @@ class KeptCluster:
             OSError: the change could not be written.
         """
         self._directory.is_stale = True
-        self.arm()
+        self._arm_inventory()
         try:
             if self._journal.is_grown:
                 self._directory.rewrite(self._journal, changes_of(self.image))
@@ -221,6 +221,16 @@ class KeptCluster:
         """Arm the scheduler for the next flush and the next writing of the inventory."""
         if self._scheduler is not None:
             self._scheduler.wake_by_group_ms(self.next_group_deadline_ms())
+            self._arm_inventory()
+
+    def log_changed(self, topic: str, partition: int) -> None:
+        """Arm the scheduler for the flush of one log; asking all logs would cost a square."""
+        if self._scheduler is not None:
+            self._scheduler.wake_by_group_ms(self._directory.flush_deadline_ms(topic, partition))
+            self._arm_inventory()
+
+    def _arm_inventory(self) -> None:
+        if self._scheduler is not None:
             self._scheduler.wake_by_wall_ms(self._next_inventory_ms())
 
     def _next_inventory_ms(self) -> int | None:

@@ -25,7 +25,11 @@ class Kept(Timed, Protocol):
     trouble: Callable[[str], None] | None
 
     def schedule(self, scheduler: Scheduler) -> None:
-        """Have `expire` called in time; `arm` follows appends and changes of settings."""
+        """Have `expire` called in time."""
+        ...
+
+    def log_changed(self, topic: str, partition: int) -> None:
+        """Arm the scheduler after an append to a log, or a change of its settings."""
         ...
 
     def journal(self, change: Change) -> None:

@@ -83,12 +83,13 @@ class LogMaintenance:
 
     def listen(self, cluster_events: ClusterEvents) -> None:
         """Subscribe to the first records of a log: they are appended, or found on disk."""
-        cluster_events.readable.append(lambda _topic, _partition: self._begin())
+        cluster_events.readable.append(self._begin)
         self._logs.changed.append(self._begin)
 
-    def _begin(self) -> None:
-        """Schedule the turns that are not scheduled yet."""
-        if len(self._due_ms) < len(_INTERVALS_MS):
+    def _begin(self, topic: str, partition: int) -> None:
+        """Schedule the turns that are not scheduled yet, if this log has records."""
+        is_incomplete = len(self._due_ms) < len(_INTERVALS_MS)
+        if is_incomplete and self._logs.has_records(topic, partition):
             self.arm()
 
     def expire(self, now: Instants) -> None:

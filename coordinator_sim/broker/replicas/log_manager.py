@@ -41,7 +41,7 @@ class LogManager:
         config_of: See `ConfigOf`; called again whenever the metadata changed.
 
     Attributes:
-        changed: Listeners, called when a log was opened, or may have got other settings.
+        changed: (topic, partition): a log was opened, or may have got other settings.
     """
 
     __slots__ = ("_config_of", "_image", "_kept", "_new_store", "changed")
@@ -51,7 +51,7 @@ class LogManager:
         self._new_store = new_store
         self._config_of = config_of
         self._kept: dict[Place, _Kept] = {}
-        self.changed: list[Callable[[], None]] = []
+        self.changed: list[Callable[[str, int], None]] = []
 
     def log_of(self, topic: str, partition: int) -> PartitionLog | None:
         """The log of a partition; None when there is no such partition.
@@ -80,7 +80,7 @@ class LogManager:
             kept.is_broken = False
         kept.image_version = self._image.version
         for listener in self.changed:
-            listener()
+            listener(topic, partition)
         if kept.log.leader_epoch < state.leader_epoch:
             kept.log.become_leader(state.leader_epoch)
         return kept.log
@@ -93,7 +93,12 @@ class LogManager:
 
     def have_records(self) -> bool:
         """Whether any open log has records."""
-        return any(kept.log.end_offset > kept.log.log_start_offset for kept in self._kept.values())
+        return any(map(_has_records, self._kept.values()))
+
+    def has_records(self, topic: str, partition: int) -> bool:
+        """Whether the log of a partition is open and has records."""
+        kept = self._kept.get((topic, partition))
+        return kept is not None and _has_records(kept)
 
     def has(self, log: PartitionLog) -> bool:
         """Whether this is the open log of its partition."""
@@ -129,3 +134,7 @@ class LogManager:
         for kept in self._kept.values():
             kept.log.close()
         self._kept.clear()
+
+
+def _has_records(kept: _Kept) -> bool:
+    return kept.log.end_offset > kept.log.log_start_offset

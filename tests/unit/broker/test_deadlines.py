@@ -1,11 +1,15 @@
 """The alarm of a cluster is armed in time, whoever arms a timer."""
 
+import sys
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from random import Random
+from types import FrameType
 
 import pytest
 
+from coordinator_sim.broker.metadata.changes import ConfigsChanged
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.partitioning import (
@@ -16,6 +20,8 @@ from coordinator_sim.kafka.partitioning import (
 )
 from coordinator_sim_conformance.field_frames import Fields
 from coordinator_sim_conformance.real_kafka.data_questions import batch
+from tests.unit.broker.data_world import batch_of
+from tests.unit.broker.kept_world import KeptWorld
 from tests.unit.broker.shares.share_world import ShareWorld, share_world
 from tests.unit.broker.wake_ups import missed_wake_ups
 
@@ -158,3 +164,38 @@ def test_a_broker_that_goes_on_arms_its_timers() -> None:
     for broker_id in (1, 2, 3):
         world.cluster.operations.resume(broker_id, world.world.now)
         assert missed_wake_ups(world.cluster) == []
+
+
+def flush_questions(path: Path, partitions: int) -> int:
+    """How often a flush deadline is computed for a Produce to that many partitions."""
+    world = KeptWorld(path)
+    world.create("t", partitions)
+    world.cluster.change(ConfigsChanged(2, "t", {"flush.ms": "10000"}))
+    records = batch_of(b"x")
+    entries = [{"index": index, "records": records} for index in range(partitions)]
+    request = {
+        "transactionalId": None,
+        "acks": -1,
+        "timeoutMs": 1_000,
+        "topicData": [{"name": "t", "partitionData": entries}],
+    }
+    found = 0
+
+    def count(frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal found
+        found += event == "call" and frame.f_code.co_qualname == "FileStore.flush_deadline_ms"
+
+    sys.setprofile(count)
+    try:
+        world.call(ApiKey.PRODUCE, 9, request)
+    finally:
+        sys.setprofile(None)
+    assert missed_wake_ups(world.cluster) == []
+    world.leave()
+    return found
+
+
+def test_an_append_arms_the_flush_of_its_own_log_alone(tmp_path: Path) -> None:
+    """Twice the partitions cost twice the questions, and no flush is missed."""
+    once, twice = (flush_questions(tmp_path / f"{count}", count) for count in (10, 20))
+    assert 0 < twice == 2 * once
