@@ -1,7 +1,7 @@
-"""What every group that the coordinator assigns has in common: consumer, share and streams groups.
+"""The base of groups that the coordinator assigns: consumer, share and streams groups.
 
-A group changes by its methods alone, which only the replay of its records calls, or which undo
-themselves with a refused append. Everything lives on the timeline of the offsets partition.
+Only the replay of records changes members, targets and epochs. They live on the timeline of the
+offsets partition, which takes the changes back when an append is refused.
 
 Source: kafka 4.4, group-coordinator/.../modern/ModernGroup.java and the members of the same names
 in streams/StreamsGroup.java.

@@ -1,4 +1,4 @@
-"""What group coordinators hear of the cluster: topics, and settings that clients change.
+"""Passes changes of topics, and of settings that clients change, to group coordinators.
 
 Source: kafka 4.4, BrokerMetadataPublisher.onMetadataUpdate; GroupConfigManager.updateGroupConfig;
 DynamicBrokerConfig.

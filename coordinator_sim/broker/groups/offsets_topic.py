@@ -147,7 +147,7 @@ class OffsetsTopic:
         return not (self.has_records(partition) and self._does_read_fail(broker_id, partition))
 
     def _does_read_fail(self, broker_id: int, partition: int) -> bool:
-        """Whether a read of a broker's copy fails; whoever is to be told of it is told."""
+        """Whether reading a broker's replica fails; reports the failure to storage listeners."""
         unreadable = self._unreadable.get(broker_id)
         if unreadable is None:
             return False

@@ -136,5 +136,5 @@ class LogManager:
         self._kept.clear()
 
 
-def _has_records(kept: _Kept) -> bool:
-    return kept.log.end_offset > kept.log.log_start_offset
+def _has_records(entry: _Kept) -> bool:
+    return entry.log.end_offset > entry.log.log_start_offset

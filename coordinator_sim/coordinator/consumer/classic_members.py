@@ -149,7 +149,7 @@ def _subscription(runtime: Runtime, join: Join) -> EmbeddedSubscription | ErrorC
 def _updated(
     member: ConsumerMember, join: Join, subscription: EmbeddedSubscription
 ) -> ConsumerMember:
-    """The member with what its JoinGroup says of it."""
+    """Return the member updated from its JoinGroup request."""
     request = join.request
     timeout_ms = join.rebalance_timeout_ms
     instance_id = request.group_instance_id

@@ -146,7 +146,7 @@ def _owned(reported: tuple[TopicPartitions, ...]) -> Owned:
 def _updated(
     member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, context: RequestContext
 ) -> ConsumerMember:
-    """The member with what the heartbeat says of it; what is not said stays.
+    """Return the member updated from its heartbeat; fields that the heartbeat omits stay.
 
     Source: ConsumerGroupMember.Builder.maybeUpdate...
     """

@@ -48,7 +48,7 @@ def _tombstone(key: ConsumerGroupKey) -> LogRecord:
 
 
 def member_record(group_id: str, member: ConsumerMember) -> LogRecord:
-    """What a member said of itself."""
+    """Make the record of a member's metadata."""
     value = ConsumerGroupMemberMetadataValue(
         instance_id=member.instance_id,
         rack_id=member.rack_id,
@@ -121,7 +121,7 @@ def regex_record(group_id: str, regex: str, resolved: ResolvedRegex) -> LogRecor
 
 
 def regex_tombstone(group_id: str, regex: str) -> LogRecord:
-    """Nobody subscribes by that expression any more."""
+    """Make the tombstone of an expression that no member subscribes by."""
     return _tombstone(ConsumerGroupRegularExpressionKey(group_id, regex))
 
 

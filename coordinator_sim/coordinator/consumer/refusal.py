@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Refusal(Struct, frozen=True):
-    """An error, and what is said of it; None where the error's own words are enough."""
+    """An error and its message; without one, clients show the error's default text."""
 
     error: ErrorCode
     text: str | None = None

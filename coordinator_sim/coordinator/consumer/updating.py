@@ -75,7 +75,7 @@ def goal_of(draft: Draft) -> Goal | Refusal:
 
 
 def last_goal(draft: Draft) -> Goal:
-    """Where the member shall go by the target that there is."""
+    """Return the goal of the member in the current target."""
     group = draft.group
     return _goal(draft, group.epochs.assignment_epoch, group.target_of(draft.updated))
 

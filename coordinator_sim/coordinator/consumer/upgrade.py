@@ -158,7 +158,7 @@ def _member(runtime: Runtime, classic: Group, member: Member) -> tuple[ConsumerM
 def classic_metadata(
     session_timeout_ms: int, protocols: Iterable[JoinGroupRequestProtocol]
 ) -> ClassicMemberMetadata:
-    """What a classic member has beside the others."""
+    """Make the classic metadata of a member: its session timeout and protocols."""
     supported = tuple([ClassicProtocol(each.name, each.metadata) for each in protocols])
     return ClassicMemberMetadata(session_timeout_ms, supported)
 

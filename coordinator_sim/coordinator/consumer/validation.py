@@ -21,7 +21,7 @@ _NAMED_VERSION: Final = 1
 def invalid_heartbeat(
     request: ConsumerGroupHeartbeatRequest, api_version: int, config: CoordinatorConfig
 ) -> Refusal | None:
-    """What is wrong with a heartbeat by itself; None if nothing is. The first finding counts."""
+    """Return the first fault that a heartbeat shows without its group; None if valid."""
     epoch = request.member_epoch
     has_id = api_version >= _NAMED_VERSION or epoch > JOIN_EPOCH or epoch == LEAVE_EPOCH
     empty = empty_field(

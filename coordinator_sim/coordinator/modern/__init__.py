@@ -1,1 +1,1 @@
-"""What consumer and share groups have in common, as in Kafka's package of that name."""
+"""ModernGroup, the base of consumer and share groups, as in Kafka's package `modern`."""

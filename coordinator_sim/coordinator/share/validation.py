@@ -11,7 +11,7 @@ from coordinator_sim.messages.share_group_heartbeat import ShareGroupHeartbeatRe
 
 
 def invalid_share_heartbeat(request: ShareGroupHeartbeatRequest) -> Refusal | None:
-    """What is wrong with a heartbeat by itself; None if nothing is. The first finding counts."""
+    """Return the first fault that a heartbeat shows without its group; None if valid."""
     empty = empty_field(
         MemberId=request.member_id, GroupId=request.group_id, RackId=request.rack_id
     )

@@ -184,7 +184,7 @@ class StreamsGroup(EpochGroup[StreamsMember, Tasks, StreamsGroupEpochs]):
     # -- changes ---------------------------------------------------------------------------
 
     def set_group_epoch(self, epochs: StreamsGroupEpochs) -> None:
-        """Begin another epoch of the group: take over what its record says of it."""
+        """Begin another epoch of the group, with the fields of its record."""
         changed = replace(
             self.epochs,
             group_epoch=epochs.group_epoch,
