@@ -25,9 +25,14 @@ from coordinator_sim_conformance.trogdor_cases.task_specs import NODE, PACKAGE
 from coordinator_sim_conformance.trogdor_cases.trogdor import Json, Setup
 
 _TASK_TIMEOUT_S: Final = 20
-_TRIES: Final = 3
-"""Tries of an agent for one task: Kafka's may hang in its shutdown hook after all is said."""
-_OF_THE_PROCESS: Final = ("Starting agent process.", "Running agent shutdown hook.")
+_TRIES: Final = 5
+"""Agents for one task: Kafka's may hang in its shutdown hook, where it waits for Jetty's threads.
+
+`JsonRestServer.beginShutdown` joins Jetty's pool, which now and then goes on. One agent of 50 hung
+on a busy host, each after the end of its task was printed; it has no exit code then.
+"""
+_HOOK: Final = "Running agent shutdown hook."
+_OF_THE_PROCESS: Final = ("Starting agent process.", _HOOK)
 """Lines of Kafka's agent that are not about the task."""
 
 
@@ -48,11 +53,18 @@ class OneTaskProcess:
         self._command = (*daemons.agent, "-c", str(self._config), "-n", NODE, "--exec")
 
     def run(self, spec: Json) -> Exit:
-        """Run a task until it is over.
+        """Run a task until it is over; again on another agent where one hung at its own end.
 
         Raises:
             CaseFailed: the agent does not end.
         """
+        ended = next(filter(None, (self._ended(spec) for _ in range(_TRIES))), None)
+        if ended is None:
+            raise CaseFailed(f"{_TRIES} agents hung in their shutdown hooks", ())
+        return ended
+
+    def _ended(self, spec: Json) -> Exit | None:
+        """How an agent ends; None where it hangs when its task is over."""
         try:
             done = subprocess.run(  # noqa: S603 - a daemon that the caller names
                 (*self._command, json.dumps(spec)),
@@ -61,11 +73,13 @@ class OneTaskProcess:
                 stderr=subprocess.DEVNULL,
                 timeout=_TASK_TIMEOUT_S,
                 check=False,
-                text=True,
             )
         except subprocess.TimeoutExpired as late:
-            raise CaseFailed(f"the agent does not end; it said {late.output!r}", ()) from None
-        lines = done.stdout.splitlines(keepends=True)
+            said = (late.output or b"").decode()
+            if said.endswith(f"{_HOOK}\n"):
+                return None
+            raise CaseFailed(f"the agent does not end; it said {said!r}", ()) from None
+        lines = done.stdout.decode().splitlines(keepends=True)
         said = "".join(line for line in lines if line.rstrip("\n") not in _OF_THE_PROCESS)
         return Exit(done.returncode, said)
 
@@ -114,15 +128,16 @@ def _started(story: StoryCase, daemons: Daemons) -> Iterator[ProcessTrogdor]:
 def play_one_task_cases(
     cases: Iterable[TrogdorCase], daemons: Daemons
 ) -> Iterator[tuple[str, str]]:
-    """Play the cases of agents for one task; yield each id, and why it failed or nothing."""
+    """Play the cases of agents for one task; yield each id, and why it failed or nothing.
+
+    One that fails is played once more: a busy host may be later than its slack.
+    """
     with tempfile.TemporaryDirectory(prefix="trogdor-") as folder:
         agent = OneTaskProcess(daemons, Path(folder))
         for case in cases:
             if isinstance(case, ExecCase):
-                outcomes: list[str] = []
-                while len(outcomes) < _TRIES and "" not in outcomes:
-                    outcomes.append(_outcome(partial(case.check, agent)))
-                yield case.case_id, "" if "" in outcomes else outcomes[-1]
+                check = partial(case.check, agent)
+                yield case.case_id, _outcome(check) and _outcome(check)
 
 
 def _play(story: StoryCase, trogdor: ProcessTrogdor) -> None:

@@ -76,7 +76,7 @@ def test_records_are_shared_given_up_and_done_with_as_at_a_real_broker(
         broker.stop()
         broker.start()
         theirs += played(version, broker.bootstrap, "after")
-    assert "to another: [v0@0x2, v1@1x2, v2@2x2, v3@3x2]" in theirs
+    assert "to another: [v0@0 again, v1@1 again, v2@2 again, v3@3 again]" in theirs
     ours = []
     where = ("--profile", profile, "--log-dir", tmp_path / "ours", *OPTIONS)
     for part in ("before", "after"):
