@@ -236,6 +236,6 @@ def _run_guides(session: nox.Session, chosen: str, marked: str = "not nightly") 
 
 def _run_tests(session: nox.Session, *chosen: str) -> None:
     """Run tests of the clone on the programs that are installed in the session."""
-    command = (sys.executable, "-m", "pytest", "-q", "--installed", session.bin)
+    command = (sys.executable, "-m", "pytest", "-q", *ON_EVERY_PROCESSOR, *BY_TEST)
     with session.chdir(ROOT):
-        session.run(*command, *chosen, external=True)
+        session.run(*command, "--installed", session.bin, *chosen, external=True)

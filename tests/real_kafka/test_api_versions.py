@@ -9,7 +9,7 @@ from coordinator_sim_conformance.real_kafka.kafka import BROKER_VERSION
 from coordinator_sim_conformance.requirements import RELEASES
 from tools.record_release import recorded
 
-pytestmark = pytest.mark.real_kafka
+pytestmark = [pytest.mark.real_kafka, pytest.mark.nightly]
 
 
 def test_the_newest_broker_offers_what_was_recorded() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from tools.record_control_requests import FOLDER, STORIES, transcript
 
-pytestmark = pytest.mark.real_kafka
+pytestmark = [pytest.mark.real_kafka, pytest.mark.nightly]
 
 
 @pytest.mark.parametrize("story", STORIES)

@@ -4,7 +4,7 @@ import pytest
 
 from tools.record_data_answers import FOLDER, VERSIONS, transcript
 
-pytestmark = pytest.mark.real_kafka
+pytestmark = [pytest.mark.real_kafka, pytest.mark.nightly]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

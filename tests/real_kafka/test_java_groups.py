@@ -30,7 +30,13 @@ def story(version: str, bootstrap: str) -> list[str]:
     ("broker_version", "profile", "brokers", "clients"),
     [
         (BROKER_VERSION, "4.4", 1, (BROKER_VERSION,)),
-        (OLD_BROKER_VERSION, "3.9", 3, (OLD_BROKER_VERSION, TOOLS_VERSION)),
+        pytest.param(
+            OLD_BROKER_VERSION,
+            "3.9",
+            3,
+            (OLD_BROKER_VERSION, TOOLS_VERSION),
+            marks=pytest.mark.nightly,
+        ),
     ],
 )
 def test_members_come_restart_and_go_as_at_a_real_broker(

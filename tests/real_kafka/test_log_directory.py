@@ -150,7 +150,16 @@ class Ours:
 
 
 @pytest.mark.parametrize("is_clean", [True, False])
-@pytest.mark.parametrize("version", [BROKER_VERSION, TOOLS_VERSION, OLD_BROKER_VERSION])
+@pytest.mark.parametrize(
+    "version",
+    [
+        BROKER_VERSION,
+        *(
+            pytest.param(each, marks=pytest.mark.nightly)
+            for each in (TOOLS_VERSION, OLD_BROKER_VERSION)
+        ),
+    ],
+)
 def test_a_real_broker_loads_our_offsets_partitions(
     tmp_path: Path, version: str, *, is_clean: bool
 ) -> None:
@@ -181,7 +190,9 @@ def test_a_real_broker_loads_our_offsets_partitions(
     assert "Could not find offset index file" not in said
 
 
-@pytest.mark.parametrize("version", [BROKER_VERSION, OLD_BROKER_VERSION])
+@pytest.mark.parametrize(
+    "version", [BROKER_VERSION, pytest.param(OLD_BROKER_VERSION, marks=pytest.mark.nightly)]
+)
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_we_serve_the_directory_of_a_real_broker(
     tmp_path: Path, version: str, *, is_killed: bool

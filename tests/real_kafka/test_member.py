@@ -160,7 +160,9 @@ def produce(broker: Broker, count: int) -> None:
     assert producer.flush(DEADLINE_S) == 0
 
 
-@pytest.fixture(params=[BROKER_VERSION, OLD_BROKER_VERSION])
+@pytest.fixture(
+    params=[BROKER_VERSION, pytest.param(OLD_BROKER_VERSION, marks=pytest.mark.nightly)]
+)
 def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Broker]:
     """A real broker of two generations, with one topic."""
     with Broker(tmp_path / "broker", SETTINGS, version=request.param) as running:

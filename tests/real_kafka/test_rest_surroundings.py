@@ -9,7 +9,7 @@ from coordinator_sim_conformance.real_kafka.kafka import TOOLS_VERSION, Broker
 from coordinator_sim_conformance.real_kafka.rest_story import STORIES
 from tools.record_connect_rest import FOLDER, transcript
 
-pytestmark = pytest.mark.real_kafka
+pytestmark = [pytest.mark.real_kafka, pytest.mark.nightly]
 
 
 def test_workers_answer_as_they_were_recorded(tmp_path: Path) -> None:

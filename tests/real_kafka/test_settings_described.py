@@ -78,7 +78,14 @@ def descriptions(ask: Callable[[Asked], Any], *, groups: bool, pause_s: float = 
     return found
 
 
-@pytest.mark.parametrize("profile", ["3.9", "4.0", "4.1", "4.2", "4.3", "4.4"])
+@pytest.mark.parametrize(
+    "profile",
+    [
+        "3.9",
+        "4.4",
+        *(pytest.param(each, marks=pytest.mark.nightly) for each in ("4.0", "4.1", "4.2", "4.3")),
+    ],
+)
 def test_every_setting_is_described_alike(tmp_path: Path, profile: str) -> None:
     """Order, values, sources, synonyms, types and documentation."""
     groups = profile >= GROUPS_SINCE

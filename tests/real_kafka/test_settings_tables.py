@@ -6,7 +6,7 @@ from coordinator_sim.kafka.releases import recording
 from coordinator_sim_conformance.real_kafka.settings_table import settings_of
 from coordinator_sim_conformance.requirements import RELEASES
 
-pytestmark = pytest.mark.real_kafka
+pytestmark = [pytest.mark.real_kafka, pytest.mark.nightly]
 
 
 @pytest.mark.parametrize("profile", RELEASES)

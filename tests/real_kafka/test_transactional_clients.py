@@ -29,8 +29,15 @@ def java(version: str, bootstrap: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-@pytest.mark.parametrize("version", PROFILES)
-@pytest.mark.parametrize("brokers", [1, 3])
+@pytest.mark.parametrize(
+    ("brokers", "version"),
+    [
+        (3, TOOLS_VERSION),
+        pytest.param(1, TOOLS_VERSION, marks=pytest.mark.nightly),
+        (1, OLD_BROKER_VERSION),
+        pytest.param(3, OLD_BROKER_VERSION, marks=pytest.mark.nightly),
+    ],
+)
 def test_java_sees_what_it_sees_at_a_real_broker(
     tmp_path: Path, version: str, brokers: int
 ) -> None:

@@ -79,6 +79,7 @@ def test_the_dump_tool_reads_our_state_log(tmp_path: Path) -> None:
     assert values[2] in {"null", "<DELETE>"}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_real_broker_answers_as_it_was_recorded(version: str) -> None:
     """The everyday test of ours needs no JVM, because this one asks a real broker."""
