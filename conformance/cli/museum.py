@@ -12,7 +12,7 @@ from coordinator_sim.cli.ending import EXIT_PROBLEMS_FOUND
 from coordinator_sim.cli.progress import progress_bar
 from coordinator_sim.errors import DataError
 from coordinator_sim_conformance.museum.exhibits import EXHIBITS, HEALTHY, exhibit_named
-from coordinator_sim_conformance.museum.hunt import Finding, find, hunted
+from coordinator_sim_conformance.museum.hunt import Finding, hunted
 
 
 def museum(
@@ -29,7 +29,7 @@ def museum(
     Example: conformance museum --exhibit KAFKA-12890
     """
     chosen = [exhibit_named(name) for name in exhibit] if exhibit else list(EXHIBITS)
-    healthy = find(HEALTHY)
+    healthy = next(hunted([HEALTHY]))
     if healthy.detectors:
         failing = ", ".join(healthy.detectors)
         raise DataError(f"the suite fails without any fault: {failing}; mend that first")

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from coordinator_sim.errors import DataError
-from coordinator_sim_conformance.mutants.generation import modules_of_core
+from coordinator_sim_conformance.museum.patching import LoadedFunctions
+from coordinator_sim_conformance.mutants.generation import code_with, modules_of_core
 from coordinator_sim_conformance.mutants.mutant import Fate, Mutant, Trial
-from coordinator_sim_conformance.mutants.patching import LoadedFunctions
 from coordinator_sim_conformance.mutants.plays import Play, all_plays
 
 ENDLESS: Final = "does not end"
@@ -85,7 +85,7 @@ def is_killed_by(loaded: LoadedFunctions, mutant: Mutant, passes: Callable[[], b
 
 def _noticed(loaded: LoadedFunctions, mutant: Mutant, plays: Sequence[Play]) -> int:
     """The index of the play that notices, or -1; runs in the fork."""
-    loaded.put(mutant)
+    loaded.put(code_with(mutant), mutant.mutant_id)
     for index, play in enumerate(plays):
         signal.setitimer(signal.ITIMER_PROF, _PATIENCE_S)
         try:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator_sim.errors import ConfigError, DataError
+from coordinator_sim_conformance.museum.patching import LoadedFunctions
 from coordinator_sim_conformance.mutants.generation import (
     code_with,
     module_named,
@@ -19,7 +20,6 @@ from coordinator_sim_conformance.mutants.generation import (
 )
 from coordinator_sim_conformance.mutants.hunt import Hunt, is_killed_by
 from coordinator_sim_conformance.mutants.mutant import Mutant
-from coordinator_sim_conformance.mutants.patching import LoadedFunctions
 from coordinator_sim_conformance.mutants.plays import case_plays
 from coordinator_sim_conformance.mutants.record import (
     Record,
