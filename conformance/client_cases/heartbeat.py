@@ -171,6 +171,17 @@ def application_that_does_not_poll_leaves(bench: Bench) -> None:
     bench.expect("heartbeats", len(consumer.sent(HeartbeatRequest)), 2)
 
 
+@client_case("C-HB-10.2", "AbstractCoordinator.HeartbeatThread.run")
+def leaving_wins_over_a_heartbeat_of_the_same_instant(bench: Bench) -> None:
+    """With a heartbeat due at the instant of the poll timeout the member leaves without it."""
+    consumer = _busy(bench, rebalance_timeout_ms=6_000)
+    consumer.advance(3_000)
+    consumer.beat()
+    consumer.advance(3_000)
+    bench.expect("left at", consumer.sent_at(LeaveGroupRequest), [6_000])
+    bench.expect("heartbeats at", consumer.sent_at(HeartbeatRequest), [3_000])
+
+
 @client_case("C-HB-11", "AbstractCoordinator.maybeLeaveGroup")
 def static_member_that_does_not_poll_only_resets(bench: Bench) -> None:
     """A static member leaves to its session: no LeaveGroup, only a reset of its own."""

@@ -258,8 +258,13 @@ def test_steady_polls_end_on_time_and_hide_nothing() -> None:
     consumer.do(consumer.port.wakeup(1_500))
     consumer.poll(500)
     assert consumer.returned[-1] == "WakeupException"
-    consumer.poll(5_000)
+    consumer.poll(2_000)
     consumer.run(3_000)
+    consumer.beat()
+    consumer.run(3_500)
+    assert consumer.returned[5:] == [None]
+    consumer.poll(5_000)
+    consumer.run(6_000)
     consumer.beat(ErrorCode.REBALANCE_IN_PROGRESS)
 
     assert len(consumer.sent(JoinGroupRequest)) == 2

@@ -617,18 +617,6 @@ def test_join_of_a_consumer_without_topics_is_over() -> None:
     assert len(consumer.sent(JoinGroupRequest)) == 1
 
 
-def test_rebalance_told_to_a_member_that_joins_already_is_a_success() -> None:
-    """Between JoinGroup and SyncGroup the thread beats, and needs no second rejoin."""
-    consumer = Bench().consumer()
-    consumer.poll()
-    consumer.join()
-    consumer.run(3_000)
-    consumer.beat(ErrorCode.REBALANCE_IN_PROGRESS)
-    consumer.assign(T0)
-
-    assert len(consumer.sent(JoinGroupRequest)) == 1
-
-
 def test_heartbeat_answered_during_a_join_is_a_success() -> None:
     """The heartbeat was sent before the JoinGroup, and nothing follows from its answer."""
     consumer = _stable()

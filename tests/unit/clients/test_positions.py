@@ -12,11 +12,11 @@ from coordinator_sim_conformance.client_cases.bench import Bench, ConsumerBench
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-def _uncommitted(reset: str) -> ConsumerBench:
+def _uncommitted(reset: str, assignor: str = "range") -> ConsumerBench:
     """A consumer of both partitions; only the first has a committed offset."""
-    consumer = Bench().consumer(auto_offset_reset=reset)
+    consumer = Bench().consumer(assignors=(assignor,), auto_offset_reset=reset)
     consumer.poll()
-    consumer.join()
+    consumer.join(protocol_name=assignor)
     consumer.give(T0, T1)
     consumer.offsets({T0: 10, T1: -1})
     return consumer
@@ -64,6 +64,20 @@ def test_answer_for_a_partition_given_up_is_ignored() -> None:
     consumer.offsets({T1: -1})
 
     assert [each.partitions for each in consumer.resets] == [(T1,), (T1,)]
+
+
+def test_reset_of_a_partition_that_is_kept_is_asked_for_once() -> None:
+    """A cooperative rebalance while the driver looks changes nothing about it."""
+    consumer = _uncommitted("earliest", "cooperative-sticky")
+    consumer.do(consumer.port.fetch_completed(0))
+    consumer.do(consumer.port.enforce_rebalance(0))
+    consumer.poll()
+    consumer.join(generation_id=2, protocol_name="cooperative-sticky")
+    consumer.give(T0, T1)
+    consumer.do(consumer.port.positions_found({T1: 7}, 0))
+
+    assert [each.partitions for each in consumer.resets] == [(T1,)]
+    assert consumer.port.positions == {T0: 10, T1: 7}
 
 
 def test_seeking_to_an_end_asks_at_the_next_poll() -> None:
